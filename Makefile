@@ -1,0 +1,44 @@
+# Every target works on a fresh clone, as root or not, and asks nothing. tools/uv brings uv if it is missing.
+#
+# --frozen installs exactly what uv.lock names, from where it names it, whatever index this machine has
+# configured; `make check` says if uv.lock no longer fits pyproject.toml.
+RUN := tools/uv run --frozen
+# The lock is written and checked against the public index, never against this machine's mirror.
+LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
+	UV_DEFAULT_INDEX=https://pypi.org/simple tools/uv lock
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench soak lock clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+demo:  ## a simulated week of 40 agents, and what lifesigns made of it
+	$(RUN) lifesigns simulate --agents 40 --days 7
+
+test: check  ## everything that must hold: check, then the tests
+	$(RUN) pytest -n 2
+
+check:  ## lock, lint, format, types, rooms
+	$(LOCK) --check --quiet
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy src tests $(wildcard tools/*.py)
+	$(RUN) lint-imports --no-logo
+
+format:  ## put the code into shape, mend what can be mended by itself
+	$(RUN) ruff check --fix
+	$(RUN) ruff format
+
+bench:  ## what things cost, as ratios to the alternatives
+	$(RUN) python tools/bench.py
+
+soak:  ## slow truths: long simulations over many seeds
+	$(RUN) python tools/soak.py
+
+lock:  ## write uv.lock anew after a change of pyproject.toml
+	$(LOCK)
+
+clean:  ## remove what can be made again
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

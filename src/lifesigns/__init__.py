@@ -1,0 +1,61 @@
+"""lifesigns tells you which of your agents are alive, frozen, stuck or looping, and gets them going again.
+
+This is the front door. What stands in `__all__` is imported when it is first used, so that
+`import lifesigns` costs nothing inside an agent: no driver, no web, no command line.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from lifesigns.core.engine import Engine
+    from lifesigns.core.health import Health
+    from lifesigns.core.policy import Policy
+    from lifesigns.core.profiles import profile
+    from lifesigns.errors import (
+        AdapterError,
+        BreakerOpen,
+        Bug,
+        LifesignsError,
+        PolicyError,
+        UsageError,
+        WireError,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdapterError",
+    "BreakerOpen",
+    "Bug",
+    "Engine",
+    "Health",
+    "LifesignsError",
+    "Policy",
+    "PolicyError",
+    "UsageError",
+    "WireError",
+    "__version__",
+    "profile",
+]
+
+_HOMES: Final = {
+    "Engine": "lifesigns.core.engine",
+    "Health": "lifesigns.core.health",
+    "Policy": "lifesigns.core.policy",
+    "profile": "lifesigns.core.profiles",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'lifesigns' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES.get(name, "lifesigns.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,6 @@
+"""`python -m lifesigns`."""
+
+from lifesigns.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="lifesigns")

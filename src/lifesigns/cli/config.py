@@ -1,0 +1,149 @@
+"""`lifesigns config check`: what would hold, where each value comes from, and everything that is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifesigns.cli import USAGE
+
+if TYPE_CHECKING:
+    from lifesigns.config import Config, ConfigErrors, Source
+
+
+@click.group()
+def config() -> None:
+    """Look at the configuration before something runs on it."""
+
+
+@config.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="Show the defaults too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def check(ctx: click.Context, file: Path | None, everything: bool, as_json: bool) -> None:
+    """Check FILE and LIFESIGNS_* and show what differs from the defaults.
+
+    Without FILE: LIFESIGNS_CONFIG, ./lifesigns.yaml, or ~/.config/lifesigns/lifesigns.yaml. Exits with 2
+    if anything is wrong, and names all of it.
+    """
+    from lifesigns.config import ConfigErrors, load
+
+    try:
+        found = load(file, environ=os.environ)
+    except ConfigErrors as errors:
+        if not as_json:
+            raise
+        click.echo(json.dumps(_bad(errors), indent=2))
+        ctx.exit(USAGE)
+    if as_json:
+        click.echo(json.dumps(_good(found), indent=2))
+    else:
+        _print(found, everything)
+
+
+def _bad(errors: ConfigErrors) -> dict[str, Any]:
+    told = [{"key": e.key, "detail": e.detail, "where": e.where} for e in errors.errors]
+    return {"ok": False, "errors": told}
+
+
+def _good(found: Config) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "ok": True,
+        "errors": [],
+        "notes": list(_notes(found)),
+        "file": str(found.path) if found.path else None,
+        "profile": found.profile,
+        "policy": asdict(found.policies.default),
+        "fleet": asdict(found.fleet),
+        "sources": {key: str(source) for key, source in found.sources.items()},
+    }
+
+
+def _print(found: Config, everything: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = _rows(found, everything)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("key", no_wrap=True)
+    table.add_column("value", overflow="fold")
+    table.add_column("from", style="dim", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console(soft_wrap=False)
+    if rows:
+        console.print(table)
+        console.print()
+    for note in _notes(found):
+        console.print(Text(f"Note: {note}", style="yellow"))
+    console.print(Text(_verdict(found, len(rows), everything)))
+
+
+def _rows(found: Config, everything: bool) -> list[tuple[str, str, str]]:
+    from lifesigns.config.load import defaults
+
+    usual = defaults().effective
+    return [
+        (key, _shown(key, value), _place(found.sources[key]))
+        for key, value in found.effective.items()
+        if everything or value != usual.get(key)
+    ]
+
+
+def _shown(key: str, value: object) -> str:
+    from lifesigns.config import durations
+    from lifesigns.config.schema import PLAIN_NUMBERS
+
+    name = key.rpartition(".")[2]
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case float() if name not in PLAIN_NUMBERS:
+            return durations.in_words(value)
+        case tuple():
+            return ", ".join(_shown(key, part) for part in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _place(source: Source) -> str:
+    """Where to look, short enough for a column; `--json` has it in full."""
+    if not source.where or source.where in ("environment", "flag"):
+        return source.key
+    return source.where if source.written or not source.key else f"follows {source.where}"
+
+
+def _notes(found: Config) -> list[str]:
+    """What is allowed, but hardly meant."""
+    named = {
+        channel
+        for kind, route in found.alerting.items()
+        if found.sources[f"alerting.{kind}.channels"].written
+        for channel in route.channels
+    }
+    notes = [
+        f"alerting names {channel}, which is not under channels: nobody is told there."
+        for channel in sorted(named - set(found.channels))
+    ]
+    if not found.enabled:
+        notes.append("health_monitoring.enabled is off: nothing is watched.")
+    return notes
+
+
+def _verdict(found: Config, shown: int, everything: bool) -> str:
+    place = f"{found.path} is good." if found.path else "No file, and nothing wrong."
+    if everything:
+        return place
+    what = (
+        f"{shown} settings differ from the defaults" if shown else "All settings are the defaults"
+    )
+    return f"{place} {what}; --all shows everything."

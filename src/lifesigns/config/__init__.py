@@ -1,0 +1,30 @@
+"""Configuration: `lifesigns.yaml`, then `LIFESIGNS_*`, then flags; the later word wins.
+
+The rooms, in the order a value passes them:
+
+    document.py    the file as plain values, with the line of every key; hostile YAML ends here
+    outside.py     the environment and flags
+    schema.py      which keys there are, and the reader of each; unknown keys end here
+    readers.py     one value at a time: durations, numbers, words; wrong types end here
+    tree.py        the `health_monitoring:` tree in terms of the policy
+    load.py        the layers laid over each other; impossible relations end here
+    values.py      what comes out: `Config`
+
+Everything wrong is collected, so that one look shows all of it: `ConfigErrors.errors`.
+"""
+
+from lifesigns.config.complaints import ConfigError, ConfigErrors
+from lifesigns.config.load import find, load
+from lifesigns.config.values import AlertRoute, Config, Limits, Listen, Source
+
+__all__ = [
+    "AlertRoute",
+    "Config",
+    "ConfigError",
+    "ConfigErrors",
+    "Limits",
+    "Listen",
+    "Source",
+    "find",
+    "load",
+]

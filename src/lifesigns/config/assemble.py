@@ -1,0 +1,85 @@
+"""From single settings to the whole configuration, or to everything that speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from lifesigns.config.account import account
+from lifesigns.config.complaints import Complaints
+from lifesigns.config.fitting import fitted, nested
+from lifesigns.config.layers import Layers, Settings, layers, under
+from lifesigns.config.values import DEFAULT_ALERTING, AlertRoute, Config, Limits, Listen
+from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.profiles import PolicyBook, profile
+
+
+def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints) -> Config:
+    """The configuration. Raises `ConfigErrors` if there are complaints, old ones or new ones."""
+    said = layers(settings, file, complaints)
+    fleet, _ = fitted(_fleet, _only(settings, "fleet"), complaints, "fleet")
+    policies = _policies(said, complaints)
+    config = Config(
+        policies=policies,
+        fleet=fleet,
+        profile=said.profile,
+        enabled=_value(settings, "health_monitoring", "enabled", default=True),
+        alerting=_alerting(settings),
+        store=_value(settings, "store"),
+        bus=_value(settings, "bus"),
+        listen=_listen(settings),
+        channels={path[0]: s.value for path, s in under(settings, "channels").items()},
+        limits=replace(Limits(), **nested(under(settings, "limits"))),
+        effective={},
+        sources={},
+    )
+    rows = list(account(config, said, settings))
+    return replace(
+        config,
+        effective={key: value for key, value, _ in rows},
+        sources={key: source for key, _, source in rows},
+    )
+
+
+def _policies(said: Layers, complaints: Complaints) -> PolicyBook:
+    """The book, once every layer has been seen to fit those below it."""
+    apply = profile(said.profile).but
+    default, kept = fitted(apply, said.default, complaints, "policy")
+    for group, named in (("roles", said.roles), ("agents", said.agents)):
+        for name, layer in named.items():
+            fitted(apply, {**kept, **layer}, complaints, f"{group}.{name}")
+    complaints.raise_if_any()
+    return PolicyBook(
+        default,
+        roles={role: nested(layer) for role, layer in said.roles.items()},
+        agents={pattern: nested(layer) for pattern, layer in said.agents.items()},
+    )
+
+
+def _fleet(changes: Mapping[str, Any]) -> FleetPolicy:
+    return replace(FleetPolicy(), **changes.get("fleet", {}))
+
+
+def _alerting(settings: Settings) -> dict[str, AlertRoute]:
+    return {
+        kind: replace(route, **nested(under(settings, "health_monitoring", "alerting", kind)))
+        for kind, route in DEFAULT_ALERTING.items()
+    }
+
+
+def _listen(settings: Settings) -> Listen:
+    """Where to listen; a host or a port given by a flag of its own replaces only that part."""
+    listen: Listen = _value(settings, "listen", default=Listen())
+    return Listen(
+        host=_value(settings, "host", default=listen.host),
+        port=_value(settings, "port", default=listen.port),
+    )
+
+
+def _only(settings: Settings, section: str) -> Settings:
+    return {path: setting for path, setting in settings.items() if path[0] == section}
+
+
+def _value(settings: Settings, *path: str, default: Any = None) -> Any:
+    return settings[path].value if path in settings else default

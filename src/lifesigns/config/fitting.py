@@ -1,0 +1,103 @@
+"""Values that must fit each other: apply changes to a policy, and when they cannot stand together say
+whose they are in the words of the person who wrote them.
+
+The policy knows its relations and complains in its own words (`silence.timeout: ...`). Whoever wrote
+`health_monitoring.heartbeat.timeout_seconds` is told about that key. A relation can also break at a
+value nobody wrote; then the change that breaks it is found by trying to do without each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from lifesigns.config.complaints import Complaints
+from lifesigns.config.schema import Path, Setting
+from lifesigns.errors import PolicyError
+
+T = TypeVar("T")
+Apply = Callable[[Mapping[str, Any]], T]
+Changes = Mapping[Path, Setting]
+
+
+def fitted(
+    apply: Apply[T], changes: Changes, complaints: Complaints, whole: str
+) -> tuple[T, Changes]:
+    """What `apply` makes of the changes, and those that fit: a section that does not is complained
+    about and left out. `whole` is what is being made: the key to name when no change is to blame.
+    """
+    left = dict(changes)
+    while True:
+        try:
+            return apply(nested(left)), left
+        except PolicyError as error:
+            blamed = _blamed(apply, left, error.key)
+            _complain(complaints, error, blamed, whole)
+            left = _without(left, error.key, blamed)
+
+
+def nested(changes: Changes) -> dict[str, Any]:
+    """The changes as nested names, the way `Policy.but` wants them."""
+    made: dict[str, Any] = {}
+    for path, setting in changes.items():
+        *branches, leaf = path
+        here = made
+        for branch in branches:
+            here = here.setdefault(branch, {})
+        here[leaf] = setting.value
+    return made
+
+
+def flat(value: Mapping[str, Any], path: Path = ()) -> dict[Path, Any]:
+    """Nested names as paths: the other way round."""
+    made: dict[Path, Any] = {}
+    for name, part in value.items():
+        inner = flat(part, (*path, name)) if isinstance(part, Mapping) else {(*path, name): part}
+        made.update(inner)
+    return made
+
+
+def _blamed(apply: Apply[T], changes: Changes, key: str) -> Setting | None:
+    """The setting to name: the one at the key, else one without which all would be well, else one
+    without which at least this complaint would not come up. What was written goes before what follows.
+    """
+    own = [setting for path, setting in changes.items() if ".".join(path) == key]
+    left = [(setting, _left_without(apply, changes, setting)) for setting in changes.values()]
+    mending = [setting for setting, complaint in left if complaint is None]
+    helping = [setting for setting, complaint in left if complaint not in (None, key)]
+    suspects = [*own, *reversed(mending), *reversed(helping)]
+    written = [setting for setting in suspects if setting.source.written]
+    return next(iter([*written, *suspects]), None)
+
+
+def _left_without(apply: Apply[T], changes: Changes, setting: Setting) -> str | None:
+    """The key that is complained about when this setting is left out; None if all is well then."""
+    try:
+        apply(nested({path: other for path, other in changes.items() if other is not setting}))
+    except PolicyError as error:
+        return error.key
+    return None
+
+
+def _complain(
+    complaints: Complaints, error: PolicyError, blamed: Setting | None, whole: str
+) -> None:
+    detail = re.sub(r"(\d)\.0\b", r"\1", error.detail)
+    if blamed is None:
+        complaints.add(whole, f"does not fit the rest; {error.key}: {detail}")
+        return
+    if complaints.about(blamed.source.key):
+        return  # What follows from a wrong value is wrong too, but there is nothing more to mend.
+    if ".".join(blamed.path) != error.key:
+        detail = f"does not fit {whole}.{error.key}: {detail}"
+    elif not blamed.source.written:
+        detail = f"{error.key}: {detail}"
+    complaints.add(blamed.source.key, detail, blamed.source.where)
+
+
+def _without(changes: Changes, key: str, blamed: Setting | None) -> dict[Path, Setting]:
+    """The changes outside the sections in question: fewer every time, none if nothing else helps."""
+    sections = {key.split(".")[0]} | ({blamed.path[0]} if blamed else set())
+    left = {path: setting for path, setting in changes.items() if path[0] not in sections}
+    return left if len(left) < len(changes) else {}

@@ -1,0 +1,96 @@
+"""What is said outside the file: the environment, then flags.
+
+`LIFESIGNS_PROFILE`, `_STORE`, `_BUS` and `_LISTEN` are settings; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2`
+and `LIFESIGNS_FLEET__TICK_EVERY=2` reach every threshold. An empty variable counts as not set. Other
+variables that begin with LIFESIGNS_ may belong to somebody else and are left alone, unless one looks
+like a slip of the pen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from lifesigns.config import readers
+from lifesigns.config.complaints import Complaints, unknown
+from lifesigns.config.document import scalar
+from lifesigns.config.readers import Reader
+from lifesigns.config.schema import ANY, FLEET, POLICY, Path, Schema, Setting, end, ends
+from lifesigns.config.values import Source
+
+PREFIX: Final = "LIFESIGNS_"
+DEEP: Final[Schema] = {"policy": POLICY, "fleet": FLEET}
+SIMPLE: Final[Mapping[str, Reader]] = {
+    "profile": readers.text,
+    "store": readers.store,
+    "bus": readers.bus,
+    "listen": readers.listen,
+}
+RESERVED: Final = frozenset(
+    PREFIX + name for name in "HUB TOKEN STATE CONFIG CHECKPOINT INCARNATION HANDOFF".split()
+)
+"""Read elsewhere: by clients, by the sender, by `find`."""
+
+_VARIABLES: Final = {PREFIX + name.upper(): name for name in SIMPLE}
+
+
+def environment(environ: Mapping[str, str], complaints: Complaints) -> Iterator[Setting]:
+    """The settings in the environment."""
+    for variable in sorted(name for name, value in environ.items() if value.strip()):
+        if not variable.startswith(PREFIX) or variable in RESERVED:
+            continue
+        source = Source(variable, "environment", written=True)
+        if variable in _VARIABLES:
+            name = _VARIABLES[variable]
+            yield from _read((name,), SIMPLE[name], environ[variable], source, complaints)
+        elif variable.startswith((PREFIX + "POLICY", PREFIX + "FLEET")):
+            path = tuple(variable.removeprefix(PREFIX).lower().split("__"))
+            yield from _deep(path, environ[variable], source, complaints)
+        elif near := get_close_matches(variable, (*_VARIABLES, *RESERVED), n=1, cutoff=0.85):
+            complaints.add(variable, f"is unknown; did you mean {near[0]}?", "environment")
+
+
+def flags(given: Mapping[str, object], complaints: Complaints) -> Iterator[Setting]:
+    """The settings in flags, by name (`profile`) or dotted key (`policy.silence.interval`)."""
+    for name, value in given.items():
+        source = Source(f"--{name}" if "." not in name else name, "flag", written=True)
+        if value is None:
+            continue
+        if name in SIMPLE or name in ("host", "port"):
+            reader = SIMPLE.get(name) or {"host": readers.host, "port": readers.port}[name]
+            yield from _read((name,), reader, value, source, complaints)
+        else:
+            yield from _deep(tuple(name.split(".")), value, source, complaints)
+
+
+def _deep(path: Path, value: object, source: Source, complaints: Complaints) -> Iterator[Setting]:
+    reader = end(DEEP, path)
+    if reader is None:
+        complaints.add(source.key, _unknown(path, source), source.where)
+    else:
+        plain = scalar(value.strip()) if isinstance(value, str) else value
+        yield from _read(path, reader, plain, source, complaints)
+
+
+def _read(
+    path: Path, reader: Reader, value: object, source: Source, complaints: Complaints
+) -> Iterator[Setting]:
+    try:
+        yield Setting(path, reader(value), source)
+    except ValueError as error:
+        complaints.add(source.key, str(error), source.where)
+
+
+def _unknown(path: Path, source: Source) -> str:
+    """The nearest whole variable or key: an underscore too few is the likeliest slip."""
+    chosen = path[2] if len(path) > 2 else "name"
+    known = [tuple(chosen if part == ANY else part for part in known) for known in ends(DEEP)]
+    if source.where == "environment":
+        names = [PREFIX + "__".join(parts).upper() for parts in known]
+    else:
+        names = [".".join(parts) for parts in known] + [*SIMPLE, "host", "port"]
+    near = get_close_matches(source.key, names, n=1)
+    if near:
+        return unknown(source.key, near)
+    return f"is unknown; it would be like {names[0]}"

@@ -1,0 +1,175 @@
+"""Readers: one value of the file or the environment each, or a ValueError that says what would be right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Final
+
+from lifesigns.config import durations
+from lifesigns.config.values import Listen
+
+Reader = Callable[[object], object]
+
+SECONDS_MAX: Final = 100 * 365 * durations.DAY
+NUMBER_MAX: Final = 1e15
+SEVERITIES: Final = ("info", "warning", "error", "critical")
+
+
+def seconds(value: object) -> float:
+    """A duration: a number of seconds, or text with a unit."""
+    if isinstance(value, str):
+        value = durations.parse(value)
+    number_ = _finite(value, f"a duration: {durations.RIGHT}")
+    if number_ > SECONDS_MAX:
+        raise ValueError(f"{said(value)} s is longer than a hundred years")
+    return number_
+
+
+def number(value: object) -> float:
+    """A number that is neither negative nor beyond all use."""
+    return _finite(value, "a number")
+
+
+def whole(value: object) -> int:
+    """A whole number; `3.0` is one."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"needs a whole number, not {said(value)}")
+    _finite(value, "a whole number")
+    return value
+
+
+def yes_no(value: object) -> bool:
+    """True or false; numbers are neither."""
+    if not isinstance(value, bool):
+        raise ValueError(f"needs true or false, not {said(value)}")
+    return value
+
+
+def text(value: object) -> str:
+    """A name or a line of text."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"needs a text, not {said(value)}")
+    return value
+
+
+def words(value: object) -> tuple[str, ...]:
+    """A list of texts; a single one, or several with commas between, is a list too."""
+    return tuple(text(part) for part in _parts(value))
+
+
+def seconds_list(value: object) -> tuple[float, ...]:
+    """A list of durations; a single one, or several with commas between, is a list too."""
+    return tuple(seconds(part) for part in _parts(value))
+
+
+def severity(value: object) -> str:
+    """How loud an alert is."""
+    if value not in SEVERITIES:
+        raise ValueError(f"needs one of {', '.join(SEVERITIES)}, not {said(value)}")
+    return str(value)
+
+
+def store(value: object) -> str:
+    """Where history is kept."""
+    return _url(value, "sqlite:///var/lib/lifesigns/lifesigns.db or postgresql://host/database")
+
+
+def bus(value: object) -> str:
+    """Where beats come from, beside HTTP."""
+    return _url(value, "nats://host:4222 or redis://host:6379")
+
+
+def listen(value: object) -> Listen:
+    """`host:port`, `[::1]:port`, a port alone, or the two by name."""
+    if isinstance(value, Mapping):
+        if strange := set(value) - {"host", "port"}:
+            raise ValueError(f"knows host and port, not {', '.join(sorted(map(str, strange)))}")
+        default = Listen()
+        return Listen(host(value.get("host", default.host)), port(value.get("port", default.port)))
+    if isinstance(value, str) and ":" in value:
+        name, _, number_ = value.rpartition(":")
+        return Listen(host(name), port(number_))
+    return Listen(port=port(value))
+
+
+def host(value: object) -> str:
+    """A host name or address; IPv6 addresses may have brackets."""
+    name = text(value).strip()
+    bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
+    if not re.fullmatch(r"[A-Za-z0-9._:%-]+", bare) or (":" in bare and bare == name):
+        raise ValueError(f"needs host:port such as 127.0.0.1:8710 or [::1]:8710, not {said(value)}")
+    return bare
+
+
+def port(value: object) -> int:
+    """A TCP port; 0 takes any free one."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,5}", value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
+        raise ValueError(f"needs host:port with a port from 0 to 65535, not {said(value)}")
+    return value
+
+
+def opaque(value: object) -> Mapping[str, object]:
+    """Settings whose meaning somebody else knows. Never repeated in an error: they hold secrets."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"needs named values (key: value), not {kind(value)}")
+    return value
+
+
+def optional(reader: Reader) -> Reader:
+    """The same, but nothing at all is fine too (`null`, or `none` in the environment)."""
+    return lambda value: None if value is None or value == "none" else reader(value)
+
+
+def said(value: object) -> str:
+    """A value as it is repeated in an error, however large it is."""
+    shown = repr(value) if isinstance(value, str | int | float | None) else kind(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def kind(value: object) -> str:
+    """What sort of value this is, in words."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case Mapping():
+            return "named values"
+    return "a list"
+
+
+def _finite(value: object, right: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"needs {right}; not {said(value)}")
+    if not -NUMBER_MAX < value < NUMBER_MAX or not isfinite(value) or value < 0:
+        raise ValueError(f"{said(value)} is not a finite number >= 0")
+    return float(value)
+
+
+def _parts(value: object) -> list[object]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    if value is None or isinstance(value, Mapping | bool):
+        raise ValueError(f"needs a list, not {said(value)}")
+    return [value]
+
+
+def _url(value: object, such_as: str) -> str:
+    # The value is not repeated: a URL may hold a password.
+    if not isinstance(value, str) or not re.match(r"[a-z][a-z0-9+.-]*://", value):
+        raise ValueError(f"needs a URL such as {such_as}")
+    return value

@@ -1,0 +1,92 @@
+"""What comes out of configuration: one frozen value, which also knows where each part came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.profiles import PolicyBook
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRoute:
+    """Who is told about one kind of alert, and how loudly."""
+
+    channels: tuple[str, ...]
+    severity: str
+
+
+DEFAULT_ALERTING: Final[Mapping[str, AlertRoute]] = {
+    "stuck_agent": AlertRoute(("slack", "pagerduty"), "warning"),
+    "circuit_breaker_open": AlertRoute(("slack",), "warning"),
+    "recovery_failed": AlertRoute(("slack", "pagerduty"), "critical"),
+}
+"""As IMPL-REQ-003 section 7 has them. A channel that is not configured is told nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where the hub listens."""
+
+    host: str = "127.0.0.1"
+    port: int = 8710
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a single beat may bring; more is refused with the reason."""
+
+    beat_bytes: int = 64 * 1024
+    metadata_keys: int = 64
+    metadata_value_bytes: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value came from: the key as the user wrote it, and the file, variable or flag it stands in."""
+
+    key: str = ""
+    where: str = "default"
+    written: bool = False
+    """The user wrote this very value; otherwise it is a default, or follows from what was written."""
+
+    def __str__(self) -> str:
+        if not self.key:
+            return self.where
+        follows = "" if self.written else "follows from "
+        return f"{follows}{self.key}" + (f" ({self.where})" if self.where else "")
+
+
+DEFAULT: Final = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a hub needs to know before it starts.
+
+    `effective` has every setting under its dotted key, fit to be shown: secrets are left out. `sources`
+    has the same keys and tells where each value came from.
+    """
+
+    policies: PolicyBook
+    fleet: FleetPolicy
+    profile: str
+    enabled: bool
+    alerting: Mapping[str, AlertRoute]
+    store: str | None = field(repr=False)
+    """None: SQLite in the state folder."""
+    bus: str | None = field(repr=False)
+    """None: beats come over HTTP only."""
+    listen: Listen
+    channels: Mapping[str, Mapping[str, object]] = field(repr=False)
+    limits: Limits
+    effective: Mapping[str, object] = field(repr=False)
+    sources: Mapping[str, Source] = field(repr=False)
+    path: Path | None = None
+    """The file that was read, if there was one."""

@@ -1,0 +1,208 @@
+"""Agent: what we believe about one agent.
+
+Owned by the engine and changed in place, because a healthy beat must cost about a microsecond. Small,
+because there may be a million of them: what only some agents have (work, a tape of tool calls, a case on
+the ladder) hangs on it when it is there. Everything in here is plain data, so that a snapshot of it can
+be stored and a restored engine continues exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+from lifesigns.core.detectors.looping import Tape
+from lifesigns.core.effects import Finding, Kind, Rung
+from lifesigns.core.health import Cause, Doing, Health
+
+NEVER: Final = inf
+
+RETIRED_MAX: Final = 8
+"""Former incarnations remembered per agent: enough to refuse stragglers, bounded for hostile ids."""
+
+CALLS_MAX: Final = 64
+"""Open calls remembered per agent. An agent with more at once forgets the oldest."""
+
+
+@dataclass(slots=True)
+class Suspicion:
+    """Between alive and dead: since when, how often we asked, when we asked last."""
+
+    since: float
+    why: str
+    asked: int = 0
+    waited_from: float = 0.0
+    wait: float = 0.0
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool or model call that has started and not ended."""
+
+    what: str
+    started_at: float
+    bound: float
+
+
+@dataclass(slots=True)
+class Work:
+    """How an agent with something to do comes forward.
+
+    A rule applies only to signs the agent has shown before: who never reports tokens is not without them.
+    """
+
+    since: float
+    checkpoint_at: float | None = None
+    checkpoint_id: str | None = None
+    tool_at: float | None = None
+    tokens_at: float | None = None
+    calls: dict[str, Call] = field(default_factory=dict)
+    tool_calls: int = 0
+    last_tool: str = ""
+    repeats: int = 0
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """The last results of an agent's calls, as bits: 1 is a failure."""
+
+    bits: int = 0
+    count: int = 0
+    consecutive: int = 0
+    since: float = 0.0
+    last: str = ""
+    unrecoverable: str = ""
+    breaker_open: bool = False
+    reported: int = 0
+    """The error count of the last beat that carried one."""
+
+
+@dataclass(slots=True)
+class Spending:
+    """What an agent has used, and how fast it usually does."""
+
+    by_beat: bool = False
+    """Its beats carry totals; then what its calls report is the same tokens a second time."""
+    reported: int = 0
+    reported_cost: float = 0.0
+
+    tokens: int = 0
+    cost: float = 0.0
+    task_tokens: int = 0
+    task_cost: float = 0.0
+    hour_tokens: int = 0
+    hour_cost: float = 0.0
+    hour_at: float = 0.0
+    minute_tokens: int = 0
+    minute_at: float = 0.0
+    samples: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+    drift: float = 0.0
+    drift_since: float = 0.0
+
+
+@dataclass(slots=True)
+class Case:
+    """An agent's way up the ladder. `waited_from` and `wait` make the next step's deadline."""
+
+    rung: Rung
+    opened_at: float
+    reason: str
+    attempt: int = 0
+    order_id: str = ""
+    waited_from: float = 0.0
+    wait: float = 0.0
+    held: str = ""
+    nudges: int = 0
+    """Nudges that were given and not answered by progress."""
+    escalated: bool = False
+    respawn: bool = True
+    by: str = ""
+    key: str = ""
+    """The idempotency key of a person's request."""
+
+
+@dataclass(slots=True)
+class Agent:
+    """One agent, as we know it."""
+
+    id: str
+    order: int
+    """When it was first heard of, as a number: breaks ties between deadlines the same way every time."""
+    policy_no: int = 0
+    """Which page of the policy book is its own."""
+    role: str | None = None
+    host: str | None = None
+    provider: str | None = None
+    source: str = ""
+    grace: float | None = None
+    """How long it may take to speak, if it asked for other than its policy's."""
+    incarnation: str | None = None
+    retired: tuple[str, ...] = ()
+    respawned: bool = False
+
+    health: Health = Health.STARTING
+    since: float = 0.0
+    cause: Cause | None = None
+    findings: tuple[Finding, ...] = ()
+    calm: bool = False
+    """Healthy, unsuspected, nothing open: a beat that says nothing new needs no second look."""
+
+    armed_at: float = NEVER
+    other_at: float = NEVER
+    """The earliest deadline apart from silence."""
+    heard_at: float = 0.0
+    beat_at: float = 0.0
+    started_at: float = 0.0
+    seq: int = -1
+    strays: int = 0
+    """Beats in a row that did not follow the one before."""
+    sent_at: float | None = None
+    beats: int = 0
+    lost: int = 0
+    interval: float = 0.0
+    expected_at: float = 0.0
+    lateness2: float = 0.0
+    margin: float = 0.0
+    refit_at: int = 0
+    suspicion: Suspicion | None = None
+    peer_at: float = -NEVER
+
+    doing: Doing = Doing.UNKNOWN
+    doing_until: float = NEVER
+    load: float | None = None
+    capacity: int | None = None
+    task_id: str | None = None
+    work: Work | None = None
+    tape: Tape | None = None
+    outcomes: Outcomes | None = None
+    spending: Spending | None = None
+    overloaded: int = 0
+    """Beats in a row over a load line."""
+    case: Case | None = None
+    claims: tuple[str, ...] = ()
+    """Tasks it holds."""
+    paused_until: float = 0.0
+
+    disconnections: int = 0
+    interventions: int = 0
+    poisoned: bool = False
+
+    def finding(self, kind: Kind) -> Finding | None:
+        """The open finding of this kind, if there is one."""
+        for finding in self.findings:
+            if finding.kind is kind:
+                return finding
+        return None
+
+    @property
+    def alive(self) -> bool:
+        """Neither terminated nor disconnected nor still expected."""
+        return self.health not in (Health.TERMINATED, Health.DISCONNECTED, Health.STARTING)
+
+    @property
+    def busy(self) -> bool:
+        """In a tool or model call, or in a declared long operation."""
+        return self.doing is Doing.BUSY or (self.work is not None and bool(self.work.calls))

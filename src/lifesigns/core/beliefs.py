@@ -1,0 +1,57 @@
+"""Beliefs: everything the engine knows, as plain data.
+
+This is what a snapshot holds. An engine restored from it continues exactly: same deadlines, same ties, same
+ids for the orders still to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.claims import Hold
+from lifesigns.core.fleet import FleetState
+from lifesigns.core.messages import Letter
+from lifesigns.core.respawn import Lineage
+from lifesigns.core.signals import BreakerState
+from lifesigns.core.tasks import Task
+
+
+@dataclass(slots=True)
+class Complaint:
+    """A kind of refusal: how often since it was last written down, and when that was."""
+
+    count: int = 0
+    told_at: float = -NEVER
+
+
+@dataclass(slots=True)
+class Beliefs:
+    """The engine's whole memory."""
+
+    at: float = 0.0
+    """The last moment it looked."""
+    agents: dict[str, Agent] = field(default_factory=dict)
+    own_policies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    lineages: dict[str, Lineage] = field(default_factory=dict)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    letters: dict[str, Letter] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
+    breakers: dict[str, dict[str, BreakerState]] = field(default_factory=dict)
+    awareness: Awareness = field(default_factory=Awareness)
+    fleet: FleetState = field(default_factory=FleetState)
+    complaints: dict[str, Complaint] = field(default_factory=dict)
+    canary_due_at: float = 0.0
+    things: int = 0
+    """Things with deadlines made so far: the source of their order numbers."""
+    numbered: int = 0
+    """Orders numbered so far."""
+    tokens: int = 0
+    """Fencing tokens given so far."""
+
+    def next_order(self) -> int:
+        self.things += 1
+        return self.things

@@ -1,0 +1,96 @@
+"""Claims: an agent's hold on a task.
+
+A claim is a lease that the agent's beats renew, with a fencing token that only ever grows. A stale one is
+double-checked (the agent is asked, and looked at again) before it is released; one whose agent has not
+beaten yet at all has a grace. The lease is lazy: no beat touches a claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.effects import Claim, ClaimStage, ReleaseClaim, SendPing
+from lifesigns.core.health import Health
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import ClaimPolicy
+from lifesigns.core.words import duration
+
+
+@dataclass(slots=True)
+class Hold:
+    """Who holds a task, since when, with which token."""
+
+    task_id: str
+    agent_id: str
+    incarnation: str | None
+    token: int
+    claimed_at: float
+    order: int
+    armed_at: float = NEVER
+    asked_at: float | None = None
+    """When we asked a holder that looked stale; None while it looks well."""
+
+
+class Claims:
+    """Grants, refuses and releases."""
+
+    def __init__(self, outbox: Outbox, awareness: Awareness) -> None:
+        self._outbox = outbox
+        self._awareness = awareness
+
+    def stale_at(self, hold: Hold, agent: Agent, policy: ClaimPolicy) -> float:
+        """When the lease runs out if nothing more is heard."""
+        if agent.beats == 0 and agent.heard_at <= hold.claimed_at:
+            return self._awareness.due(hold.claimed_at, policy.grace + policy.lease)
+        heard_at = max(agent.heard_at, hold.claimed_at, self._awareness.silence_from)
+        return self._awareness.due(heard_at, policy.lease)
+
+    def due_at(self, hold: Hold, agent: Agent, policy: ClaimPolicy) -> float:
+        """When to look at this claim again."""
+        stale_at = self.stale_at(hold, agent, policy)
+        if hold.asked_at is None:
+            return stale_at
+        return max(stale_at, self._awareness.due(hold.asked_at, policy.check_wait))
+
+    def granted(self, hold: Hold, at: float) -> None:
+        self._outbox.fact(Claim(at, hold.task_id, hold.agent_id, ClaimStage.GRANTED, hold.token))
+
+    def refused(self, hold: Hold, agent_id: str, at: float) -> None:
+        """Somebody else holds it."""
+        reason = f"held by {hold.agent_id} since {duration(at - hold.claimed_at)}"
+        self._outbox.fact(
+            Claim(at, hold.task_id, agent_id, ClaimStage.REFUSED, hold.token, reason)
+        )
+
+    def look(self, hold: Hold, agent: Agent, policy: ClaimPolicy, now: float) -> bool:
+        """A claim fell due: still held (False), or stale, double-checked and released (True)."""
+        if self.stale_at(hold, agent, policy) > now:
+            hold.asked_at = None
+            return False
+        if hold.asked_at is None and agent.health is not Health.TERMINATED:
+            hold.asked_at = now
+            why = f"its claim on {hold.task_id} is stale"
+            self._outbox.order(SendPing, agent, now, seq=0, suspicion=why)
+            return False
+        silent = duration(now - max(agent.heard_at, hold.claimed_at))
+        self.release(hold, agent, now, f"{hold.agent_id} was last heard {silent} ago")
+        return True
+
+    def release(self, hold: Hold, agent: Agent, now: float, reason: str) -> None:
+        """Give the task back to the queue, on record."""
+        self.ended(hold, now, reason)
+        comment = (
+            f"Released from `{hold.agent_id}`: {reason}. "
+            "The task is back in the queue and free to be claimed."
+        )
+        self._outbox.order(
+            ReleaseClaim, agent, now, task_id=hold.task_id, token=hold.token, comment=comment
+        )
+
+    def ended(self, hold: Hold, now: float, reason: str) -> None:
+        """The hold is over: done, given back, or released."""
+        self._outbox.fact(
+            Claim(now, hold.task_id, hold.agent_id, ClaimStage.RELEASED, hold.token, reason)
+        )

@@ -1,0 +1,67 @@
+"""Desk: the parts of the engine, put together once, for those who hear and those who watch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.beliefs import Beliefs, Complaint
+from lifesigns.core.claims import Claims
+from lifesigns.core.deadlines import Deadlines
+from lifesigns.core.effects import Refusal
+from lifesigns.core.fleet import Fleet
+from lifesigns.core.judgement import Judge
+from lifesigns.core.ladder import Ladder
+from lifesigns.core.messages import Messages
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
+from lifesigns.core.profiles import PolicyBook
+from lifesigns.core.respawn import Lineage, Respawns
+from lifesigns.core.tasks import Tasks
+
+COMPLAINTS_MAX: Final = 4096
+"""Different refusals remembered; more at once are noise from one attacker."""
+
+
+class Desk:
+    """Beliefs, policies, and everybody who works on them."""
+
+    def __init__(self, beliefs: Beliefs, book: PolicyBook, fleet: FleetPolicy, epoch: int) -> None:
+        self.beliefs = beliefs
+        self.book = book
+        self.limits = fleet
+        self.awareness = beliefs.awareness
+        self.deadlines = Deadlines()
+        self.outbox = Outbox(epoch, beliefs.numbered)
+        self.fleet = Fleet(fleet, beliefs.fleet)
+        self.judge = Judge(self.outbox, self.fleet)
+        self.ladder = Ladder(self.outbox, self.fleet, self.awareness)
+        self.respawns = Respawns(self.outbox, self.fleet, self.awareness)
+        self.claims = Claims(self.outbox, self.awareness)
+        self.messages = Messages(self.outbox, self.awareness)
+        self.tasks = Tasks(self.outbox, self.awareness, self.judge)
+
+    def policy(self, agent: Agent) -> Policy:
+        return self.book[agent.policy_no]
+
+    def lineage(self, agent: Agent) -> Lineage:
+        """The succession of lives of this agent, begun when first asked for."""
+        lineage = self.beliefs.lineages.get(agent.id)
+        if lineage is None:
+            lineage = Lineage(agent.id, self.beliefs.next_order(), task_id=agent.task_id)
+            self.beliefs.lineages[agent.id] = lineage
+        return lineage
+
+    def refuse(self, agent_id: str, reason: str, now: float, key: str = "") -> None:
+        """Do not believe a signal; write it down at most once a minute per agent (or `key`) and reason."""
+        complaints = self.beliefs.complaints
+        name = f"{key or agent_id} {reason}"
+        complaint = complaints.get(name)
+        if complaint is None:
+            if len(complaints) >= COMPLAINTS_MAX:
+                complaints.clear()
+            complaint = complaints[name] = Complaint()
+        complaint.count += 1
+        if now - complaint.told_at >= MINUTE:
+            self.outbox.fact(Refusal(now, agent_id, reason, complaint.count))
+            complaint.count, complaint.told_at = 0, now

@@ -1,0 +1,72 @@
+"""Erring: too many of an agent's calls fail.
+
+Infrastructure errors (a rate limit, a server's 5xx) count towards the rate, never towards "failing": they
+are the world's fault, and restarting an agent does not mend the world.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lifesigns.core.agent import Outcomes
+from lifesigns.core.effects import Finding, Kind, Severity
+from lifesigns.core.policy import ErringPolicy
+
+INFRASTRUCTURE: Final = frozenset(
+    "rate_limit 429 overloaded 529 server_error 5xx 500 502 503 504 timeout connection".split()
+)
+
+
+def succeeded(outcomes: Outcomes, policy: ErringPolicy) -> None:
+    """A call went well."""
+    _push(outcomes, 0, policy)
+    outcomes.consecutive = 0
+    outcomes.unrecoverable = ""
+
+
+def failed(
+    outcomes: Outcomes, what: str, error_kind: str | None, policy: ErringPolicy, now: float
+) -> None:
+    """A call failed."""
+    _push(outcomes, 1, policy)
+    outcomes.last = what
+    if error_kind not in INFRASTRUCTURE:
+        if not outcomes.consecutive:
+            outcomes.since = now
+        outcomes.consecutive += 1
+
+
+def gave_up(outcomes: Outcomes, message: str, now: float) -> None:
+    """The agent itself says that it cannot go on."""
+    outcomes.unrecoverable = message
+    outcomes.since = now
+
+
+def examine(outcomes: Outcomes, policy: ErringPolicy, now: float) -> Finding | None:
+    """What the outcomes of the last calls say."""
+    failures = outcomes.bits.bit_count()
+    rate = failures / outcomes.count if outcomes.count else 0.0
+    numbers = {"consecutive": float(outcomes.consecutive), "rate": round(rate, 3)}
+    if outcomes.unrecoverable:
+        text = f"Reported an error it cannot recover from: {outcomes.unrecoverable}"
+        return Finding(Kind.ERRORS, outcomes.since, Severity.FAILING, text, numbers)
+    if outcomes.consecutive > policy.consecutive_max:
+        text = f"{outcomes.consecutive} calls in a row failed, the last with: {outcomes.last}"
+        return Finding(
+            Kind.ERRORS,
+            outcomes.since,
+            Severity.FAILING,
+            text + (" The breaker is open." if outcomes.breaker_open else ""),
+            numbers,
+            conclusive=outcomes.breaker_open,
+        )
+    if outcomes.count >= policy.rate_min_calls and rate > policy.rate_max:
+        text = f"{failures} of the last {outcomes.count} calls failed."
+        return Finding(Kind.ERRORS, now, Severity.DEGRADED, text, numbers)
+    return None
+
+
+def _push(outcomes: Outcomes, bit: int, policy: ErringPolicy) -> None:
+    mask = (1 << policy.rate_window) - 1
+    outcomes.bits = (outcomes.bits << 1 | bit) & mask
+    outcomes.count = min(outcomes.count + 1, policy.rate_window)

@@ -1,0 +1,161 @@
+"""Silence: an agent that should have spoken by now.
+
+Chen's NFD-E with forgetting. Arrivals predict the next one: the mean of `A_i - i*interval` over the past
+plus one interval, kept as a running estimate (`expected_at`) that forgets over about 32 beats so that a
+drifting sender is followed. Suspicion begins `margin` after the expected arrival, where the margin is the
+smallest for which a healthy agent is suspected with a chance of at most `false_suspicion_rate` per beat.
+The policy is the frame: never later than its fixed rule, and the fixed rule alone until enough was heard.
+
+A suspicion is a question, not a verdict: it is asked (ping), and any sign of life refutes it.
+"""
+
+from __future__ import annotations
+
+from math import ceil, erfc, inf, log10, sqrt
+from typing import Final
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.effects import Finding, Kind, Severity
+from lifesigns.core.policy import SilencePolicy
+from lifesigns.core.words import duration, times
+
+MEMORY: Final = 32
+"""Beats after which an old arrival has lost most of its weight in the prediction."""
+
+OUTAGE: Final = 4.0
+"""An error of more than this many intervals is an outage, not lateness: it teaches nothing about jitter."""
+
+REFIT_GROWTH: Final = 1.25
+"""The margin is fitted again when the sample has grown by a quarter; more often changes it by little."""
+
+
+def begin(agent: Agent, interval: float, now: float) -> None:
+    """The first beat of a life: nothing is known yet but that it came."""
+    agent.beats = 1
+    agent.lost = 0
+    agent.lateness2 = 0.0
+    agent.interval = interval
+    agent.expected_at = now + interval
+    agent.refit_at = 0
+    agent.margin = inf
+
+
+def learn(agent: Agent, step: int, now: float, since: float) -> None:
+    """A beat came, `step` beats after the one before, which came at `since`."""
+    interval = agent.interval
+    error = now - agent.expected_at - (step - 1) * interval
+    if error > OUTAGE * interval or error < -OUTAGE * interval:
+        agent.expected_at = now + interval
+        agent.beats += 1
+        return
+    if step > 1:
+        agent.lost += step - 1
+    agent.beats = beats = agent.beats + 1
+    weight = 1.0 / beats if beats < MEMORY else 1.0 / MEMORY
+    agent.lateness2 += error * error
+    agent.interval = interval = interval + ((now - since) / step - interval) * weight
+    agent.expected_at = now - error * (1.0 - weight) + interval
+
+
+def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> float:
+    """When this agent becomes suspect if nothing more is heard."""
+    heard_at = max(agent.heard_at, silence_from)
+    latest = heard_at + policy.suspect_after
+    if agent.beats < policy.adaptive_from or not policy.adaptive or silence_from >= agent.heard_at:
+        return latest
+    if agent.beats >= agent.refit_at:
+        agent.refit_at = int(agent.beats * REFIT_GROWTH) + 1
+        agent.margin = margin(
+            variance(agent),
+            loss_rate(agent.lost, agent.beats),
+            agent.interval,
+            policy.false_suspicion_rate,
+            policy.suspect_after,
+        )
+    earliest = heard_at + agent.interval
+    return min(latest, max(earliest, agent.expected_at + agent.margin))
+
+
+def variance(agent: Agent) -> float:
+    """The variance of lateness over this life. The floor is a millisecond: no clock is better."""
+    return max(1e-6, agent.lateness2 / max(1, agent.beats))
+
+
+def loss_rate(lost: int, heard: int) -> float:
+    """How likely the next beat never comes, or comes later than any seen.
+
+    Jeffreys' estimate of the loss among all that were sent, and the rule of succession for "later than
+    all seen"; either is enough to miss it.
+    """
+    sent = lost + heard
+    lose, late = (lost + 0.5) / (sent + 1), 1.0 / (sent + 1)
+    return 1.0 - (1.0 - lose) * (1.0 - late)
+
+
+def false_suspicion(alpha: float, variance: float, loss: float, interval: float) -> float:
+    """The chance that a healthy agent is silent `alpha` past its expected beat (Chen's beta)."""
+    chance = 1.0
+    for j in range(ceil(alpha / interval)):
+        x2 = (alpha - j * interval) ** 2
+        chance *= (variance + loss * x2) / (variance + x2)
+    return chance
+
+
+def margin(
+    variance: float, loss: float, interval: float, rate: float, limit: float, steps: int = 24
+) -> float:
+    """The smallest margin with a false suspicion at most this likely, or `limit` if none is."""
+    if false_suspicion(limit, variance, loss, interval) > rate:
+        return limit
+    low, high = 0.0, limit
+    for _ in range(steps):
+        middle = (low + high) / 2
+        if false_suspicion(middle, variance, loss, interval) > rate:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def phi(agent: Agent, now: float) -> float:
+    """How surprising the silence is, as -log10 of the chance of a beat that late. For display only."""
+    if agent.beats < 2:
+        return 0.0
+    late = (now - agent.expected_at) / sqrt(2 * variance(agent))
+    chance = erfc(late) / 2
+    return -log10(chance) if chance > 1e-300 else 300.0
+
+
+def missed(agent: Agent, now: float) -> int:
+    """How many beats should have come since the last one."""
+    return max(0, int((now - agent.heard_at) / agent.interval)) if agent.interval else 0
+
+
+def finding(agent: Agent, asked: int, now: float, *, over: bool) -> Finding:
+    """The silence in words; `over` means all pings went unanswered."""
+    silent_for = now - agent.heard_at
+    return Finding(
+        Kind.SILENCE,
+        agent.heard_at,
+        Severity.DISCONNECTED if over else Severity.DEGRADED,
+        f"Nothing heard for {duration(silent_for)} (a beat is expected every "
+        f"{duration(agent.interval)}); pinged {times(asked)} without an answer.",
+        {
+            "silent_for": round(silent_for, 3),
+            "interval": round(agent.interval, 3),
+            "missed": missed(agent, now),
+            "pings": asked,
+        },
+        conclusive=over,
+    )
+
+
+def never_started(registered_at: float, grace: float) -> Finding:
+    """Expected, but never heard. That is not staleness: nothing was ever there."""
+    return Finding(
+        Kind.NEVER_STARTED,
+        registered_at,
+        Severity.DISCONNECTED,
+        f"Expected {duration(grace)} ago and never heard since.",
+        {"grace": grace},
+    )

@@ -1,0 +1,103 @@
+"""Stall: an agent that lives but does not come forward.
+
+Judged only while there is work: a task or a word of "working", and neither idle, nor waiting for a human,
+nor parked, nor inside a declared call that is still within its bound. And only by signs the agent has
+shown before in this life: who never saved a checkpoint has no stale one.
+All of this is weak evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from lifesigns.core.agent import NEVER, Agent, Call, Work
+from lifesigns.core.effects import Finding, Kind, Severity
+from lifesigns.core.health import Doing
+from lifesigns.core.policy import StallPolicy
+from lifesigns.core.words import duration
+
+Due = Callable[[float, float], float]
+"""`Awareness.due`: when a wait is over, our own lapses not counted."""
+
+KINDS = (Kind.NO_CHECKPOINT, Kind.NO_TOOL_CALL, Kind.NO_TOKENS, Kind.LONG_CALL)
+
+AT_WORK = frozenset({Doing.WORKING, Doing.BUSY, Doing.UNKNOWN, Doing.DRAINING})
+
+
+class Rule(NamedTuple):
+    """One way to stall: what was last seen when, how long that may be ago, and what it then means."""
+
+    kind: Kind
+    since: float
+    wait: float
+    severity: Severity
+    text: str
+
+
+def has_work(agent: Agent) -> bool:
+    """Whether there is anything this agent should be coming forward with."""
+    if agent.work is None or agent.doing not in AT_WORK:
+        return False
+    return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY)
+
+
+def examine(
+    agent: Agent, policy: StallPolicy, due: Due, now: float
+) -> tuple[list[Finding], float]:
+    """The stalls that hold at `now`, the worst of each kind, and when the next one would begin."""
+    held: dict[Kind, Finding] = {}
+    next_at = NEVER
+    for rule in _rules(agent, policy):
+        at = due(rule.since, rule.wait)
+        if at > now:
+            next_at = min(next_at, at)
+        else:
+            held[rule.kind] = Finding(
+                rule.kind,
+                rule.since,
+                rule.severity,
+                rule.text.format(duration(now - rule.since)),
+                {"for_s": round(now - rule.since, 1)},
+            )
+    return list(held.values()), next_at
+
+
+def _rules(agent: Agent, policy: StallPolicy) -> Iterator[Rule]:
+    """The rules that apply, milder before worse of the same kind."""
+    work = agent.work
+    if work is None or not has_work(agent):
+        return
+    if work.calls:
+        yield from (_long_call(call) for call in work.calls.values())
+        return
+    yield from _progress_rules(work, policy)
+
+
+def _long_call(call: Call) -> Rule:
+    text = f"{call.what} has been running for {{}}, longer than its bound of {duration(call.bound)}."
+    return Rule(Kind.LONG_CALL, call.started_at, call.bound, Severity.STUCK, text)
+
+
+def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
+    if work.checkpoint_at is not None:
+        since = max(work.checkpoint_at, work.since)
+        text = "No checkpoint for {}."
+        yield Rule(
+            Kind.NO_CHECKPOINT,
+            since,
+            policy.checkpoint_degraded_after,
+            Severity.DEGRADED,
+            text,
+        )
+        yield Rule(
+            Kind.NO_CHECKPOINT, since, policy.checkpoint_stuck_after, Severity.STUCK, text
+        )
+    if work.tool_at is not None:
+        since = max(work.tool_at, work.since)
+        text = f"No tool call for {{}}; the last was {work.last_tool}."
+        yield Rule(Kind.NO_TOOL_CALL, since, policy.tool_call_after, Severity.STUCK, text)
+    if work.tokens_at is not None:
+        since = max(work.tokens_at, work.since)
+        text = "No tokens used for {}."
+        yield Rule(Kind.NO_TOKENS, since, policy.tokens_after, Severity.DEGRADED, text)

@@ -1,0 +1,370 @@
+"""Effects: what the engine wants stored (facts, nouns) and done (orders, imperative).
+
+The law: facts carry the moment they fell due, not the moment they were noticed. Orders carry an id that
+is the same however often they are carried out, and the fencing `epoch` of the hub that gave them: the
+agent's side refuses an epoch lower than one it has seen. Facts and orders of one call belong into one
+transaction, and orders are carried out only after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lifesigns.core.health import Cause, Health
+from lifesigns.core.signals import BreakerState, Priority
+
+
+class Kind(StrEnum):
+    """The ways of being unwell that a detector can notice."""
+
+    SILENCE = "silence"
+    NEVER_STARTED = "never_started"
+    EXIT = "exit"
+    FREEZE = "freeze"
+    NO_CHECKPOINT = "no_checkpoint"
+    NO_TOOL_CALL = "no_tool_call"
+    NO_TOKENS = "no_tokens"
+    LONG_CALL = "long_call"
+    LOOPING = "looping"
+    ERRORS = "errors"
+    SPENDING = "spending"
+    OVERLOAD = "overload"
+    TASK_STALLED = "task_stalled"
+
+
+class Severity(StrEnum):
+    """How bad a finding is: the health it argues for. Ordered by `RANK`."""
+
+    NOTICE = "notice"
+    DEGRADED = "degraded"
+    STUCK = "stuck"
+    FAILING = "failing"
+    DISCONNECTED = "disconnected"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one detector noticed, with its evidence and since when."""
+
+    kind: Kind
+    since: float
+    severity: Severity
+    text: str
+    numbers: Mapping[str, float | str] = field(default_factory=dict)
+    conclusive: bool = False
+
+
+# --- facts -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that became true at a moment."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flip(Fact):
+    """A stored change of health, with its reason and the evidence that was on the table."""
+
+    agent_id: str
+    was: Health
+    now: Health
+    reason: str
+    cause: Cause | None = None
+    evidence: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindingOpened(Fact):
+    """A detector noticed something, or what it had noticed became worse."""
+
+    agent_id: str
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class FindingClosed(Fact):
+    """What a detector had noticed is over."""
+
+    agent_id: str
+    kind: Kind
+    since: float
+
+
+class Rung(StrEnum):
+    """The steps of the ladder, in order."""
+
+    NUDGE = "nudge"
+    ESCALATE = "escalate"
+    TERMINATE = "terminate"
+    RESPAWN = "respawn"
+
+
+class Stage(StrEnum):
+    """How far one intervention has come."""
+
+    ORDERED = "ordered"
+    DELIVERED = "delivered"
+    SEEN = "seen"
+    ANSWERED = "answered"
+    DONE = "done"
+    FAILED = "failed"
+    HELD = "held"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention(Fact):
+    """One step of the ladder reached a new stage. `id` is that of its order."""
+
+    agent_id: str
+    id: str
+    rung: Rung
+    stage: Stage
+    attempt: int
+    text: str = ""
+    by: str = ""
+
+
+class Recovered(StrEnum):
+    """How far a recovery has come."""
+
+    INITIATED = "initiated"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery(Fact):
+    """A respawn began, reached a speaking agent, or failed."""
+
+    agent_id: str
+    task_id: str | None
+    stage: Recovered
+    attempt: int
+    checkpoint_id: str | None = None
+    reason: str = ""
+
+
+class ClaimStage(StrEnum):
+    """What happened to a claim."""
+
+    GRANTED = "granted"
+    REFUSED = "refused"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Fact):
+    """An agent's hold on a task changed. `token` fences: a lower one is refused everywhere."""
+
+    task_id: str
+    agent_id: str
+    stage: ClaimStage
+    token: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageOverdue(Fact):
+    """A message was not acknowledged in time."""
+
+    message_id: str
+    sender: str
+    to: str
+    priority: Priority
+    overdue_for: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskVerdict(Fact):
+    """A stalled task was judged: `failed`, or alive and merely `blocked` or `late`."""
+
+    task_id: str
+    agent_id: str
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsHuman(Fact):
+    """A person should look, now."""
+
+    agent_id: str
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerFlip(Fact):
+    """A breaker of an agent changed its state."""
+
+    agent_id: str
+    name: str
+    was: BreakerState
+    now: BreakerState
+
+
+@dataclass(frozen=True, slots=True)
+class Sight(Fact):
+    """The hub became blind, or can see again."""
+
+    blind: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brake(Fact):
+    """Interventions in a group were frozen because too many are unwell at once, or go on again."""
+
+    group: str
+    on: bool
+    unwell: int
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Fact):
+    """A signal was not believed. Counted per agent and reason, stored at most once a minute."""
+
+    agent_id: str
+    reason: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Poisoned(Fact):
+    """Judging this agent raised: our bug. It is set aside, the others go on."""
+
+    agent_id: str
+    error: str
+
+
+# --- orders ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Something to be carried out, once, whatever crashes in between."""
+
+    at: float
+    order_id: str
+    epoch: int
+    agent_id: str
+    incarnation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SendPing(Order):
+    """Ask a suspected agent; the ping carries the suspicion, any answer refutes it."""
+
+    seq: int
+    suspicion: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendNudge(Order):
+    """Tell an agent the facts, at its next turn boundary."""
+
+    attempt: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Escalate(Order):
+    """Ask the orchestrator or a person, with everything known."""
+
+    reason: str
+    findings: tuple[Finding, ...]
+    checkpoint_id: str | None
+    answer_by: float
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate(Order):
+    """Ask the agent to save, wait, then force. Partial state is kept."""
+
+    reason: str
+    save_for: float
+    findings: tuple[Finding, ...]
+    seq_seen: int
+    """The last sequence the decision knew of: the store refuses the order if a newer one is there."""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyCheckpoint(Order):
+    """Read a checkpoint back and compare its digest."""
+
+    task_id: str
+    checkpoint_id: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Respawn(Order):
+    """Start the agent anew; `incarnation` is the one that ended, `new_incarnation` the one to begin."""
+
+    task_id: str | None
+    checkpoint_id: str | None
+    new_incarnation: str
+    attempt: int
+    handoff: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseClaim(Order):
+    """Give a stale claim back: unassign, comment, relabel, queue."""
+
+    task_id: str
+    token: int
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remind(Order):
+    """Remind the recipient of an unacknowledged message."""
+
+    message_id: str
+    priority: Priority
+
+
+@dataclass(frozen=True, slots=True)
+class EscalateMessage(Order):
+    """Tell the sender's side that a message stays unacknowledged."""
+
+    message_id: str
+    to: str
+    priority: Priority
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskStatus(Order):
+    """Ask an agent about a stalled task; it has until `answer_by`."""
+
+    task_id: str
+    text: str
+    answer_by: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopStranger(Order):
+    """A retired incarnation still speaks: tell it that it was replaced."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendCanary:
+    """Send the hub's own beat through the bus."""
+
+    at: float
+    seq: int
+
+
+Effect = Fact | Order | SendCanary

@@ -1,0 +1,202 @@
+"""Fleet: what holds for all agents together.
+
+The mass brake: when many of a group (a host, a provider, the whole fleet) are unwell at once, the group has
+one problem and not many. Interventions there freeze, one alert goes out, a person decides. And the speed
+limits: so many nudges, terminations and respawns a minute, and never more than a share of the fleet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.effects import Brake, NeedsHuman, Rung
+from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import MINUTE, FleetPolicy
+
+WHOLE: Final = "fleet"
+
+
+@dataclass(slots=True)
+class Group:
+    """Agents that share a fate."""
+
+    members: int = 0
+    unwell: int = 0
+    braked: bool = False
+    released_until: float = -NEVER
+
+
+@dataclass(slots=True)
+class FleetState:
+    """What the fleet remembers; part of the snapshot."""
+
+    groups: dict[str, Group] = field(default_factory=dict)
+    sources: dict[str, int] = field(default_factory=dict)
+    acted: dict[Rung, list[float]] = field(default_factory=dict)
+
+
+RELEASED_FOR: Final = 60 * MINUTE
+"""How long a person's word keeps the brake of a group off."""
+
+
+class Fleet:
+    """Counts by group, brakes, speed limits."""
+
+    def __init__(self, policy: FleetPolicy, state: FleetState | None = None) -> None:
+        self.policy = policy
+        self.state = state or FleetState()
+
+    @property
+    def size(self) -> int:
+        """Agents that are not terminated."""
+        whole = self.state.groups.get(WHOLE)
+        return whole.members if whole else 0
+
+    # --- members ------------------------------------------------------------------------------------
+
+    def may_join(self, source: str, agents: int) -> str | None:
+        """Why a new agent from this source cannot be taken in, or None."""
+        if agents >= self.policy.agents_max:
+            return f"the limit of {self.policy.agents_max} agents is reached"
+        if self.state.sources.get(source, 0) >= self.policy.agents_per_source:
+            return f"the limit of {self.policy.agents_per_source} agents per source is reached"
+        return None
+
+    def join(self, agent: Agent) -> None:
+        self.state.sources[agent.source] = self.state.sources.get(agent.source, 0) + 1
+        self._count(agent, +1)
+
+    def leave(self, agent: Agent) -> None:
+        self.state.sources[agent.source] -= 1
+        if not self.state.sources[agent.source]:
+            del self.state.sources[agent.source]
+        self._count(agent, -1)
+
+    def regroup(self, agent: Agent, host: str | None, provider: str | None) -> None:
+        """An agent turned out to live elsewhere."""
+        self._count(agent, -1)
+        agent.host, agent.provider = host, provider
+        self._count(agent, +1)
+
+    def flipped(self, agent: Agent, was: Health, at: float, outbox: Outbox) -> None:
+        """An agent's health changed: count, and brake or release its groups."""
+        members = (agent.health is not Health.TERMINATED) - (was is not Health.TERMINATED)
+        self._shift(agent, members, (agent.health in UNWELL) - (was in UNWELL))
+        for name in groups_of(agent):
+            self._check_brake(name, at, outbox)
+
+    def silent_together(self, agent: Agent) -> bool:
+        """Whether others in a group of this agent are unwell too: then the link is the likelier cause."""
+        return any(
+            (group := self.state.groups.get(name)) is not None
+            and group.unwell >= self.policy.brake_count - 1
+            and group.unwell >= self.policy.brake_share * (group.members - 1)
+            for name in groups_of(agent)
+        )
+
+    # --- brake and limits ---------------------------------------------------------------------------
+
+    def hold(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
+        """Why this agent cannot be acted on now and when to ask again, or None."""
+        for name in groups_of(agent):
+            group = self.state.groups.get(name)
+            if group is not None and group.braked:
+                return f"too many in {name} are unwell at once; a person decides", now + MINUTE
+        return self._limit(rung, now)
+
+    def acted(self, rung: Rung, now: float) -> None:
+        """Somebody was acted on automatically."""
+        self.state.acted.setdefault(rung, []).append(now)
+
+    def release(self, name: str, now: float, outbox: Outbox) -> None:
+        """A person lets interventions in a group go on."""
+        group = self.state.groups.get(name)
+        if group is not None:
+            group.released_until = now + RELEASED_FOR
+            self._check_brake(name, now, outbox)
+
+    def _limit(self, rung: Rung, now: float) -> tuple[str, float] | None:
+        acted = self.state.acted
+        for times in acted.values():
+            while times and times[0] <= now - MINUTE:
+                del times[0]
+        caps = {
+            Rung.NUDGE: self.policy.nudges_per_minute,
+            Rung.TERMINATE: self.policy.terminations_per_minute,
+            Rung.RESPAWN: self.policy.respawns_per_minute,
+        }
+        if rung not in caps:
+            return None
+        mine = acted.get(rung, [])
+        if len(mine) >= caps[rung]:
+            return f"{caps[rung]} a minute is the limit for {rung}", mine[0] + MINUTE
+        every = sorted(t for times in acted.values() for t in times)
+        share = max(1, int(self.policy.acted_share * self.size))
+        if len(every) >= share:
+            return f"{share} agents a minute is the limit for the fleet", every[0] + MINUTE
+        return None
+
+    def _check_brake(self, name: str, at: float, outbox: Outbox) -> None:
+        group = self.state.groups.get(name)
+        if group is None:
+            return
+        braked = (
+            group.unwell >= self.policy.brake_count
+            and group.unwell >= self.policy.brake_share * group.members
+            and at >= group.released_until
+        )
+        if braked != group.braked:
+            group.braked = braked
+            outbox.fact(Brake(at, name, braked, group.unwell, group.members))
+            if braked:
+                text = (
+                    f"{group.unwell} of {group.members} agents in {name} are unwell at once. "
+                    "Nothing is done to them automatically until you decide."
+                )
+                outbox.fact(NeedsHuman(at, name, "mass brake", text))
+
+    # --- counting -----------------------------------------------------------------------------------
+
+    def _count(self, agent: Agent, by: int) -> None:
+        if agent.health is not Health.TERMINATED:
+            self._shift(agent, by, by * (agent.health in UNWELL))
+
+    def _shift(self, agent: Agent, members: int, unwell: int) -> None:
+        groups = self.state.groups
+        for name in groups_of(agent):
+            group = groups.get(name)
+            if group is None:
+                group = groups[name] = Group()
+            group.members += members
+            group.unwell += unwell
+            if not group.members and not group.braked:
+                del groups[name]
+
+
+def groups_of(agent: Agent) -> tuple[str, ...]:
+    """The groups whose fate an agent shares."""
+    names = [WHOLE]
+    if agent.host:
+        names.append(f"host {agent.host}")
+    if agent.provider:
+        names.append(f"provider {agent.provider}")
+    return tuple(names)
+
+
+def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
+    """The agents best placed for more work: well, taking work, the least load and most room first."""
+    ready = [
+        a
+        for a in agents
+        if a.health in (Health.HEALTHY, Health.DEGRADED)
+        and a.doing not in (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HUMAN)
+        and a.capacity != 0
+    ]
+    ready.sort(
+        key=lambda a: (a.health is not Health.HEALTHY, a.load or 0.0, -(a.capacity or 0), a.id)
+    )
+    return ready[:count]

@@ -1,0 +1,139 @@
+"""Judgement: from findings to health, and how far the evidence lets us go.
+
+The law: health is the worst that any open finding argues for, nothing else. And evidence decides how far we
+may go: anything may degrade, nudge and escalate; ending an agent by ourselves needs conclusive evidence, or
+two independent kinds of weak evidence together with unanswered nudges and an unanswered escalation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.effects import (
+    Finding,
+    FindingClosed,
+    FindingOpened,
+    Flip,
+    Kind,
+    Severity,
+)
+from lifesigns.core.fleet import Fleet
+from lifesigns.core.health import LEGAL, Cause, Health
+from lifesigns.core.outbox import Outbox
+from lifesigns.errors import Bug
+
+RANK: Final[Mapping[Severity, int]] = {severity: rank for rank, severity in enumerate(Severity)}
+
+ARGUES_FOR: Final[Mapping[Severity, Health]] = {
+    Severity.NOTICE: Health.HEALTHY,
+    Severity.DEGRADED: Health.DEGRADED,
+    Severity.STUCK: Health.STUCK,
+    Severity.FAILING: Health.FAILING,
+    Severity.DISCONNECTED: Health.DISCONNECTED,
+}
+
+FAMILY: Final[Mapping[Kind, str]] = {
+    Kind.SILENCE: "silence",
+    Kind.NEVER_STARTED: "silence",
+    Kind.EXIT: "exit",
+    Kind.FREEZE: "freeze",
+    Kind.NO_CHECKPOINT: "progress",
+    Kind.TASK_STALLED: "progress",
+    Kind.NO_TOOL_CALL: "activity",
+    Kind.NO_TOKENS: "activity",
+    Kind.LONG_CALL: "activity",
+    Kind.LOOPING: "looping",
+    Kind.ERRORS: "errors",
+    Kind.SPENDING: "spending",
+    Kind.OVERLOAD: "overload",
+}
+"""Kinds of one family say the same thing twice: no tool call and no tokens are one observation."""
+
+
+def worst(findings: Iterable[Finding]) -> Finding | None:
+    """The finding that decides; of equals the oldest."""
+    return min(findings, key=lambda f: (-RANK[f.severity], f.since), default=None)
+
+
+def may_terminate(findings: Iterable[Finding], *, nudged: bool, escalated: bool) -> bool:
+    """Whether this evidence is enough to end an agent without a person's word."""
+    findings = tuple(findings)
+    if any(f.conclusive for f in findings):
+        return True
+    families = {FAMILY[f.kind] for f in findings if RANK[f.severity] >= RANK[Severity.DEGRADED]}
+    return len(families) >= 2 and nudged and escalated
+
+
+class Judge:
+    """Keeps an agent's findings and health in step, and writes down every change of either."""
+
+    def __init__(self, outbox: Outbox, fleet: Fleet) -> None:
+        self._outbox = outbox
+        self._fleet = fleet
+
+    def note(self, agent: Agent, finding: Finding, at: float, cause: Cause | None = None) -> None:
+        """A detector found something. Stored when it is new or weighs differently, else only kept current."""
+        known = agent.finding(finding.kind)
+        agent.findings = (*(f for f in agent.findings if f is not known), finding)
+        if known is None or _weight(known) != _weight(finding):
+            self._outbox.fact(FindingOpened(at, agent.id, finding))
+            self._review(agent, at, cause)
+
+    def clear(self, agent: Agent, kind: Kind, at: float) -> None:
+        """What a detector had found is over."""
+        known = agent.finding(kind)
+        if known is not None:
+            agent.findings = tuple(f for f in agent.findings if f is not known)
+            self._outbox.fact(FindingClosed(at, agent.id, kind, known.since))
+            self._review(agent, at, None)
+
+    def settle(self, agent: Agent, kind: Kind, finding: Finding | None, at: float) -> None:
+        """What a detector says now about its kind: a finding, or that there is none."""
+        if finding is not None:
+            self.note(agent, finding, at)
+        elif agent.findings:
+            self.clear(agent, kind, at)
+
+    def clear_all(self, agent: Agent, at: float) -> None:
+        """A life is over: its findings with it, without a word about health."""
+        for finding in agent.findings:
+            self._outbox.fact(FindingClosed(at, agent.id, finding.kind, finding.since))
+        agent.findings = ()
+
+    def hear(self, agent: Agent, at: float) -> None:
+        """A first sign of life: no longer starting."""
+        if agent.health is Health.STARTING:
+            self._review(agent, at, None)
+
+    def flip(
+        self, agent: Agent, to: Health, reason: str, at: float, cause: Cause | None = None
+    ) -> None:
+        """Change an agent's health, legally, with its evidence."""
+        was = agent.health
+        if was is to:
+            return
+        if to not in LEGAL[was]:
+            raise Bug(f"agent {agent.id!r} cannot go from {was} to {to} ({reason})")
+        agent.health, agent.since, agent.cause = to, at, cause
+        if to is Health.DISCONNECTED:
+            agent.disconnections += 1
+        self._outbox.fact(Flip(at, agent.id, was, to, reason, cause, agent.findings))
+        self._fleet.flipped(agent, was, at, self._outbox)
+
+    def _review(self, agent: Agent, at: float, cause: Cause | None) -> None:
+        if agent.health is Health.TERMINATED:
+            return
+        decisive = worst(agent.findings)
+        to = Health.HEALTHY if decisive is None else ARGUES_FOR[decisive.severity]
+        reason = "well again" if decisive is None else decisive.text
+        if agent.health is Health.STARTING and decisive is None:
+            reason = "heard for the first time"
+        if to is not Health.DISCONNECTED:
+            cause = None
+        self.flip(agent, to, reason, at, cause)
+
+
+def _weight(finding: Finding) -> tuple[Severity, bool]:
+    return finding.severity, finding.conclusive

@@ -1,0 +1,315 @@
+"""Ladder: nudge, escalate, terminate. One rung at a time, each exactly once, none on a healthy agent.
+
+The law: a case opens when an agent becomes unwell and is dropped the moment it is well again. A rung is
+climbed only when the wait of the one before is over, when the fleet's brake and limits allow it, and when
+the evidence reaches that far. Only progress or an answer is success; delivered is not read.
+"""
+
+from __future__ import annotations
+
+from lifesigns.core import judgement
+from lifesigns.core.agent import NEVER, Agent, Case
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.effects import (
+    Escalate,
+    Finding,
+    Intervention,
+    Kind,
+    NeedsHuman,
+    Rung,
+    SendNudge,
+    Stage,
+    Terminate,
+)
+from lifesigns.core.fleet import Fleet
+from lifesigns.core.health import UNWELL, Cause, Doing, Health
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import LadderPolicy
+from lifesigns.core.signals import Answer, Decision
+from lifesigns.core.words import duration
+
+LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
+"""Agents doing this are never nudged: they wait for something else than a reminder."""
+
+UNDECIDED = "undecided"
+"""An escalation nobody answered, on evidence too weak to act on."""
+
+TERMINATE_TRIES = 3
+TERMINATE_MARGIN = 60.0
+"""How long after the save time we wait for word of a termination before ordering it again."""
+
+
+class Ladder:
+    """Opens, climbs and drops cases."""
+
+    def __init__(self, outbox: Outbox, fleet: Fleet, awareness: Awareness) -> None:
+        self._outbox = outbox
+        self._fleet = fleet
+        self._awareness = awareness
+
+    def due_at(self, agent: Agent) -> float:
+        """When the next step of an agent's case falls due."""
+        case = agent.case
+        if case is None or case.wait == NEVER:
+            return NEVER
+        return max(self._awareness.due(case.waited_from, case.wait), agent.paused_until)
+
+    def review(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
+        """An agent's health may have changed: open a case for the unwell, drop it for the well."""
+        case = agent.case
+        if case is None:
+            if agent.health in UNWELL and policy.enabled and not _is_crash(agent):
+                rung = _first_rung(agent, policy)
+                agent.case = Case(rung, now, _reason(agent), waited_from=now)
+                agent.case.respawn = not _spent(agent)
+        elif case.by:
+            return
+        elif agent.health not in UNWELL or _is_crash(agent):
+            self.drop(agent, now, "well again" if agent.alive else "gone")
+        elif case.rung is not Rung.TERMINATE:
+            self._reconsider(agent, case, policy, now)
+
+    def drop(self, agent: Agent, now: float, why: str) -> None:
+        """End a case without another step."""
+        case = agent.case
+        if case is not None:
+            agent.case = None
+            if case.order_id:
+                self._record(agent, case, Stage.DROPPED, now, why)
+
+    def step(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
+        """The wait of an agent's case is over: climb, hold or park."""
+        case = agent.case
+        if case is None:
+            return
+        if case.rung is Rung.NUDGE:
+            self._nudge(agent, case, policy, now)
+        elif case.rung is Rung.ESCALATE:
+            self._escalate(agent, case, policy, now)
+        else:
+            self._terminate(agent, case, policy, now)
+
+    # --- what people order ------------------------------------------------------------------------
+
+    def start(
+        self, agent: Agent, rung: Rung, now: float, *, reason: str, by: str, respawn: bool = False
+    ) -> Case:
+        """A person starts at a rung of their choice; the brake does not bind them."""
+        self.drop(agent, now, f"replaced by {by or 'a person'}")
+        agent.case = case = Case(rung, now, reason, waited_from=now, by=by, respawn=respawn)
+        return case
+
+    # --- outcomes ---------------------------------------------------------------------------------
+
+    def reached(self, agent: Agent, order_id: str, stage: Stage, now: float, text: str = "") -> None:
+        """A nudge was delivered, failed or was seen."""
+        case = agent.case
+        if case is not None and case.order_id == order_id:
+            self._record(agent, case, stage, now, text)
+
+    def answered(
+        self, agent: Agent, order_id: str, answer: Answer, note: str, policy: LadderPolicy, now: float
+    ) -> None:
+        """The agent answered a nudge."""
+        case = agent.case
+        if case is None or case.order_id != order_id:
+            return
+        self._record(agent, case, Stage.ANSWERED, now, f"{answer}: {note}" if note else answer)
+        case.nudges = 0
+        if answer is Answer.NEED_TIME or answer is Answer.PROGRESS:
+            # Its word buys time, not forgiveness: without progress the ladder starts again.
+            case.attempt = 0
+            self._wait(case, now, policy.more_time_for)
+        elif answer is Answer.BLOCKED:
+            text = f"{agent.id} is blocked: {note or 'it gave no reason'}"
+            self._outbox.fact(NeedsHuman(now, agent.id, "blocked", text))
+            self._climb(case, Rung.ESCALATE, now)
+        else:
+            self._climb(case, Rung.TERMINATE, now)
+            case.reason, case.by, case.respawn = "the agent asked for a handoff", agent.id, True
+
+    def decided(
+        self, agent: Agent, order_id: str, decision: Decision, by: str, policy: LadderPolicy, now: float
+    ) -> bool:
+        """Somebody decided about an escalation. False if it is no longer open."""
+        case = agent.case
+        if case is None or case.order_id != order_id or case.rung is not Rung.ESCALATE:
+            return False
+        self._record(agent, case, Stage.ANSWERED, now, decision, by)
+        if decision is Decision.MORE_TIME:
+            case.escalated = False
+            self._wait(case, now, policy.more_time_for)
+        elif decision is Decision.IGNORE:
+            self._wait(case, now, NEVER)
+        else:
+            self._climb(case, Rung.TERMINATE, now)
+            case.by = by or "orchestrator"
+            case.respawn = True
+        return True
+
+    def terminated(self, agent: Agent, order_id: str, now: float) -> Case | None:
+        """Our termination is done: the case is closed. None if it was not ours."""
+        case = agent.case
+        if case is None or case.order_id != order_id or case.rung is not Rung.TERMINATE:
+            return None
+        self._record(agent, case, Stage.DONE, now, case.reason, case.by)
+        agent.case = None
+        return case
+
+    def termination_failed(self, agent: Agent, order_id: str, reason: str, now: float) -> None:
+        case = agent.case
+        if case is not None and case.order_id == order_id and case.rung is Rung.TERMINATE:
+            self._record(agent, case, Stage.FAILED, now, reason)
+            self._wait(case, now, TERMINATE_MARGIN)
+
+    # --- the rungs --------------------------------------------------------------------------------
+
+    def _nudge(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
+        if agent.doing in LEFT_ALONE and not case.by:
+            self._wait(case, now, policy.nudge_every)
+        elif case.by and case.attempt:
+            agent.case = None  # A person's nudge is one nudge, not the foot of a ladder.
+        elif case.attempt >= policy.nudge_max:
+            self._climb(case, Rung.ESCALATE, now)
+        elif self._allowed(agent, case, now):
+            case.attempt += 1
+            case.nudges += 1
+            text = case.reason if case.by and case.reason else nudge_text(agent, now)
+            order = self._outbox.order(SendNudge, agent, now, attempt=case.attempt, text=text)
+            self._ordered(agent, case, order.order_id, now, text)
+            self._wait(case, now, policy.nudge_every)
+
+    def _escalate(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
+        if not case.escalated:
+            case.escalated = True
+            case.attempt = 1
+            reason = case.reason if case.by else _reason(agent)
+            order = self._outbox.order(
+                Escalate,
+                agent,
+                now,
+                reason=reason,
+                findings=agent.findings,
+                checkpoint_id=agent.work.checkpoint_id if agent.work else None,
+                answer_by=now + policy.escalation_timeout,
+            )
+            self._ordered(agent, case, order.order_id, now, reason)
+            self._outbox.fact(NeedsHuman(now, agent.id, "escalation", reason))
+            self._wait(case, now, policy.escalation_timeout)
+        elif self._may_end(agent, case, policy):
+            self._climb(case, Rung.TERMINATE, now)
+        else:
+            text = "Nobody decided, and the evidence is too weak to end this agent without a word."
+            self._outbox.fact(NeedsHuman(now, agent.id, UNDECIDED, text))
+            case.held = UNDECIDED
+            self._wait(case, now, NEVER)
+
+    def _terminate(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
+        if case.attempt >= TERMINATE_TRIES:
+            text = f"{agent.id} could not be stopped in {TERMINATE_TRIES} tries."
+            self._outbox.fact(NeedsHuman(now, agent.id, "cannot stop", text))
+            self._wait(case, now, NEVER)
+        elif self._allowed(agent, case, now):
+            case.attempt += 1
+            first = case.attempt == 1
+            order = self._outbox.order(
+                Terminate,
+                agent,
+                now,
+                order_id=None if first else case.order_id,
+                reason=case.reason,
+                save_for=policy.save_for,
+                findings=agent.findings,
+                seq_seen=agent.seq,
+                by=case.by,
+            )
+            self._ordered(agent, case, order.order_id, now, case.reason)
+            self._wait(case, now, policy.save_for + TERMINATE_MARGIN)
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def _reconsider(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
+        """The evidence changed while a case was open: it may belong on a higher rung."""
+        if _spent(agent):
+            self._climb(case, Rung.TERMINATE, now)
+            case.reason, case.respawn = _reason(agent), False
+        elif case.rung is Rung.NUDGE and _first_rung(agent, policy) is Rung.ESCALATE:
+            self._climb(case, Rung.ESCALATE, now)
+        elif case.held == UNDECIDED and self._may_end(agent, case, policy):
+            self._climb(case, Rung.TERMINATE, now)
+
+    def _may_end(self, agent: Agent, case: Case, policy: LadderPolicy) -> bool:
+        """Whether an unanswered escalation may become a termination."""
+        if agent.cause is Cause.PARTITION or agent.doing is Doing.WAITING_FOR_HUMAN:
+            return False
+        nudged = case.nudges >= policy.nudge_max or not policy.nudge_enabled
+        return judgement.may_terminate(agent.findings, nudged=nudged, escalated=case.escalated)
+
+    def _allowed(self, agent: Agent, case: Case, now: float) -> bool:
+        if case.by:
+            return True
+        held = self._fleet.hold(agent, case.rung, now)
+        if held is None:
+            self._fleet.acted(case.rung, now)
+            case.held = ""
+            return True
+        why, until = held
+        if case.held != why:
+            case.held = why
+            self._record(agent, case, Stage.HELD, now, why)
+        self._wait(case, now, max(1.0, until - now))
+        return False
+
+    def _climb(self, case: Case, rung: Rung, now: float) -> None:
+        case.rung, case.attempt, case.order_id, case.held = rung, 0, "", ""
+        self._wait(case, now, 0.0)
+
+    def _wait(self, case: Case, now: float, wait: float) -> None:
+        case.waited_from, case.wait = now, wait
+
+    def _ordered(self, agent: Agent, case: Case, order_id: str, now: float, text: str) -> None:
+        case.order_id = order_id
+        agent.interventions += 1
+        self._record(agent, case, Stage.ORDERED, now, text, case.by)
+
+    def _record(
+        self, agent: Agent, case: Case, stage: Stage, now: float, text: str = "", by: str = ""
+    ) -> None:
+        self._outbox.fact(
+            Intervention(now, agent.id, case.order_id, case.rung, stage, case.attempt, text, by)
+        )
+
+
+def nudge_text(agent: Agent, now: float) -> str:
+    """A nudge states facts. What sounds like a command from nowhere is distrusted, and rightly."""
+    facts = [f.text for f in agent.findings]
+    work = agent.work
+    if work is not None and work.tool_at is not None and work.last_tool:
+        ago = duration(now - work.tool_at)
+        repeats = f" x{work.repeats}" if work.repeats > 1 else ""
+        facts.append(f"Last tool call {ago} ago: {work.last_tool}{repeats}.")
+    facts.append("You can report progress, request a handoff or report a blocker.")
+    return " ".join(facts)
+
+
+def _is_crash(agent: Agent) -> bool:
+    """A process that is gone needs no ladder: nobody is there to nudge or to stop."""
+    return agent.health is Health.DISCONNECTED and agent.cause is Cause.CRASH
+
+
+def _first_rung(agent: Agent, policy: LadderPolicy) -> Rung:
+    if _spent(agent):
+        return Rung.TERMINATE  # A cap is the user's own word that this is where it ends.
+    if agent.health is Health.DISCONNECTED and agent.cause is not Cause.FREEZE:
+        return Rung.ESCALATE  # Who does not answer a ping cannot be nudged.
+    return Rung.NUDGE if policy.nudge_enabled else Rung.ESCALATE
+
+
+def _spent(agent: Agent) -> bool:
+    spending = agent.finding(Kind.SPENDING)
+    return spending is not None and spending.conclusive
+
+
+def _reason(agent: Agent) -> str:
+    decisive: Finding | None = judgement.worst(agent.findings)
+    return decisive.text if decisive else agent.health.value

@@ -1,0 +1,94 @@
+"""Messages: sent, delivered, read and acknowledged are different things, and only the last one counts here.
+
+Each priority has its deadline and its answer: urgent escalates, high reminds and then escalates, normal
+reminds, low is only written down. What we know of the recipient's beats is consulted before anybody is
+bothered: who is busy or waiting for a human is reminded first, who is gone is escalated at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.effects import EscalateMessage, MessageOverdue, Remind
+from lifesigns.core.health import Doing, Health
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import MessagePolicy
+from lifesigns.core.signals import Priority
+
+PARKED = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
+
+
+@dataclass(slots=True)
+class Letter:
+    """A message that waits for its acknowledgement."""
+
+    id: str
+    sender: str
+    to: str
+    priority: Priority
+    sent_at: float
+    order: int
+    armed_at: float = NEVER
+    reminded_at: float | None = None
+
+
+class Messages:
+    """Watches the acknowledgements."""
+
+    def __init__(self, outbox: Outbox, awareness: Awareness) -> None:
+        self._outbox = outbox
+        self._awareness = awareness
+
+    def due_at(self, letter: Letter, policy: MessagePolicy) -> float:
+        """When the acknowledgement, or the answer to our reminder, is overdue."""
+        start = letter.sent_at if letter.reminded_at is None else letter.reminded_at
+        wait: float = getattr(policy, letter.priority)
+        return self._awareness.due(start, wait)
+
+    def overdue(self, letter: Letter, sender: Agent, to: Agent | None, at: float, now: float) -> bool:
+        """A letter fell due. True if it is closed by that: escalated, or nothing more to do."""
+        overdue_for = at - letter.sent_at
+        self._outbox.fact(
+            MessageOverdue(at, letter.id, letter.sender, letter.to, letter.priority, overdue_for)
+        )
+        if letter.priority is Priority.LOW:
+            return True
+        gone = _gone(to)
+        if gone and letter.priority is not Priority.NORMAL:
+            return self._escalate(letter, sender, gone, now)
+        first = letter.reminded_at is None
+        if letter.priority is Priority.URGENT and not (first and _excused(to)):
+            return self._escalate(letter, sender, "it was not acknowledged", now)
+        if first and to is not None:
+            letter.reminded_at = now
+            self._outbox.order(Remind, to, now, message_id=letter.id, priority=letter.priority)
+            return False
+        if letter.priority is Priority.HIGH:
+            return self._escalate(letter, sender, "it was not acknowledged after a reminder", now)
+        return True
+
+    def _escalate(self, letter: Letter, sender: Agent, reason: str, now: float) -> bool:
+        self._outbox.order(
+            EscalateMessage,
+            sender,
+            now,
+            message_id=letter.id,
+            to=letter.to,
+            priority=letter.priority,
+            reason=reason,
+        )
+        return True
+
+
+def _gone(to: Agent | None) -> str:
+    if to is None:
+        return "its recipient was never heard of"
+    if to.health in (Health.DISCONNECTED, Health.TERMINATED):
+        return f"its recipient is {to.health}"
+    return ""
+
+
+def _excused(to: Agent | None) -> bool:
+    return to is not None and (to.busy or to.doing in PARKED)

@@ -1,0 +1,66 @@
+"""Outbox: collects the effects of one call to the engine and numbers its orders.
+
+An order's id is made of the hub's epoch and a counter that is part of the snapshot: the same history
+gives the same ids, and no two orders ever share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.effects import Effect, Fact, Order
+
+O = TypeVar("O", bound=Order)
+
+
+class Outbox:
+    """What one call to the engine wants stored and done."""
+
+    __slots__ = ("_effects", "epoch", "numbered")
+
+    def __init__(self, epoch: int, numbered: int = 0) -> None:
+        self.epoch = epoch
+        self.numbered = numbered
+        self._effects: list[Effect] = []
+
+    def add(self, effect: Effect) -> None:
+        self._effects.append(effect)
+
+    def fact(self, fact: Fact) -> None:
+        self._effects.append(fact)
+
+    def number(self) -> str:
+        """The next id, unique in this engine's whole life."""
+        self.numbered += 1
+        return f"{self.epoch}-{self.numbered}"
+
+    def order(
+        self,
+        make: Callable[..., O],
+        agent: Agent,
+        now: float,
+        *,
+        order_id: str | None = None,
+        **details: Any,
+    ) -> O:
+        """Make an order for an agent; `order_id` repeats one that was given before."""
+        order = make(
+            at=now,
+            order_id=order_id or self.number(),
+            epoch=self.epoch,
+            agent_id=agent.id,
+            incarnation=agent.incarnation,
+            **details,
+        )
+        self._effects.append(order)
+        return order
+
+    def take(self) -> Sequence[Effect]:
+        """Everything collected since the last time."""
+        effects = self._effects
+        if not effects:
+            return ()
+        self._effects = []
+        return effects

@@ -1,0 +1,156 @@
+"""Profiles and roles: named policies, written as differences, and the book that hands them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from lifesigns.core.policy import MINUTE, Policy
+from lifesigns.errors import PolicyError
+
+DEFAULT_PROFILE: Final = "swarm"
+
+PROFILES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "swift": {
+        "silence": {"interval": 1.0, "timeout": 3.0, "ping_wait": 0.4},
+        "freeze": {"after": 1.5},
+    },
+    "balanced": {
+        "silence": {"interval": 2.0, "timeout": 5.0, "ping_wait": 1.0},
+        "freeze": {"after": 1.8},
+    },
+    "tolerant": {
+        "silence": {"interval": 3.0, "timeout": 10.0, "missed_max": 3, "ping_wait": 1.0},
+        "freeze": {"after": 5.0},
+    },
+    "swarm": {},
+    "fast_tasks": {
+        "silence": {
+            "interval": 2 * MINUTE,
+            "timeout": 5 * MINUTE,
+            "ping_wait": 15.0,
+            "degrade_on_suspicion": True,
+            "grace": 5 * MINUTE,
+        },
+        "freeze": {"after": 2 * MINUTE, "conclusive_after": 10 * MINUTE},
+        "claim": {"lease": 5 * MINUTE, "check_wait": 30.0},
+    },
+    "fleet": {
+        "silence": {
+            "interval": 5 * MINUTE,
+            "timeout": 10 * MINUTE,
+            "ping_wait": 30.0,
+            "degrade_on_suspicion": True,
+            "grace": 10 * MINUTE,
+        },
+        "freeze": {"after": 5 * MINUTE, "conclusive_after": 15 * MINUTE},
+        "claim": {"lease": 10 * MINUTE, "grace": 10 * MINUTE, "check_wait": MINUTE},
+    },
+    "long_tasks": {
+        "silence": {
+            "interval": 10 * MINUTE,
+            "timeout": 30 * MINUTE,
+            "ping_wait": 2.5 * MINUTE,
+            "degrade_on_suspicion": True,
+            "grace": 30 * MINUTE,
+        },
+        "freeze": {"after": 10 * MINUTE, "conclusive_after": 30 * MINUTE},
+        "claim": {"lease": 30 * MINUTE, "grace": 30 * MINUTE, "check_wait": 5 * MINUTE},
+    },
+}
+
+ROLES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "critical-infrastructure": {
+        "silence": {"interval": 30.0, "timeout": 60.0, "missed_max": 2, "ping_wait": 5.0}
+    },
+    "active-development": {
+        "silence": {"interval": 60.0, "timeout": 180.0, "missed_max": 3, "ping_wait": 10.0}
+    },
+    "background": {
+        "silence": {
+            "interval": 5 * MINUTE,
+            "timeout": 15 * MINUTE,
+            "missed_max": 3,
+            "ping_wait": 30.0,
+            "grace": 10 * MINUTE,
+        },
+        "claim": {"lease": 15 * MINUTE},
+    },
+    "standby": {
+        "silence": {
+            "interval": 15 * MINUTE,
+            "timeout": 75 * MINUTE,
+            "missed_max": 5,
+            "ping_wait": MINUTE,
+            "grace": 30 * MINUTE,
+        },
+        "claim": {"lease": 75 * MINUTE},
+    },
+}
+
+
+def profile(name: str) -> Policy:
+    """The policy of a named profile."""
+    if name not in PROFILES:
+        raise PolicyError("profile", f"{name!r} is unknown; known are {', '.join(PROFILES)}")
+    return Policy().but(PROFILES[name])
+
+
+OWN_MAX: Final = 1000
+"""Different policies agents may ask for by their own word; more of them are a mistake or an attack."""
+
+
+class PolicyBook:
+    """Which policy an agent gets: the default, changed by its role, by patterns of its id, by its own word.
+
+    Pages are numbered, because a belief holds a number and not a policy: it is small, it can be stored, and
+    after a restart with another configuration it is simply looked up again.
+    """
+
+    def __init__(
+        self,
+        default: Policy | None = None,
+        *,
+        roles: Mapping[str, Mapping[str, Any]] = ROLES,
+        agents: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self.default = default or profile(DEFAULT_PROFILE)
+        self._roles = {name: _changed(self.default, changes, f"roles.{name}") for name, changes in roles.items()}
+        self._agents = dict(agents or {})
+        for pattern, changes in self._agents.items():
+            _changed(self.default, changes, f"agents.{pattern}")
+        self._pages: list[Policy] = [self.default]
+        self._numbers: dict[tuple[str, ...], int] = {("",): 0}
+
+    def of(self, agent_id: str, role: str | None = None, own: Mapping[str, Any] | None = None) -> Policy:
+        """The policy of an agent; later words win: role, then every matching pattern, then its own."""
+        return self[self.number(agent_id, role, own)]
+
+    def __getitem__(self, number: int) -> Policy:
+        return self._pages[number]
+
+    def number(self, agent_id: str, role: str | None = None, own: Mapping[str, Any] | None = None) -> int:
+        """The page an agent's policy is on."""
+        known_role = role if role in self._roles else None
+        patterns = tuple(p for p in self._agents if fnmatchcase(agent_id, p))
+        key = (known_role or "", *patterns) if not own else (known_role or "", *patterns, repr(own))
+        number = self._numbers.get(key)
+        if number is None:
+            policy = self._roles[known_role] if known_role else self.default
+            for pattern in patterns:
+                policy = policy.but(self._agents[pattern])
+            if own:
+                if len(self._pages) >= OWN_MAX:
+                    raise PolicyError("policy", f"more than {OWN_MAX} different policies are in use")
+                policy = policy.but(own)
+            number = self._numbers[key] = len(self._pages)
+            self._pages.append(policy)
+        return number
+
+
+def _changed(policy: Policy, changes: Mapping[str, Any], path: str) -> Policy:
+    try:
+        return policy.but(changes)
+    except PolicyError as error:
+        raise PolicyError(f"{path}.{error.key}", error.detail) from None

@@ -1,0 +1,380 @@
+"""Respawn: start an agent anew from its newest checkpoint that holds.
+
+The law: one respawn per incarnation that ended, whatever crashes in between; limits and backoff bind every
+path; who fails again under close watch is a person's matter. A lineage is the succession of lives of one
+agent id: how often it was respawned, from what, and how far the current respawn has come.
+
+    idle -> waiting (backoff) -> verifying (chain walk) -> starting -> probation -> idle
+                 ^________________________________|            |
+    any of these -> review (limits, failed again) or quarantined (crash loop), left by a person's word
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.effects import (
+    Intervention,
+    NeedsHuman,
+    Recovered,
+    Recovery,
+    Respawn,
+    Rung,
+    Stage,
+    VerifyCheckpoint,
+)
+from lifesigns.core.fleet import Fleet
+from lifesigns.core.health import Cause
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import HOUR, MINUTE, RespawnPolicy
+from lifesigns.core.words import duration, times
+
+
+class FailureClass(StrEnum):
+    """What kind of failure it is: wait and retry, restart, or replace after approval."""
+
+    TRANSIENT = "transient"
+    RECOVERABLE = "recoverable"
+    TERMINAL = "terminal"
+
+
+TRANSIENT_FOR = 5 * MINUTE
+RECOVERABLE_FOR = 2 * HOUR
+
+
+def classify(cause: Cause | None, down_for: float, failed_recoveries: int) -> FailureClass:
+    """Transient below five minutes of mere absence, terminal after two hours or three failed recoveries."""
+    if failed_recoveries >= 3:
+        return FailureClass.TERMINAL
+    if cause in (Cause.UNKNOWN, Cause.PARTITION):
+        if down_for < TRANSIENT_FOR:
+            return FailureClass.TRANSIENT
+        if down_for > RECOVERABLE_FOR:
+            return FailureClass.TERMINAL
+    return FailureClass.RECOVERABLE
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """One link of a task's chain."""
+
+    id: str
+    parent_id: str | None
+    digest: str
+    at: float
+    size: int
+
+
+class Phase(StrEnum):
+    """How far a lineage's current respawn has come."""
+
+    IDLE = "idle"
+    WAITING = "waiting"
+    VERIFYING = "verifying"
+    STARTING = "starting"
+    PROBATION = "probation"
+    REVIEW = "review"
+    QUARANTINED = "quarantined"
+
+
+@dataclass(slots=True)
+class Lineage:
+    """The succession of lives of one agent id."""
+
+    agent_id: str
+    order: int
+    armed_at: float = NEVER
+    phase: Phase = Phase.IDLE
+    task_id: str | None = None
+    chain: list[Checkpoint] = field(default_factory=list)
+    attempts: int = 0
+    """Respawns for the current task."""
+    failures: int = 0
+    respawned_at: list[float] = field(default_factory=list)
+    ended: str | None = None
+    """The incarnation that ended and is being replaced."""
+    why: str = ""
+    waited_from: float = 0.0
+    wait: float = NEVER
+    candidates: list[str] = field(default_factory=list)
+    order_id: str = ""
+    checkpoint_id: str | None = None
+    new_incarnation: str = ""
+
+
+def candidates(chain: list[Checkpoint]) -> list[str]:
+    """Checkpoints to try, newest first: those whose parent link holds.
+
+    A root, or the oldest one remembered, needs no parent; every other must name one that came before it.
+    """
+    known: set[str] = set()
+    holding: list[str] = []
+    for position, checkpoint in enumerate(chain):
+        if position == 0 or checkpoint.parent_id is None or checkpoint.parent_id in known:
+            holding.append(checkpoint.id)
+        known.add(checkpoint.id)
+    return holding[::-1]
+
+
+def backoff(policy: RespawnPolicy, attempt: int, key: str) -> float:
+    """The wait before an attempt: none before the first, then growing. The jitter is a hash, not chance."""
+    if attempt <= 1:
+        return 0.0
+    wait = policy.backoff[min(attempt - 2, len(policy.backoff) - 1)]
+    digest = blake2b(f"{key}#{attempt}".encode(), digest_size=4).digest()
+    spread = int.from_bytes(digest) / 2**32 * 2 - 1
+    return wait * (1 + policy.jitter * spread)
+
+
+class Respawns:
+    """All lineages, and the way from an ended life to the next one."""
+
+    def __init__(self, outbox: Outbox, fleet: Fleet, awareness: Awareness) -> None:
+        self._outbox = outbox
+        self._fleet = fleet
+        self._awareness = awareness
+
+    def due_at(self, lineage: Lineage) -> float:
+        """When the current phase of a lineage is over."""
+        if lineage.wait == NEVER:
+            return NEVER
+        return self._awareness.due(lineage.waited_from, lineage.wait)
+
+    # --- what is heard ------------------------------------------------------------------------------
+
+    def saved(self, lineage: Lineage, checkpoint: Checkpoint, policy: RespawnPolicy) -> None:
+        """A checkpoint joins the chain."""
+        if not any(known.id == checkpoint.id for known in lineage.chain[-policy.chain_max :]):
+            lineage.chain.append(checkpoint)
+            del lineage.chain[: -policy.chain_max]
+
+    def new_task(self, lineage: Lineage, task_id: str | None) -> None:
+        """A new task has a new chain and its own attempts."""
+        if lineage.task_id != task_id:
+            lineage.task_id = task_id
+            lineage.chain.clear()
+            lineage.attempts = lineage.failures = 0
+
+    def begin(
+        self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float
+    ) -> None:
+        """A life ended and is to be followed by another, if the limits allow."""
+        if lineage.phase in (Phase.REVIEW, Phase.QUARANTINED) or not policy.enabled:
+            return
+        ended = agent.incarnation or ""
+        if lineage.ended == ended:
+            return  # This life's successor is already on its way.
+        lineage.ended, lineage.why = ended, why
+        if lineage.phase is Phase.PROBATION:
+            lineage.failures += 1
+            self._give_up(lineage, now, f"failed again under close watch: {why}")
+        else:
+            self._try(lineage, policy, now)
+
+    def request(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
+        """A person wants it respawned: limits, review and quarantine are lifted."""
+        self.clear(lineage, now)
+        lineage.ended, lineage.why = agent.incarnation or "", "requested by a person"
+        self._try(lineage, policy, now)
+
+    def clear(self, lineage: Lineage, now: float) -> None:
+        """A person's word: begin anew."""
+        lineage.phase = Phase.IDLE
+        lineage.attempts = lineage.failures = 0
+        lineage.respawned_at.clear()
+        lineage.ended = None
+        self._wait(lineage, now, NEVER)
+
+    def verified(self, lineage: Lineage, checkpoint_id: str, now: float, *, valid: bool) -> None:
+        """A candidate was read back."""
+        if lineage.phase is not Phase.VERIFYING or lineage.candidates[:1] != [checkpoint_id]:
+            return
+        if valid:
+            lineage.checkpoint_id = checkpoint_id
+            self._enter(lineage, Phase.STARTING, now)
+        else:
+            del lineage.candidates[0]
+            lineage.order_id = ""
+            self._wait(lineage, now, 0.0)
+
+    def start_failed(
+        self, lineage: Lineage, order_id: str, reason: str, policy: RespawnPolicy, now: float
+    ) -> None:
+        """The new life could not be started."""
+        if lineage.phase is Phase.STARTING and lineage.order_id == order_id:
+            self._failed(lineage, reason, policy, now)
+
+    def reborn(self, lineage: Lineage, policy: RespawnPolicy, now: float) -> bool:
+        """A new life speaks. True if it is the one we started."""
+        ours = lineage.phase is Phase.STARTING and bool(lineage.order_id)
+        if ours:
+            self._record(lineage, Stage.DONE, now, "")
+            self._recovered(lineage, Recovered.COMPLETED, now)
+            self._enter(lineage, Phase.PROBATION, now, policy.probation)
+        elif lineage.phase in (Phase.WAITING, Phase.VERIFYING, Phase.STARTING):
+            # It came back by itself: nothing is left to do.
+            self._enter(lineage, Phase.IDLE, now, NEVER)
+        lineage.ended = None
+        return ours
+
+    def stop(self, lineage: Lineage, now: float) -> None:
+        """The agent left or its task is done: no successor."""
+        if lineage.phase not in (Phase.REVIEW, Phase.QUARANTINED):
+            self._enter(lineage, Phase.IDLE, now, NEVER)
+
+    # --- what falls due -----------------------------------------------------------------------------
+
+    def step(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
+        """The wait of the current phase is over."""
+        match lineage.phase:
+            case Phase.WAITING:
+                lineage.candidates = candidates(lineage.chain)
+                lineage.order_id = ""
+                self._enter(lineage, Phase.VERIFYING, now)
+            case Phase.VERIFYING:
+                self._verify(lineage, agent, policy, now)
+            case Phase.STARTING if not lineage.order_id:
+                self._start(lineage, agent, policy, now)
+            case Phase.STARTING:
+                waited = duration(policy.start_timeout)
+                self._failed(lineage, f"the new life did not speak within {waited}", policy, now)
+            case Phase.PROBATION:
+                lineage.failures = 0
+                self._enter(lineage, Phase.IDLE, now, NEVER)
+            case Phase.IDLE | Phase.REVIEW | Phase.QUARANTINED:
+                self._wait(lineage, now, NEVER)
+
+    def _try(self, lineage: Lineage, policy: RespawnPolicy, now: float) -> None:
+        recent = [at for at in lineage.respawned_at if at > now - HOUR]
+        lineage.respawned_at = recent
+        looping = sum(at > now - policy.crash_loop_window for at in recent)
+        if looping >= policy.crash_loop_max:
+            window = duration(policy.crash_loop_window)
+            text = f"respawned {times(looping)} within {window}"
+            self._give_up(lineage, now, text, Phase.QUARANTINED)
+        elif lineage.attempts >= policy.per_task_max:
+            self._give_up(lineage, now, f"respawned {times(lineage.attempts)} for this task")
+        elif len(recent) >= policy.per_hour_max:
+            self._give_up(lineage, now, f"respawned {times(len(recent))} within an hour")
+        else:
+            lineage.attempts += 1
+            wait = backoff(policy, lineage.attempts, lineage.agent_id)
+            self._enter(lineage, Phase.WAITING, now, wait)
+
+    def _verify(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
+        if lineage.order_id and lineage.candidates:
+            del lineage.candidates[0]  # No answer about this one: try the one before it.
+        if not lineage.candidates:
+            lineage.checkpoint_id = None
+            if lineage.chain:
+                text = "No checkpoint of this task holds; it starts again from its beginning."
+                self._outbox.fact(NeedsHuman(now, lineage.agent_id, "broken chain", text))
+            self._enter(lineage, Phase.STARTING, now)
+            return
+        newest = lineage.candidates[0]
+        digest = next(c.digest for c in lineage.chain if c.id == newest)
+        order = self._outbox.order(
+            VerifyCheckpoint,
+            agent,
+            now,
+            task_id=lineage.task_id or "",
+            checkpoint_id=newest,
+            digest=digest,
+        )
+        lineage.order_id = order.order_id
+        self._wait(lineage, now, policy.verify_timeout)
+
+    def _start(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
+        held = self._fleet.hold(agent, Rung.RESPAWN, now)
+        if held is not None:
+            self._wait(lineage, now, max(1.0, held[1] - now))
+            return
+        self._fleet.acted(Rung.RESPAWN, now)
+        lineage.respawned_at.append(now)
+        lineage.new_incarnation = f"{lineage.agent_id}~{self._outbox.number()}"
+        order = self._outbox.order(
+            Respawn,
+            agent,
+            now,
+            task_id=lineage.task_id,
+            checkpoint_id=lineage.checkpoint_id,
+            new_incarnation=lineage.new_incarnation,
+            attempt=lineage.attempts,
+            handoff=handoff(lineage, agent, now),
+        )
+        lineage.order_id = order.order_id
+        agent.interventions += 1
+        self._record(lineage, Stage.ORDERED, now, lineage.why)
+        self._recovered(lineage, Recovered.INITIATED, now)
+        self._wait(lineage, now, policy.start_timeout)
+
+    def _failed(self, lineage: Lineage, reason: str, policy: RespawnPolicy, now: float) -> None:
+        lineage.failures += 1
+        self._record(lineage, Stage.FAILED, now, reason)
+        lineage.why = reason
+        self._try(lineage, policy, now)
+
+    def _give_up(
+        self, lineage: Lineage, now: float, why: str, phase: Phase = Phase.REVIEW
+    ) -> None:
+        self._enter(lineage, phase, now, NEVER)
+        self._recovered(lineage, Recovered.FAILED, now, why)
+        text = f"{lineage.agent_id} is not respawned any more: {why}. Clear it when it is mended."
+        self._outbox.fact(NeedsHuman(now, lineage.agent_id, str(phase), text))
+
+    # --- parts --------------------------------------------------------------------------------------
+
+    def _enter(self, lineage: Lineage, phase: Phase, now: float, wait: float = 0.0) -> None:
+        lineage.phase = phase
+        if phase in (Phase.VERIFYING, Phase.STARTING):
+            lineage.order_id = ""
+        self._wait(lineage, now, wait)
+
+    def _wait(self, lineage: Lineage, now: float, wait: float) -> None:
+        lineage.waited_from, lineage.wait = now, wait
+
+    def _record(self, lineage: Lineage, stage: Stage, now: float, text: str) -> None:
+        self._outbox.fact(
+            Intervention(
+                now,
+                lineage.agent_id,
+                lineage.order_id,
+                Rung.RESPAWN,
+                stage,
+                lineage.attempts,
+                text,
+            )
+        )
+
+    def _recovered(self, lineage: Lineage, stage: Recovered, now: float, why: str = "") -> None:
+        self._outbox.fact(
+            Recovery(
+                now,
+                lineage.agent_id,
+                lineage.task_id,
+                stage,
+                lineage.attempts,
+                lineage.checkpoint_id,
+                why or lineage.why,
+            )
+        )
+
+
+def handoff(lineage: Lineage, agent: Agent, now: float) -> str:
+    """What the next life should know: what was done, what is open, why the last one was stopped."""
+    lines = [f"You continue the work of a previous life of {lineage.agent_id}."]
+    if lineage.task_id:
+        lines.append(f"Task: {lineage.task_id}.")
+    if lineage.checkpoint_id:
+        at = next((c.at for c in lineage.chain if c.id == lineage.checkpoint_id), now)
+        lines.append(f"Done: everything up to checkpoint {lineage.checkpoint_id}, {duration(now - at)} ago.")
+    else:
+        lines.append("Done: nothing that was kept; begin at the task's start.")
+    if agent.work is not None and agent.work.last_tool:
+        lines.append(f"Open: whatever came after; the last tool call was {agent.work.last_tool}.")
+    lines.append(f"Stopped because: {lineage.why}")
+    return "\n".join(lines)

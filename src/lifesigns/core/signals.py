@@ -1,0 +1,516 @@
+"""Signals: everything the engine can hear, in the past tense.
+
+Three voices: the agent itself (beats and the signals of the wire contract), the world around it (a
+process that ended, the outcome of an order) and people (pause, terminate, a decision).
+
+Every signal names an `agent_id`; the few about the hub itself do not. `incarnation` is None where the
+speaker does not know it; a signal of a retired incarnation is refused by the engine. An agent's own
+times (`sent_at` and the like) are data: shown, used to estimate skew, never the basis of a deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+from lifesigns.core.health import Doing
+
+
+class Answer(StrEnum):
+    """What an agent can answer to a nudge."""
+
+    PROGRESS = "progress"
+    NEED_TIME = "need_time"
+    HANDOFF = "handoff"
+    BLOCKED = "blocked"
+
+
+class Decision(StrEnum):
+    """What an orchestrator or a person can decide about an escalation."""
+
+    MORE_TIME = "more_time"
+    HANDOFF = "handoff"
+    TERMINATE = "terminate"
+    IGNORE = "ignore"
+
+
+class Priority(StrEnum):
+    """How soon a message wants its acknowledgement."""
+
+    URGENT = "urgent"
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+class BreakerState(StrEnum):
+    """The state of a circuit breaker as its owner reports it."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+    FORCED_OPEN = "forced_open"
+    DISABLED = "disabled"
+    OBSERVING = "observing"
+
+
+# --- the agent's own voice --------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class BeatReceived:
+    """One "I live" message. Not frozen: a frozen dataclass is three times as slow to make, and this
+    is the one signal that comes by the hundred thousand. Nobody changes it after it was made."""
+
+    agent_id: str
+    seq: int | None = None
+    incarnation: str | None = None
+    sent_at: float | None = None
+    status: str | None = None
+    doing: Doing | None = None
+    until: float | None = None
+    load: float | None = None
+    task_id: str | None = None
+    tasks: tuple[str, ...] = ()
+    phase: str | None = None
+    progress: str | None = None
+    last_tool_call_at: float | None = None
+    last_checkpoint_at: float | None = None
+    token_count: int | None = None
+    cost_usd: float | None = None
+    error_count: int | None = None
+    capacity_available: int | None = None
+    loop_lag_ms: float | None = None
+    cpu_percent: float | None = None
+    memory_mb: float | None = None
+    tasks_completed: int | None = None
+    tasks_failed: int | None = None
+    uptime_s: float | None = None
+    host: str | None = None
+    pid: int | None = None
+    role: str | None = None
+    metadata: Mapping[str, str] | None = None
+    source: str = ""
+    """Which door it came through (a token, a link): ids are counted per source. Set by us."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSignal:
+    """What all other signals about one agent share."""
+
+    agent_id: str
+    incarnation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRegistered(AgentSignal):
+    """An agent is expected: it has its grace to speak for the first time."""
+
+    role: str | None = None
+    host: str | None = None
+    task_id: str | None = None
+    grace: float | None = None
+    policy: Mapping[str, object] | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivitySeen(AgentSignal):
+    """Any other sign of life: output, an event, a message."""
+
+    kind: str = "activity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(AgentSignal):
+    """A tool call began: the agent is busy until it ends or its bound is over."""
+
+    call_id: str
+    tool: str
+    args_digest: str = ""
+    bound: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished(AgentSignal):
+    """A tool call ended. Digests are made at the door, with volatile parts stripped (`looping.digest`)."""
+
+    call_id: str
+    tool: str
+    args_digest: str = ""
+    result_digest: str = ""
+    ok: bool = True
+    error: str | None = None
+    error_kind: str | None = None
+    duration_s: float | None = None
+    retry: bool = False
+    """Declared by the agent as a retry of a failed call: never counted as a loop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStarted(AgentSignal):
+    """A model call began."""
+
+    call_id: str = "model"
+    bound: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFinished(AgentSignal):
+    """A model call ended."""
+
+    call_id: str = "model"
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    ok: bool = True
+    error_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSaved(AgentSignal):
+    """The agent saved a checkpoint of its task."""
+
+    checkpoint_id: str
+    task_id: str | None = None
+    parent_id: str | None = None
+    digest: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressMade(AgentSignal):
+    """The agent came forward in its task."""
+
+    task_id: str | None = None
+    percent: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReported(AgentSignal):
+    """The agent hit an error outside of a tool call."""
+
+    message: str
+    recoverable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoingChanged(AgentSignal):
+    """The agent says what it is doing, and until when if it knows."""
+
+    doing: Doing
+    until: float | None = None
+    """A moment of *our* clock; the door translates the agent's."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PongReceived(AgentSignal):
+    """The answer to a ping."""
+
+    seq: int | None = None
+    status: str | None = None
+    task_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NudgeSeen(AgentSignal):
+    """The agent has read the nudge."""
+
+    nudge_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NudgeAnswered(AgentSignal):
+    """The agent answered the nudge."""
+
+    nudge_id: str
+    answer: Answer
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAssigned(AgentSignal):
+    """The agent was given a task."""
+
+    task_id: str
+    expected_for: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDone(AgentSignal):
+    """The agent finished its task."""
+
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFailed(AgentSignal):
+    """The agent says it cannot finish its task."""
+
+    task_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskClaimed(AgentSignal):
+    """A worker wants to hold a task."""
+
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskReleased(AgentSignal):
+    """A worker gives a task back; `token` is the one its claim was granted with."""
+
+    task_id: str
+    token: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSent(AgentSignal):
+    """`agent_id` sent a message to `to` and wants it acknowledged."""
+
+    message_id: str
+    to: str
+    priority: Priority = Priority.NORMAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAcked(AgentSignal):
+    """`agent_id` acknowledged a message sent to it."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerReported(AgentSignal):
+    """A breaker of this agent changed or reported its state."""
+
+    name: str
+    state: BreakerState
+    failures: int = 0
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLeft(AgentSignal):
+    """The agent said good-bye. Silence after this is no failure."""
+
+    reason: str = ""
+
+
+# --- the world: what is seen of the agent, and the outcomes of orders --------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessExited(AgentSignal):
+    """The agent's process is gone. Conclusive."""
+
+    status: int | None = None
+    signal: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionClosed(AgentSignal):
+    """The agent's connection was closed by its side: reason enough to ask, not to convict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerHeard(AgentSignal):
+    """Another monitor still hears this agent: a second opinion."""
+
+    peer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderOutcome(AgentSignal):
+    """What the outcomes of orders share."""
+
+    order_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NudgeDelivered(OrderOutcome):
+    """The nudge is at the agent's side. Delivered is not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NudgeFailed(OrderOutcome):
+    """The nudge could not be delivered."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EscalationDecided(OrderOutcome):
+    """Somebody decided about an escalation."""
+
+    decision: Decision
+    by: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminationDone(OrderOutcome):
+    """The agent was stopped; its partial state is kept as `checkpoint_id` if there was any."""
+
+    checkpoint_id: str | None = None
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminationFailed(OrderOutcome):
+    """The agent could not be stopped."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointVerified(OrderOutcome):
+    """A stored checkpoint was read back and its digest compared."""
+
+    task_id: str
+    checkpoint_id: str
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RespawnStarted(OrderOutcome):
+    """A new life of the agent was started; it still has to speak."""
+
+    task_id: str | None = None
+    new_incarnation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RespawnFailed(OrderOutcome):
+    """The new life could not be started."""
+
+    reason: str = ""
+
+
+# --- people ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonActed(AgentSignal):
+    """What all acts of people share: who did it. `key` makes a repeated request the same act."""
+
+    by: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NudgeRequested(PersonActed):
+    """A person wants the agent nudged now."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EscalationRequested(PersonActed):
+    """A person wants the orchestrator asked now."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminationRequested(PersonActed):
+    """A person wants the agent stopped."""
+
+    reason: str = ""
+    respawn: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseRequested(PersonActed):
+    """A person wants this agent left alone for a while (None: until resumed)."""
+
+    pause_for: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeRequested(PersonActed):
+    """A person ends a pause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearRequested(PersonActed):
+    """A person clears quarantine, open interventions and limits: begin anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryRequested(PersonActed):
+    """A person wants the task respawned, limits or not."""
+
+    task_id: str
+
+
+# --- the hub about itself ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryReturned:
+    """The hub's own beat came back over the bus."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReleased:
+    """A person looked at a braked group and lets interventions go on there."""
+
+    group: str
+    by: str = ""
+
+
+Signal = (
+    BeatReceived
+    | AgentRegistered
+    | ActivitySeen
+    | ToolStarted
+    | ToolFinished
+    | ModelStarted
+    | ModelFinished
+    | CheckpointSaved
+    | ProgressMade
+    | ErrorReported
+    | DoingChanged
+    | PongReceived
+    | NudgeSeen
+    | NudgeAnswered
+    | TaskAssigned
+    | TaskDone
+    | TaskFailed
+    | TaskClaimed
+    | TaskReleased
+    | MessageSent
+    | MessageAcked
+    | BreakerReported
+    | AgentLeft
+    | ProcessExited
+    | ConnectionClosed
+    | PeerHeard
+    | NudgeDelivered
+    | NudgeFailed
+    | EscalationDecided
+    | TerminationDone
+    | TerminationFailed
+    | CheckpointVerified
+    | RespawnStarted
+    | RespawnFailed
+    | NudgeRequested
+    | EscalationRequested
+    | TerminationRequested
+    | PauseRequested
+    | ResumeRequested
+    | ClearRequested
+    | RecoveryRequested
+    | CanaryReturned
+    | GroupReleased
+)

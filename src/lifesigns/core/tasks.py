@@ -1,0 +1,99 @@
+"""Tasks: a stalled task is not yet a failed agent.
+
+Stalled means three things together: no progress for long, past its expected end, and no word about the
+delay. Then the agent is asked and has time to answer. Only silence on both, no answer and no beats, or the
+agent's own word, is failure; one that still beats is alive, and its task is blocked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.effects import AskStatus, Finding, Kind, Severity, TaskVerdict
+from lifesigns.core.health import Health
+from lifesigns.core.judgement import Judge
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import TaskPolicy
+from lifesigns.core.words import duration
+
+
+@dataclass(slots=True)
+class Task:
+    """A task with an expected end."""
+
+    id: str
+    agent_id: str
+    expected_at: float
+    word_at: float
+    """The last progress, or word about the delay."""
+    order: int
+    armed_at: float = NEVER
+    asked_at: float | None = None
+
+
+class Tasks:
+    """Asks about the stalled, judges the unanswered."""
+
+    def __init__(self, outbox: Outbox, awareness: Awareness, judge: Judge) -> None:
+        self._outbox = outbox
+        self._awareness = awareness
+        self._judge = judge
+
+    def due_at(self, task: Task, policy: TaskPolicy) -> float:
+        """When the task is stalled, or its inquiry unanswered."""
+        if task.asked_at is not None:
+            return self._awareness.due(task.asked_at, policy.inquiry_wait)
+        return max(self._awareness.due(task.word_at, policy.stalled_after), task.expected_at)
+
+    def word(self, task: Task, agent: Agent, now: float) -> None:
+        """Progress, or the agent explained itself: the task is late, not stalled."""
+        task.word_at = now
+        if task.asked_at is not None:
+            task.asked_at = None
+            self._verdict(task, "late", "the agent answered", now)
+        self._judge.clear(agent, Kind.TASK_STALLED, now)
+
+    def look(self, task: Task, agent: Agent, policy: TaskPolicy, at: float, now: float) -> bool:
+        """A task fell due: ask (False), or judge what was not answered (True: the task is closed)."""
+        if task.asked_at is None:
+            self._ask(task, agent, policy, at, now)
+            return False
+        if agent.health in (Health.DISCONNECTED, Health.TERMINATED) or agent.suspicion is not None:
+            self._verdict(task, "failed", "neither an answer nor beats", at)
+            return True
+        self._judge.note(agent, self._finding(task, at, Severity.STUCK), at)
+        self._verdict(task, "blocked", "the agent beats but does not answer", at)
+        task.asked_at, task.word_at = None, now
+        return False
+
+    def failed(self, task: Task, reason: str, now: float) -> None:
+        """The agent's own word."""
+        self._verdict(task, "failed", reason or "the agent says so", now)
+
+    def _ask(self, task: Task, agent: Agent, policy: TaskPolicy, at: float, now: float) -> None:
+        task.asked_at = now
+        self._judge.note(agent, self._finding(task, at, Severity.DEGRADED), at)
+        text = (
+            f"Task {task.id} has had no progress for {duration(now - task.word_at)} and is past its "
+            f"expected end. A status within {duration(policy.inquiry_wait)} helps."
+        )
+        answer_by = now + policy.inquiry_wait
+        self._outbox.order(AskStatus, agent, now, task_id=task.id, text=text, answer_by=answer_by)
+
+    def _finding(self, task: Task, at: float, severity: Severity) -> Finding:
+        text = (
+            f"Task {task.id} has had no progress for {duration(at - task.word_at)} and is "
+            f"{duration(at - task.expected_at)} past its expected end, without a word about the delay."
+        )
+        return Finding(
+            Kind.TASK_STALLED,
+            task.word_at,
+            severity,
+            text,
+            {"task_id": task.id, "late_s": round(at - task.expected_at, 1)},
+        )
+
+    def _verdict(self, task: Task, verdict: str, reason: str, at: float) -> None:
+        self._outbox.fact(TaskVerdict(at, task.id, task.agent_id, verdict, reason))

@@ -1,0 +1,150 @@
+"""Watching: what happens to an agent when time passes and nothing is heard.
+
+Called by the engine when an agent's deadline comes up, at the moment it fell due. What becomes true carries
+that moment; what has to leave the house (pings, nudges) leaves at the engine's `now`, and its wait counts
+from then: nobody is convicted for not answering a question that was still on our desk.
+"""
+
+from __future__ import annotations
+
+from lifesigns.core.agent import NEVER, Agent, Suspicion
+from lifesigns.core.desk import Desk
+from lifesigns.core.detectors import silence, stall
+from lifesigns.core.effects import Kind, SendPing, Severity
+from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.core.policy import Policy
+from lifesigns.core.words import duration
+
+CONNECTION_CLOSED = "its connection was closed"
+
+
+class Watching:
+    """Ages agents."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    # --- when ---------------------------------------------------------------------------------------
+
+    def silence_at(self, agent: Agent, policy: Policy) -> float:
+        """When the next step of an agent's silence falls due."""
+        aware = self._desk.awareness
+        if agent.suspicion is not None:
+            return aware.due(agent.suspicion.waited_from, agent.suspicion.wait)
+        if agent.health is Health.TERMINATED:
+            return agent.since + policy.silence.forget_after
+        if gone(agent):
+            return max(agent.since, agent.heard_at) + policy.silence.forget_after
+        if agent.health is Health.STARTING:
+            return aware.due(max(agent.since, aware.silence_from), grace(agent, policy))
+        at = silence.suspect_at(agent, aware.silence_from, policy.silence)
+        if aware.lapses and aware.lapses[-1].ended_at > agent.heard_at:
+            at = max(at, aware.due(agent.heard_at, at - agent.heard_at))
+        return at
+
+    def other_at(self, agent: Agent, policy: Policy, now: float) -> float:
+        """When the next of an agent's other deadlines falls due."""
+        if agent.health is Health.TERMINATED:
+            return NEVER
+        at = min(agent.doing_until, self._desk.ladder.due_at(agent))
+        if agent.work is not None:
+            _, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
+            at = min(at, stall_at)
+        return at
+
+    # --- what ---------------------------------------------------------------------------------------
+
+    def ripen(self, agent: Agent, policy: Policy, at: float, now: float) -> bool:
+        """Everything of this agent that falls due at `at`. False if the agent is to be forgotten."""
+        if self._desk.awareness.blind:
+            return True
+        if agent.doing_until <= at:
+            self.end_parking(agent, at)
+        if agent.work is not None:
+            self.judge_stall(agent, policy, at)
+        if self.silence_at(agent, policy) <= at:
+            if gone(agent):
+                return False
+            self._step_silence(agent, policy, at, now)
+        self._desk.ladder.review(agent, policy.ladder, now)
+        if self._desk.ladder.due_at(agent) <= at:
+            self._desk.ladder.step(agent, policy.ladder, now)
+        return True
+
+    def end_parking(self, agent: Agent, at: float) -> None:
+        """A rate limit is over by its own word: the agent is expected to go on."""
+        agent.doing_until = NEVER
+        if agent.doing is Doing.RATE_LIMITED:
+            agent.doing = Doing.WORKING if agent.task_id else Doing.UNKNOWN
+            if agent.work is not None:
+                agent.work.since = at
+
+    def judge_stall(self, agent: Agent, policy: Policy, at: float) -> None:
+        """Bring the stall findings in line with what holds now."""
+        held, _ = stall.examine(agent, policy.stall, self._desk.awareness.due, at)
+        by_kind = {finding.kind: finding for finding in held}
+        for kind in stall.KINDS:
+            self._desk.judge.settle(agent, kind, by_kind.get(kind), at)
+
+    def suspect(self, agent: Agent, policy: Policy, why: str, at: float, now: float) -> None:
+        """Begin to doubt an agent, and ask it at once."""
+        agent.suspicion = Suspicion(at, why)
+        self._ask(agent, agent.suspicion, policy, now)
+        if policy.silence.degrade_on_suspicion:
+            finding = silence.finding(agent, 1, at, over=False)
+            self._desk.judge.note(agent, finding, at)
+
+    def _step_silence(self, agent: Agent, policy: Policy, at: float, now: float) -> None:
+        suspicion = agent.suspicion
+        if agent.health is Health.STARTING:
+            finding = silence.never_started(agent.since, grace(agent, policy))
+            self._desk.judge.note(agent, finding, at, Cause.UNKNOWN)
+        elif suspicion is None:
+            why = f"nothing heard for {duration(at - agent.heard_at)}"
+            self.suspect(agent, policy, why, at, now)
+        elif suspicion.asked < policy.silence.pings:
+            self._ask(agent, suspicion, policy, now)
+        else:
+            self._convict(agent, suspicion, policy, at)
+
+    def _ask(self, agent: Agent, suspicion: Suspicion, policy: Policy, now: float) -> None:
+        desk = self._desk
+        suspicion.asked += 1
+        desk.outbox.order(SendPing, agent, now, seq=suspicion.asked, suspicion=suspicion.why)
+        suspicion.waited_from = now
+        suspicion.wait = policy.silence.ping_wait * desk.awareness.factor(now, desk.limits)
+
+    def _convict(self, agent: Agent, suspicion: Suspicion, policy: Policy, at: float) -> None:
+        """All pings are unanswered. One last doubt about ourselves, then a verdict."""
+        aware = self._desk.awareness
+        if at < aware.truce_until:
+            suspicion.waited_from, suspicion.wait = at, aware.truce_until - at
+            return
+        alone = self._desk.fleet.size <= 1
+        nobody = not alone and aware.heard_at <= suspicion.since
+        if nobody and at - suspicion.since < 2 * policy.silence.timeout:
+            suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
+            return
+        cause = self._cause(agent, suspicion, nobody=nobody)
+        finding = silence.finding(agent, suspicion.asked, at, over=True)
+        agent.suspicion = None
+        self._desk.judge.note(agent, finding, at, cause)
+
+    def _cause(self, agent: Agent, suspicion: Suspicion, *, nobody: bool) -> Cause:
+        if nobody or agent.peer_at >= suspicion.since or self._desk.fleet.silent_together(agent):
+            return Cause.PARTITION
+        return Cause.CRASH if suspicion.why == CONNECTION_CLOSED else Cause.UNKNOWN
+
+
+def gone(agent: Agent) -> bool:
+    """Terminated, or known to be absent: there is no silence left to judge."""
+    if agent.health is Health.TERMINATED:
+        return True
+    return agent.health is Health.DISCONNECTED and any(
+        f.severity is Severity.DISCONNECTED and f.kind is not Kind.FREEZE for f in agent.findings
+    )
+
+
+def grace(agent: Agent, policy: Policy) -> float:
+    """How long this agent may take to speak for the first time."""
+    return policy.silence.grace if agent.grace is None else agent.grace

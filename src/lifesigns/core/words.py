@@ -1,0 +1,23 @@
+"""Numbers as people say them, for the sentences in findings and nudges."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float) -> str:
+    """`4.2 s`, `32 min`, `3 h 5 min`, `2 d 4 h`: two units at most, no false precision."""
+    if seconds < 10:
+        return f"{max(0.0, seconds):.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 86400:
+        hours, minutes = divmod(round(seconds / 60), 60)
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(round(seconds / 3600), 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def times(count: int) -> str:
+    """`once`, `twice`, `7 times`."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,0 +1,90 @@
+"""Limits: how much of everything a peer may send, and the types that carry these limits.
+
+msgspec checks the types while it reads, in C, and names the field it stumbled over. It counts the
+length of a text in characters, we promise bytes of UTF-8: `check_bytes` is for the few messages where
+the two can differ.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from lifesigns.errors import WireError
+
+TEXT_MAX: Final = 1024
+"""Bytes of one text: a phase, a host, a task's id, a key or a value of the metadata."""
+PROSE_MAX: Final = 4096
+"""Characters kept of what people read (an error, a note). Longer prose is cut, not refused: a long
+stack trace is no reason to miss that a call has ended."""
+METADATA_MAX: Final = 64
+TASKS_MAX: Final = 256
+BEAT_MAX: Final = 64 * 1024
+SIGNAL_MAX: Final = 1024 * 1024
+"""More than a beat: `args` and `result` may be large, they are hashed at the door and not kept."""
+BATCH_MAX: Final = 8 * 1024 * 1024
+ITEMS_MAX: Final = 10_000
+
+COUNT_MAX: Final = 2**63 - 1
+_FLOAT_MAX: Final = sys.float_info.max
+
+Text = Annotated[str, Meta(max_length=TEXT_MAX)]
+Name = Annotated[str, Meta(min_length=1, max_length=TEXT_MAX)]
+Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=COUNT_MAX)]
+Finite = Annotated[float, Meta(ge=-_FLOAT_MAX, le=_FLOAT_MAX)]
+Amount = Annotated[float, Meta(ge=0, le=_FLOAT_MAX)]
+Moment = Annotated[datetime, Meta(tz=True)] | Finite
+Tasks = Annotated[tuple[Text, ...], Meta(max_length=TASKS_MAX)]
+
+_is_id = re.compile(r"[A-Za-z0-9._:@/-]{1,128}").fullmatch
+
+
+def check_id(value: str, field: str) -> str:
+    """The id of an agent, if it is one."""
+    if _is_id(value) is None:
+        shown = value if len(value) <= 128 else f"{value[:128]}…"
+        raise WireError(field, f"is {shown!r}, but an id is 1 to 128 of A-Z a-z 0-9 . _ : @ / -")
+    return value
+
+
+def check_size(raw: bytes, limit: int) -> None:
+    """Nothing and too much are refused before anything is read."""
+    if not raw:
+        raise WireError("", "the message is empty")
+    if len(raw) > limit:
+        raise WireError("", f"the message has {len(raw)} bytes, over the limit of {limit} bytes")
+
+
+def may_hide_bytes(raw: bytes) -> bool:
+    """Whether a text in this message can have more bytes than characters and be over the limit."""
+    return len(raw) > TEXT_MAX and (not raw.isascii() or b"\\u" in raw)
+
+
+def check_bytes(message: Struct) -> None:
+    """Every text of the message (prose apart) is within `TEXT_MAX` bytes of UTF-8."""
+    for field in message.__struct_fields__:
+        if field in PROSE:
+            continue
+        for text in _texts(getattr(message, field)):
+            if len(text) * 4 > TEXT_MAX and len(text.encode()) > TEXT_MAX:
+                raise WireError(field, f"has a text over the limit of {TEXT_MAX} bytes")
+
+
+PROSE: Final = frozenset({"error", "message", "note", "reason", "text"})
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case tuple():
+            yield from (item for item in value if isinstance(item, str))
+        case dict():
+            yield from value
+            yield from (item for item in value.values() if isinstance(item, str))

@@ -1,0 +1,15 @@
+"""How Hypothesis behaves in this suite.
+
+`dev` explores: every run tries other examples. `ci` repeats: the same examples for the same code, so that a
+red build is the fault of the change in front of you. Counterexamples found elsewhere are pinned with `@example`.
+Neither has a deadline, because a busy machine is not a failure. Chosen by `CI` in the environment, or
+`--hypothesis-profile`.
+"""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("dev", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -1,0 +1,714 @@
+"""The laws of `core/detectors/looping.py`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifesigns.core.detectors import looping
+from lifesigns.core.detectors.looping import Tape, digest, observe
+from lifesigns.core.effects import Finding, Kind, Severity
+from lifesigns.core.policy import LoopingPolicy
+from lifesigns.core.signals import ToolFinished
+
+POLICY = LoopingPolicy()
+Level = tuple[Severity, bool] | None
+DEGRADED: Level = (Severity.DEGRADED, False)
+STUCK: Level = (Severity.STUCK, False)
+CONCLUSIVE: Level = (Severity.STUCK, True)
+
+
+def call(
+    tool: str = "grep",
+    args: object = "x",
+    result: object = "nothing",
+    *,
+    error: str | None = None,
+    kind: str | None = None,
+    retry: bool = False,
+) -> ToolFinished:
+    return ToolFinished(
+        agent_id="a",
+        call_id="c",
+        tool=tool,
+        args_digest=digest(args, exact=True),
+        result_digest="" if error else digest(result),
+        ok=error is None,
+        error=error,
+        error_kind=kind,
+        retry=retry,
+    )
+
+
+def others(count: int) -> list[ToolFinished]:
+    return [call("other", f"other {i}", f"else {i}") for i in range(count)]
+
+
+def hear(
+    calls: Iterable[ToolFinished],
+    policy: LoopingPolicy = POLICY,
+    *,
+    every: float = 1.0,
+    tape: Tape | None = None,
+    start: float = 0.0,
+) -> Finding | None:
+    """Hear the calls, one `every` second from `start` on; what holds after the last."""
+    tape = tape or Tape()
+    found = None
+    for i, one in enumerate(calls):
+        found = observe(tape, one, policy, start + i * every)
+    return found
+
+
+def level(found: Finding | None) -> Level:
+    return (found.severity, found.conclusive) if found else None
+
+
+# --- the same call in a row --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("repeats", "expected"),
+    [
+        (3, None),
+        (4, DEGRADED),
+        (7, DEGRADED),
+        (8, STUCK),
+        (11, STUCK),
+        (12, CONCLUSIVE),
+        (50, CONCLUSIVE),
+    ],
+)
+def test_the_same_call_with_the_same_result_in_a_row(repeats: int, expected: Level) -> None:
+    assert level(hear([call()] * repeats)) == expected
+
+
+@pytest.mark.parametrize(
+    ("repeats", "expected"),
+    [(2, None), (3, DEGRADED), (4, DEGRADED), (5, STUCK), (7, STUCK), (8, CONCLUSIVE)],
+)
+def test_the_same_error_in_a_row_is_judged_sooner(repeats: int, expected: Level) -> None:
+    assert level(hear([call(error="no such file", kind="not_found")] * repeats)) == expected
+
+
+def test_an_error_is_the_same_without_its_volatile_parts() -> None:
+    calls = [
+        call(error=f"job {i:08x}-1a2b-4c3d-9e8f-0123456789ab failed after {i}.5ms")
+        for i in range(5)
+    ]
+    assert level(hear(calls)) == STUCK
+
+
+def test_another_error_of_the_same_call_is_another_outcome() -> None:
+    assert hear([call(error=f"line {i} is wrong") for i in range(10)]) is None
+    assert hear([call(error="wrong", kind=f"kind {i}") for i in range(10)]) is None
+
+
+def test_a_failure_that_says_nothing_cannot_be_compared() -> None:
+    mute = replace(call(), ok=False, result_digest="")
+    assert hear([mute] * 19) is None
+
+
+def test_the_finding_says_what_since_when_and_how_often() -> None:
+    found = hear([*others(2), *[call()] * 8], every=100.0)
+    assert found is not None
+    assert found.kind is Kind.LOOPING
+    assert found.since == 200.0
+    assert found.numbers == {"repeats": 8, "period": 1, "tool": "grep"}
+    assert found.text == (
+        "grep was called 8 times in a row with the same arguments and the same result, for 12 min."
+    )
+
+
+def test_since_stays_at_the_first_call_however_long_the_run() -> None:
+    tape = Tape()
+    hear(others(3), tape=tape)
+    for n in (10, 100, 1000):
+        found = hear([call()] * n, tape=tape, start=50.0 + n, every=0.001)
+        assert found is not None
+        assert found.since == 60.0
+
+
+def test_another_call_ends_the_run_at_once() -> None:
+    tape = Tape()
+    assert level(hear([call()] * 5, tape=tape)) == DEGRADED
+    assert hear(others(1), tape=tape, start=9.0) is None
+
+
+def test_approvals_between_do_not_reset_the_count() -> None:
+    """altimate-code 657: 10,943 calls. Only calls are heard; an approval is a pause like any other."""
+    tape, chance = Tape(), random.Random(1)
+    now = 0.0
+    for n in range(1, 10_944):
+        now += chance.choice((0.1, 3.0, 900.0))
+        found = observe(tape, call(), POLICY, now)
+        assert n < 12 or level(found) == CONCLUSIVE
+    assert found is not None
+    assert found.numbers["repeats"] == 10_943
+    assert len(tape.rkeys) == POLICY.recent_window
+
+
+# --- cycles ------------------------------------------------------------------------------------------
+
+
+def cycle(length: int, calls: int) -> list[ToolFinished]:
+    return [call("step", f"args {i % length}", f"result {i % length}") for i in range(calls)]
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 5])
+def test_a_cycle_is_found_with_its_last_call_and_not_before(length: int) -> None:
+    assert hear(cycle(length, 3 * length - 1)) is None
+    found = hear(cycle(length, 3 * length))
+    assert level(found) == DEGRADED
+    assert found is not None
+    assert (found.numbers["period"], found.numbers["repeats"], found.since) == (length, 3, 0.0)
+    assert level(hear(cycle(length, 5 * length - 1))) == DEGRADED
+    assert level(hear(cycle(length, 5 * length))) == CONCLUSIVE
+    assert level(hear(cycle(length, 500 * length))) == CONCLUSIVE
+
+
+def test_six_calls_in_a_circle_are_too_many_for_a_cycle() -> None:
+    assert hear(cycle(6, 500)) is None  # 5 of the last 30 each
+
+
+def test_equal_calls_are_not_a_cycle_of_two() -> None:
+    """Ten equal calls would be five cycles of two, and conclusive two calls too soon."""
+    for repeats in range(4, 20):
+        found = hear([call()] * repeats)
+        assert found is not None
+        assert found.numbers["period"] == 1
+        assert found.conclusive == (repeats >= 12)
+
+
+def test_a_cycle_may_hold_equal_neighbours() -> None:
+    calls = [call("a"), call("a"), call("b")] * 5
+    found = hear(calls)
+    assert level(found) == CONCLUSIVE
+    assert found is not None
+    assert found.numbers["period"] == 3
+    assert found.numbers["tool"] == "a, a, b"
+
+
+def test_a_cycle_of_two_is_not_reported_as_a_cycle_of_four() -> None:
+    found = hear(cycle(2, 40))
+    assert found is not None
+    assert found.numbers["period"] == 2
+    assert found.numbers["repeats"] == 20
+
+
+def test_a_cycle_whose_results_change_is_work() -> None:
+    calls = [
+        step
+        for i in range(100)
+        for step in (call("edit", f"change {i}", "ok"), call("test", "-q", f"{i} left"))
+    ]
+    assert hear(calls) is None
+
+
+def test_since_of_a_cycle_is_its_first_call() -> None:
+    found = hear([*others(7), *cycle(3, 30)])
+    assert found is not None
+    assert found.since == 7.0
+
+
+# --- changing results --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("repeats", "expected"),
+    [(19, None), (20, DEGRADED), (59, DEGRADED), (60, STUCK), (5000, STUCK)],
+)
+def test_the_same_call_with_changing_results_is_for_people(repeats: int, expected: Level) -> None:
+    found = hear([call(result=f"{i} of many") for i in range(repeats)])
+    assert level(found) == expected
+    if found:
+        assert found.numbers.get("people") == (1 if expected == STUCK else None)
+
+
+def test_a_call_without_a_result_counts_as_changing_only() -> None:
+    mute = replace(call(), result_digest="")
+    assert hear([mute] * 19) is None
+    assert level(hear([mute] * 100)) == STUCK
+
+
+def test_another_call_ends_a_run_of_changing_results() -> None:
+    calls = [call(result=str(i)) for i in range(19)]
+    assert hear([*calls, *others(1), *calls]) is None
+
+
+def test_a_run_that_stops_changing_is_judged_as_the_same() -> None:
+    found = hear([*[call(result=str(i)) for i in range(20)], *[call()] * 12])
+    assert level(found) == CONCLUSIVE
+    assert found is not None
+    assert (found.numbers["repeats"], found.since) == (12, 20.0)
+
+
+# --- often, not in a row -----------------------------------------------------------------------------
+
+
+def among(count: int, gap: int) -> list[ToolFinished]:
+    """The same call `count` times, with `gap` other calls after each (of no period)."""
+    spaced = iter(others(count * gap))
+    return [one for _ in range(count) for one in (call(), *(next(spaced) for _ in range(gap)))]
+
+
+def test_six_of_the_last_thirty_calls() -> None:
+    assert hear(among(5, 4)) is None
+    found = hear([*among(5, 4), call()])
+    assert level(found) == DEGRADED
+    assert found is not None
+    assert found.since == 0.0
+    assert found.numbers == {"repeats": 6, "window": 26, "tool": "grep"}
+
+
+def test_five_of_thirty_for_ever_are_none() -> None:
+    assert all(hear(among(40, 5)[:n]) is None for n in range(1, 240, 7))
+
+
+def test_often_holds_until_the_window_has_moved_on() -> None:
+    """It must not flap with every other call."""
+    tape = Tape()
+    hear(among(6, 1), tape=tape)  # 12 calls; the first leaves the window with the 31st
+    held = [level(observe(tape, one, POLICY, 100.0)) for one in others(25)]
+    assert held == [DEGRADED] * 18 + [None] * 7
+
+
+def test_the_next_culprit_is_found_when_the_first_leaves_the_window() -> None:
+    first, second = call("first"), call("second")
+    tape = Tape()
+    calls = [one for i in range(6) for one in (first, *others(i))]
+    hear(calls, tape=tape)
+    hear([one for i in range(6) for one in (second, *others(i + 1)[-1:])], tape=tape, start=100.0)
+    found = hear(others(15), tape=tape, start=200.0)
+    assert found is not None
+    assert found.numbers["tool"] == "second"
+
+
+def test_the_same_test_with_other_results_after_each_edit_is_work() -> None:
+    edits = iter(others(150))
+    calls = [
+        one
+        for i in range(50)
+        for one in (call("test", "-q", f"{i} failed"), *(next(edits) for _ in range(i % 3 + 1)))
+    ]
+    assert hear(calls) is None
+
+
+# --- what does not count -----------------------------------------------------------------------------
+
+
+def test_batch_work_is_never_a_loop() -> None:
+    """Same tool, same "ok", other arguments, even if they differ in an id or a moment only."""
+    for args in (
+        [{"page": i} for i in range(200)],
+        [{"id": f"{i:08x}-1a2b-4c3d-9e8f-0123456789ab"} for i in range(200)],
+        [f"git show {i * 7919 + 0xA0000000:08x}" for i in range(200)],
+        [{"since": 1_700_000_000 + 3600 * i} for i in range(200)],
+        [{"path": f"/tmp/part{i}.txt"} for i in range(200)],
+    ):
+        tape = Tape()
+        assert not any(observe(tape, call("work", one, "ok"), POLICY, 0.0) for one in args)
+
+
+def test_calls_without_arguments_told_are_no_evidence() -> None:
+    blank = replace(call(), args_digest="", result_digest="")
+    assert hear([blank] * 500) is None
+    assert hear([replace(blank, result_digest="same")] * 500) is None
+    assert hear([replace(blank, ok=False, error="no")] * 500) is None
+
+
+def test_a_call_without_arguments_told_ends_a_run() -> None:
+    """Whatever it was, it may have been the edit between two tests."""
+    blank = replace(call(), args_digest="", result_digest="")
+    assert hear([*[call()] * 3, blank, *[call()] * 2]) is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    "rate_limit 429 overloaded overloaded_error server_error 5xx 500 502 503 504 529 timeout connection "
+    "RateLimitError APITimeoutError InternalServerError ConnectionResetError http_503 HTTP-429 "
+    "service-unavailable TimeoutException network_error".split(),
+)
+def test_infrastructure_errors_do_not_count(kind: str) -> None:
+    assert hear([call(error="down", kind=kind)] * 100) is None
+
+
+@pytest.mark.parametrize(
+    "kind", ["not_found", "404", "5", "50", "5000", "ValueError", "permission", None, ""]
+)
+def test_other_errors_do_count(kind: str | None) -> None:
+    assert level(hear([call(error="no", kind=kind)] * 8)) == CONCLUSIVE
+
+
+def test_what_does_not_count_neither_extends_nor_ends_a_run() -> None:
+    down, again = call("other", error="down", kind="429"), call("other", "y", retry=True)
+    tape = Tape()
+    assert hear([call(), down, call(), again, again, call()], tape=tape) is None
+    found = hear([call()], tape=tape, start=9.0)
+    assert level(found) == DEGRADED
+    assert hear([down], tape=tape, start=10.0) == found
+
+
+def test_declared_retries_never_loop() -> None:
+    assert hear([call(retry=True)] * 100) is None
+
+
+# --- polling -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["wait", "Sleep", "poll_queue", "job_status", "check_build"])
+def test_polling_is_left_alone_until_its_budget_is_over(tool: str) -> None:
+    poll, tape = call(tool, "job 1", "pending"), Tape()
+    assert hear([poll] * 3600, tape=tape) is None  # the last one at 3599 s
+    expected = [None] * 3 + [DEGRADED] * 4 + [STUCK] * 4 + [CONCLUSIVE]
+    assert [level(observe(tape, poll, POLICY, 3600.0 + i)) for i in range(12)] == expected
+    found = hear([poll], tape=tape, start=3700.0)
+    assert found is not None
+    assert found.since == 3600.0
+
+
+def test_another_call_gives_a_new_wait_budget() -> None:
+    poll, tape = call("wait", "", "pending"), Tape()
+    hear([poll] * 360, tape=tape, every=10.0)
+    hear(others(1), tape=tape, start=3599.0)
+    assert hear([poll] * 360, tape=tape, start=3600.0, every=10.0) is None
+
+
+def test_what_does_not_count_gives_no_new_wait_budget() -> None:
+    poll, tape = call("wait", "", "pending"), Tape()
+    hear([poll, call(retry=True), call(error="down", kind="503")], tape=tape)
+    assert level(hear([poll] * 4, tape=tape, start=3600.0)) == DEGRADED
+
+
+def test_without_a_budget_polling_counts_like_any_other() -> None:
+    policy = replace(POLICY, polling_for=0.0)
+    assert level(hear([call("wait")] * 12, policy)) == CONCLUSIVE
+
+
+def test_a_wait_inside_a_run_is_polling_by_other_means() -> None:
+    """curl and sleep, in turn: worth a word; only after the budget is it a loop to act on."""
+    turn, tape = [call("curl", "/job", "pending"), call("sleep", 10, "")], Tape()
+    assert level(hear(turn * 200, tape=tape, every=8.0)) == DEGRADED
+    assert level(hear(turn, tape=tape, start=3592.0)) == DEGRADED
+    assert level(hear(turn, tape=tape, start=3600.0)) == CONCLUSIVE
+
+
+def test_a_wait_before_a_run_excuses_nothing() -> None:
+    assert level(hear([call("sleep"), *[call()] * 12])) == CONCLUSIVE
+
+
+# --- bounds ------------------------------------------------------------------------------------------
+
+names = st.text(max_size=6) | st.sampled_from(["wait", "\x1f", "a\x1fb\x1fc", "x" * 1000])
+wild_calls = st.builds(
+    ToolFinished,
+    agent_id=st.just("a"),
+    call_id=st.just("c"),
+    tool=names,
+    args_digest=names,
+    result_digest=names,
+    ok=st.booleans(),
+    error=st.none() | names,
+    error_kind=st.none() | names | st.sampled_from(["429"]),
+    retry=st.booleans(),
+)
+tame_calls = st.sampled_from(
+    [call("a"), call("b"), call("a", error="no"), call("sleep"), *others(3)]
+)
+policies = st.builds(
+    LoopingPolicy,
+    cycle_length_max=st.integers(0, 9),
+    recent_window=st.integers(0, 12),
+    recent_notice=st.integers(2, 6),
+    polling_for=st.sampled_from([0.0, 5.0, 3600.0]),
+)
+
+
+@given(
+    st.lists(st.tuples(wild_calls | tame_calls, st.floats(0, 1e9)), max_size=80),
+    st.lists(policies, min_size=1),
+)
+def test_no_calls_make_it_raise_or_grow(
+    heard: list[tuple[ToolFinished, float]], rules: list[LoopingPolicy]
+) -> None:
+    """Under hostile names, times that run backwards and policies that change on the way."""
+    tape = Tape()
+    for i, (one, now) in enumerate(heard):
+        policy = rules[i % len(rules)]
+        found = observe(tape, one, policy, now)
+        assert len(tape.rkeys) == len(tape.times) <= 12
+        assert len(tape.matched) == len(tape.started) <= 9
+        assert all(len(rkey) <= 3 * looping.NAME_MAX + 3 for rkey in tape.rkeys)
+        assert tape.times == sorted(tape.times)
+        assert found is None or (found.since <= tape.times[-1] and found.text.endswith("."))
+
+
+@given(st.lists(tame_calls, max_size=60))
+def test_a_stored_tape_goes_on_like_the_one_in_memory(heard: list[ToolFinished]) -> None:
+    kept, stored = Tape(), Tape()
+    for now, one in enumerate(heard):
+        stored = msgspec.msgpack.decode(msgspec.msgpack.encode(stored), type=Tape)
+        assert observe(stored, one, POLICY, float(now)) == observe(kept, one, POLICY, float(now))
+    assert stored == kept
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers()), unique=True, max_size=150),
+    st.booleans(),
+)
+def test_calls_that_differ_are_never_a_loop(keys: list[tuple[str, int]], ok: bool) -> None:
+    tape = Tape()
+    for tool, args in keys:
+        one = call(tool, args, "ok", error=None if ok else "no")
+        assert observe(tape, one, POLICY, 0.0) is None
+
+
+@given(st.lists(st.integers(0, 3), max_size=80))
+def test_it_finds_what_a_plain_reading_of_the_whole_tape_finds(steps: list[int]) -> None:
+    """The counters say the same as looking for the longest run and the best cycle from scratch."""
+    tape = Tape()
+    for n in range(1, len(steps) + 1):
+        one = call("step", steps[n - 1], steps[n - 1])
+        assert level(observe(tape, one, POLICY, float(n))) == _plain_reading(steps[:n])
+
+
+def _plain_reading(steps: list[int]) -> Level:
+    def repeats(period: int) -> int:
+        run = 0
+        while run < len(steps) - period and steps[-1 - run] == steps[-1 - run - period]:
+            run += 1
+        return (run + period) // period
+
+    cycles = [repeats(p) for p in range(2, 6) if len(set(steps[-p:])) > 1]
+    best = max(cycles, default=0)
+    if repeats(1) >= 12 or best >= 5:
+        return CONCLUSIVE
+    if repeats(1) >= 8:
+        return STUCK
+    often = any(steps[-30:].count(step) >= 6 for step in steps)
+    return DEGRADED if repeats(1) >= 4 or best >= 3 or often else None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda tape, _rkey, _enough: None,  # never a culprit
+        lambda tape, rkey, enough: setattr(
+            tape, "often", rkey if tape.rkeys.count(rkey) >= enough else ""
+        ),
+    ],
+)
+def test_the_plain_reading_bites(
+    broken: Callable[[Tape, str, int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looping, "_follow_often", broken)
+    with pytest.raises(AssertionError):
+        test_it_finds_what_a_plain_reading_of_the_whole_tape_finds()
+
+
+# --- digests -----------------------------------------------------------------------------------------
+
+UUIDS = ("6f9619ff-8b86-d011-b42d-00cf4fc964ff", "123e4567-e89b-12d3-a456-426614174000")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1, "b": [2, None]}, {"b": [2, None], "a": 1}),
+        ([1, 2], (1, 2)),
+        *[(f"job {a} done", f"job {b} done") for a, b in (
+            UUIDS,
+            ("9f86d081", "884c7d65"),
+            ("e3b0c44298fc1c149afbf4c8996fb924", "d41d8cd98f00b204e9800998ecf8427e"),
+            ("0x7f3a2c001d90", "0x7ffd12345678"),
+            ("2024-05-01T10:11:12Z", "2025-06-02T01:02:03.456+02:00"),
+            ("2024-05-01 10:11", "2025-06-02 01:02:03,456"),
+            ("[10:11:12.5]", "[23:59:59.123]"),
+            ("1714557072", "1714557999"),
+            ("1714557072123", "1714557999321.5"),
+            ("in 12.3ms", "in 9ms"),
+            ("in 0.52 s", "in 12 s"),
+            ("in 0.52s", "in 3 seconds"),
+            ("took 3m 2s", "took 14m 59s"),
+            ("took 2h", "took 3h"),
+            ("(pid 4711)", "(pid 12)"),
+            ("pid=4711", "pid=12"),
+            ("/tmp/xyz123", "/tmp/abc9"),
+            ("/tmp/tmpabcdef/out.txt", "/tmp/tmpuvwxyz/out.txt"),
+            ("/var/folders/zz/abc/T/tmp1", "/var/folders/yy/def/T/tmp2"),
+            ("toolu_01A09q90qw90lq917835lq9z", "toolu_02B09q90qw90lq917835lq9y"),
+            ('{"elapsed_ms": 523}', '{"elapsed_ms": 7}'),
+        )],
+        ({"at": 1714557072}, {"at": 1714557999.25}),
+        ({"elapsed_ms": 12, "n": 1}, {"elapsed_ms": 99.5, "n": 1}),
+        ({"request_id": "abc", "n": 1}, {"request_id": "def", "n": 1}),
+        (b"in 12.3ms", b"in 9ms"),
+    ],
+)  # fmt: skip
+def test_digests_that_are_equal(one: object, other: object) -> None:
+    assert digest(one) == digest(other) != ""
+    assert len(digest(one)) == 16
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("page=1", "page=2"),
+        ({"page": 1}, {"page": 2}),
+        ("foo.py:12:3: unused", "foo.py:13:3: unused"),
+        ("line 12", "line 13"),
+        ("3 failed, 97 passed", "2 failed, 98 passed"),
+        ("port 8080 in use", "port 8081 in use"),
+        ("12345678 bytes", "12345679 bytes"),
+        ("report of 2024-05-01", "report of 2024-05-02"),
+        ("3 m", "4 m"),
+        ("v1.2.3", "v1.2.4"),
+        ("0x1f", "0x2f"),
+        ("deadbeef", "feedface"),
+        ("/tmp/report.txt", "/tmp/summary.txt"),
+        ("12 sheep", "13 sheep"),
+        ("1m2x", "2m2x"),
+        (1, True),
+        (1, "1"),
+        (0, None),
+        ("", None),
+        (b"a", "a"),
+        ([1, [2]], [[1], 2]),
+        (["ab", "c"], ["a", "bc"]),
+        ([], {}),
+        ({"a": None}, {}),
+        (1.5, 1.25),
+        (10**400, 10**400 + 1),
+        (5, -5),
+        ("x" * 100_000, "x" * 100_001),
+        (list(range(20_000)), list(range(20_001))),
+        ("\ud800", "\ud801"),
+        (b"\xff", b"\xfe"),
+    ],
+)
+def test_digests_that_differ(one: object, other: object) -> None:
+    assert digest(one) != digest(other)
+    assert digest(one, exact=True) != digest(other, exact=True)
+
+
+def test_an_exact_digest_strips_nothing() -> None:
+    one, other = ({"id": uuid, "at": i + 1714557072, "took": i} for i, uuid in enumerate(UUIDS))
+    assert digest(one) == digest(other)
+    for key in one:
+        assert digest({key: one[key]}, exact=True) != digest({key: other[key]}, exact=True)
+    assert digest({"a": 1, "b": 2}, exact=True) == digest({"b": 2, "a": 1}, exact=True)
+
+
+def test_a_digest_is_the_same_in_every_process() -> None:
+    """Tapes are stored, and hubs take over from each other."""
+    assert digest({"a": [1, 2.5, "x", None, True, b"y"]}) == "69e9dce59ecc67fc"
+
+
+@dataclass
+class Page:
+    rows: int
+
+
+class Box:
+    def __init__(self, inside: object) -> None:
+        self.inside = inside
+
+
+class Hostile(dict[str, str]):
+    def items(self) -> Iterable[tuple[str, str]]:  # type: ignore[override]
+        raise RuntimeError("no")
+
+
+def test_objects_are_looked_into_or_equal_nothing() -> None:
+    """Two strangers of one type must not pass for the same result."""
+    assert digest(Page(1)) == digest(Page(1)) != digest(Page(2))
+    assert digest(Box("a")) == digest(Box("a")) != digest(Box("b"))
+    for opaque in (
+        object(),
+        Page,
+        digest,
+        {1, 2},
+        [object()],
+        {(1, 2): 3},
+        Hostile(a="b"),
+        ValueError("x"),
+    ):
+        assert digest(opaque) == ""
+
+
+def test_a_value_that_holds_itself_twice_is_read_in_bounded_time() -> None:
+    """Depth alone would allow 2^32 visits."""
+    knot: list[object] = []
+    knot += [knot, knot]
+    assert len(digest(knot)) == 16
+    fields: dict[str, object] = {}
+    fields.update(a=fields, b=fields, c=knot)
+    assert len(digest(fields)) == 16
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        "a0",
+        "f",
+        "1",
+        "1 ",
+        "12:34:",
+        "/tmp/",
+        "/var/folders/a/",
+        "0x",
+        "took_",
+        "12345678-1234-",
+        "2024-01-01 ",
+    ],
+)
+def test_hostile_text_is_read_to_its_bound_and_no_further(seed: str) -> None:
+    """Such text takes 1 to 11 ms. With a pattern that backtracks the test would run into its timeout."""
+    text = (seed * looping.TEXT_MAX)[: looping.TEXT_MAX]
+    assert len(digest(text)) == 16
+    assert digest(text + "tail") == digest(text + "tali") != digest(text + "tails")
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters())
+    | st.binary()
+    | st.builds(object)
+    | st.builds(Box, st.integers()),
+    lambda inner: (
+        st.lists(inner)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text() | st.integers() | st.none() | st.floats(), inner)
+    ),
+    max_leaves=30,
+)
+
+
+@settings(max_examples=300)
+@given(values, st.booleans())
+def test_a_digest_never_raises_and_is_stable(value: object, exact: bool) -> None:
+    made = digest(value, exact=exact)
+    assert made == digest(value, exact=exact)
+    assert len(made) in (0, 16)
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text()), st.randoms())
+def test_the_order_of_keys_does_not_matter(value: dict[str, object], chance: random.Random) -> None:
+    pairs = list(value.items())
+    chance.shuffle(pairs)
+    assert digest(dict(pairs)) == digest(value)
+
+
+def test_patterns_of_polling_tools_are_remembered_within_bounds() -> None:
+    memo: Mapping[tuple[str, ...], Mapping[str, bool]] = looping._polls_memo
+    hear([call(f"tool {i}") for i in range(10_000)])
+    assert sum(map(len, memo.values())) <= 3 * looping._POLLS_MAX

@@ -1,0 +1,98 @@
+"""Who may open which door: the table of ARCHITECTURE.md, for imports made directly.
+
+import-linter (`make check`) keeps the order of the rooms, also along chains. It cannot say that the web
+may not reach past the assembly to what lies deeper; this table can.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.source import PACKAGE, ROOT, imported_modules
+
+DOORS = {
+    "errors": "",
+    "core": "errors",
+    "ports": "core errors",
+    "wire": "core errors",
+    "agent": "core wire ports errors",
+    "hub": "core wire ports errors",
+    "adapters": "core wire ports errors",
+    "integrations": "core wire ports errors",
+    "config": "core errors",
+    "views": "core ports",
+    "assembly": "agent hub adapters integrations views config wire ports core errors",
+    "web": "assembly views config core errors",
+    "simulation": "core ports hub config errors",
+    "cli": "assembly views config core errors simulation",
+}
+# Their parts do not know each other either: one driver, one integration, at a time.
+ROOMS_OF_STRANGERS = {"adapters", "integrations"}
+
+
+def may_open(importer: str, imported: str) -> bool:
+    """Whether the module `importer` may import the module `imported`; both without the leading `lifesigns.`."""
+    room, other = importer.split(".")[0], imported.split(".")[0]
+    if room == other:
+        return room not in ROOMS_OF_STRANGERS or importer.split(".")[:2] == imported.split(".")[:2]
+    if room == "simulation" and other == "adapters":
+        return imported.endswith(".memory")
+    return other in DOORS[room].split()
+
+
+def wrong_doors(importer: str, source: str) -> Iterator[str]:
+    for line, module in imported_modules(source):
+        package, _, imported = module.partition(".")
+        if package == "lifesigns" and not may_open(importer, imported):
+            yield f"lifesigns.{importer}, line {line}: imports {module}"
+
+
+def module_name(file: Path) -> str:
+    return ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_every_import_goes_through_an_allowed_door() -> None:
+    files = [file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__init__.py"]
+    assert files
+    assert [wrong for file in files for wrong in wrong_doors(module_name(file), file.read_text())] == []
+
+
+def test_both_lists_of_rooms_name_the_same_rooms() -> None:
+    """A new room is a decision: it is written down here, in pyproject.toml and in ARCHITECTURE.md."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = config["tool"]["importlinter"]["contracts"]
+    assert set(re.findall(r"\w+", " ".join(contract["layers"]))) == set(DOORS)
+
+
+@pytest.mark.parametrize(
+    ("importer", "source"),
+    [
+        ("web.agents", "from lifesigns.hub.monitor import Monitor"),
+        ("cli", "import lifesigns.adapters.store.sqlite"),
+        ("hub.inbox", "from lifesigns.adapters.bus.memory import MemoryBus"),
+        ("views", "from lifesigns import wire"),
+        ("adapters.bus.nats", "from lifesigns.adapters.store.sqlite import SqliteStore"),
+        ("integrations.codex", "from lifesigns.integrations.claude_code import hook"),
+        ("simulation.world", "from lifesigns.adapters.store.sqlite import SqliteStore"),
+        ("core.engine", "from lifesigns import Monitor"),
+    ],
+)
+def test_a_wrong_door_is_found(importer: str, source: str) -> None:
+    assert list(wrong_doors(importer, source))
+
+
+@pytest.mark.parametrize(
+    ("importer", "source"),
+    [
+        ("cli.simulate", "from lifesigns.simulation import run"),
+        ("simulation.world", "from lifesigns.adapters.store.memory import MemoryStore"),
+        ("adapters.bus.nats", "from lifesigns.adapters.bus.subjects import subject"),
+        ("core.engine", "from lifesigns.core.policy import Policy"),
+        ("assembly", "from lifesigns.adapters.store.sqlite import SqliteStore"),
+    ],
+)
+def test_a_right_door_is_open(importer: str, source: str) -> None:
+    assert not list(wrong_doors(importer, source))

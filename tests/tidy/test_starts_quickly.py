@@ -1,0 +1,67 @@
+"""Importing lifesigns costs next to nothing, and brings in nothing that was not asked for."""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.tidy.source import is_inside
+
+IMPORT_MAX = 0.150
+# The promise is 150 ms on a quiet machine (contract, section 6). Half of a suite on two cores is not quiet.
+HELP_MAX = 0.300
+RUNS = 5
+
+NOT_ASKED_FOR = (
+    "click rich yaml nats redis asyncpg apsw starlette uvicorn httpx2 "
+    "lifesigns.cli lifesigns.web lifesigns.simulation"
+).split()
+
+IMPORT = """
+import sys, time, json
+before = time.perf_counter()
+import {module}
+json.dump([time.perf_counter() - before, list(sys.modules)], sys.stdout)
+"""
+
+
+def fresh_import(module: str) -> tuple[float, list[str]]:
+    """How long importing `module` takes in a new interpreter, and all that is loaded then."""
+    code = IMPORT.format(module=module)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+    took, loaded = json.loads(answer.stdout)
+    return took, loaded
+
+
+def not_asked_for(loaded: list[str]) -> list[str]:
+    return [module for module in loaded if any(is_inside(module, banned) for banned in NOT_ASKED_FOR)]
+
+
+def help_seconds() -> float:
+    began = time.perf_counter()
+    subprocess.run(
+        [Path(sys.executable).with_name("lifesigns"), "--help"], capture_output=True, check=True, timeout=60
+    )
+    return time.perf_counter() - began
+
+
+def test_import_takes_less_than_150_ms() -> None:
+    median = statistics.median(fresh_import("lifesigns")[0] for _ in range(RUNS))
+    assert median < IMPORT_MAX
+
+
+def test_import_loads_no_driver_no_web_and_no_command_line() -> None:
+    assert not_asked_for(fresh_import("lifesigns")[1]) == []
+
+
+def test_a_driver_that_slips_in_is_found() -> None:
+    """`click` stands for any of them."""
+    assert "click" in not_asked_for(fresh_import("click")[1])
+
+
+def test_help_appears_at_once() -> None:
+    median = statistics.median(help_seconds() for _ in range(RUNS))
+    print(f"lifesigns --help: {median * 1000:.0f} ms, median of {RUNS}")  # noqa: T201 (shown by pytest -rP)
+    assert median < HELP_MAX
