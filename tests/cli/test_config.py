@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from lifesigns.cli import main
 
+PAGE = Path(__file__).parents[2] / "docs/reference/cli/config.md"
 SEED = Path(__file__).parents[1] / "config" / "seed.yaml"
 
 
@@ -17,7 +20,8 @@ def nothing_of_ours_around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name in [name for name in os.environ if name.startswith(("LIFESIGNS_", "XDG_"))]:
+        monkeypatch.delenv(name)
 
 
 def check(*args: str, text: str | None = None) -> Result:
@@ -35,8 +39,7 @@ def test_without_a_file_all_is_default_and_well() -> None:
     said = check()
     assert said.exit_code == 0
     assert (
-        said.output
-        == "No file, and nothing wrong. All settings are the defaults; --all shows everything.\n"
+        said.output == "No file, and nothing wrong. All settings are the defaults; --all shows everything.\n"
     )
 
 
@@ -44,8 +47,7 @@ def test_what_differs_is_shown_with_where_it_comes_from(monkeypatch: pytest.Monk
     monkeypatch.setenv("LIFESIGNS_LISTEN", "9000")
     said = check(text="profile: swift\npolicy:\n  silence: {grace: 5 min, pings: 2}\n")
     assert said.exit_code == 0
-    assert row(said, "policy.silence.grace")[1] == "5 min"
-    assert row(said, "policy.silence.grace")[2].endswith("lifesigns.yaml:3")
+    assert row(said, "policy.silence.grace")[1:] == ["5 min", "lifesigns.yaml:3"]
     assert row(said, "policy.silence.interval")[1:] == ["1 s", "profile swift"]
     assert row(said, "listen")[1:] == ["127.0.0.1:9000", "LIFESIGNS_LISTEN"]
     assert "policy.silence.pings" not in said.output
@@ -62,10 +64,7 @@ def test_all_shows_the_defaults_too() -> None:
 def test_the_seeds_file_is_good_and_its_loose_ends_are_noted() -> None:
     said = check(str(SEED))
     assert said.exit_code == 0
-    assert (
-        "Note: alerting names slack, which is not under channels: nobody is told there."
-        in said.output
-    )
+    assert "Note: alerting names slack, which is not under channels: nobody is told there." in said.output
     assert f"{SEED} is good. 10 settings differ" in said.output.replace("\n", " ")
 
 
@@ -90,9 +89,7 @@ def test_json_of_a_good_file() -> None:
     assert (told["ok"], told["errors"], told["profile"]) == (True, [], "fleet")
     assert told["policy"]["silence"]["interval"] == 300
     assert told["policy"]["breakers"]["tool_execution"]["failure_threshold"] == 5
-    assert (
-        "health_monitoring.heartbeat.interval_seconds" in told["sources"]["policy.silence.interval"]
-    )
+    assert "health_monitoring.heartbeat.interval_seconds" in told["sources"]["policy.silence.interval"]
 
 
 def test_json_of_a_bad_file() -> None:
@@ -121,3 +118,15 @@ def test_secrets_are_not_shown() -> None:
 
 def test_switched_off_is_noted() -> None:
     assert "nothing is watched" in check(text="health_monitoring: {enabled: false}").output
+
+
+def test_the_examples_on_the_page_are_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```(yaml|console)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["yaml", "console"] * 2
+    for (_, file), (_, screen) in zip(blocks[::2], blocks[1::2], strict=True):
+        command, _, output = screen.partition("\n")
+        with monkeypatch.context() as patched:
+            for name, value in re.findall(r"(LIFESIGNS_\w+)=(\S+)", command):
+                patched.setenv(name, value)
+            said = check(text=file)
+        assert [line.rstrip() for line in said.output.splitlines()] == output.splitlines()

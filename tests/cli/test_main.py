@@ -21,9 +21,7 @@ def started(*args: str) -> subprocess.CompletedProcess[str]:
     """A real process, as a shell would start it."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, *args]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environ, timeout=60
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=60)
 
 
 def loaded_by(*args: str) -> set[str]:
@@ -58,10 +56,7 @@ def test_importing_the_front_door_loads_nothing_else() -> None:
 def test_the_version_is_that_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert lifesigns.__version__ == project["version"]
-    assert (
-        CliRunner().invoke(main, ["--version"]).output
-        == f"lifesigns, version {project['version']}\n"
-    )
+    assert CliRunner().invoke(main, ["--version"]).output == f"lifesigns, version {project['version']}\n"
 
 
 def test_a_mistyped_command_is_told_its_nearest_neighbour() -> None:

@@ -58,8 +58,7 @@ def test_file_then_environment_then_flags(said: Said) -> None:
     assert config.policies.default.ladder.save_for == 120
     assert config.store == "sqlite:///a"
     shown = {
-        key: str(config.sources[key]).split("/")[-1]
-        for key in ("profile", "store", "policy.ladder.save_for")
+        key: str(config.sources[key]).split("/")[-1] for key in ("profile", "store", "policy.ladder.save_for")
     }
     assert shown == {
         "profile": "--profile (flag)",
@@ -71,9 +70,7 @@ def test_file_then_environment_then_flags(said: Said) -> None:
 def test_a_profile_in_the_environment_lies_below_what_the_file_says_of_the_policy(
     said: Said,
 ) -> None:
-    policy = said(
-        "policy: {silence: {grace: 7}}", {"LIFESIGNS_PROFILE": "long_tasks"}
-    ).policies.default
+    policy = said("policy: {silence: {grace: 7}}", {"LIFESIGNS_PROFILE": "long_tasks"}).policies.default
     assert policy == profile("long_tasks").but({"silence": {"grace": 7}})
 
 
@@ -106,7 +103,7 @@ def test_what_stands_beside_the_policy(said: Said) -> None:
     config = said(
         "store: postgresql://me:secret@db/lifesigns?sslkey=secret\nbus: nats://bus:4222\nlisten: {port: 9000}\n"
         "channels: {slack: {url: https://hooks.example/secret, tries: 3}, mail: }\n"
-        "limits: {beat_bytes: 1024}\nfleet: {tick_every: 2s, brake_share: 0.5}\n"
+        "limits: {body_bytes: 1024}\nfleet: {tick_every: 2s, brake_share: 0.5}\n"
     )
     assert config.bus == "nats://bus:4222"
     assert config.listen == Listen(port=9000)
@@ -114,7 +111,7 @@ def test_what_stands_beside_the_policy(said: Said) -> None:
         "slack": {"url": "https://hooks.example/secret", "tries": 3},
         "mail": {},
     }
-    assert config.limits.beat_bytes == 1024
+    assert config.limits.body_bytes == 1024
     assert (config.fleet.tick_every, config.fleet.brake_share) == (2.0, 0.5)
 
 
@@ -186,9 +183,7 @@ def test_the_file_is_the_one_named_else_the_one_here_else_the_users(tmp_path: Pa
     assert find({"XDG_CONFIG_HOME": str(home / ".config")}, tmp_path) == users
 
 
-def test_without_a_path_load_takes_the_file_it_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_path_load_takes_the_file_it_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert load(environ={}).path is None
     (tmp_path / "lifesigns.yaml").write_text("profile: swift")

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import pytest
 
 from lifesigns.config import Limits, readers
-from lifesigns.config.fitting import flat
+from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
 from lifesigns.config.schema import FLEET, PLAIN_NUMBERS, POLICY, Schema, end, ends, of
 from lifesigns.core.policy import FleetPolicy, Policy
@@ -16,7 +14,7 @@ from lifesigns.core.policy import FleetPolicy, Policy
 )
 def test_every_threshold_has_a_reader_that_takes_its_default(schema: Schema, value: object) -> None:
     """So a new field of the policy can be configured, or fails here."""
-    for path, default in flat(asdict(value)).items():  # type: ignore[call-overload]
+    for path, default in flat(settable(value)).items():
         reader = end(schema, path)
         assert reader is not None, path
         assert reader(default) == default, path
@@ -33,7 +31,13 @@ def test_a_share_is_no_duration_and_a_wait_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [("policy", "silence"), ("policy", "x"), ("profile", "x"), ("policy", "silence", "interval", "x")]
+    "path",
+    [
+        ("policy", "silence"),
+        ("policy", "x"),
+        ("profile", "x"),
+        ("policy", "silence", "interval", "x"),
+    ],
 )
 def test_there_is_no_reader_where_no_key_ends(path: tuple[str, ...]) -> None:
     assert end(SCHEMA, path) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 import yaml
 
 from lifesigns.config import AlertRoute, load
-from lifesigns.config.fitting import flat
+from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
 from lifesigns.config.schema import ends
 from lifesigns.config.tree import MEANING
@@ -22,7 +21,7 @@ SEED = Path(__file__).with_name("seed.yaml")
 
 
 def at(policy: Policy, key: str) -> Any:
-    return flat(asdict(policy))[tuple(key.split("."))]
+    return flat(settable(policy))[tuple(key.split("."))]
 
 
 def test_the_seeds_file_is_read_as_it_stands() -> None:
@@ -144,9 +143,7 @@ def test_the_keys_beside_the_policy_arrive_too(said: Said) -> None:
 
 
 @pytest.mark.parametrize("name", ["fleet", "long_tasks", "fast_tasks"])
-def test_what_follows_from_the_heartbeat_keeps_the_proportions_of_the_profiles(
-    said: Said, name: str
-) -> None:
+def test_what_follows_from_the_heartbeat_keeps_the_proportions_of_the_profiles(said: Said, name: str) -> None:
     wanted = profile(name)
     if name == "fast_tasks":  # Its freeze is conclusive after five intervals rather than three.
         wanted = wanted.but({"freeze": {"conclusive_after": 360}})

@@ -197,9 +197,7 @@ def test_everything_wrong_is_told_at_once(complained: Complained) -> None:
 
 
 def test_what_follows_from_a_wrong_value_is_not_told_as_well(complained: Complained) -> None:
-    errors = complained(
-        "health_monitoring: {heartbeat: {interval_seconds: 700, timeout_seconds: 100}}"
-    )
+    errors = complained("health_monitoring: {heartbeat: {interval_seconds: 700, timeout_seconds: 100}}")
     assert [error.key for error in errors] == ["health_monitoring.heartbeat.timeout_seconds"]
 
 
@@ -242,9 +240,7 @@ def test_config_errors_are_policy_errors_with_key_and_detail(said: Said) -> None
         ("LIFESIGNS_POLICY__SILENCE__ADAPTIVE", "maybe", "needs true or false"),
     ],
 )
-def test_a_wrong_variable_is_named(
-    complained: Complained, variable: str, value: str, complaint: str
-) -> None:
+def test_a_wrong_variable_is_named(complained: Complained, variable: str, value: str, complaint: str) -> None:
     (error,) = complained("", {variable: value})
     assert error.key == variable
     assert complaint in error.detail
@@ -254,9 +250,7 @@ def test_variables_for_others_and_empty_ones_are_left_alone(said: Said) -> None:
     names = "HUB TOKEN STATE CHECKPOINT INCARNATION HANDOFF TEST_POSTGRES"
     environ = {f"LIFESIGNS_{name}": "anything" for name in names.split()}
     assert (
-        said(
-            "", {**environ, "LIFESIGNS_PROFILE": "", "LIFESIGNS_POLICY__SILENCE__PINGS": " "}
-        ).profile
+        said("", {**environ, "LIFESIGNS_PROFILE": "", "LIFESIGNS_POLICY__SILENCE__PINGS": " "}).profile
         == "swarm"
     )
 
@@ -276,7 +270,7 @@ def test_every_kind_of_threshold_can_be_set_from_the_environment(said: Said) -> 
     ).policies.default
     assert not policy.silence.adaptive
     assert policy.silence.false_suspicion_rate == 1e-9
-    assert policy.respawn.backoff == (5, 60)
+    assert list(policy.respawn.backoff) == [5, 60]
     assert policy.looping.polling_tools == ("wait", "poll")
     assert (policy.spending.tokens_max, policy.spending.cost_max) == (1000, None)
     assert policy.breakers["api"].failure_threshold == 7

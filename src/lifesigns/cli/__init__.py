@@ -24,9 +24,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Final[dict[str, Entry]] = {
-    "config": Entry(
-        "lifesigns.cli.config", "Look at the configuration before something runs on it."
-    ),
+    "config": Entry("lifesigns.cli.config", "Look at the configuration before something runs on it."),
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
 }
 """Each module has a click command with the name of its entry."""

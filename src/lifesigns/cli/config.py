@@ -52,7 +52,7 @@ def _bad(errors: ConfigErrors) -> dict[str, Any]:
 
 
 def _good(found: Config) -> dict[str, Any]:
-    from dataclasses import asdict
+    from lifesigns.config.fitting import settable
 
     return {
         "ok": True,
@@ -60,8 +60,8 @@ def _good(found: Config) -> dict[str, Any]:
         "notes": list(_notes(found)),
         "file": str(found.path) if found.path else None,
         "profile": found.profile,
-        "policy": asdict(found.policies.default),
-        "fleet": asdict(found.fleet),
+        "policy": settable(found.policies.default),
+        "fleet": settable(found.fleet),
         "sources": {key: str(source) for key, source in found.sources.items()},
     }
 
@@ -92,13 +92,14 @@ def _rows(found: Config, everything: bool) -> list[tuple[str, str, str]]:
 
     usual = defaults().effective
     return [
-        (key, _shown(key, value), _place(found.sources[key]))
+        (key, shown(key, value), _place(found.sources[key]))
         for key, value in found.effective.items()
         if everything or value != usual.get(key)
     ]
 
 
-def _shown(key: str, value: object) -> str:
+def shown(key: str, value: object) -> str:
+    """A value as people read it."""
     from lifesigns.config import durations
     from lifesigns.config.schema import PLAIN_NUMBERS
 
@@ -111,7 +112,7 @@ def _shown(key: str, value: object) -> str:
         case float() if name not in PLAIN_NUMBERS:
             return durations.in_words(value)
         case tuple():
-            return ", ".join(_shown(key, part) for part in value)
+            return ", ".join(shown(key, part) for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -140,10 +141,10 @@ def _notes(found: Config) -> list[str]:
 
 
 def _verdict(found: Config, shown: int, everything: bool) -> str:
-    place = f"{found.path} is good." if found.path else "No file, and nothing wrong."
+    from lifesigns.config.document import name_of
+
+    place = f"{name_of(found.path)} is good." if found.path else "No file, and nothing wrong."
     if everything:
         return place
-    what = (
-        f"{shown} settings differ from the defaults" if shown else "All settings are the defaults"
-    )
+    what = f"{shown} settings differ from the defaults" if shown else "All settings are the defaults"
     return f"{place} {what}; --all shows everything."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
-from lifesigns.config.fitting import flat
+from lifesigns.config.fitting import flat, settable
 from lifesigns.config.layers import Layers, Settings
 from lifesigns.config.values import DEFAULT, Config, Source
 from lifesigns.core.profiles import PROFILES
@@ -25,11 +24,11 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield from _policy(config, layers)
     yield from _said(settings, "roles")
     yield from _said(settings, "agents")
-    yield from _section("fleet", asdict(config.fleet), settings)
+    yield from _section("fleet", settable(config.fleet), settings)
     yield from _alerting(config, settings)
     for name, channel in config.channels.items():
         yield f"channels.{name}", tuple(channel), _source(settings, "channels", name)
-    yield from _section("limits", asdict(config.limits), settings)
+    yield from _section("limits", settable(config.limits), settings)
 
 
 def masked(url: str | None) -> str | None:
@@ -42,7 +41,7 @@ def masked(url: str | None) -> str | None:
 def _policy(config: Config, layers: Layers) -> Iterator[Row]:
     named = Source("", f"profile {config.profile}")
     from_profile = flat(PROFILES[config.profile])
-    for path, value in flat(asdict(config.policies.default)).items():
+    for path, value in flat(settable(config.policies.default)).items():
         source = named if path in from_profile else DEFAULT
         if path in layers.default:
             source = layers.default[path].source

@@ -55,7 +55,13 @@ EMPTY: Final = Document("", None, {})
 
 def read(path: Path) -> Document:
     """Read a file. What cannot be read is a `ConfigErrors` that names the file and the line."""
-    return parse(_text(path), str(path))
+    return parse(_text(path), name_of(path))
+
+
+def name_of(path: Path) -> str:
+    """A file's name as its reader would say it: from here, if it is below here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def parse(text: str, name: str) -> Document:
@@ -90,9 +96,7 @@ class _Loader(yaml.BaseLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
-            raise _refused(
-                event, 'aliases are not read; a pattern that begins with * needs quotes: "*-x"'
-            )
+            raise _refused(event, 'aliases are not read; a pattern that begins with * needs quotes: "*-x"')
         if getattr(event, "anchor", None) is not None:
             raise _refused(event, "anchors are not read; a text that begins with & needs quotes")
         if getattr(event, "tag", None) is not None:
@@ -135,19 +139,20 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, lines: dict[KeyPath, int]) -
 
 
 def _text(path: Path) -> str:
+    name = name_of(path)
     try:
         with path.open("rb") as file:
             raw = file.read(SIZE_MAX + 1)
     except OSError as error:
         detail = f"cannot be read: {error.strerror or error}"
-        raise ConfigErrors([ConfigError(str(path), detail)]) from error
+        raise ConfigErrors([ConfigError(name, detail)]) from error
     if len(raw) > SIZE_MAX:
-        raise ConfigErrors([ConfigError(str(path), f"is larger than {SIZE_MAX // 1024} KiB")])
+        raise ConfigErrors([ConfigError(name, f"is larger than {SIZE_MAX // 1024} KiB")])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigErrors([ConfigError(f"{path}:{line}", "is not UTF-8 text")]) from error
+        raise ConfigErrors([ConfigError(f"{name}:{line}", "is not UTF-8 text")]) from error
 
 
 def _unreadable(name: str, error: yaml.YAMLError) -> ConfigErrors:

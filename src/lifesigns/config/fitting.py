@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from lifesigns.config.complaints import Complaints
@@ -21,9 +22,7 @@ Apply = Callable[[Mapping[str, Any]], T]
 Changes = Mapping[Path, Setting]
 
 
-def fitted(
-    apply: Apply[T], changes: Changes, complaints: Complaints, whole: str
-) -> tuple[T, Changes]:
+def fitted(apply: Apply[T], changes: Changes, complaints: Complaints, whole: str) -> tuple[T, Changes]:
     """What `apply` makes of the changes, and those that fit: a section that does not is complained
     about and left out. `whole` is what is being made: the key to name when no change is to blame.
     """
@@ -58,6 +57,15 @@ def flat(value: Mapping[str, Any], path: Path = ()) -> dict[Path, Any]:
     return made
 
 
+def settable(value: Any) -> Any:
+    """A policy as nested names, with all that can be set and nothing that is computed from it."""
+    if is_dataclass(value):
+        return {f.name: settable(getattr(value, f.name)) for f in fields(value) if f.init}
+    if isinstance(value, Mapping):
+        return {name: settable(part) for name, part in value.items()}
+    return value
+
+
 def _blamed(apply: Apply[T], changes: Changes, key: str) -> Setting | None:
     """The setting to name: the one at the key, else one without which all would be well, else one
     without which at least this complaint would not come up. What was written goes before what follows.
@@ -80,9 +88,7 @@ def _left_without(apply: Apply[T], changes: Changes, setting: Setting) -> str | 
     return None
 
 
-def _complain(
-    complaints: Complaints, error: PolicyError, blamed: Setting | None, whole: str
-) -> None:
+def _complain(complaints: Complaints, error: PolicyError, blamed: Setting | None, whole: str) -> None:
     detail = re.sub(r"(\d)\.0\b", r"\1", error.detail)
     if blamed is None:
         complaints.add(whole, f"does not fit the rest; {error.key}: {detail}")

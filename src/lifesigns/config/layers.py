@@ -79,9 +79,7 @@ def _roles(settings: Settings, in_file: object, complaints: Complaints) -> dict[
     return made
 
 
-def _agents(
-    settings: Settings, roles: Mapping[str, Layer], complaints: Complaints
-) -> dict[str, Layer]:
+def _agents(settings: Settings, roles: Mapping[str, Layer], complaints: Complaints) -> dict[str, Layer]:
     patterns = dict.fromkeys(path[1] for path in settings if path[0] == "agents")
     made: dict[str, Layer] = {}
     for pattern in patterns:

@@ -6,7 +6,7 @@ The policy's part is made from its dataclasses, so that a new threshold needs no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
@@ -44,7 +44,8 @@ class Setting:
 
 def of(cls: type) -> dict[str, Schema | Reader]:
     """The schema of a dataclass, whose fields may be dataclasses or mappings of names to them."""
-    return {name: _of_type(name, hint) for name, hint in get_type_hints(cls).items()}
+    hints = get_type_hints(cls)
+    return {f.name: _of_type(f.name, hints[f.name]) for f in fields(cls) if f.init}
 
 
 def _of_type(name: str, hint: Any) -> Schema | Reader:

@@ -40,11 +40,12 @@ class Listen:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a single beat may bring; more is refused with the reason."""
+    """How much the hub takes in at once, and how long it keeps it. The limits of a beat are fixed."""
 
-    beat_bytes: int = 64 * 1024
-    metadata_keys: int = 64
-    metadata_value_bytes: int = 1024
+    body_bytes: int = 8 * 1024 * 1024
+    """A whole batch of beats."""
+    history_for: float = 30 * 86400.0
+    """Flips, findings, interventions and alerts."""
 
 
 @dataclass(frozen=True, slots=True)

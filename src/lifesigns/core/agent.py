@@ -154,7 +154,6 @@ class Agent:
     other_at: float = NEVER
     """The earliest deadline apart from silence."""
     heard_at: float = 0.0
-    beat_at: float = 0.0
     started_at: float = 0.0
     seq: int = -1
     strays: int = 0
@@ -162,6 +161,11 @@ class Agent:
     sent_at: float | None = None
     beats: int = 0
     lost: int = 0
+    lessons: int = 0
+    """Beats that were compared with their prediction; `taught_*` is the last of them."""
+    taught_at: float = 0.0
+    taught_seq: int | None = None
+    taught_beat: int = 0
     interval: float = 0.0
     expected_at: float = 0.0
     lateness2: float = 0.0

@@ -116,4 +116,3 @@ class Awareness:
         if len(self.lapses) > LAPSES_MAX:
             first, second = self.lapses[:2]
             self.lapses[:2] = [Lapse(first.began_at, second.ended_at)]
-

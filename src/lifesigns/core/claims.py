@@ -60,9 +60,7 @@ class Claims:
     def refused(self, hold: Hold, agent_id: str, at: float) -> None:
         """Somebody else holds it."""
         reason = f"held by {hold.agent_id} since {duration(at - hold.claimed_at)}"
-        self._outbox.fact(
-            Claim(at, hold.task_id, agent_id, ClaimStage.REFUSED, hold.token, reason)
-        )
+        self._outbox.fact(Claim(at, hold.task_id, agent_id, ClaimStage.REFUSED, hold.token, reason))
 
     def look(self, hold: Hold, agent: Agent, policy: ClaimPolicy, now: float) -> bool:
         """A claim fell due: still held (False), or stale, double-checked and released (True)."""
@@ -85,12 +83,8 @@ class Claims:
             f"Released from `{hold.agent_id}`: {reason}. "
             "The task is back in the queue and free to be claimed."
         )
-        self._outbox.order(
-            ReleaseClaim, agent, now, task_id=hold.task_id, token=hold.token, comment=comment
-        )
+        self._outbox.order(ReleaseClaim, agent, now, task_id=hold.task_id, token=hold.token, comment=comment)
 
     def ended(self, hold: Hold, now: float, reason: str) -> None:
         """The hold is over: done, given back, or released."""
-        self._outbox.fact(
-            Claim(now, hold.task_id, hold.agent_id, ClaimStage.RELEASED, hold.token, reason)
-        )
+        self._outbox.fact(Claim(now, hold.task_id, hold.agent_id, ClaimStage.RELEASED, hold.token, reason))

@@ -1,15 +1,20 @@
-"""Deadlines: one lazy heap for everything that falls due.
+"""Deadlines: one lazy calendar for everything that falls due.
 
-The law: an item has at most one valid entry, the one at its `armed_at`; whatever else of it is still in
-the heap is stale and passed over. A beat only ever moves deadlines later and therefore touches nothing
-here: when the entry comes up, the item is asked again and re-armed. Ties are broken by the item's order
-number, so that the same history always falls due in the same sequence.
+The law: an item falls due at its `armed_at` and at no other time. A beat only ever moves deadlines later and
+therefore touches nothing here: when an item comes up, it is asked again and, if it was refreshed, moved. Items
+due at the same moment come in the order they were first heard of, so that the same history always falls due in
+the same sequence.
+
+A heap of a hundred thousand entries costs seventeen comparisons for each move, which would be most of the price
+of a beat. So the future is kept unsorted, in buckets of a sixteenth of a second, and a bucket is put in order
+only when its time comes; by then nearly everything in it has been refreshed and moves on to a later one.
 """
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush, heapreplace
-from typing import Protocol, TypeVar
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from typing import Final, Protocol
 
 from lifesigns.core.agent import NEVER
 
@@ -21,58 +26,92 @@ class Timed(Protocol):
     armed_at: float
 
 
-T = TypeVar("T", bound=Timed)
+PER_SECOND: Final = 16
+"""Buckets in a second: fine enough that opening one early wakes nobody noticeably too soon."""
 
 
 class Deadlines:
     """The engine's only timer."""
 
-    __slots__ = ("_heap", "_items")
+    __slots__ = ("_buckets", "_entries", "_kept", "_numbers", "_opened", "_ready")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Timed]] = []
-        self._items = 0
+        self._buckets: dict[int, list[Timed]] = {}
+        self._numbers: list[int] = []
+        """The numbers of the buckets, as a heap."""
+        self._opened = -1
+        """Buckets up to this one are open: what is due in them is in `_ready`, in order."""
+        self._ready: list[tuple[float, int, Timed]] = []
+        self._entries = 0
+        self._kept = 0
 
     @property
     def next_at(self) -> float:
-        """When to look next. May be too early by a stale entry, never too late."""
-        return self._heap[0][0] if self._heap else NEVER
+        """When to look next: never too late, at most a bucket too early."""
+        if self._ready:
+            return self._ready[0][0]
+        return self._numbers[0] / PER_SECOND if self._numbers else NEVER
 
     def arm(self, item: Timed, at: float) -> None:
-        """Make sure `item` comes up by `at`; an earlier entry stays and is asked again then."""
+        """Make sure `item` comes up by `at`. Arming it for later than it is armed changes nothing."""
         if at < item.armed_at:
-            item.armed_at = at
-            heappush(self._heap, (at, item.order, item))
-            if len(self._heap) > 4 * self._items + 64:
+            self._place(item, at)
+            if self._entries > 4 * self._kept + 64:
                 self._compact()
 
-    def pop(self, now: float) -> Timed | None:
-        """The next item due by `now`, disarmed; None when there is none."""
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            at, _, item = heappop(heap)
-            if item.armed_at == at:
-                item.armed_at = NEVER
-                return item
-        return None
+    def pop(self, now: float, later: Callable[[Timed], float]) -> tuple[float, Timed] | None:
+        """The next item due by `now` and when it fell due, disarmed; None when there is none.
 
-    def peek(self, now: float) -> Timed | None:
-        """The next item due by `now`, still armed: for `postpone`, which saves a pop and a push."""
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            at, _, item = heap[0]
-            if item.armed_at == at:
-                return item
-            heappop(heap)
-        return None
+        `later` tells when an item that comes up really falls due: one that was refreshed is moved there.
+        """
+        while True:
+            ready = self._ready
+            while ready and ready[0][0] <= now:
+                at, _, item = heappop(ready)
+                self._entries -= 1
+                if item.armed_at == at:
+                    if (due_at := later(item)) <= at:
+                        item.armed_at = NEVER
+                        return at, item
+                    self._place(item, due_at)
+            if not self._numbers or self._numbers[0] > now * PER_SECOND:
+                return None
+            self._open(later)
 
-    def postpone(self, item: Timed, at: float) -> None:
-        """Re-arm the item just peeked."""
+    def _open(self, later: Callable[[Timed], float]) -> None:
+        """Open the next bucket: what is still due in it becomes ready, the rest moves on."""
+        self._opened = number = heappop(self._numbers)
+        for item in self._buckets.pop(number):
+            self._entries -= 1
+            at = item.armed_at
+            if at != NEVER and int(at * PER_SECOND) == number:
+                due_at = later(item)
+                self._place(item, due_at if due_at > at else at)
+
+    def _place(self, item: Timed, at: float) -> None:
         item.armed_at = at
-        heapreplace(self._heap, (at, item.order, item))
+        if at == NEVER:
+            return
+        self._entries += 1
+        number = int(at * PER_SECOND)
+        if number <= self._opened:
+            heappush(self._ready, (at, item.order, item))
+        elif (bucket := self._buckets.get(number)) is not None:
+            bucket.append(item)
+        else:
+            self._buckets[number] = [item]
+            heappush(self._numbers, number)
 
     def _compact(self) -> None:
-        """Drop the stale entries: arming earlier again and again must not grow the heap."""
-        self._heap = [entry for entry in self._heap if entry[2].armed_at == entry[0]]
-        heapify(self._heap)
-        self._items = len(self._heap)
+        """Drop the stale entries: arming ever earlier, a thousand times a second, must not fill the memory."""
+        for number, items in list(self._buckets.items()):
+            self._buckets[number] = [
+                i for i in items if i.armed_at != NEVER and int(i.armed_at * PER_SECOND) == number
+            ]
+        for number in [n for n, items in self._buckets.items() if not items]:
+            del self._buckets[number]
+        self._numbers = list(self._buckets)
+        heapify(self._numbers)
+        self._ready = [entry for entry in self._ready if entry[2].armed_at == entry[0]]
+        heapify(self._ready)
+        self._entries = self._kept = len(self._ready) + sum(map(len, self._buckets.values()))

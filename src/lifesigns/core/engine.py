@@ -7,7 +7,7 @@
 Deterministic: the same signals at the same times give the same effects, bit for bit. The way of a signal:
 
     hear ──► advance: agents that fell due      watching.py     silence, stalls, the ladder's waits
-         └─► the signal                         hearing.py      who is it, which life, what changes
+         └─► the signal                         hearing/        who is it, which life, what changes
                   │
                   ▼ findings                    detectors/      one file per way of being unwell
               judgement.py                      findings ──► health; how far the evidence lets us go
@@ -33,10 +33,12 @@ from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.claims import Hold
 from lifesigns.core.deadlines import Timed
 from lifesigns.core.desk import Desk
+from lifesigns.core.detectors.silence import suspect_at
 from lifesigns.core.effects import Effect, NeedsHuman, Poisoned, SendCanary, Sight
 from lifesigns.core.fleet import least_loaded
 from lifesigns.core.health import Health
-from lifesigns.core.hearing import Hearing, receive
+from lifesigns.core.hearing import Hearing
+from lifesigns.core.hearing.beats import has_news, receive
 from lifesigns.core.messages import Letter
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
@@ -72,45 +74,43 @@ class Engine:
         self._agents = self.beliefs.agents
         self._awareness = self.beliefs.awareness
         self._deadlines = self._desk.deadlines
+        self._outbox = self._desk.outbox
+        self._pages = self._desk.book.pages
         self._canary = Canary()
         self._now = self.beliefs.at
-        self._started = beliefs is not None
-        self._due_at = NEVER
-        limits = self._desk.limits
-        self._gap_max = limits.tick_every + limits.tick_late_after
+        self._look_at = -NEVER
+        """When to look next; a new engine looks at once, to learn what time it is."""
+        self._tick_at = NEVER
 
     # --- the three calls ------------------------------------------------------------------------------
 
     def hear(self, signal: Signal, now: float) -> Sequence[Effect]:
         """Grow older up to `now`, then believe the signal or refuse it."""
-        if now < self._now:
-            now = self._now
-        elif now >= self._due_at or now - self._now > self._gap_max or not self._started:
+        if now >= self._look_at:
             self._grow_older(now)
+        elif now < self._now:
+            now = self._now
         self._now = now
         if type(signal) is BeatReceived:
             agent = self._agents.get(signal.agent_id)
-            if agent is not None and agent.calm and not self._has_news(agent, signal):
+            if agent is not None and agent.calm and not has_news(agent, signal, self._pages):
                 receive(agent, signal, now)
                 self._awareness.heard_at = now
-                return self._desk.outbox.take()
+                return self._outbox.take() if self._outbox.effects else ()
         self._hear_closely(signal, now)
-        return self._desk.outbox.take()
+        return self._outbox.take()
 
     def advance(self, now: float) -> Sequence[Effect]:
         """Grow older: everything that fell due by `now`."""
-        if now > self._now or not self._started:
+        if now >= self._look_at:
             self._grow_older(now)
+        elif now > self._now:
             self._now = now
-        elif self._due_at <= self._now:
-            self._grow_older(self._now)
-        return self._desk.outbox.take()
+        return self._outbox.take()
 
     def wake_at(self) -> float:
         """When to look next. At least once a tick while anybody is watched, to know when we slept."""
-        if not self._agents:
-            return self._due_at
-        return min(self._due_at, self._now + self._desk.limits.tick_every)
+        return self._look_at
 
     # --- for those who show it ------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class Engine:
     def snapshot(self) -> Beliefs:
         """The whole memory, live: encode it before the next call."""
         self.beliefs.at = self._now
-        self.beliefs.numbered = self._desk.outbox.numbered
+        self.beliefs.numbered = self._outbox.numbered
         self.beliefs.canary_due_at = self._canary.armed_at
         return self.beliefs
 
@@ -154,48 +154,27 @@ class Engine:
             beliefs.awareness.resume(beliefs.at, now, engine._desk.limits)
         engine._now = now
         engine._rearm_everything()
+        engine._tick_at = now + engine._desk.limits.tick_every
+        engine._look_again()
         return engine
 
     # --- hearing --------------------------------------------------------------------------------------
-
-    def _has_news(self, agent: Agent, beat: BeatReceived) -> bool:
-        """Whether a calm agent's beat says anything beyond "I live"."""
-        if beat.incarnation != agent.incarnation:
-            return True
-        seq = beat.seq
-        if seq is not None and seq <= agent.seq:
-            return True
-        if beat.doing is not None and beat.doing is not agent.doing:
-            return True
-        if beat.task_id is not None and beat.task_id != agent.task_id:
-            return True
-        if beat.token_count is not None or beat.cost_usd is not None or beat.error_count is not None:
-            return True
-        if (beat.host is not None and beat.host != agent.host) or beat.metadata is not None:
-            return True
-        if beat.role is not None and beat.role != agent.role:
-            return True
-        policy = self._desk.book[agent.policy_no]
-        lag, cpu, memory = beat.loop_lag_ms, beat.cpu_percent, beat.memory_mb
-        return (
-            (lag is not None and lag >= 1000.0 * policy.freeze.after)
-            or (cpu is not None and cpu >= policy.overload.cpu_degraded)
-            or (memory is not None and memory >= policy.overload.memory_degraded_mb)
-        )
 
     def _hear_closely(self, signal: Signal, now: float) -> None:
         if isinstance(signal, CanaryReturned):
             self._canary_returned(signal, now)
         elif isinstance(signal, GroupReleased):
-            self._desk.fleet.release(signal.group, now, self._desk.outbox)
+            self._desk.fleet.release(signal.group, now, self._outbox)
         else:
             try:
                 agent = self._hearing.hear(signal, now)
                 if agent is not None:
                     self._follow_up(agent, now)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 -- as in `_run_due`
                 self._poison(signal.agent_id, error, now)
-        self._due_at = self._deadlines.next_at
+        if self._tick_at == NEVER and self._agents:
+            self._tick_at = now + self._desk.limits.tick_every
+        self._look_again()
 
     def _follow_up(self, agent: Agent, now: float) -> None:
         """What a signal may have set in motion: a case on the ladder, earlier deadlines."""
@@ -211,39 +190,42 @@ class Engine:
 
     def _grow_older(self, now: float) -> None:
         """Everything that fell due up to `now`; first of all, whether we slept."""
-        if not self._started:
+        limits = self._desk.limits
+        if self._look_at == -NEVER:
             self._start(now)
-        elif now - self._now > self._gap_max and self._agents:
-            self._awareness.slept(self._now, now, self._desk.limits)
-        self._now = now
-        self._run_due(now)
-        self._due_at = self._deadlines.next_at
+        elif now - self._look_at > limits.tick_late_after:
+            self._awareness.slept(self._now, now, limits)
+        self._now = max(now, self._now)
+        self._run_due(self._now)
+        self._tick_at = self._now + limits.tick_every if self._agents else NEVER
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Look again when something falls due, and once a tick while anybody is watched: to know when we slept."""
+        self._look_at = min(self._deadlines.next_at, self._tick_at)
 
     def _start(self, now: float) -> None:
-        self._started = True
         if self._desk.limits.canary_every:
             self._deadlines.arm(self._canary, now)
 
     def _run_due(self, now: float) -> None:
-        deadlines = self._deadlines
-        while (item := deadlines.peek(now)) is not None:
-            if type(item) is Agent and item.calm and self._put_off(item, now):
-                continue
-            at = item.armed_at
-            deadlines.pop(now)
+        while (due := self._deadlines.pop(now, self._later)) is not None:
+            at, item = due
             try:
                 self._fall_due(item, at, now)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 -- our bug, whatever it is, is one agent's and not all's
                 self._poison(getattr(item, "agent_id", getattr(item, "id", "")), error, now)
 
-    def _put_off(self, agent: Agent, now: float) -> bool:
-        """The common case: a calm agent has beaten since it was armed, so it is only armed again."""
-        at = self._watching.silence_at(agent, self._desk.book[agent.policy_no])
-        at = min(at, agent.other_at)
-        if at <= agent.armed_at:
-            return False
-        self._deadlines.postpone(agent, at)
-        return True
+    def _later(self, item: Timed) -> float:
+        """When an item that comes up really falls due. A calm agent has usually beaten since it was armed."""
+        if type(item) is not Agent or not item.calm:
+            return -NEVER
+        aware, policy = self._awareness, self._pages[item.policy_no]
+        if aware.lapses and aware.lapses[-1].ended_at > item.heard_at:
+            at = self._watching.silence_at(item, policy)
+        else:
+            at = suspect_at(item, aware.silence_from, policy.silence)
+        return at if at < item.other_at else item.other_at
 
     def _fall_due(self, item: Timed, at: float, now: float) -> None:
         if isinstance(item, Agent):
@@ -332,11 +314,11 @@ class Engine:
             aware.lose_sight(now)
             aware.doubt(now, limits)
             reason = f"our own beat has not come back for {now - aware.canary_at:.0f} s"
-            self._desk.outbox.fact(Sight(now, True, reason))
-            self._desk.outbox.fact(NeedsHuman(now, "hub", "blind", f"The hub is blind: {reason}."))
+            self._outbox.fact(Sight(now, True, reason))
+            self._outbox.fact(NeedsHuman(now, "hub", "blind", f"The hub is blind: {reason}."))
         aware.canary_seq += 1
         aware.canary_at = min(aware.canary_at, now)
-        self._desk.outbox.add(SendCanary(now, aware.canary_seq))
+        self._outbox.add(SendCanary(now, aware.canary_seq))
         self._deadlines.arm(self._canary, now + limits.canary_every)
 
     def _canary_returned(self, signal: CanaryReturned, now: float) -> None:
@@ -347,7 +329,7 @@ class Engine:
         aware.heard_at = now
         if aware.blind:
             aware.regain_sight(now, self._desk.limits)
-            self._desk.outbox.fact(Sight(now, False, "our own beat came back"))
+            self._outbox.fact(Sight(now, False, "our own beat came back"))
 
     # --- parts ------------------------------------------------------------------------------------------
 
@@ -370,7 +352,7 @@ class Engine:
         if agent is not None:
             agent.poisoned = True
             agent.calm = False
-        self._desk.outbox.fact(Poisoned(now, agent_id, f"{type(error).__name__}: {error}"))
+        self._outbox.fact(Poisoned(now, agent_id, f"{type(error).__name__}: {error}"))
 
     def _forget(self, agent: Agent) -> None:
         self._desk.fleet.leave(agent)
@@ -398,4 +380,3 @@ class Engine:
         for item in timed:
             item.armed_at = NEVER
             self._deadlines.arm(item, self._now)
-        self._due_at = self._deadlines.next_at

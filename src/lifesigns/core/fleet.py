@@ -196,7 +196,5 @@ def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
         and a.doing not in (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HUMAN)
         and a.capacity != 0
     ]
-    ready.sort(
-        key=lambda a: (a.health is not Health.HEALTHY, a.load or 0.0, -(a.capacity or 0), a.id)
-    )
+    ready.sort(key=lambda a: (a.health is not Health.HEALTHY, a.load or 0.0, -(a.capacity or 0), a.id))
     return ready[:count]

@@ -45,9 +45,7 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
 
 
-_JUDGED = frozenset(
-    {Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.FAILING, Health.DISCONNECTED}
-)
+_JUDGED = frozenset({Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.FAILING, Health.DISCONNECTED})
 
 LEGAL: Final[Mapping[Health, frozenset[Health]]] = {
     Health.STARTING: _JUDGED | {Health.TERMINATED},

@@ -107,9 +107,7 @@ class Judge:
         if agent.health is Health.STARTING:
             self._review(agent, at, None)
 
-    def flip(
-        self, agent: Agent, to: Health, reason: str, at: float, cause: Cause | None = None
-    ) -> None:
+    def flip(self, agent: Agent, to: Health, reason: str, at: float, cause: Cause | None = None) -> None:
         """Change an agent's health, legally, with its evidence."""
         was = agent.health
         if was is to:

@@ -12,24 +12,24 @@ from typing import Any, TypeVar
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Effect, Fact, Order
 
-O = TypeVar("O", bound=Order)
+AnOrder = TypeVar("AnOrder", bound=Order)
 
 
 class Outbox:
     """What one call to the engine wants stored and done."""
 
-    __slots__ = ("_effects", "epoch", "numbered")
+    __slots__ = ("effects", "epoch", "numbered")
 
     def __init__(self, epoch: int, numbered: int = 0) -> None:
         self.epoch = epoch
         self.numbered = numbered
-        self._effects: list[Effect] = []
+        self.effects: list[Effect] = []
 
     def add(self, effect: Effect) -> None:
-        self._effects.append(effect)
+        self.effects.append(effect)
 
     def fact(self, fact: Fact) -> None:
-        self._effects.append(fact)
+        self.effects.append(fact)
 
     def number(self) -> str:
         """The next id, unique in this engine's whole life."""
@@ -38,13 +38,13 @@ class Outbox:
 
     def order(
         self,
-        make: Callable[..., O],
+        make: Callable[..., AnOrder],
         agent: Agent,
         now: float,
         *,
         order_id: str | None = None,
         **details: Any,
-    ) -> O:
+    ) -> AnOrder:
         """Make an order for an agent; `order_id` repeats one that was given before."""
         order = make(
             at=now,
@@ -54,13 +54,12 @@ class Outbox:
             incarnation=agent.incarnation,
             **details,
         )
-        self._effects.append(order)
+        self.effects.append(order)
         return order
 
     def take(self) -> Sequence[Effect]:
         """Everything collected since the last time."""
-        effects = self._effects
-        if not effects:
+        if not self.effects:
             return ()
-        self._effects = []
+        effects, self.effects = self.effects, []
         return effects

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import isfinite
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from lifesigns.errors import PolicyError
 
@@ -47,10 +47,12 @@ class SilencePolicy:
     forget_after: float = 24 * HOUR
     """How long a terminated or long lost agent stays in memory (its history stays in the store)."""
 
-    @property
-    def suspect_after(self) -> float:
+    suspect_after: float = field(init=False)
+
+    def __post_init__(self) -> None:
         fixed = (self.missed_max + 0.5) * self.interval
-        return min(fixed, self.timeout - self.pings * self.ping_wait)
+        suspect_after = min(fixed, self.timeout - self.pings * self.ping_wait)
+        object.__setattr__(self, "suspect_after", suspect_after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +250,10 @@ class Policy:
             _check_numbers(section, values)
         _check_relations(self)
 
-    def but(self, changes: Mapping[str, Any]) -> Self:
+    def but(self, changes: Mapping[str, Any]) -> Policy:
         """This policy with some values changed: `policy.but({"silence": {"interval": 2}})`."""
-        return _replaced(self, changes, "")
+        changed: Policy = _replaced(self, changes, "")
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +300,7 @@ def _sections(policy: Policy) -> Iterator[tuple[str, Any]]:
 
 
 def _check_numbers(section: str, values: Any) -> None:
-    for f in fields(values):
+    for f in (f for f in fields(values) if f.init):
         value = getattr(values, f.name)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, bool | str) or number is None:
@@ -332,8 +335,7 @@ def _check_relations(policy: Policy) -> None:
         (
             policy.freeze.conclusive_after >= policy.freeze.after,
             "freeze.conclusive_after",
-            f"{policy.freeze.conclusive_after} s is shorter than freeze.after "
-            f"({policy.freeze.after} s)",
+            f"{policy.freeze.conclusive_after} s is shorter than freeze.after ({policy.freeze.after} s)",
         ),
         (
             st.checkpoint_stuck_after >= st.checkpoint_degraded_after,
@@ -379,8 +381,7 @@ def _check_relations(policy: Policy) -> None:
         (
             policy.overload.cpu_unhealthy >= policy.overload.cpu_degraded,
             "overload.cpu_unhealthy",
-            f"{policy.overload.cpu_unhealthy} is lower than cpu_degraded "
-            f"({policy.overload.cpu_degraded})",
+            f"{policy.overload.cpu_unhealthy} is lower than cpu_degraded ({policy.overload.cpu_degraded})",
         ),
         (
             policy.overload.memory_unhealthy_mb >= policy.overload.memory_degraded_mb,
@@ -400,10 +401,7 @@ def _check_relations(policy: Policy) -> None:
             f"{policy.claim.lease} s is not longer than the interval of {s.interval} s",
         ),
         (
-            policy.message.urgent
-            <= policy.message.high
-            <= policy.message.normal
-            <= policy.message.low,
+            policy.message.urgent <= policy.message.high <= policy.message.normal <= policy.message.low,
             "message.urgent",
             "deadlines must not shrink from urgent to low",
         ),
@@ -414,17 +412,26 @@ def _check_relations(policy: Policy) -> None:
             (breaker.failure_threshold >= 1, f"{key}.failure_threshold", "must be at least 1"),
             (breaker.half_open_requests >= 1, f"{key}.half_open_requests", "must be at least 1"),
             (breaker.backoff_factor >= 1, f"{key}.backoff_factor", "must be at least 1"),
+            (breaker.recovery_timeout > 0, f"{key}.recovery_timeout", "must be greater than 0"),
+            (breaker.half_open_wait_max > 0, f"{key}.half_open_wait_max", "must be greater than 0"),
+            (breaker.window_calls >= 1, f"{key}.window_calls", "must be at least 1"),
+            (_is_rate(breaker.failure_rate), f"{key}.failure_rate", "must be between 0 and 1"),
+            (_is_rate(breaker.slow_rate), f"{key}.slow_rate", "must be between 0 and 1"),
         ]
     for holds, key, detail in relations:
         if not holds:
             raise PolicyError(key, detail)
 
 
+def _is_rate(value: float | None) -> bool:
+    return value is None or 0 < value <= 1
+
+
 def _replaced(value: Any, changes: Mapping[str, Any], path: str) -> Any:
     """A copy of a frozen dataclass with nested changes; unknown keys and wrong types are named."""
     if not isinstance(changes, Mapping):
         raise PolicyError(path.rstrip("."), f"needs named values, not {changes!r}")
-    known = {f.name for f in fields(value)}
+    known = {f.name for f in fields(value) if f.init}
     made: dict[str, Any] = {}
     for name, change in changes.items():
         key = f"{path}{name}"
@@ -456,6 +463,8 @@ def _changed(old: Any, new: Any, key: str) -> Any:
         raise PolicyError(key, f"needs a number, not {new!r}")
     elif new is None and old is not None:
         raise PolicyError(key, "needs a number")
-    elif isinstance(old, int) and isinstance(new, float) and not new.is_integer():
-        raise PolicyError(key, f"needs a whole number, not {new!r}")
+    elif isinstance(old, int) and isinstance(new, float):
+        if not new.is_integer():
+            raise PolicyError(key, f"needs a whole number, not {new!r}")
+        return int(new)
     return new

@@ -116,11 +116,15 @@ class PolicyBook:
         agents: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.default = default or profile(DEFAULT_PROFILE)
-        self._roles = {name: _changed(self.default, changes, f"roles.{name}") for name, changes in roles.items()}
+        self._roles = {
+            name: _changed(self.default, changes, f"roles.{name}") for name, changes in roles.items()
+        }
         self._agents = dict(agents or {})
         for pattern, changes in self._agents.items():
             _changed(self.default, changes, f"agents.{pattern}")
-        self._pages: list[Policy] = [self.default]
+        self.pages: list[Policy] = [self.default]
+        self.conflicts: dict[str, str] = {}
+        """Words that could not be followed, and why."""
         self._numbers: dict[tuple[str, ...], int] = {("",): 0}
 
     def of(self, agent_id: str, role: str | None = None, own: Mapping[str, Any] | None = None) -> Policy:
@@ -128,7 +132,7 @@ class PolicyBook:
         return self[self.number(agent_id, role, own)]
 
     def __getitem__(self, number: int) -> Policy:
-        return self._pages[number]
+        return self.pages[number]
 
     def number(self, agent_id: str, role: str | None = None, own: Mapping[str, Any] | None = None) -> int:
         """The page an agent's policy is on."""
@@ -139,14 +143,22 @@ class PolicyBook:
         if number is None:
             policy = self._roles[known_role] if known_role else self.default
             for pattern in patterns:
-                policy = policy.but(self._agents[pattern])
+                policy = self._with_pattern(policy, pattern, known_role)
             if own:
-                if len(self._pages) >= OWN_MAX:
+                if len(self.pages) >= OWN_MAX:
                     raise PolicyError("policy", f"more than {OWN_MAX} different policies are in use")
                 policy = policy.but(own)
-            number = self._numbers[key] = len(self._pages)
-            self._pages.append(policy)
+            number = self._numbers[key] = len(self.pages)
+            self.pages.append(policy)
         return number
+
+    def _with_pattern(self, policy: Policy, pattern: str, role: str | None) -> Policy:
+        """A pattern that is possible by itself may be impossible on top of a role: then the role stands."""
+        try:
+            return policy.but(self._agents[pattern])
+        except PolicyError as error:
+            self.conflicts[f"agents.{pattern} on top of role {role}"] = str(error)
+            return policy
 
 
 def _changed(policy: Policy, changes: Mapping[str, Any], path: str) -> Policy:

@@ -159,9 +159,7 @@ class Respawns:
             lineage.chain.clear()
             lineage.attempts = lineage.failures = 0
 
-    def begin(
-        self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float
-    ) -> None:
+    def begin(self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float) -> None:
         """A life ended and is to be followed by another, if the limits allow."""
         if lineage.phase in (Phase.REVIEW, Phase.QUARANTINED) or not policy.enabled:
             return
@@ -318,9 +316,7 @@ class Respawns:
         lineage.why = reason
         self._try(lineage, policy, now)
 
-    def _give_up(
-        self, lineage: Lineage, now: float, why: str, phase: Phase = Phase.REVIEW
-    ) -> None:
+    def _give_up(self, lineage: Lineage, now: float, why: str, phase: Phase = Phase.REVIEW) -> None:
         self._enter(lineage, phase, now, NEVER)
         self._recovered(lineage, Recovered.FAILED, now, why)
         text = f"{lineage.agent_id} is not respawned any more: {why}. Clear it when it is mended."

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-
 from lifesigns.core.health import Doing
 
 
@@ -135,7 +134,8 @@ class ToolStarted(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(AgentSignal):
-    """A tool call ended. Digests are made at the door, with volatile parts stripped (`looping.digest`)."""
+    """A tool call ended. Digests are made at the door: exact for arguments, for results without their volatile
+    parts (ids, times, durations)."""
 
     call_id: str
     tool: str

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 
 def duration(seconds: float) -> str:
     """`4.2 s`, `32 min`, `3 h 5 min`, `2 d 4 h`: two units at most, no false precision."""
-    if seconds < 10:
+    if not isfinite(seconds):
+        return "an unknown time"  # An agent's bound can be anything; a sentence about it must not raise.
+    if seconds < 9.95:
         return f"{max(0.0, seconds):.1f} s"
-    if seconds < 60:
+    if seconds < 59.5:
         return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 86400:
-        hours, minutes = divmod(round(seconds / 60), 60)
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 24 * 60:
+        hours, minutes = divmod(minutes, 60)
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     days, hours = divmod(round(seconds / 3600), 24)
     return f"{days} d {hours} h" if hours else f"{days} d"

@@ -1,0 +1,23 @@
+"""The wire: beats, signals and orders as bytes, JSON or MessagePack.
+
+Reading raises `WireError`, which names the field, and nothing else, however hostile the bytes.
+`limits.py` says how much of everything is read.
+"""
+
+from lifesigns.wire.batches import Batch, Rejected
+from lifesigns.wire.beats import decode_beat, decode_beats, encode_beat
+from lifesigns.wire.orders import decode_order, encode_order
+from lifesigns.wire.signals import decode_signal, decode_signals, encode_signal
+
+__all__ = [
+    "Batch",
+    "Rejected",
+    "decode_beat",
+    "decode_beats",
+    "decode_order",
+    "decode_signal",
+    "decode_signals",
+    "encode_beat",
+    "encode_order",
+    "encode_signal",
+]

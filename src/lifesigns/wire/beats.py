@@ -8,7 +8,7 @@
 
 The name of the id decides the dialect. The fast way reads the first two, as well-behaved senders write
 them; what it stumbles over, foreign or wrong, is read once more the careful way, which knows all
-dialects, spells out numbers in `metadata`, and says what is wrong with the rest.
+dialects, moments that are numbers and metadata that is no text, and says what is wrong with the rest.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from lifesigns.wire.codec import Codec, on_our_clock, seconds, written
 from lifesigns.wire.limits import (
     BATCH_MAX,
     BEAT_MAX,
-    COUNT_MAX,
     METADATA_MAX,
     TEXT_MAX,
     Amount,
+    Calendar,
     Count,
     Finite,
     Integer,
@@ -58,19 +58,19 @@ class _Beat(Struct, gc=False):
     """A native beat. The fields stand in the contract's order: in that order they are read fastest."""
 
     agent_id: str
-    timestamp: Moment | None = None
+    timestamp: Calendar | None = None
     seq: Count | None = None
     incarnation: Text | None = None
     status: Text | None = None
     doing: Doing | None = None
-    until: Moment | None = None
+    until: Calendar | None = None
     load: Finite | None = None
     task_id: Text | None = None
     tasks: Tasks | None = None
     phase: Text | None = None
     progress: Text | None = None
-    last_tool_call: Moment | None = None
-    last_checkpoint: Moment | None = None
+    last_tool_call: Calendar | None = None
+    last_checkpoint: Calendar | None = None
     token_count: Count | None = None
     cost_usd: Amount | None = None
     error_count: Count | None = None
@@ -135,13 +135,15 @@ _from_msgpack: Final = _BEAT.from_msgpack
 
 
 def _read_at_once(raw: bytes) -> list[_Beat] | None:
-    """All beats in one call, if they are well written and none of them can be over a limit unseen."""
-    if len(raw) > BEAT_MAX or may_hide_bytes(raw):
+    """All beats in one call, if they are well written and none of them can be over a limit unseen.
+
+    MessagePack goes the careful way: it is so quickly taken apart that there is little to gain.
+    """
+    if len(raw) > BEAT_MAX or may_hide_bytes(raw) or codec.is_msgpack(raw):
         return None
+    read = _BEATS.from_json if codec.is_array(raw) else _BEAT.from_lines
     try:
-        if codec.is_array(raw):
-            return _BEATS.from_json(raw) if raw[0] < 0x80 else _BEATS.from_msgpack(raw)
-        return _BEAT.from_lines(raw) if raw[0] < 0x80 else [_from_msgpack(raw)]
+        return cast("list[_Beat]", read(raw))
     except codec.FAULTS:
         return None
 
@@ -161,11 +163,11 @@ def _received(beat: _Beat, source: str, now: float | None) -> BeatReceived:
     heard.role = beat.role
 
     sent_at, until = beat.timestamp, beat.until
-    heard.sent_at = sent_at = None if sent_at is None else seconds(sent_at)
-    heard.until = None if until is None else on_our_clock(seconds(until), sent_at, now)
+    heard.sent_at = None if sent_at is None else sent_at.timestamp()
+    heard.until = None if until is None else on_our_clock(until.timestamp(), heard.sent_at, now)
     tool_at, saved_at = beat.last_tool_call, beat.last_checkpoint
-    heard.last_tool_call_at = None if tool_at is None else seconds(tool_at)
-    heard.last_checkpoint_at = None if saved_at is None else seconds(saved_at)
+    heard.last_tool_call_at = None if tool_at is None else tool_at.timestamp()
+    heard.last_checkpoint_at = None if saved_at is None else saved_at.timestamp()
 
     tasks, load = beat.tasks, beat.load
     heard.status = beat.status
@@ -211,19 +213,16 @@ def _learn(agent_id: str) -> None:
 
 def _tokens(metadata: Mapping[str, str]) -> int | None:
     """What agentkit's collector counts, in and out. What is no number there is ignored."""
-    tokens_in, tokens_out = metadata.get("tokens_in"), metadata.get("tokens_out")
-    if tokens_in is None and tokens_out is None:
-        return None
-    counts = [count for text in (tokens_in, tokens_out) if text and (count := _count(text)) is not None]
-    return min(sum(counts), COUNT_MAX) if counts else None
+    total: int | None = None
+    for key in ("tokens_in", "tokens_out"):
+        text = metadata.get(key)
+        if text is not None and text.isdecimal() and len(text) <= _DIGITS_MAX:
+            total = int(text) + (total or 0)
+    return total
 
 
-def _count(text: str) -> int | None:
-    try:
-        count = int(text)
-    except ValueError:
-        return None
-    return count if 0 <= count <= COUNT_MAX else None
+_DIGITS_MAX: Final = 18
+"""Two numbers of so many digits still add up to less than 64 bits."""
 
 
 # --- the careful way ---------------------------------------------------------------------------------
@@ -237,14 +236,33 @@ class _Ids(Struct, gc=False):
     agentId: Any = None  # noqa: N815 - their name
 
 
+class _Number:
+    """A moment given as a number, asked like a `datetime`."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def timestamp(self) -> float:
+        return seconds(self.number)
+
+
 _Scalar = Text | Integer | Finite | bool | None
-_AnyMetadata = Annotated[dict[Text, _Scalar], Meta(max_length=METADATA_MAX)] | None
+_CAREFUL_TYPES: Final[Mapping[str, Any]] = {
+    "timestamp": Moment | None,
+    "until": Moment | None,
+    "last_tool_call": Moment | None,
+    "last_checkpoint": Moment | None,
+    "metadata": Annotated[dict[Text, _Scalar], Meta(max_length=METADATA_MAX)] | None,
+}
 
 
 def _renamed(shape: type[Struct], their_names: dict[str, str], **their_types: Any) -> type[Struct]:
     """The same struct under the names, and with the types, of another dialect."""
+    types = {**_CAREFUL_TYPES, **their_types}
     fields = [
-        (field.name, their_types.get(field.name, field.type), msgspec.field(default=field.default))
+        (field.name, types.get(field.name, field.type), msgspec.field(default=field.default))
         for field in msgspec.structs.fields(shape)
     ]
     return msgspec.defstruct(shape.__name__, fields, rename=their_names, gc=False)
@@ -255,13 +273,12 @@ _SENTINEL_METRICS: Final = _renamed(
 )
 _IDS: Final = Codec(_Ids)
 _DIALECTS: Final[Mapping[str, Codec]] = {
-    "agent_id": Codec(_renamed(_Beat, {}, metadata=_AnyMetadata)),
+    "agent_id": Codec(_renamed(_Beat, {})),
     "worker_id": Codec(
         _renamed(
             _Beat,
             {"agent_id": "worker_id", "status": "health_status", "tasks": "current_tasks"},
             metrics=_SENTINEL_METRICS | None,
-            metadata=_AnyMetadata,
         )
     ),
     "agentId": Codec(
@@ -275,7 +292,6 @@ _DIALECTS: Final[Mapping[str, Codec]] = {
                 "error_count": "errorCount",
                 "progress": "progressIndicator",
             },
-            metadata=_AnyMetadata,
         )
     ),
 }
@@ -289,13 +305,22 @@ def _read_carefully(raw: bytes) -> _Beat:
         raise WireError("agent_id", "is missing")
     beat = cast("_Beat", _DIALECTS[id_name].read(raw))
     check_id(beat.agent_id, id_name)
-    if beat.metadata is not None:
-        beat.metadata = {
-            key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            for key, value in beat.metadata.items()
-            if value is not None
-        }
+    for name in _CAREFUL_TYPES:
+        value = getattr(beat, name)
+        if isinstance(value, float):
+            setattr(beat, name, _Number(value))
+        elif isinstance(value, dict):
+            beat.metadata = _spelled_out(value)
     return beat
+
+
+def _spelled_out(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Numbers and booleans as JSON spells them; null is as good as absent."""
+    return {
+        key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for key, value in metadata.items()
+        if value is not None
+    }
 
 
 # --- writing -----------------------------------------------------------------------------------------

@@ -85,17 +85,17 @@ def explain(error: Exception) -> WireError:
 
 def seconds(moment: datetime | float) -> float:
     """A moment as seconds since the epoch, from RFC 3339, epoch seconds or epoch milliseconds."""
-    if type(moment) is datetime:
-        return moment.timestamp()
-    return moment / 1000 if moment > MILLISECONDS_FROM else moment
+    if isinstance(moment, float):
+        return moment / 1000 if moment > MILLISECONDS_FROM else moment
+    return moment.timestamp()
 
 
 def written(moment: float) -> str | float:
-    """A moment as RFC 3339 with milliseconds; as epoch milliseconds if no calendar goes that far."""
+    """A moment as RFC 3339 with milliseconds; as a number if it is beyond the calendar."""
     try:
         at = _EPOCH + timedelta(milliseconds=round(moment * 1000))
     except OverflowError:
-        return moment * 1000
+        return moment * 1000 if moment > 0 else moment
     return f"{at.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 

@@ -19,7 +19,7 @@ from lifesigns.errors import WireError
 
 TEXT_MAX: Final = 1024
 """Bytes of one text: a phase, a host, a task's id, a key or a value of the metadata."""
-PROSE_MAX: Final = 4096
+PROSE_MAX: Final = 10_000
 """Characters kept of what people read (an error, a note). Longer prose is cut, not refused: a long
 stack trace is no reason to miss that a call has ended."""
 METADATA_MAX: Final = 64
@@ -39,7 +39,9 @@ Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=COUNT_MAX)]
 Finite = Annotated[float, Meta(ge=-_FLOAT_MAX, le=_FLOAT_MAX)]
 Amount = Annotated[float, Meta(ge=0, le=_FLOAT_MAX)]
-Moment = Annotated[datetime, Meta(tz=True)] | Finite
+Calendar = Annotated[datetime, Meta(tz=True)]
+Moment = Calendar | Annotated[float, Meta(ge=-1e300, le=1e300)]
+"""However far away, for it is only data; but the distance of two has to be a number too."""
 Tasks = Annotated[tuple[Text, ...], Meta(max_length=TASKS_MAX)]
 
 _is_id = re.compile(r"[A-Za-z0-9._:@/-]{1,128}").fullmatch
@@ -67,9 +69,9 @@ def may_hide_bytes(raw: bytes) -> bool:
 
 
 def check_bytes(message: Struct) -> None:
-    """Every text of the message (prose apart) is within `TEXT_MAX` bytes of UTF-8."""
+    """Every text that is kept of the message (prose apart) is within `TEXT_MAX` bytes of UTF-8."""
     for field in message.__struct_fields__:
-        if field in PROSE:
+        if field in PROSE or field in HASHED:
             continue
         for text in _texts(getattr(message, field)):
             if len(text) * 4 > TEXT_MAX and len(text.encode()) > TEXT_MAX:
@@ -77,6 +79,8 @@ def check_bytes(message: Struct) -> None:
 
 
 PROSE: Final = frozenset({"error", "message", "note", "reason", "text"})
+HASHED: Final = frozenset({"args", "result"})
+"""Not kept, so not limited."""
 
 
 def _texts(value: Any) -> Iterator[str]:

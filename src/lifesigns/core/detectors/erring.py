@@ -6,15 +6,10 @@ are the world's fault, and restarting an agent does not mend the world.
 
 from __future__ import annotations
 
-from typing import Final
-
 from lifesigns.core.agent import Outcomes
+from lifesigns.core.detectors.looping import is_infrastructure
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import ErringPolicy
-
-INFRASTRUCTURE: Final = frozenset(
-    "rate_limit 429 overloaded 529 server_error 5xx 500 502 503 504 timeout connection".split()
-)
 
 
 def succeeded(outcomes: Outcomes, policy: ErringPolicy) -> None:
@@ -24,13 +19,11 @@ def succeeded(outcomes: Outcomes, policy: ErringPolicy) -> None:
     outcomes.unrecoverable = ""
 
 
-def failed(
-    outcomes: Outcomes, what: str, error_kind: str | None, policy: ErringPolicy, now: float
-) -> None:
+def failed(outcomes: Outcomes, what: str, error_kind: str | None, policy: ErringPolicy, now: float) -> None:
     """A call failed."""
     _push(outcomes, 1, policy)
     outcomes.last = what
-    if error_kind not in INFRASTRUCTURE:
+    if not is_infrastructure(error_kind):
         if not outcomes.consecutive:
             outcomes.since = now
         outcomes.consecutive += 1

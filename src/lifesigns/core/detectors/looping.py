@@ -41,7 +41,7 @@ INFRASTRUCTURE: Final = frozenset(
     "apitimeout requesttimeout connecttimeout readtimeout connection apiconnection "
     "connectionreset connectionrefused connect network dns".split()
 )
-"""Kinds of error that are the world's fault, as `_is_infrastructure` spells them."""
+"""Kinds of error that are the world's fault, as `is_infrastructure` spells them."""
 
 NAME_MAX: Final = 64
 """Longest name or digest kept as it is: a sha256 in hex. Longer ones are hashed, so the tape is bounded."""
@@ -98,7 +98,7 @@ def holding(tape: Tape, policy: LoopingPolicy) -> Finding | None:
 
 
 def _excused(tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float) -> bool:
-    if call.retry or (not call.ok and _is_infrastructure(call.error_kind)):
+    if call.retry or (not call.ok and is_infrastructure(call.error_kind)):
         return True
     if not _polls(call.tool, policy.polling_tools):
         tape.polling_since = None
@@ -111,7 +111,7 @@ def _excused(tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float) 
     return True
 
 
-def _is_infrastructure(kind: str | None) -> bool:
+def is_infrastructure(kind: str | None) -> bool:
     """`RateLimitError`, `rate_limit`, `http_503` and the like, however they are spelled."""
     if not kind:
         return False
@@ -120,20 +120,20 @@ def _is_infrastructure(kind: str | None) -> bool:
     return name in INFRASTRUCTURE or (len(name) == 3 and name[0] == "5" and name.isdecimal())
 
 
-_POLLS_MAX: Final = 4096
+_TOOLS_MAX: Final = 1024
+_PATTERNS_MAX: Final = 64
 _polls_memo: dict[tuple[str, ...], dict[str, bool]] = {}
 
 
 def _polls(tool: str, patterns: tuple[str, ...]) -> bool:
     """Whether the tool is declared to be a polling one. Remembered: matching costs more than all else."""
-    known = _polls_memo.setdefault(patterns, {})
-    answer = known.get(tool)
+    name = tool[:NAME_MAX]
+    answer = _polls_memo.setdefault(patterns, {}).get(name)
     if answer is None:
-        if len(known) >= _POLLS_MAX or len(_polls_memo) > _POLLS_MAX:
+        if len(_polls_memo) > _PATTERNS_MAX or len(_polls_memo[patterns]) >= _TOOLS_MAX:
             _polls_memo.clear()
-        name = tool[:NAME_MAX].lower()
-        answer = any(fnmatchcase(name, pattern.lower()) for pattern in patterns)
-        _polls_memo.setdefault(patterns, {})[tool] = answer
+        answer = any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+        _polls_memo.setdefault(patterns, {})[name] = answer
     return answer
 
 
@@ -238,9 +238,7 @@ def _changing(tape: Tape, policy: LoopingPolicy) -> Finding | None:
     if repeats < policy.changing_notice:
         return None
     tool = tape.key.split(_GAP)[0]
-    text = (
-        f"{tool} was called {repeats} times in a row: same arguments, results changing or unknown"
-    )
+    text = f"{tool} was called {repeats} times in a row: same arguments, other or unknown results"
     numbers: dict[str, float | str] = {"repeats": repeats, "period": 1, "tool": tool}
     if repeats < policy.changing_human:
         return _finding(tape, tape.key_since, text, _DEGRADED, **numbers)

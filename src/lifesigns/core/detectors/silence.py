@@ -22,6 +22,10 @@ from lifesigns.core.words import duration, times
 MEMORY: Final = 32
 """Beats after which an old arrival has lost most of its weight in the prediction."""
 
+LESSON: Final = 8
+"""After the first `MEMORY` beats only every eighth one teaches: it costs as much as the rest of a beat, and a
+sample of the arrivals says the same about their spread."""
+
 OUTAGE: Final = 4.0
 """An error of more than this many intervals is an outage, not lateness: it teaches nothing about jitter."""
 
@@ -29,39 +33,46 @@ REFIT_GROWTH: Final = 1.25
 """The margin is fitted again when the sample has grown by a quarter; more often changes it by little."""
 
 
-def begin(agent: Agent, interval: float, now: float) -> None:
+def begin(agent: Agent, seq: int | None, now: float) -> None:
     """The first beat of a life: nothing is known yet but that it came."""
-    agent.beats = 1
+    agent.lessons = 1
     agent.lost = 0
     agent.lateness2 = 0.0
-    agent.interval = interval
-    agent.expected_at = now + interval
+    agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, 1
+    agent.expected_at = now + agent.interval
     agent.refit_at = 0
     agent.margin = inf
 
 
-def learn(agent: Agent, step: int, now: float, since: float) -> None:
-    """A beat came, `step` beats after the one before, which came at `since`."""
-    interval = agent.interval
-    error = now - agent.expected_at - (step - 1) * interval
-    if error > OUTAGE * interval or error < -OUTAGE * interval:
+def learn(agent: Agent, seq: int | None, now: float) -> None:
+    """A beat came: compare it with what was expected, expect the next one.
+
+    Without a sequence the beats that were lost in between are guessed from the time that passed.
+    """
+    interval, heard = agent.interval, agent.beats - agent.taught_beat
+    passed = now - agent.taught_at
+    guess = int(passed / interval + 0.5)
+    steps = max(heard, guess if seq is None or agent.taught_seq is None else seq - agent.taught_seq)
+    error = now - agent.expected_at - (steps - 1) * interval
+    agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, agent.beats
+    if abs(error) > OUTAGE * interval:
         agent.expected_at = now + interval
-        agent.beats += 1
         return
-    if step > 1:
-        agent.lost += step - 1
-    agent.beats = beats = agent.beats + 1
-    weight = 1.0 / beats if beats < MEMORY else 1.0 / MEMORY
+    agent.lost += steps - heard
+    agent.lessons += 1
     agent.lateness2 += error * error
-    agent.interval = interval = interval + ((now - since) / step - interval) * weight
+    weight = 1.0 / min(agent.lessons, MEMORY)
+    agent.interval = interval = interval + (passed / steps - interval) * weight
     agent.expected_at = now - error * (1.0 - weight) + interval
 
 
 def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> float:
     """When this agent becomes suspect if nothing more is heard."""
-    heard_at = max(agent.heard_at, silence_from)
+    heard_at = agent.heard_at
+    if silence_from >= heard_at:
+        return silence_from + policy.suspect_after
     latest = heard_at + policy.suspect_after
-    if agent.beats < policy.adaptive_from or not policy.adaptive or silence_from >= agent.heard_at:
+    if agent.beats < policy.adaptive_from or not policy.adaptive:
         return latest
     if agent.beats >= agent.refit_at:
         agent.refit_at = int(agent.beats * REFIT_GROWTH) + 1
@@ -72,13 +83,18 @@ def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> floa
             policy.false_suspicion_rate,
             policy.suspect_after,
         )
-    earliest = heard_at + agent.interval
-    return min(latest, max(earliest, agent.expected_at + agent.margin))
+    at = expected_at(agent) + agent.margin
+    return latest if at >= latest else max(at, heard_at + agent.interval)
+
+
+def expected_at(agent: Agent) -> float:
+    """When the next beat should arrive: the last lesson's prediction, carried on over the beats since."""
+    return agent.expected_at + (agent.beats - agent.taught_beat) * agent.interval
 
 
 def variance(agent: Agent) -> float:
     """The variance of lateness over this life. The floor is a millisecond: no clock is better."""
-    return max(1e-6, agent.lateness2 / max(1, agent.beats))
+    return max(1e-6, agent.lateness2 / max(1, agent.lessons))
 
 
 def loss_rate(lost: int, heard: int) -> float:
@@ -121,7 +137,7 @@ def phi(agent: Agent, now: float) -> float:
     """How surprising the silence is, as -log10 of the chance of a beat that late. For display only."""
     if agent.beats < 2:
         return 0.0
-    late = (now - agent.expected_at) / sqrt(2 * variance(agent))
+    late = (now - expected_at(agent)) / sqrt(2 * variance(agent))
     chance = erfc(late) / 2
     return -log10(chance) if chance > 1e-300 else 300.0
 

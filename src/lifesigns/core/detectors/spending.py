@@ -76,9 +76,7 @@ def _caps(s: Spending, p: SpendingPolicy) -> Iterator[tuple[str, float, float, s
             yield name, used, cap, unit
 
 
-def _cap_finding(
-    name: str, used: float, cap: float, unit: str, now: float, *, reached: bool
-) -> Finding:
+def _cap_finding(name: str, used: float, cap: float, unit: str, now: float, *, reached: bool) -> Finding:
     text = f"Used {used:g} of the {cap:g} {unit} allowed for {name}."
     return Finding(
         Kind.SPENDING,

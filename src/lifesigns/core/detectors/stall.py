@@ -42,9 +42,7 @@ def has_work(agent: Agent) -> bool:
     return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY)
 
 
-def examine(
-    agent: Agent, policy: StallPolicy, due: Due, now: float
-) -> tuple[list[Finding], float]:
+def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[list[Finding], float]:
     """The stalls that hold at `now`, the worst of each kind, and when the next one would begin."""
     held: dict[Kind, Finding] = {}
     next_at = NEVER
@@ -90,9 +88,7 @@ def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
             Severity.DEGRADED,
             text,
         )
-        yield Rule(
-            Kind.NO_CHECKPOINT, since, policy.checkpoint_stuck_after, Severity.STUCK, text
-        )
+        yield Rule(Kind.NO_CHECKPOINT, since, policy.checkpoint_stuck_after, Severity.STUCK, text)
     if work.tool_at is not None:
         since = max(work.tool_at, work.since)
         text = f"No tool call for {{}}; the last was {work.last_tool}."

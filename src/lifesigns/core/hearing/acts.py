@@ -1,0 +1,176 @@
+"""Acts: what happens to an agent from outside: its process ends, an order comes true, a person decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lifesigns.core import signals as s
+from lifesigns.core.agent import NEVER, Agent, Case
+from lifesigns.core.desk import Desk
+from lifesigns.core.effects import Finding, Intervention, Kind, NeedsHuman, Rung, Severity, Stage
+from lifesigns.core.health import Cause, Health
+from lifesigns.core.hearing.lives import Lives
+from lifesigns.core.hearing.work import WorkHearing
+from lifesigns.core.watching import CONNECTION_CLOSED, Watching
+
+
+class ActHearing:
+    """Hears the world, the outcomes of orders, and people."""
+
+    def __init__(self, desk: Desk, watching: Watching, lives: Lives, work: WorkHearing) -> None:
+        self._desk = desk
+        self._watching = watching
+        self._lives = lives
+        self._work = work
+
+    @property
+    def handlers(self) -> Mapping[type, Callable[[Agent, Any, float], None]]:
+        return {
+            s.AgentLeft: self._left,
+            s.ProcessExited: self._exited,
+            s.ConnectionClosed: self._connection_closed,
+            s.PeerHeard: self._peer_heard,
+            s.NudgeDelivered: self._nudge_delivered,
+            s.NudgeFailed: self._nudge_failed,
+            s.NudgeSeen: self._nudge_seen,
+            s.NudgeAnswered: self._nudge_answered,
+            s.EscalationDecided: self._decided,
+            s.TerminationDone: self._terminated,
+            s.TerminationFailed: self._termination_failed,
+            s.CheckpointVerified: self._verified,
+            s.RespawnStarted: self._respawn_started,
+            s.RespawnFailed: self._respawn_failed,
+            s.NudgeRequested: self._nudge_requested,
+            s.EscalationRequested: self._escalation_requested,
+            s.TerminationRequested: self._termination_requested,
+            s.PauseRequested: self._pause,
+            s.ResumeRequested: self._resume,
+            s.ClearRequested: self._clear,
+            s.RecoveryRequested: self._recovery_requested,
+        }
+
+    def _left(self, agent: Agent, signal: s.AgentLeft, now: float) -> None:
+        self._lives.end(agent, f"left: {signal.reason}" if signal.reason else "left", now)
+        lineage = self._desk.beliefs.lineages.get(agent.id)
+        if lineage is not None:
+            self._desk.respawns.stop(lineage, now)
+
+    def _exited(self, agent: Agent, signal: s.ProcessExited, now: float) -> None:
+        desk = self._desk
+        if agent.health is Health.TERMINATED or (agent.case and agent.case.rung is Rung.TERMINATE):
+            return  # We wanted it to end; the outcome of that order tells the rest.
+        if signal.status == 0 and not signal.signal:
+            self._lives.end(agent, "exited with status 0", now)
+            return
+        how = f"signal {signal.signal}" if signal.signal else f"status {signal.status}"
+        text = f"The process ended with {how}.{' ' + signal.detail if signal.detail else ''}"
+        agent.suspicion = None
+        found = Finding(Kind.EXIT, now, Severity.DISCONNECTED, text, {"exit": how}, conclusive=True)
+        desk.judge.note(agent, found, now, Cause.CRASH)
+        if agent.cause is not Cause.CRASH:
+            agent.cause = Cause.CRASH  # It was disconnected already; now we know why.
+        desk.ladder.drop(agent, now, "the process ended")
+        desk.respawns.begin(desk.lineage(agent), agent, text, desk.policy(agent).respawn, now)
+
+    def _connection_closed(self, agent: Agent, signal: s.ConnectionClosed, now: float) -> None:
+        if agent.suspicion is None and agent.alive:
+            self._watching.suspect(agent, self._desk.policy(agent), CONNECTION_CLOSED, now, now)
+
+    def _peer_heard(self, agent: Agent, signal: s.PeerHeard, now: float) -> None:
+        agent.peer_at = now
+        if agent.health is Health.DISCONNECTED and agent.cause is Cause.UNKNOWN:
+            agent.cause = Cause.PARTITION
+
+    def _nudge_delivered(self, agent: Agent, signal: s.NudgeDelivered, now: float) -> None:
+        self._desk.ladder.reached(agent, signal.order_id, Stage.DELIVERED, now)
+
+    def _nudge_failed(self, agent: Agent, signal: s.NudgeFailed, now: float) -> None:
+        self._desk.ladder.reached(agent, signal.order_id, Stage.FAILED, now, signal.reason)
+
+    def _nudge_seen(self, agent: Agent, signal: s.NudgeSeen, now: float) -> None:
+        self._desk.ladder.reached(agent, signal.nudge_id, Stage.SEEN, now)
+
+    def _nudge_answered(self, agent: Agent, signal: s.NudgeAnswered, now: float) -> None:
+        policy = self._desk.policy(agent).ladder
+        self._desk.ladder.answered(agent, signal.nudge_id, signal.answer, signal.note, policy, now)
+        self._work.word(agent, now)
+
+    def _decided(self, agent: Agent, signal: s.EscalationDecided, now: float) -> None:
+        policy = self._desk.policy(agent).ladder
+        if not self._desk.ladder.decided(agent, signal.order_id, signal.decision, signal.by, policy, now):
+            self._desk.refuse(agent.id, f"escalation {signal.order_id} is no longer open", now)
+
+    def _terminated(self, agent: Agent, signal: s.TerminationDone, now: float) -> None:
+        desk = self._desk
+        case = desk.ladder.terminated(agent, signal.order_id, now)
+        if case is None:
+            return
+        self._lives.end(agent, case.reason, now)
+        if case.respawn:
+            desk.respawns.begin(desk.lineage(agent), agent, case.reason, desk.policy(agent).respawn, now)
+        elif not case.by:
+            text = f"{agent.id} was stopped and not respawned: {case.reason}"
+            desk.outbox.fact(NeedsHuman(now, agent.id, "stopped", text))
+
+    def _termination_failed(self, agent: Agent, signal: s.TerminationFailed, now: float) -> None:
+        self._desk.ladder.termination_failed(agent, signal.order_id, signal.reason, now)
+
+    def _verified(self, agent: Agent, signal: s.CheckpointVerified, now: float) -> None:
+        desk = self._desk
+        desk.respawns.verified(desk.lineage(agent), signal.checkpoint_id, now, valid=signal.valid)
+
+    def _respawn_started(self, agent: Agent, signal: s.RespawnStarted, now: float) -> None:
+        lineage = self._desk.lineage(agent)
+        if lineage.order_id == signal.order_id:
+            self._desk.outbox.fact(
+                Intervention(now, agent.id, signal.order_id, Rung.RESPAWN, Stage.DELIVERED, lineage.attempts)
+            )
+
+    def _respawn_failed(self, agent: Agent, signal: s.RespawnFailed, now: float) -> None:
+        desk, policy = self._desk, self._desk.policy(agent).respawn
+        desk.respawns.start_failed(desk.lineage(agent), signal.order_id, signal.reason, policy, now)
+
+    def _nudge_requested(self, agent: Agent, signal: s.NudgeRequested, now: float) -> None:
+        self._start(agent, Rung.NUDGE, signal, signal.message, now)
+
+    def _escalation_requested(self, agent: Agent, signal: s.EscalationRequested, now: float) -> None:
+        self._start(agent, Rung.ESCALATE, signal, signal.reason, now)
+
+    def _termination_requested(self, agent: Agent, signal: s.TerminationRequested, now: float) -> None:
+        case = self._start(agent, Rung.TERMINATE, signal, signal.reason or "requested", now)
+        if case is not None:
+            case.respawn = signal.respawn
+
+    def _start(self, agent: Agent, rung: Rung, act: s.PersonActed, reason: str, now: float) -> Case | None:
+        """A person's order goes onto the ladder at the rung they chose, once per key."""
+        if agent.health is Health.TERMINATED:
+            self._desk.refuse(agent.id, "is terminated already", now)
+            return None
+        if act.key and agent.case is not None and agent.case.key == act.key:
+            return None
+        case = self._desk.ladder.start(agent, rung, now, reason=reason, by=act.by or "a person")
+        case.key = act.key
+        return case
+
+    def _pause(self, agent: Agent, signal: s.PauseRequested, now: float) -> None:
+        agent.paused_until = NEVER if signal.pause_for is None else now + max(0.0, signal.pause_for)
+
+    def _resume(self, agent: Agent, signal: s.ResumeRequested, now: float) -> None:
+        agent.paused_until = 0.0
+
+    def _clear(self, agent: Agent, signal: s.ClearRequested, now: float) -> None:
+        desk = self._desk
+        agent.poisoned, agent.paused_until = False, 0.0
+        desk.ladder.drop(agent, now, f"cleared by {signal.by or 'a person'}")
+        self._work.rest(agent, now)
+        lineage = desk.beliefs.lineages.get(agent.id)
+        if lineage is not None:
+            desk.respawns.clear(lineage, now)
+
+    def _recovery_requested(self, agent: Agent, signal: s.RecoveryRequested, now: float) -> None:
+        desk = self._desk
+        if agent.alive:
+            desk.refuse(agent.id, "is alive: terminate it before its task is recovered", now)
+            return
+        desk.respawns.request(desk.lineage(agent), agent, desk.policy(agent).respawn, now)

@@ -1,0 +1,144 @@
+"""Admission: who a signal is about, which life of it, and whether it is believed.
+
+An unknown agent may introduce itself. A signal belongs to the agent's current life, begins a new one, or comes
+from a retired one and is refused. Only the agent's own voice is a sign of life.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from lifesigns.core import signals as s
+from lifesigns.core.agent import Agent
+from lifesigns.core.desk import Desk
+from lifesigns.core.effects import Kind, StopStranger
+from lifesigns.core.health import Health
+from lifesigns.core.hearing.lives import Lives, ended
+from lifesigns.core.policy import MINUTE
+
+OWN_VOICE: Final = frozenset(
+    {
+        s.BeatReceived,
+        s.ActivitySeen,
+        s.ToolStarted,
+        s.ToolFinished,
+        s.ModelStarted,
+        s.ModelFinished,
+        s.CheckpointSaved,
+        s.ProgressMade,
+        s.ErrorReported,
+        s.DoingChanged,
+        s.PongReceived,
+        s.NudgeSeen,
+        s.NudgeAnswered,
+        s.TaskDone,
+        s.TaskFailed,
+        s.TaskClaimed,
+        s.TaskReleased,
+        s.MessageSent,
+        s.MessageAcked,
+        s.BreakerReported,
+        s.AgentLeft,
+    }
+)
+"""What only the agent itself can have said: signs of life, which may also introduce it."""
+
+INTRODUCES: Final = OWN_VOICE - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssigned}
+
+RETIRED: Final = "retired incarnation"
+
+STRAYS_MAX: Final = 3
+"""Beats in a row that count upwards from below are a restart, not a replay."""
+
+LEAP_MAX: Final = 1_000_000
+"""A sequence may leap by the beats of a long outage, not by more than any outage could have held."""
+
+
+class Admission:
+    """Believes signals, or refuses them."""
+
+    def __init__(self, desk: Desk, lives: Lives) -> None:
+        self._desk = desk
+        self._lives = lives
+
+    def address(self, signal: Any, now: float) -> Agent | None:
+        """The agent a signal is about; None if it is refused."""
+        agent = self._find(signal, now)
+        if agent is not None and type(signal) in OWN_VOICE:
+            self._sign_of_life(agent, now)
+        return agent
+
+    def _find(self, signal: Any, now: float) -> Agent | None:
+        agent = self._desk.beliefs.agents.get(signal.agent_id)
+        if agent is None:
+            if type(signal) not in INTRODUCES:
+                self._desk.refuse(signal.agent_id, "unknown agent", now)
+                return None
+            return self._lives.meet(signal, now)
+        if agent.poisoned and type(signal) is not s.ClearRequested:
+            return None
+        return agent if self._admit(agent, signal, now) else None
+
+    def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
+        """Whether the signal belongs to the agent's current life, or begins a new one."""
+        life, voice = signal.incarnation, type(signal)
+        own = voice in OWN_VOICE
+        begins = own or voice is s.AgentRegistered
+        if life is not None and life in agent.retired:
+            return self._stranger(agent, life, now)
+        if life is not None and agent.incarnation is not None and life != agent.incarnation:
+            if not begins:
+                return self._refuse(agent, "unknown incarnation", now)
+            self._lives.reborn(agent, life, now)
+        elif voice is s.BeatReceived and agent.seq >= 0 and (stray := self._stray(agent, signal)):
+            return self._refuse(agent, stray, now)
+        elif begins and ended(agent):
+            if own and (life is not None or now - agent.since < self._desk.policy(agent).silence.timeout):
+                return self._refuse(agent, "this life has ended", now)
+            self._lives.reborn(agent, life, now)
+        elif agent.incarnation is None:
+            agent.incarnation = life
+        return True
+
+    def _stray(self, agent: Agent, beat: s.BeatReceived) -> str:
+        """Why a beat of the same life does not follow the one before it; empty if it does.
+
+        Without an incarnation a restarted sender counts from the beginning again. Its clock tells it from a
+        replay; without one, a third beat in a row that counts upwards does.
+        """
+        seq = beat.seq
+        if seq is None or agent.seq < seq <= agent.seq + LEAP_MAX:
+            agent.strays = 0
+            return ""
+        if beat.incarnation is None and seq <= agent.seq:
+            newer = beat.sent_at is not None and agent.sent_at is not None and beat.sent_at > agent.sent_at
+            agent.strays += 1
+            if newer or agent.strays >= STRAYS_MAX:
+                agent.seq, agent.strays = seq - 1, 0
+                return ""
+        return "replayed, out of order or leaping sequence"
+
+    def _stranger(self, agent: Agent, life: str, now: float) -> bool:
+        """A retired life still speaks. If we replaced it, it is told so."""
+        if agent.respawned:
+            complaint = self._desk.beliefs.complaints.get(f"{agent.id} {RETIRED}")
+            if complaint is None or now - complaint.told_at >= MINUTE:
+                self._desk.outbox.order(StopStranger, agent, now, reason=f"{life} was replaced")
+        return self._refuse(agent, RETIRED, now)
+
+    def _refuse(self, agent: Agent, reason: str, now: float) -> bool:
+        self._desk.refuse(agent.id, reason, now)
+        return False
+
+    def _sign_of_life(self, agent: Agent, now: float) -> None:
+        desk = self._desk
+        desk.awareness.heard_at = now
+        agent.heard_at = now
+        if agent.suspicion is not None:
+            agent.suspicion = None
+            desk.awareness.refute(now, desk.fleet.size, desk.limits)
+        if agent.findings:
+            desk.judge.clear(agent, Kind.SILENCE, now)
+            desk.judge.clear(agent, Kind.NEVER_STARTED, now)
+        if agent.health is Health.STARTING:
+            self._lives.first_word(agent, now)

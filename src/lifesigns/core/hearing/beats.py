@@ -1,0 +1,165 @@
+"""Beats: what a beat says beyond "I live", and the short way of one that says nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lifesigns.core import signals as s
+from lifesigns.core.agent import Agent, Outcomes, Spending
+from lifesigns.core.desk import Desk
+from lifesigns.core.detectors import freeze, overload, silence
+from lifesigns.core.effects import Kind
+from lifesigns.core.health import Cause, Health
+from lifesigns.core.hearing.admission import LEAP_MAX
+from lifesigns.core.hearing.work import WorkHearing
+from lifesigns.core.policy import Policy
+from lifesigns.errors import PolicyError
+
+
+def receive(agent: Agent, beat: s.BeatReceived, now: float) -> None:
+    """The part of a beat that every beat has: it came."""
+    agent.beats = beats = agent.beats + 1
+    seq = beat.seq
+    if beats <= silence.MEMORY or not beats % silence.LESSON:
+        if beats == 1:
+            silence.begin(agent, seq, now)
+        else:
+            silence.learn(agent, seq, now)
+    if seq is not None:
+        agent.seq = seq
+    agent.heard_at = now
+    agent.sent_at = beat.sent_at
+    agent.load = beat.load
+    agent.capacity = beat.capacity_available
+
+
+def has_news(agent: Agent, beat: s.BeatReceived, pages: Sequence[Policy]) -> bool:
+    """Whether the beat of a calm agent says anything beyond "I live"."""
+    seq = beat.seq
+    if (
+        beat.incarnation != agent.incarnation
+        or (seq is not None and not agent.seq < seq <= agent.seq + LEAP_MAX)
+        or (beat.doing is not None and beat.doing is not agent.doing)
+        or (beat.task_id is not None and beat.task_id != agent.task_id)
+        or (beat.host is not None and beat.host != agent.host)
+        or (beat.role is not None and beat.role != agent.role)
+        or beat.token_count is not None
+        or beat.cost_usd is not None
+        or beat.error_count is not None
+        or beat.metadata is not None
+    ):
+        return True
+    lag, cpu, memory = beat.loop_lag_ms, beat.cpu_percent, beat.memory_mb
+    if lag is None and cpu is None and memory is None:
+        return False
+    policy = pages[agent.policy_no]
+    return (lag is not None and lag >= 1000.0 * policy.freeze.after) or overload.over(
+        cpu, memory, policy.overload
+    )
+
+
+class BeatHearing:
+    """Hears beats closely, and who announces itself."""
+
+    def __init__(self, desk: Desk, work: WorkHearing) -> None:
+        self._desk = desk
+        self._work = work
+
+    @property
+    def handlers(self) -> Mapping[type, Callable[[Agent, Any, float], None]]:
+        return {s.BeatReceived: self._beat, s.AgentRegistered: self._registered}
+
+    def _beat(self, agent: Agent, beat: s.BeatReceived, now: float) -> None:
+        desk = self._desk
+        receive(agent, beat, now)
+        if (beat.role or agent.role) != agent.role or (beat.host or agent.host) != agent.host:
+            self._moved(agent, beat.role, beat.host)
+        provider = beat.metadata.get("provider") if beat.metadata else None
+        if provider is not None and provider != agent.provider:
+            desk.fleet.regroup(agent, agent.host, provider[:128])
+        task = beat.task_id or (beat.tasks[0] if beat.tasks else None)
+        if task is not None and task != agent.task_id:
+            self._work.take_task(agent, task, now)
+        if beat.doing is not None and beat.doing is not agent.doing:
+            self._work.do(agent, beat.doing, beat.until, "", now)
+        if beat.token_count is not None or beat.cost_usd is not None:
+            self._totals(agent, beat, now)
+        if beat.error_count is not None:
+            self._error_total(agent, beat.error_count, now)
+        if beat.loop_lag_ms is not None and not agent.busy:
+            found = freeze.examine(beat.loop_lag_ms, desk.policy(agent).freeze, now)
+            if found is not None:
+                desk.judge.note(agent, found, now, Cause.FREEZE)
+            else:
+                desk.judge.clear(agent, Kind.FREEZE, now)
+        self._load(agent, beat, now)
+
+    def _registered(self, agent: Agent, signal: s.AgentRegistered, now: float) -> None:
+        desk = self._desk
+        if signal.policy:
+            try:
+                agent.policy_no = desk.book.number(agent.id, signal.role or agent.role, signal.policy)
+            except PolicyError as error:
+                desk.refuse(agent.id, f"policy {error}", now)
+            else:
+                desk.beliefs.own_policies[agent.id] = dict(signal.policy)
+        self._moved(agent, signal.role, signal.host)
+        if agent.health is Health.STARTING and signal.grace is not None:
+            agent.grace = signal.grace
+        if signal.task_id is not None:
+            self._work.take_task(agent, signal.task_id, now)
+
+    def _moved(self, agent: Agent, role: str | None, host: str | None) -> None:
+        desk = self._desk
+        if role is not None and role != agent.role:
+            agent.role = role
+            own = desk.beliefs.own_policies.get(agent.id)
+            agent.policy_no = desk.book.number(agent.id, role, own)
+        if host is not None and host != agent.host:
+            desk.fleet.regroup(agent, host, agent.provider)
+
+    def _load(self, agent: Agent, beat: s.BeatReceived, now: float) -> None:
+        policy = self._desk.policy(agent).overload
+        found = overload.examine(beat.cpu_percent, beat.memory_mb, policy, now)
+        if found is None:
+            agent.overloaded = 0
+            self._desk.judge.clear(agent, Kind.OVERLOAD, now)
+        else:
+            agent.overloaded += 1
+            if agent.overloaded >= policy.beats:
+                known = agent.finding(Kind.OVERLOAD)
+                if known is not None:
+                    found = replace(found, since=known.since)
+                self._desk.judge.note(agent, found, now)
+
+    def _totals(self, agent: Agent, beat: s.BeatReceived, now: float) -> None:
+        """A beat's totals; what was used since the last one is the difference."""
+        spent = agent.spending
+        if spent is None:
+            agent.spending = Spending(
+                by_beat=True, reported=beat.token_count or 0, reported_cost=beat.cost_usd or 0.0
+            )
+            return
+        spent.by_beat = True
+        tokens = max(0, (beat.token_count or 0) - spent.reported)
+        cost = max(0.0, (beat.cost_usd or 0.0) - spent.reported_cost)
+        if beat.token_count is not None:
+            spent.reported = beat.token_count
+        if beat.cost_usd is not None:
+            spent.reported_cost = beat.cost_usd
+        self._work.spend(agent, spent, tokens, cost, now)
+
+    def _error_total(self, agent: Agent, count: int, now: float) -> None:
+        """A beat's error count: each beat with new ones is a failure, each without a success."""
+        outcomes = agent.outcomes
+        if outcomes is None:
+            agent.outcomes = Outcomes(reported=count)
+            return
+        if count > outcomes.reported:
+            what = f"{count - outcomes.reported} errors since the last beat"
+            self._work.failed(agent, what, None, now)
+        elif outcomes.consecutive or outcomes.bits:
+            self._work.succeeded(agent, now)
+        outcomes.reported = count

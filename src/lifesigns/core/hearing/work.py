@@ -1,0 +1,237 @@
+"""Work: calls, checkpoints, progress, errors and spending, and what an agent says it is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from lifesigns.core import signals as s
+from lifesigns.core.agent import CALLS_MAX, NEVER, Agent, Call, Outcomes, Spending, Work
+from lifesigns.core.desk import Desk
+from lifesigns.core.detectors import erring, looping, spending, stall
+from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman
+from lifesigns.core.health import Doing
+from lifesigns.core.respawn import Checkpoint
+from lifesigns.core.watching import Watching
+
+DECLARED: Final = "(declared)"
+"""The call id of what an agent declares with `busy`."""
+
+BREAKERS_MAX: Final = 64
+
+REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.TASK_STALLED})
+"""Findings about work; they end with it."""
+
+
+class WorkHearing:
+    """Hears how an agent's work goes."""
+
+    def __init__(self, desk: Desk, watching: Watching) -> None:
+        self._desk = desk
+        self._watching = watching
+
+    @property
+    def handlers(self) -> Mapping[type, Callable[[Agent, Any, float], None]]:
+        return {
+            s.ActivitySeen: self._activity,
+            s.ToolStarted: self._tool_started,
+            s.ToolFinished: self._tool_finished,
+            s.ModelStarted: self._model_started,
+            s.ModelFinished: self._model_finished,
+            s.CheckpointSaved: self._checkpoint,
+            s.ProgressMade: self._progress,
+            s.ErrorReported: self._error,
+            s.DoingChanged: self._doing,
+            s.PongReceived: self._pong,
+            s.BreakerReported: self._breaker,
+        }
+
+    def _activity(self, agent: Agent, signal: Any, now: float) -> None:
+        """A sign of life and nothing else."""
+
+    def _tool_started(self, agent: Agent, signal: s.ToolStarted, now: float) -> None:
+        self._call(agent, signal.call_id, signal.tool, signal.bound, now)
+
+    def _model_started(self, agent: Agent, signal: s.ModelStarted, now: float) -> None:
+        self._call(agent, signal.call_id, "A model call", signal.bound, now)
+
+    def _call(self, agent: Agent, call_id: str, what: str, bound: float | None, now: float) -> None:
+        work = self._begin(agent, now)
+        if len(work.calls) >= CALLS_MAX:
+            del work.calls[next(iter(work.calls))]
+        limit = self._desk.policy(agent).stall.call_max
+        work.calls[call_id] = Call(what, now, limit if bound is None else bound)
+        self._settle_stall(agent, now)
+
+    def _tool_finished(self, agent: Agent, signal: s.ToolFinished, now: float) -> None:
+        work = self._begin(agent, now)
+        work.calls.pop(signal.call_id, None)
+        work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
+        work.last_tool, work.tool_at = signal.tool, now
+        work.tool_calls += 1
+        if signal.ok:
+            self.succeeded(agent, now)
+        else:
+            self.failed(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
+        if agent.tape is None:
+            agent.tape = looping.Tape()
+        found = looping.observe(agent.tape, signal, self._desk.policy(agent).looping, now)
+        self._settle_loop(agent, found, now)
+        self._settle_stall(agent, now)
+
+    def _settle_loop(self, agent: Agent, found: Finding | None, now: float) -> None:
+        before = agent.finding(Kind.LOOPING)
+        self._desk.judge.settle(agent, Kind.LOOPING, found, now)
+        if (
+            found is not None
+            and found.numbers.get("people")
+            and not (before and before.numbers.get("people"))
+        ):
+            self._desk.outbox.fact(NeedsHuman(now, agent.id, "looping", found.text))
+
+    def _model_finished(self, agent: Agent, signal: s.ModelFinished, now: float) -> None:
+        work = self._begin(agent, now)
+        work.calls.pop(signal.call_id, None)
+        if agent.spending is None:
+            agent.spending = Spending()
+        if not agent.spending.by_beat:
+            tokens = max(0, signal.tokens_in) + max(0, signal.tokens_out)
+            self.spend(agent, agent.spending, tokens, max(0.0, signal.cost_usd), now)
+        if not signal.ok:
+            self.failed(agent, "A model call failed", signal.error_kind, now)
+        self._settle_stall(agent, now)
+
+    def _checkpoint(self, agent: Agent, signal: s.CheckpointSaved, now: float) -> None:
+        desk = self._desk
+        if signal.task_id is not None and signal.task_id != agent.task_id:
+            self.take_task(agent, signal.task_id, now)
+        self._begin(agent, now).checkpoint_id = signal.checkpoint_id
+        saved = Checkpoint(signal.checkpoint_id, signal.parent_id, signal.digest, now, signal.size)
+        desk.respawns.saved(desk.lineage(agent), saved, desk.policy(agent).respawn)
+        self._came_forward(agent, now)
+
+    def _progress(self, agent: Agent, signal: s.ProgressMade, now: float) -> None:
+        if signal.task_id is not None and signal.task_id != agent.task_id:
+            self.take_task(agent, signal.task_id, now)
+        self._came_forward(agent, now)
+
+    def _came_forward(self, agent: Agent, now: float) -> None:
+        self._begin(agent, now).checkpoint_at = now
+        self.word(agent, now)
+        self._settle_stall(agent, now)
+
+    def _error(self, agent: Agent, signal: s.ErrorReported, now: float) -> None:
+        if signal.recoverable:
+            self.failed(agent, signal.message, None, now)
+        else:
+            if agent.outcomes is None:
+                agent.outcomes = Outcomes()
+            erring.gave_up(agent.outcomes, signal.message, now)
+            self._settle_errors(agent, agent.outcomes, now)
+
+    def _doing(self, agent: Agent, signal: s.DoingChanged, now: float) -> None:
+        self.do(agent, signal.doing, signal.until, signal.note, now)
+        if signal.note:
+            self.word(agent, now)
+
+    def do(self, agent: Agent, doing: Doing, until: float | None, note: str, now: float) -> None:
+        """The agent does something else now."""
+        was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
+        limit = self._desk.policy(agent).stall.call_max
+        if agent.work is not None:
+            agent.work.calls.pop(DECLARED, None)
+            if was not in stall.AT_WORK:
+                agent.work.since = now
+        if doing is Doing.BUSY:
+            bound = limit if until is None else max(0.0, until - now)
+            self._call(agent, DECLARED, note or "A declared long operation", bound, now)
+        elif doing is Doing.RATE_LIMITED:
+            agent.doing_until = now + limit if until is None else max(now, until)
+        elif doing is Doing.WAITING_FOR_HUMAN and was is not doing:
+            text = f"{agent.id} waits for a human{': ' + note if note else '.'}"
+            self._desk.outbox.fact(NeedsHuman(now, agent.id, "waiting_for_human", text))
+        elif doing is Doing.IDLE:
+            self.rest(agent, now)
+        elif doing is Doing.WORKING:
+            self._begin(agent, now)
+        self._settle_stall(agent, now)
+
+    def _pong(self, agent: Agent, signal: s.PongReceived, now: float) -> None:
+        if signal.status:
+            self.word(agent, now)
+
+    def _breaker(self, agent: Agent, signal: s.BreakerReported, now: float) -> None:
+        known = self._desk.beliefs.breakers.setdefault(agent.id, {})
+        was = known.get(signal.name, s.BreakerState.CLOSED)
+        if was is signal.state or (signal.name not in known and len(known) >= BREAKERS_MAX):
+            return
+        known[signal.name] = signal.state
+        self._desk.outbox.fact(BreakerFlip(now, agent.id, signal.name, was, signal.state))
+        if agent.outcomes is None:
+            agent.outcomes = Outcomes()
+        agent.outcomes.breaker_open = s.BreakerState.OPEN in known.values()
+        self._settle_errors(agent, agent.outcomes, now)
+
+    def take_task(self, agent: Agent, task_id: str, now: float) -> None:
+        desk = self._desk
+        if agent.task_id == task_id:
+            return
+        agent.task_id = task_id
+        self.rest(agent, now)
+        self._begin(agent, now)
+        if agent.spending is not None:
+            spending.new_task(agent.spending)
+        lineage = desk.beliefs.lineages.get(agent.id)
+        if lineage is not None:
+            desk.respawns.new_task(lineage, task_id)
+
+    def rest(self, agent: Agent, now: float) -> None:
+        """The work is over or a new one begins: what was found about it no longer holds."""
+        agent.tape = None
+        if agent.work is not None:
+            agent.work = Work(now, checkpoint_id=agent.work.checkpoint_id, tool_calls=agent.work.tool_calls)
+        if agent.outcomes is not None:
+            agent.outcomes = Outcomes(reported=agent.outcomes.reported)
+        for finding in agent.findings:
+            if finding.kind in REST:
+                self._desk.judge.clear(agent, finding.kind, now)
+
+    def word(self, agent: Agent, now: float) -> None:
+        """Progress or an explanation: it counts for the agent's task."""
+        task = self._desk.beliefs.tasks.get(agent.task_id) if agent.task_id else None
+        if task is not None:
+            self._desk.tasks.word(task, agent, now)
+
+    def spend(self, agent: Agent, spent: Spending, tokens: int, cost: float, now: float) -> None:
+        policy = self._desk.policy(agent).spending
+        spending.spend(spent, tokens, cost, policy, now)
+        if tokens and agent.work is not None:
+            agent.work.tokens_at = now
+            if agent.findings:
+                self._desk.judge.clear(agent, Kind.NO_TOKENS, now)
+        self._desk.judge.settle(agent, Kind.SPENDING, spending.examine(spent, policy, now), now)
+
+    def succeeded(self, agent: Agent, now: float) -> None:
+        if agent.outcomes is None:
+            agent.outcomes = Outcomes()
+        erring.succeeded(agent.outcomes, self._desk.policy(agent).erring)
+        self._settle_errors(agent, agent.outcomes, now)
+
+    def failed(self, agent: Agent, what: str, error_kind: str | None, now: float) -> None:
+        if agent.outcomes is None:
+            agent.outcomes = Outcomes()
+        erring.failed(agent.outcomes, what, error_kind, self._desk.policy(agent).erring, now)
+        self._settle_errors(agent, agent.outcomes, now)
+
+    def _settle_errors(self, agent: Agent, outcomes: Outcomes, now: float) -> None:
+        found = erring.examine(outcomes, self._desk.policy(agent).erring, now)
+        self._desk.judge.settle(agent, Kind.ERRORS, found, now)
+
+    def _settle_stall(self, agent: Agent, now: float) -> None:
+        if agent.findings:
+            self._watching.judge_stall(agent, self._desk.policy(agent), now)
+
+    def _begin(self, agent: Agent, now: float) -> Work:
+        if agent.work is None:
+            agent.work = Work(now)
+        return agent.work

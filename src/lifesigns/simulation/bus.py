@@ -1,0 +1,74 @@
+"""Bus: the way between agents and monitor. It delays, loses, duplicates, reorders; it can be cut.
+
+Beats come by the million, so their fates are drawn beforehand: a table of delays, read from a random place
+every time. A fate that is not just a delay is written as a number too large to be one; sorted by arrival
+such beats gather at the end of the list, where `odd` takes them off.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from lifesigns.simulation.faults import Faults
+
+TABLE: Final = 65_536
+LOST: Final = 1e12
+TWICE: Final = 1e10
+LATE: Final = 1e11
+"""Added to the delay of a beat that arrives twice, or after its successor."""
+
+RESEND_AFTER: Final = 1.0
+DELAY_MAX: Final = 25.0
+"""The longest way, in mean delays: a bus with a tail, but no bus keeps a message for ever."""
+
+
+class Bus:
+    """Decides the fate of messages."""
+
+    def __init__(self, faults: Faults, chance: Random, agents: int) -> None:
+        self._faults = faults
+        self._chance = chance
+        self.cut = False
+        """For everybody."""
+        table = [self._fate() for _ in range(TABLE)]
+        self._delays = table + table[: agents + 1]
+
+    def fates(self, count: int) -> list[float]:
+        """The delays of that many beats."""
+        start = int(self._chance.random() * TABLE)
+        return self._delays[start : start + count]
+
+    def way(self) -> float:
+        """How long a message of some importance takes: what is lost is sent again."""
+        way, faults = self.delay(), self._faults
+        while faults.loss and self._chance.random() < faults.loss:
+            way += RESEND_AFTER + self.delay()
+        return way
+
+    def delay(self) -> float:
+        mean = self._faults.delay
+        return min(self._chance.expovariate(1.0) * mean, DELAY_MAX * mean)
+
+    def loses(self) -> bool:
+        return self._chance.random() < self._faults.loss
+
+    def duplicates(self) -> bool:
+        return self._chance.random() < self._faults.duplicate
+
+    def reorders(self) -> bool:
+        return self._chance.random() < self._faults.reorder
+
+    def _fate(self) -> float:
+        if self.loses():
+            return LOST
+        odd = (TWICE if self.duplicates() else 0.0) or (LATE if self.reorders() else 0.0)
+        return self.delay() + odd
+
+
+def odd(arrival: float) -> tuple[float, float]:
+    """What was meant by an arrival too large to be one: the fate, and the arrival without it."""
+    for fate in (LOST, LATE, TWICE):
+        if arrival >= fate:
+            return fate, arrival - fate
+    return 0.0, arrival

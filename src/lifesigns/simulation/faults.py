@@ -1,0 +1,98 @@
+"""Faults: what can go wrong around the agents, and how often. `Faults.parse` reads what `--faults` says.
+
+    loss=0.001 duplicate=0.001 reorder=0.001   the chance per message
+    delay=0.02                                 the mean of the way, in seconds
+    partition stall restart blind clock host half = how many times a day
+
+A lost beat is lost. Any other signal is sent again until it is there, as a sender does that cares: for those
+a loss is a delay, and while a link is cut they wait at the sender's side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+from lifesigns.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How the world around the agents misbehaves."""
+
+    loss: float = 0.0
+    delay: float = 0.005
+    """Even a perfect bus takes a moment."""
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    partition: float = 0.0
+    """A host's link is cut for up to ten minutes."""
+    stall: float = 0.0
+    """The monitor stands still for a minute."""
+    restart: float = 0.0
+    """The monitor ends and comes back from its snapshot, after ten seconds to five minutes."""
+    blind: float = 0.0
+    """The bus is cut for everybody for ten minutes, the monitor's own canary included."""
+    clock: float = 0.0
+    """The wall clock of everybody jumps by an hour, forwards or backwards."""
+    host: float = 0.0
+    """A host vanishes: all its agents are cut off, and some of them are really dead."""
+    half: float = 0.0
+    """Half of the fleet vanishes at once for five minutes, and some of it is really dead."""
+
+    @classmethod
+    def parse(cls, text: str) -> Faults:
+        """`none`, `default`, or a comma list of names, each with or without `=value`."""
+        faults = NONE
+        for word in filter(None, (part.strip() for part in text.split(","))):
+            if word in ("none", "default", "all"):
+                faults = {"none": NONE, "default": MILD, "all": ALL}[word]
+                continue
+            name, _, value = word.partition("=")
+            if name not in USUAL:
+                known = ", ".join(USUAL)
+                raise UsageError(f"--faults: {name!r} is unknown; known are none, default, all, {known}")
+            faults = replace(faults, **{name: _number(name, value) if value else USUAL[name]})
+        return faults
+
+    def __str__(self) -> str:
+        """As `--faults` would say it."""
+        shown = (f.name for f in fields(self) if getattr(self, f.name) != getattr(NONE, f.name))
+        return ",".join(f"{name}={getattr(self, name):g}" for name in shown) or "none"
+
+
+NONE: Final = Faults()
+
+USUAL: Final = {
+    "loss": 0.001,
+    "delay": 0.02,
+    "duplicate": 0.001,
+    "reorder": 0.001,
+    "partition": 1.0,
+    "stall": 1.0,
+    "restart": 1.0,
+    "blind": 0.5,
+    "clock": 0.5,
+    "host": 0.5,
+    "half": 0.25,
+}
+"""What a name without a value means."""
+
+MILD: Final = Faults(
+    loss=0.001, delay=0.02, duplicate=0.0005, reorder=0.0005, partition=1.0, stall=0.5, restart=0.5
+)
+"""A bus that is not perfect, and a monitor that is deployed every other day."""
+
+ALL: Final = Faults(**USUAL)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"--faults: {name}={text!r} is not a number") from None
+    chance = name in ("loss", "duplicate", "reorder")
+    if not 0 <= value < (0.5 if chance else 1000):
+        limit = "0 and 0.5" if chance else "0 and 1000"
+        raise UsageError(f"--faults: {name}={text} is not between {limit}")
+    return value

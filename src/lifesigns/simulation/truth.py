@@ -1,0 +1,94 @@
+"""Truth: what is really the matter with an agent, known because we made it so. Reports are measured by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+from typing import Final
+
+from lifesigns.core.effects import Kind
+from lifesigns.core.policy import MINUTE, Policy
+
+
+class Ill(StrEnum):
+    """The ways an agent really fails here."""
+
+    CRASH_SEEN = "crash_seen"
+    """Its process ended and somebody saw it."""
+    CRASH = "crash"
+    """Its process ended unseen."""
+    FREEZE = "freeze"
+    HANG = "hang"
+    HUNG_CALL = "hung_call"
+    """It hangs inside of a call that it had announced."""
+    LOOP = "loop"
+    ERRORS = "errors"
+    SPENDING = "spending"
+    NEVER_STARTED = "never_started"
+    CUT = "cut"
+    """It is well, but nobody can reach it."""
+
+
+STALLS: Final = frozenset({Kind.NO_TOOL_CALL, Kind.NO_CHECKPOINT, Kind.NO_TOKENS, Kind.TASK_STALLED})
+
+SHOWS_AS: Final[Mapping[Ill, frozenset[Kind]]] = {
+    Ill.CRASH_SEEN: frozenset({Kind.EXIT, Kind.SILENCE}),
+    Ill.CRASH: frozenset({Kind.SILENCE}),
+    Ill.FREEZE: frozenset({Kind.FREEZE}),
+    Ill.HANG: STALLS,
+    Ill.HUNG_CALL: frozenset({Kind.LONG_CALL, Kind.TASK_STALLED}),
+    Ill.LOOP: frozenset({Kind.LOOPING}),
+    Ill.ERRORS: frozenset({Kind.ERRORS, Kind.LOOPING}),
+    Ill.SPENDING: frozenset({Kind.SPENDING}),
+    Ill.NEVER_STARTED: frozenset({Kind.NEVER_STARTED}),
+    Ill.CUT: frozenset({Kind.SILENCE}),
+}
+"""The findings that name an illness rightly."""
+
+AT_ONCE: Final = 2.0
+"""Found when it is heard: the way over the bus, with one loss on it, and no more."""
+
+LENIENCY: Final = 5 * MINUTE
+"""How long after its threshold a stuck agent may stay unfound."""
+
+
+@dataclass(slots=True)
+class Failure:
+    """One time an agent was really unwell."""
+
+    agent_id: str
+    ill: Ill
+    since: float
+    due_at: float
+    """Until when it must be found; later when the monitor itself could not see."""
+    found_at: float | None = None
+    acted_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def seen_in_time(self) -> bool:
+        return self.found_at is not None and self.found_at <= self.due_at
+
+
+def bound(ill: Ill, policy: Policy, *, shaken: bool = False) -> float:
+    """How long after its onset a failure may stay unfound; `inf` where the onset is not what counts.
+
+    `shaken`: the monitor had reason to doubt itself lately, and every wait for an answer may be nine times as
+    long (a self-health score of 8).
+    """
+    silence = policy.silence
+    if ill in (Ill.CRASH, Ill.CUT):
+        if shaken:
+            return silence.suspect_after + silence.pings * silence.ping_wait * 9 + AT_ONCE
+        return silence.timeout + 2 * silence.ping_wait
+    waits: dict[Ill, float] = {
+        Ill.CRASH_SEEN: AT_ONCE,
+        Ill.FREEZE: policy.freeze.after + 2 * silence.interval + AT_ONCE,
+        Ill.HANG: max(policy.stall.tool_call_after, policy.stall.checkpoint_degraded_after) + LENIENCY,
+        Ill.HUNG_CALL: policy.stall.call_max + LENIENCY,
+        Ill.NEVER_STARTED: silence.grace + AT_ONCE,
+    }
+    # A loop, an error storm and a runaway are due when they have done enough to be seen: their lives say when.
+    return waits.get(ill, inf)

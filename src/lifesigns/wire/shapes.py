@@ -1,0 +1,165 @@
+"""Shapes: what the core's dataclasses look like on the wire, made from their own annotations.
+
+So a field has one home. What the core calls `str` is a text within its limit here, `float` an amount,
+`int` a count; a field with a default may be missing or null; moments, prose and a few others are known
+by their name. Beats are not made here: they are too many for a general way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from types import NoneType
+from typing import Annotated, Any, Final, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from lifesigns.core.effects import Finding
+from lifesigns.wire.codec import Codec, seconds, written
+from lifesigns.wire.limits import (
+    PROSE,
+    PROSE_MAX,
+    Amount,
+    Count,
+    Finite,
+    Integer,
+    Moment,
+    Name,
+    Text,
+    check_id,
+)
+
+MOMENTS: Final = frozenset({"answer_by", "at", "since", "until"})
+AGENT_IDS: Final = frozenset({"agent_id", "to"})
+OURS: Final = frozenset({"source"})
+"""Set by us, never believed from a peer."""
+
+KEYS_MAX: Final = 256
+FINDINGS_MAX: Final = 64
+
+_Leaf = Text | Integer | Finite | bool | list[Text | Integer | Finite | bool | None] | None
+_Policy = Annotated[dict[Text, _Leaf | dict[Text, _Leaf | dict[Text, _Leaf]]], Meta(max_length=KEYS_MAX)]
+"""Section, key, and for breakers a name between them. No deeper: what was read is also walked through."""
+
+_BY_TYPE: Final[Mapping[Any, Any]] = {str: Text, int: Count, float: Amount}
+_BY_NAME: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(PROSE, str),
+    **dict.fromkeys(MOMENTS, Moment),
+    "policy": _Policy,
+    "numbers": Annotated[dict[Text, Finite | Text], Meta(max_length=KEYS_MAX)],
+}
+
+
+class Shape:
+    """One dataclass of the core on the wire. `extra` are fields that only the wire has, all optional."""
+
+    __slots__ = ("defaults", "names", "nullable", "of", "struct", "tag")
+
+    def __init__(self, of: type[Any], tag: str | None = None, extra: Mapping[str, Any] | None = None) -> None:
+        hints = get_type_hints(of)
+        kept = [field for field in fields(of) if field.name not in OURS]
+        self.of = of
+        self.tag = tag
+        self.names = tuple(field.name for field in kept)
+        self.nullable = {f.name: None for f in kept if _no_default(f) and NoneType in get_args(hints[f.name])}
+        self.defaults = self.nullable | {f.name: _default(f) for f in kept if not _no_default(f)}
+        self.struct: type[Struct] = msgspec.defstruct(
+            of.__name__,
+            [self._field(name, hints[name]) for name in self.names]
+            + [(name, kind | None, None) for name, kind in (extra or {}).items()],
+            tag_field="type" if tag else None,
+            tag=tag,
+            kw_only=True,
+        )
+
+    def values(self, message: Struct) -> dict[str, Any]:
+        """What the message says, as the core wants it. What it does not say is left to the default."""
+        said = ((name, getattr(message, name)) for name in self.names)
+        return self.nullable | {name: _read(name, value) for name, value in said if value is not None}
+
+    def message(self, value: Any) -> dict[str, Any]:
+        """The value as a message. What is at its default is left out."""
+        parts = ((name, getattr(value, name)) for name in self.names)
+        message = {
+            name: _write(name, part)
+            for name, part in parts
+            if name not in self.defaults or part != self.defaults[name]
+        }
+        return {"type": self.tag} | message if self.tag else message
+
+    def _field(self, name: str, hint: Any) -> tuple[str, Any] | tuple[str, Any, Any]:
+        kind = _wire_type(name, hint)
+        if name in self.defaults:
+            return name, kind | None, None
+        return name, Name if kind is Text else kind
+
+
+def _no_default(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _wire_type(name: str, hint: Any) -> Any:
+    if name == "findings":
+        return Annotated[tuple[_FINDING.struct, ...], Meta(max_length=FINDINGS_MAX)]  # type: ignore[name-defined]
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    plain = next((kind for kind in get_args(hint) if kind is not NoneType), hint)
+    return _BY_TYPE.get(plain, plain)
+
+
+def _read(name: str, value: Any) -> Any:
+    if name in MOMENTS:
+        return seconds(value)
+    if name in AGENT_IDS:
+        return check_id(value, name)
+    if name in PROSE:
+        return value[:PROSE_MAX]
+    if name == "findings":
+        return tuple(Finding(**_FINDING.values(finding)) for finding in value)
+    return value
+
+
+def _write(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name in MOMENTS:
+        return written(value)
+    if name == "findings":
+        return [_FINDING.message(finding) for finding in value]
+    return value
+
+
+_FINDING: Final = Shape(Finding)
+
+
+class Shapes:
+    """Messages told apart by their `type`."""
+
+    __slots__ = ("_by_core_type", "_by_struct", "_codec")
+
+    def __init__(self, shapes: list[Shape]) -> None:
+        self._by_core_type = {shape.of: shape for shape in shapes}
+        self._by_struct = {shape.struct: shape for shape in shapes}
+        self._codec = Codec(_union(list(self._by_struct)))
+
+    def read(self, raw: bytes) -> tuple[Shape, Any]:
+        """The message, and the shape it has; or a `WireError`."""
+        message = self._codec.read(raw)
+        return self._by_struct[type(message)], message
+
+    def message(self, value: Any) -> dict[str, Any] | None:
+        """The value as a message; None if its kind does not go over the wire."""
+        shape = self._by_core_type.get(type(value))
+        return None if shape is None else shape.message(value)
+
+
+def _union(kinds: list[Any]) -> Any:
+    union = kinds[0]
+    for kind in kinds[1:]:
+        union = union | kind
+    return union

@@ -1,0 +1,107 @@
+"""Signals: what else an agent says, `{"type": ..., "agent_id": ..., ...}`.
+
+Arguments and results of tools are hashed here and not kept. Arguments are digested exactly, results
+without their volatile parts: `core/detectors/looping.py` says why.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final, cast
+
+from lifesigns.core import signals as core
+from lifesigns.core.detectors.looping import digest
+from lifesigns.core.signals import BeatReceived, Signal
+from lifesigns.errors import UsageError
+from lifesigns.wire import batches, codec
+from lifesigns.wire.batches import Batch
+from lifesigns.wire.beats import encode_beat
+from lifesigns.wire.codec import on_our_clock, seconds
+from lifesigns.wire.limits import (
+    BATCH_MAX,
+    SIGNAL_MAX,
+    Amount,
+    Moment,
+    Text,
+    check_bytes,
+    check_size,
+    may_hide_bytes,
+)
+from lifesigns.wire.shapes import Shape, Shapes
+
+_KINDS: Final = {
+    "registered": core.AgentRegistered,
+    "activity": core.ActivitySeen,
+    "tool_started": core.ToolStarted,
+    "tool_finished": core.ToolFinished,
+    "model_started": core.ModelStarted,
+    "model_finished": core.ModelFinished,
+    "checkpoint": core.CheckpointSaved,
+    "progress": core.ProgressMade,
+    "error": core.ErrorReported,
+    "doing": core.DoingChanged,
+    "pong": core.PongReceived,
+    "nudge_seen": core.NudgeSeen,
+    "nudge_answered": core.NudgeAnswered,
+    "task_assigned": core.TaskAssigned,
+    "task_done": core.TaskDone,
+    "task_failed": core.TaskFailed,
+    "claim": core.TaskClaimed,
+    "release": core.TaskReleased,
+    "message_sent": core.MessageSent,
+    "message_acked": core.MessageAcked,
+    "breaker": core.BreakerReported,
+    "left": core.AgentLeft,
+}
+_EXTRA: Final[dict[str, dict[str, Any]]] = {
+    "tool_started": {"args": Any},
+    "tool_finished": {"args": Any, "result": Any},
+    "model_finished": {"cost": Amount},
+    "pong": {"task": Text},
+}
+_OTHER_NAMES: Final = {"cost": "cost_usd", "task": "task_id"}
+"""The contract's short words for two fields; either is read."""
+
+_SHAPES: Final = Shapes(
+    [Shape(of, tag, {"timestamp": Moment} | _EXTRA.get(tag, {})) for tag, of in _KINDS.items()]
+)
+
+
+def decode_signal(raw: bytes, *, now: float, source: str = "") -> Signal:
+    """One signal, JSON or MessagePack. Raises `WireError` and nothing else.
+
+    An `until` of the agent's clock is translated to ours if the signal carries its own `timestamp`.
+    """
+    check_size(raw, SIGNAL_MAX)
+    shape, message = _SHAPES.read(raw)
+    if may_hide_bytes(raw):
+        check_bytes(message)
+    values = shape.values(message)
+    for short, name in _OTHER_NAMES.items():
+        if name not in values and (value := getattr(message, short, None)) is not None:
+            values[name] = value
+    if "until" in values and message.timestamp is not None:
+        values["until"] = on_our_clock(values["until"], seconds(message.timestamp), now)
+    if (args := getattr(message, "args", None)) is not None:
+        values.setdefault("args_digest", digest(args, exact=True))
+    if (result := getattr(message, "result", None)) is not None:
+        values.setdefault("result_digest", digest(result))
+    if shape.of is core.AgentRegistered:
+        values["source"] = source
+    return cast("Signal", shape.of(**values))
+
+
+def decode_signals(raw: bytes, *, now: float, source: str = "") -> Batch[Signal]:
+    """One signal, an array of signals or one signal a line; as `decode_beats`."""
+    check_size(raw, BATCH_MAX)
+    return batches.decode_each(raw, partial(decode_signal, now=now, source=source))
+
+
+def encode_signal(signal: Signal, *, msgpack: bool = False) -> bytes:
+    """A signal an agent sends; a beat too. Moments are written in whole milliseconds."""
+    if isinstance(signal, BeatReceived):
+        return encode_beat(signal, msgpack=msgpack)
+    message = _SHAPES.message(signal)
+    if message is None:
+        raise UsageError(f"{type(signal).__name__} is no signal an agent sends")
+    return codec.write(message, msgpack=msgpack)

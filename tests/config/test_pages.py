@@ -1,0 +1,50 @@
+"""The reference says what the code does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lifesigns.cli.config import shown
+from lifesigns.config import Config
+from lifesigns.config.fitting import flat, settable
+from lifesigns.config.load import SCHEMA
+from lifesigns.config.outside import RESERVED, SIMPLE
+from lifesigns.config.tree import MEANING
+from lifesigns.core.policy import FleetPolicy, Policy
+from lifesigns.core.profiles import PROFILES, ROLES
+from tests.config.conftest import Said
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/configuration.md").read_text(encoding="utf-8")
+
+
+def test_every_threshold_is_on_the_page_with_its_default() -> None:
+    values = {**flat(settable(Policy())), **flat({"fleet": settable(FleetPolicy())})}
+    for path, value in values.items():
+        key = ".".join(path)
+        if path[0] != "breakers":
+            assert f"| `{key}` | {shown(key, value)} | " in PAGE
+
+
+def test_every_other_key_is_on_the_page() -> None:
+    names = [
+        *SCHEMA,
+        *PROFILES,
+        *ROLES,
+        *RESERVED,
+        *(f"LIFESIGNS_{name.upper()}" for name in SIMPLE),
+    ]
+    assert [name for name in names if f"`{name}" not in PAGE] == []
+
+
+@pytest.mark.parametrize(("key", "meaning"), MEANING.items())
+def test_every_key_of_the_tree_is_on_the_page_with_its_meaning(key: str, meaning: str) -> None:
+    (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{key}` |")]
+    assert f"`{meaning}`" in line
+
+
+def test_the_example_on_the_page_works(said: Said) -> None:
+    config: Config = said(PAGE.split("```yaml\n")[1].split("```")[0])
+    assert config.policies.of("night-1").silence.interval == 900
+    assert config.policies.of("coder-7").spending.cost_max == 20
