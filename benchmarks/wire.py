@@ -67,6 +67,8 @@ _Moment = datetime | float
 
 
 class PydanticMetrics(BaseModel):
+    """`_Metrics` of lifesigns.wire.beats, as pydantic spells it."""
+
     cpu_percent: _Amount | None = None
     memory_mb: _Amount | None = None
     tasks_completed: _Count | None = None
@@ -75,6 +77,8 @@ class PydanticMetrics(BaseModel):
 
 
 class PydanticBeat(BaseModel):
+    """`_Beat` of lifesigns.wire.beats, as pydantic spells it."""
+
     agent_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:@/-]{1,128}$")]
     timestamp: _Moment | None = None
     seq: _Count | None = None

@@ -163,7 +163,9 @@ def test_unknown_fields_are_ignored() -> None:
         ({"other": "5"}, None),
     ],
 )
-def test_tokens_in_metadata_count_where_they_are_numbers(metadata: dict[str, Any], tokens: int | None) -> None:
+def test_tokens_in_metadata_count_where_they_are_numbers(
+    metadata: dict[str, Any], tokens: int | None
+) -> None:
     raw = json.dumps({"agent_id": "a", "metadata": metadata}).encode()
     assert decode_beat(raw).token_count == tokens
 
@@ -225,7 +227,9 @@ def test_moments_are_rfc_3339_or_epoch_seconds_or_milliseconds(moment: Any, expe
         assert getattr(decode_beat(raw), name) == expected
 
 
-@pytest.mark.parametrize("moment", ["yesterday", "2026-11-15T18:00:00", "2026-13-01T00:00:00Z", True, [], 1e301])
+@pytest.mark.parametrize(
+    "moment", ["yesterday", "2026-11-15T18:00:00", "2026-13-01T00:00:00Z", True, [], 1e301]
+)
 def test_a_moment_that_cannot_be_read_is_named(moment: Any) -> None:
     for field in ("timestamp", "until", "last_tool_call", "last_checkpoint"):
         with pytest.raises(WireError) as caught:
@@ -245,6 +249,8 @@ def test_until_is_as_far_from_our_now_as_it_was_from_the_agents(
     assert decode_beats(b"[" + raw + b"]", now=now).accepted[0].until == until
 
 
-@pytest.mark.parametrize(("load", "read"), [(-0.1, 0.0), (0, 0.0), (0.5, 0.5), (1, 1.0), (1.01, 1.0), (9e99, 1.0)])
+@pytest.mark.parametrize(
+    ("load", "read"), [(-0.1, 0.0), (0, 0.0), (0.5, 0.5), (1, 1.0), (1.01, 1.0), (9e99, 1.0)]
+)
 def test_load_is_clamped_to_0_and_1(load: float, read: float) -> None:
     assert decode_beat(json.dumps({"agent_id": "a", "load": load}).encode()).load == read

@@ -44,7 +44,7 @@ class Beliefs:
     awareness: Awareness = field(default_factory=Awareness)
     fleet: FleetState = field(default_factory=FleetState)
     complaints: dict[str, Complaint] = field(default_factory=dict)
-    canary_due_at: float = 0.0
+    canary_due_at: float = NEVER
     things: int = 0
     """Things with deadlines made so far: the source of their order numbers."""
     numbered: int = 0

@@ -54,10 +54,16 @@ class Deadlines:
 
     def arm(self, item: Timed, at: float) -> None:
         """Make sure `item` comes up by `at`. Arming it for later than it is armed changes nothing."""
-        if at < item.armed_at:
-            self._place(item, at)
-            if self._entries > 4 * self._kept + 64:
-                self._compact()
+        was = item.armed_at
+        if not at < was:
+            return
+        number = int(at * PER_SECOND)
+        if was != NEVER and number == int(was * PER_SECOND) > self._opened:
+            item.armed_at = at  # Its entry is in that bucket already.
+            return
+        self._place(item, at)
+        if self._entries > 4 * self._kept + 64:
+            self._compact()
 
     def pop(self, now: float, later: Callable[[Timed], float]) -> tuple[float, Timed] | None:
         """The next item due by `now` and when it fell due, disarmed; None when there is none.

@@ -362,7 +362,8 @@ class Engine:
 
     def _rearm_everything(self) -> None:
         """After a restore: policies are looked up again, every deadline is computed anew."""
-        self._deadlines.arm(self._canary, self._now)
+        if self._desk.limits.canary_every:
+            self._deadlines.arm(self._canary, min(self.beliefs.canary_due_at, self._now + self._desk.limits.canary_every))
         for agent in self._agents.values():
             own = self.beliefs.own_policies.get(agent.id)
             agent.policy_no = self._desk.book.number(agent.id, agent.role, own)

@@ -8,6 +8,7 @@ two independent kinds of weak evidence together with unanswered nudges and an un
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from lifesigns.core.agent import Agent
@@ -76,6 +77,8 @@ class Judge:
     def note(self, agent: Agent, finding: Finding, at: float, cause: Cause | None = None) -> None:
         """A detector found something. Stored when it is new or weighs differently, else only kept current."""
         known = agent.finding(finding.kind)
+        if known is not None and finding.since >= at:
+            finding = replace(finding, since=known.since)  # The detector only knows that it is so now.
         agent.findings = (*(f for f in agent.findings if f is not known), finding)
         if known is None or _weight(known) != _weight(finding):
             self._outbox.fact(FindingOpened(at, agent.id, finding))

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from math import isfinite
 from typing import Any, Final
 
 from lifesigns.errors import PolicyError
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
+
+NUMBER_MAX: Final = 1e15
+"""No clock counts further; and sums and products of what is below stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +305,15 @@ def _check_numbers(section: str, values: Any) -> None:
     for f in (f for f in fields(values) if f.init):
         value = getattr(values, f.name)
         for number in value if isinstance(value, tuple) else (value,):
-            if isinstance(number, bool | str) or number is None:
-                continue
-            if not isfinite(number) or number < 0:
-                raise PolicyError(f"{section}.{f.name}", f"{number} is not a finite number >= 0")
+            if not isinstance(number, bool | str | None):
+                _check_number(f"{section}.{f.name}", number)
+
+
+def _check_number(key: str, number: float) -> None:
+    if number > NUMBER_MAX:
+        raise PolicyError(key, f"is larger than {NUMBER_MAX:g}")
+    if not number >= 0:
+        raise PolicyError(key, f"{number} is not a number >= 0")
 
 
 def _check_relations(policy: Policy) -> None:
@@ -431,13 +438,14 @@ def _replaced(value: Any, changes: Mapping[str, Any], path: str) -> Any:
     """A copy of a frozen dataclass with nested changes; unknown keys and wrong types are named."""
     if not isinstance(changes, Mapping):
         raise PolicyError(path.rstrip("."), f"needs named values, not {changes!r}")
-    known = {f.name for f in fields(value) if f.init}
+    known = {f.name: f.default is None for f in fields(value) if f.init}
     made: dict[str, Any] = {}
     for name, change in changes.items():
         key = f"{path}{name}"
         if name not in known:
             raise PolicyError(key, f"is unknown; known are {', '.join(sorted(known))}")
-        made[name] = _changed(getattr(value, name), change, key)
+        optional = known[name] and change is None
+        made[name] = None if optional else _changed(getattr(value, name), change, key)
     return replace(value, **made)
 
 
@@ -456,15 +464,24 @@ def _changed(old: Any, new: Any, key: str) -> Any:
         if not isinstance(new, bool):
             raise PolicyError(key, f"needs true or false, not {new!r}")
     elif isinstance(old, tuple):
-        if not isinstance(new, list | tuple):
-            raise PolicyError(key, f"needs a list, not {new!r}")
-        return tuple(new)
-    elif isinstance(new, bool) or not isinstance(new, int | float | None):
+        return _changed_list(old, new, key)
+    elif isinstance(new, bool) or not isinstance(new, int | float):
         raise PolicyError(key, f"needs a number, not {new!r}")
-    elif new is None and old is not None:
-        raise PolicyError(key, "needs a number")
     elif isinstance(old, int) and isinstance(new, float):
         if not new.is_integer():
             raise PolicyError(key, f"needs a whole number, not {new!r}")
         return int(new)
+    else:
+        _check_number(key, new)
     return new
+
+
+def _changed_list(old: tuple[Any, ...], new: Any, key: str) -> tuple[Any, ...]:
+    if not isinstance(new, list | tuple):
+        raise PolicyError(key, f"needs a list, not {new!r}")
+    words = not old or isinstance(old[0], str)  # The only list that may be empty is one of words.
+    kind = str if words else int | float
+    for item in new:
+        if isinstance(item, bool) or not isinstance(item, kind):
+            raise PolicyError(key, f"needs a list of {'words' if words else 'numbers'}, not {new!r}")
+    return tuple(new)

@@ -149,8 +149,8 @@ def _read_at_once(raw: bytes) -> list[_Beat] | None:
 
 
 def _received(beat: _Beat, source: str, now: float | None) -> BeatReceived:
-    """The signal. Its slots are filled one by one because calling the class takes half as long again,
-    and nothing is as often done as this; a test says that none was forgotten."""
+    """The signal. Its slots are filled one by one because calling the class takes 0.2 to 0.4 µs more, and
+    nothing is done as often as this; a test says that none was forgotten."""
     if beat.agent_id not in _known_ids:
         _learn(beat.agent_id)
     heard = BeatReceived.__new__(BeatReceived)

@@ -48,6 +48,7 @@ _BY_NAME: Final[Mapping[str, Any]] = {
     **dict.fromkeys(MOMENTS, Moment),
     "policy": _Policy,
     "numbers": Annotated[dict[Text, Finite | Text], Meta(max_length=KEYS_MAX)],
+    "seq_seen": Integer,  # -1 before the first beat
 }
 
 

@@ -56,7 +56,11 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
     error = now - agent.expected_at - (steps - 1) * interval
     agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, agent.beats
     if abs(error) > OUTAGE * interval:
+        # Or the sender has another rhythm now. Its own is taken up from here, and until as much was heard of
+        # it as the prediction remembers, the fixed rule holds alone.
+        agent.interval = interval = passed / steps
         agent.expected_at = now + interval
+        agent.margin, agent.refit_at = inf, agent.beats + MEMORY
         return
     agent.lost += steps - heard
     agent.lessons += 1
@@ -83,13 +87,21 @@ def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> floa
             policy.false_suspicion_rate,
             policy.suspect_after,
         )
-    at = expected_at(agent) + agent.margin
+    expected = expected_at(agent)
+    if expected <= heard_at:
+        return latest  # It should have come before what did come: the prediction is of another time.
+    at = expected + agent.margin
     return latest if at >= latest else max(at, heard_at + agent.interval)
 
 
 def expected_at(agent: Agent) -> float:
     """When the next beat should arrive: the last lesson's prediction, carried on over the beats since."""
-    return agent.expected_at + (agent.beats - agent.taught_beat) * agent.interval
+    since = agent.beats - agent.taught_beat
+    if since and agent.taught_seq is not None:
+        since = max(since, agent.seq - agent.taught_seq)
+    elif since:
+        since = max(since, int((agent.heard_at - agent.taught_at) / agent.interval + 0.5))
+    return agent.expected_at + since * agent.interval
 
 
 def variance(agent: Agent) -> float:

@@ -89,7 +89,7 @@ def _cap_finding(name: str, used: float, cap: float, unit: str, now: float, *, r
 
 
 def _turn_hour(spending: Spending, now: float) -> None:
-    if now - spending.hour_at >= HOUR:
+    if not spending.hour_at or now - spending.hour_at >= HOUR:
         spending.hour_at = now
         spending.hour_tokens, spending.hour_cost = 0, 0.0
 

@@ -1,7 +1,7 @@
 """Stall: an agent that lives but does not come forward.
 
-Judged only while there is work: a task or a word of "working", and neither idle, nor waiting for a human,
-nor parked, nor inside a declared call that is still within its bound. And only by signs the agent has
+Judged only while there is work: a task, an open call or a word of "working", and neither idle, nor waiting for
+a human, nor parked, nor inside a declared call that is still within its bound. And only by signs the agent has
 shown before in this life: who never saved a checkpoint has no stale one.
 All of this is weak evidence.
 """
@@ -39,7 +39,7 @@ def has_work(agent: Agent) -> bool:
     """Whether there is anything this agent should be coming forward with."""
     if agent.work is None or agent.doing not in AT_WORK:
         return False
-    return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY)
+    return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY) or bool(agent.work.calls)
 
 
 def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[list[Finding], float]:

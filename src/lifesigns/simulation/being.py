@@ -1,0 +1,478 @@
+"""Being: one agent as it really is. The body; what it lives through is written in `lives/`.
+
+A life is a generator that yields how many seconds pass until its next turn. Between turns the body answers
+by itself: it beats, it answers pings, it receives nudges, it is stopped and started anew. Whatever ends a
+life (a crash, a termination) puts another generator in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from lifesigns.core import effects as e
+from lifesigns.core import signals as s
+from lifesigns.core.health import Doing
+from lifesigns.core.policy import Policy
+from lifesigns.simulation.truth import Failure, Ill
+
+if TYPE_CHECKING:
+    from lifesigns.simulation.world import World
+
+Life = Iterator[float]
+
+NUDGE_HELPS: Final = {Ill.LOOP: 0.6, Ill.HANG: 0.4, Ill.ERRORS: 0.4}
+"""How often an agent that reads a nudge comes back to its senses."""
+
+STOP_FAILS: Final = 0.03
+START_FAILS: Final = 0.03
+CHECKPOINT_ROTS: Final = 0.03
+CHAIN_MAX: Final = 8
+
+
+class Being:
+    """One agent: its process, its link to the bus, its work."""
+
+    def __init__(self, world: World, index: int, host: str, chance: Random) -> None:
+        self.world = world
+        self.index = index
+        self.id = f"agent-{index:04d}"
+        self.host = host
+        self.chance = chance
+        self.policy: Policy = world.policies.of(self.id)
+        self.interval = self.policy.silence.interval
+        self.phase = self.interval * (0.02 + 0.93 * chance.random())
+        self.capped = index % 5 == 0
+        """Whether it has a budget, and may therefore overspend."""
+        self.skew = chance.uniform(-6, 6) * 3600.0 if index % 20 == 7 else 0.0
+        """How wrong its own clock is."""
+        self.incarnation = ""
+        self.heard_life = ""
+        self.births = 0
+        self.running = False
+        self.speaking = False
+        self.cuts = 0
+        self.epoch = 0
+        self.spool: list[s.Signal] = []
+        """What it has to say and cannot send."""
+        self.line_at = 0.0
+        self.frozen_at: float | None = None
+        self.failure: Failure | None = None
+        self.unreachable: Failure | None = None
+        self.well_since: float | None = None
+        self.ill_until = -inf
+        self.well_for = 0.0
+        self.doom: Ill | None = None
+        self.task_id: str | None = None
+        self.lost_task: str | None = None
+        self.task_at = 0.0
+        self.tasks = 0
+        self.calls = 0
+        self.checkpoints: list[str] = []
+        self.checkpoint_at = 0.0
+        self.beat = s.BeatReceived(self.id)
+        self._life: Life | None = None
+        self._turn_no = 0
+        self._beat_no = 0
+        self._obeyed: dict[str, s.Signal | None] = {}
+
+    @property
+    def now(self) -> float:
+        return self.world.now
+
+    @property
+    def well(self) -> bool:
+        """Truly healthy and reachable."""
+        return self.well_since is not None
+
+    # --- living -------------------------------------------------------------------------------------
+
+    def live(self, life: Life) -> None:
+        """Begin another life; the one before is over."""
+        self._life = life
+        self._turn_no += 1
+        self.world.at(self.now, self._turn, self._turn_no)
+
+    def _turn(self, number: int) -> None:
+        if number == self._turn_no and self._life is not None:
+            wait = next(self._life, None)
+            if wait is not None and number == self._turn_no:
+                self.world.at(self.now + wait, self._turn, number)
+
+    def born(self, incarnation: str = "") -> None:
+        """Its process starts. It has not spoken yet."""
+        self.births += 1
+        self.incarnation = incarnation or f"{self.id}.{self.births}"
+        self.running = True
+        self.beat = s.BeatReceived(
+            self.id, incarnation=self.incarnation, loop_lag_ms=2.0, load=0.4, host=self.host
+        )
+        self._reckon()
+
+    def speak_up(self) -> None:
+        """The first word of a life: from here on it beats."""
+        self.speaking = True
+        self.recover()
+        self.phase = min(max(self.now % self.interval, 0.02 * self.interval), 0.95 * self.interval)
+        self.send_beat()
+        self.keep_beating()
+        if self.lost_task is not None:
+            self.say(s.TaskDone(agent_id=self.id, incarnation=self.incarnation, task_id=self.lost_task))
+            self.lost_task = None
+
+    def keep_beating(self) -> None:
+        """Join those who beat as always, or beat by itself if there is more to say than that."""
+        self._beat_no += 1
+        if self.skew or self.frozen_at is not None or self.interval != self.world.voices.interval:
+            self.world.voices.leave(self.index, self.now)
+            if self.speaking:
+                self._schedule_beat(self._beat_no)
+        elif self.speaking and not self.cuts:
+            self.world.voices.join(self)
+        else:
+            self.world.voices.leave(self.index, self.now)
+
+    def _schedule_beat(self, number: int) -> None:
+        slot = (self.now - self.phase) // self.interval + 1
+        self.world.at(slot * self.interval + self.phase, self._beat_alone, number)
+
+    def _beat_alone(self, number: int) -> None:
+        if number == self._beat_no and self.speaking:
+            if not self.cuts and not self.world.bus.loses():
+                self.send_beat()
+            self._schedule_beat(number)
+
+    def send_beat(self, seq: int | None = None) -> None:
+        """One beat of its own, with everything in it."""
+        lag = 2.0 if self.frozen_at is None else (self.now - self.frozen_at) * 1000.0
+        self.world.carry_beat(
+            self,
+            s.BeatReceived(
+                self.id,
+                int(self.now // self.interval) if seq is None else seq,
+                self.incarnation,
+                sent_at=self.now + self.skew,
+                loop_lag_ms=lag,
+                load=0.4,
+                host=self.host,
+            ),
+        )
+
+    def stop(self) -> None:
+        """Its process ends."""
+        self.running = self.speaking = False
+        self.frozen_at = None
+        self.spool.clear()
+        self.keep_beating()
+        self._reckon()
+
+    # --- being well or not --------------------------------------------------------------------------
+
+    def fall_ill(self, ill: Ill) -> Failure:
+        """From now on it is really unwell."""
+        failure = self.failure = Failure(self.id, ill, self.now, self.world.due_at(self, ill))
+        self.world.failures.append(failure)
+        self._reckon()
+        return failure
+
+    def recover(self) -> None:
+        """It is well again, and shows it."""
+        if self.failure is not None:
+            self.failure.ended_at = self.ill_until = self.now
+            self.failure = None
+        self._reckon()
+
+    def cut_off(self) -> None:
+        """Its link breaks."""
+        self.cuts += 1
+        if self.cuts == 1:
+            if self.running:
+                due_at = self.world.due_at(self, Ill.CUT)
+                self.unreachable = Failure(self.id, Ill.CUT, self.now, due_at)
+                self.world.failures.append(self.unreachable)
+            self.keep_beating()
+            self._reckon()
+
+    def reconnect(self) -> None:
+        """Its link is back; what waited is sent first."""
+        self.cuts -= 1
+        if self.cuts:
+            return
+        if self.unreachable is not None:
+            self.unreachable.ended_at = self.ill_until = self.now
+            if self.failure is not None:
+                self.failure.due_at += self.now - self.unreachable.since
+            self.unreachable = None
+        self.flush()
+        self.keep_beating()
+        self._reckon()
+
+    def flush(self) -> None:
+        """Send what could not be sent."""
+        waiting, self.spool = self.spool, []
+        for signal in waiting:
+            self.world.carry(self, signal)
+
+    def _reckon(self) -> None:
+        well = self.running and self.failure is None and not self.cuts
+        if well and self.well_since is None:
+            self.well_since = self.now
+        elif not well and self.well_since is not None:
+            self.well_for += self.now - self.well_since
+            self.well_since = None
+
+    # --- what it does -------------------------------------------------------------------------------
+
+    def say(self, signal: s.Signal) -> None:
+        self.world.carry(self, signal)
+
+    def register(self, grace: float | None = None) -> None:
+        policy = {"spending": {"task_tokens_max": TASK_TOKENS_MAX}} if self.capped else None
+        self.say(
+            s.AgentRegistered(
+                agent_id=self.id,
+                incarnation=self.incarnation,
+                host=self.host,
+                grace=grace,
+                policy=policy,
+            )
+        )
+
+    def take_task(self) -> None:
+        """A new task, from somebody who hands them out."""
+        self.tasks += 1
+        self.task_id = f"{self.id}/t{self.tasks}"
+        self.checkpoints.clear()
+        self.task_at = self.checkpoint_at = self.now
+        expected = self.chance.uniform(6, 8) * 3600.0
+        self.say(
+            s.TaskAssigned(
+                agent_id=self.id, incarnation=self.incarnation, task_id=self.task_id, expected_for=expected
+            )
+        )
+
+    def finish_task(self) -> None:
+        if self.task_id is not None:
+            self.say(s.TaskDone(agent_id=self.id, incarnation=self.incarnation, task_id=self.task_id))
+            self.task_id = None
+
+    def lose_task(self) -> None:
+        """Its task is given to somebody else; it says so when it can."""
+        if self.task_id is not None:
+            self.lost_task, self.task_id = self.task_id, None
+
+    def do(self, doing: Doing, until: float | None = None, note: str = "") -> None:
+        """`until` is in the monitor's time: the door translates."""
+        moment = None if until is None else until + self.world.monitor.offset
+        self.say(
+            s.DoingChanged(
+                agent_id=self.id, incarnation=self.incarnation, doing=doing, until=moment, note=note
+            )
+        )
+
+    def use_tool(
+        self, tool: str, args: str, result: str, *, error: str | None = None, call_id: str = ""
+    ) -> None:
+        self.calls += 1
+        self.say(
+            s.ToolFinished(
+                agent_id=self.id,
+                incarnation=self.incarnation,
+                call_id=call_id or f"c{self.calls}",
+                tool=tool,
+                args_digest=args,
+                result_digest=result,
+                ok=error is None,
+                error=error,
+            )
+        )
+
+    def work_a_little(self) -> None:
+        """A tool call like no other."""
+        what = f"{self.chance.random():.9f}"
+        self.use_tool(self.chance.choice(TOOLS), what, what)
+
+    def think(self, tokens: float) -> None:
+        """A model call, reported when it is over."""
+        used = int(tokens * (0.6 + 0.8 * self.chance.random()))
+        self.say(s.ModelFinished(agent_id=self.id, incarnation=self.incarnation, tokens_out=used))
+
+    def save(self) -> None:
+        """A checkpoint, linked to the one before."""
+        parent = self.checkpoints[-1] if self.checkpoints else None
+        name = f"{self.task_id}/{self.now:.0f}"
+        self.checkpoints.append(name)
+        del self.checkpoints[:-CHAIN_MAX]
+        self.checkpoint_at = self.now
+        self.say(
+            s.CheckpointSaved(
+                agent_id=self.id,
+                incarnation=self.incarnation,
+                checkpoint_id=name,
+                task_id=self.task_id,
+                parent_id=parent,
+                digest=name,
+            )
+        )
+
+    def come_round(self) -> None:
+        """Well again by itself or by a nudge: it moves at once, and goes on with its life."""
+        from lifesigns.simulation.lives import biography
+
+        self.frozen_at = None
+        self.keep_beating()
+        self.recover()
+        if self.task_id is None:
+            self.take_task()
+        self.do(Doing.WORKING)
+        self.work_a_little()
+        self.think(4000)
+        self.save()
+        self.live(biography(self))
+
+    # --- orders -------------------------------------------------------------------------------------
+
+    def obey(self, order: e.Order) -> None:
+        """An order reached this agent's side. A repeated one gets the answer it got before."""
+        if order.epoch < self.epoch:
+            return
+        self.epoch = order.epoch
+        if order.order_id in self._obeyed:
+            outcome = self._obeyed[order.order_id]
+            if outcome is not None:
+                self.world.tell(outcome, 1.0)
+            return
+        self._obeyed[order.order_id] = None
+        self.world.invariants.reached(order, self)
+        match order:
+            case e.SendPing():
+                self._answer_ping(order)
+            case e.SendNudge():
+                self._receive_nudge(order)
+            case e.Terminate():
+                self._be_stopped(order)
+            case e.Respawn():
+                self._be_respawned(order)
+            case e.AskStatus():
+                self._answer_status(order)
+            case e.VerifyCheckpoint():
+                self._verify(order)
+            case _:
+                pass
+
+    def _reachable(self, order: e.Order) -> bool:
+        return self.speaking and not self.cuts and order.incarnation == self.incarnation
+
+    def _answer_ping(self, order: e.SendPing) -> None:
+        if self._reachable(order) and not self.world.bus.cut and not self.world.bus.loses():
+            pong = s.PongReceived(agent_id=self.id, incarnation=self.incarnation, seq=order.seq)
+            self.say(pong)
+
+    def _answer_status(self, order: e.AskStatus) -> None:
+        if self._reachable(order) and self.failure is None:
+            progress = s.ProgressMade(agent_id=self.id, incarnation=self.incarnation, task_id=order.task_id)
+            if order.task_id == self.task_id:
+                self.say(progress)
+
+    def _receive_nudge(self, order: e.SendNudge) -> None:
+        life = order.incarnation
+        if not self._reachable(order) or self.world.bus.cut:
+            failed = s.NudgeFailed(
+                agent_id=self.id, incarnation=life, order_id=order.order_id, reason="unreachable"
+            )
+            self.world.tell(failed, 5.0)
+            return
+        delivered = s.NudgeDelivered(agent_id=self.id, incarnation=life, order_id=order.order_id)
+        self.world.tell(delivered, 0.1)
+        self.world.at(self.now + self.chance.uniform(5, 60), self._read_nudge, order)
+
+    def _read_nudge(self, order: e.SendNudge) -> None:
+        failure = self.failure
+        if not self._reachable(order) or (failure and failure.ill in (Ill.FREEZE, Ill.HUNG_CALL)):
+            return  # A nudge is read between two calls, and there is no next one.
+        self.say(s.NudgeSeen(agent_id=self.id, incarnation=self.incarnation, nudge_id=order.order_id))
+        if failure is None:
+            self._answer(order, s.Answer.PROGRESS)
+        elif self.chance.random() < NUDGE_HELPS.get(failure.ill, 0.0):
+            self._answer(order, s.Answer.PROGRESS)
+            self.come_round()
+        elif self.chance.random() < 0.2:
+            answers = (s.Answer.NEED_TIME, s.Answer.HANDOFF, s.Answer.BLOCKED)
+            self._answer(order, self.chance.choice(answers))
+
+    def _answer(self, order: e.SendNudge, answer: s.Answer) -> None:
+        self.say(
+            s.NudgeAnswered(
+                agent_id=self.id, incarnation=self.incarnation, nudge_id=order.order_id, answer=answer
+            )
+        )
+
+    def _be_stopped(self, order: e.Terminate) -> None:
+        fails = self.chance.random() < STOP_FAILS
+        if self.cuts or fails:
+            reason = "its host cannot be reached" if self.cuts else "permission denied"
+            del self._obeyed[order.order_id]  # It may be tried again.
+            failed = s.TerminationFailed(
+                agent_id=self.id, incarnation=order.incarnation, order_id=order.order_id, reason=reason
+            )
+            self.world.tell(failed, 5.0)
+            return
+        saves = self.speaking and self.failure is None
+        wait = self.chance.uniform(1, 8) if saves or not self.running else order.save_for
+        self.world.at(self.now + wait, self._stopped, order)
+
+    def _stopped(self, order: e.Terminate) -> None:
+        if self.running and order.incarnation == self.incarnation:
+            self.stop()
+            self.live(iter(()))
+        done = s.TerminationDone(
+            agent_id=self.id,
+            incarnation=order.incarnation,
+            order_id=order.order_id,
+            checkpoint_id=self.checkpoints[-1] if self.checkpoints else None,
+        )
+        self._obeyed[order.order_id] = done
+        self.world.tell(done, 0.1)
+
+    def _verify(self, order: e.VerifyCheckpoint) -> None:
+        outcome = s.CheckpointVerified(
+            agent_id=self.id,
+            incarnation=order.incarnation,
+            order_id=order.order_id,
+            task_id=order.task_id,
+            checkpoint_id=order.checkpoint_id,
+            valid=self.chance.random() >= CHECKPOINT_ROTS,
+        )
+        self._obeyed[order.order_id] = outcome
+        self.world.tell(outcome, 0.5)
+
+    def _be_respawned(self, order: e.Respawn) -> None:
+        from lifesigns.simulation.lives import biography
+
+        life = order.incarnation
+        if self.chance.random() < START_FAILS:
+            failed = s.RespawnFailed(
+                agent_id=self.id, incarnation=life, order_id=order.order_id, reason="no room on the host"
+            )
+            self._obeyed[order.order_id] = failed
+            self.world.tell(failed, 2.0)
+            return
+        if self.running:
+            return
+        started = s.RespawnStarted(
+            agent_id=self.id,
+            incarnation=life,
+            order_id=order.order_id,
+            task_id=order.task_id,
+            new_incarnation=order.new_incarnation,
+        )
+        self._obeyed[order.order_id] = started
+        self.world.tell(started, 0.5)
+        self.born(order.new_incarnation)
+        self.live(biography(self, start_in=self.chance.uniform(3, 40)))
+
+
+TASK_TOKENS_MAX: Final = 600_000
+TOOLS: Final = ("read", "edit", "grep", "bash", "search", "write")

@@ -1,0 +1,335 @@
+"""Invariants: what must hold at every moment, whatever happens. Checked on every effect, against the truth.
+
+Nothing here asks the engine what it believes, and no table is shared with it: an engine that is wrong in both
+places would look right. Each law is proven to bite in `tests/simulation/test_invariants_bite.py`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from lifesigns.core import effects as e
+from lifesigns.core import signals as s
+from lifesigns.core.health import Doing, Health
+from lifesigns.core.policy import MINUTE
+
+if TYPE_CHECKING:
+    from lifesigns.simulation.being import Being
+    from lifesigns.simulation.world import World
+
+LAWS: Final = {
+    "harm": "no healthy agent is ended or replaced without a person's word",
+    "twice": "nothing is ordered twice: ids are unique, one termination and one successor per life",
+    "stale": "an order is for the life that was heard last, and a retired life stays retired",
+    "heard": "nobody is convicted of silence who was heard a moment ago",
+    "unasked": "nobody is convicted of silence without all their pings",
+    "truce": "nobody is convicted of silence while we slept, were away or blind, or right after it",
+    "downtime": "our own absence accuses nobody of anything",
+    "backwards": "the facts about an agent never run backwards, nor ahead of the clock",
+    "illegal": "health changes only as its table says, from where it was",
+    "evidence": "weak evidence ends nobody unless nudges and an escalation stayed unanswered",
+    "ladder": "nobody is ended by silence or stillness before an escalation had its time",
+    "brake": "in a group where too many are unwell nothing is done automatically",
+    "speed": "no more than the fleet's limits are acted on in a minute",
+    "left_alone": "who waits for a human or is rate-limited is not nudged",
+    "poison": "the engine never trips over an agent",
+    "converged": "when the world is quiet again the sick are found, and the well are believed well",
+}
+
+ALIVE: Final = frozenset("healthy degraded stuck failing disconnected".split())
+LEGAL: Final = {
+    "starting": ALIVE | {"terminated"},
+    **{state: ALIVE - {state} | {"starting", "terminated"} for state in ALIVE},
+    "terminated": frozenset({"starting"}),
+}
+UNWELL: Final = frozenset("stuck failing disconnected".split())
+
+ON_ITS_WAY: Final = 5.0
+"""How long a sign of recovery may take to be heard: a loss or two, and the bus's tail."""
+
+MOMENT: Final = 0.001
+VIOLATIONS_MAX: Final = 100
+RELEASED_FOR: Final = 60 * MINUTE
+
+WEAK_FAMILIES: Final = {
+    e.Kind.NO_CHECKPOINT: "progress",
+    e.Kind.TASK_STALLED: "progress",
+    e.Kind.NO_TOOL_CALL: "activity",
+    e.Kind.NO_TOKENS: "activity",
+    e.Kind.LONG_CALL: "activity",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A law was broken."""
+
+    law: str
+    at: float
+    text: str
+
+    def __str__(self) -> str:
+        days, rest = divmod(self.at, 86_400)
+        hours, rest = divmod(rest, 3600)
+        return f"[{self.law}] day {days:.0f} {hours:02.0f}:{rest // 60:02.0f}:{rest % 60:06.3f}: {self.text}"
+
+
+@dataclass(slots=True)
+class Record:
+    """What is remembered of one agent, to judge what is done to it."""
+
+    health: str = "starting"
+    fact_at: float = -inf
+    life: str = ""
+    """The youngest life that was heard."""
+    doing: Doing = Doing.UNKNOWN
+    doing_until: float = inf
+    known: bool = False
+    closed_at: float = -inf
+    """When its connection was seen to close."""
+    pings: int = 0
+    pinged_from: float = -inf
+    nudges: int = 0
+    escalated_at: float = inf
+    terminated: str = ""
+    """The order that ends the current life."""
+    respawned: str = ""
+    respawned_at: float = -inf
+    respawn_open: bool = False
+
+
+class Invariants:
+    """Watches everything the engine says."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.violations: list[Violation] = []
+        self._records: dict[str, Record] = defaultdict(Record)
+        self._orders: dict[str, e.Order] = {}
+        self._acted: deque[float] = deque()
+        self._released_until: dict[str, float] = {}
+        self._braked: set[str] = set()
+
+    def violate(self, law: str, text: str) -> None:
+        assert law in LAWS
+        if len(self.violations) < VIOLATIONS_MAX:
+            self.violations.append(Violation(law, self._world.now, text))
+
+    # --- what goes in -------------------------------------------------------------------------------
+
+    def heard(self, being: Being, signal: s.Signal) -> None:
+        """A signal other than a beat was heard by the engine."""
+        record = self._records[being.id]
+        record.known = True
+        life = getattr(signal, "incarnation", None)
+        if isinstance(signal, s.DoingChanged) and life == being.incarnation:
+            record.doing = signal.doing
+            record.doing_until = inf if signal.until is None else signal.until
+        elif isinstance(signal, s.ConnectionClosed):
+            record.closed_at = self._world.now
+        elif isinstance(signal, s.RespawnFailed):
+            record.respawn_open = False
+        elif isinstance(signal, s.RecoveryRequested | s.ClearRequested):
+            record.respawn_open, record.terminated = False, ""
+
+    def released(self, group: str) -> None:
+        """A person released a group."""
+        self._released_until[group] = self._world.monitor_now + RELEASED_FOR
+        self._braked.discard(group)
+
+    def new_life(self, being: Being) -> None:
+        """A new life was heard for the first time: what was ordered for the old one is history."""
+        record = self._records[being.id]
+        record.life = being.incarnation
+        record.doing, record.doing_until = Doing.UNKNOWN, inf
+        record.nudges, record.escalated_at = 0, inf
+        record.terminated, record.respawned, record.respawn_open = "", "", False
+
+    # --- what comes out -----------------------------------------------------------------------------
+
+    def see(self, effects: Sequence[e.Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, e.Order):
+                self._order(effect)
+            elif isinstance(effect, e.Flip):
+                self._dated(effect.agent_id, effect)
+                self._flip(effect)
+            elif isinstance(effect, e.FindingOpened | e.FindingClosed):
+                self._dated(effect.agent_id, effect)
+            elif isinstance(effect, e.Poisoned):
+                self.violate("poison", f"{effect.agent_id}: {effect.error}")
+
+    def _dated(self, agent_id: str, fact: e.Fact) -> None:
+        record = self._records[agent_id]
+        if fact.at < record.fact_at - MOMENT:
+            self.violate("backwards", f"{fact} came after a fact of {record.fact_at:.3f}")
+        if fact.at > self._world.monitor_now + MOMENT:
+            self.violate("backwards", f"{fact} is of the future: it is {self._world.monitor_now:.3f}")
+        record.fact_at = max(record.fact_at, fact.at)
+
+    def _flip(self, flip: e.Flip) -> None:
+        record = self._records[flip.agent_id]
+        if flip.was != record.health or flip.now not in LEGAL[record.health]:
+            self.violate("illegal", f"{flip.agent_id} went from {flip.was} to {flip.now}, was {record.health}")
+        record.health = str(flip.now)
+        if flip.now is Health.DISCONNECTED:
+            self._disconnected(flip, record)
+        elif flip.now is Health.HEALTHY:
+            record.nudges, record.escalated_at = 0, inf
+        self._count(flip)
+
+    def _disconnected(self, flip: e.Flip, record: Record) -> None:
+        worst = [f for f in flip.evidence if f.severity is e.Severity.DISCONNECTED]
+        kinds = {f.kind for f in worst}
+        if not kinds & {e.Kind.SILENCE, e.Kind.NEVER_STARTED} or e.Kind.EXIT in kinds:
+            return
+        world, being = self._world, self._world.being(flip.agent_id)
+        if world.now < world.truce_until - MOMENT or world.cannot_see(being):
+            self.violate("truce", f"{being.id} was convicted: {flip.reason}")
+        if e.Kind.SILENCE not in kinds:
+            return
+        silence, heard_at = being.policy.silence, world.voices.heard_at[being.index]
+        least = silence.pings * silence.ping_wait
+        if record.closed_at < heard_at:
+            least += 0.9 * silence.interval
+        if world.now - heard_at < least - MOMENT:
+            self.violate("heard", f"{being.id} was heard {world.now - heard_at:.3f} s ago: {flip.reason}")
+        if record.pinged_from < heard_at or record.pings < silence.pings:
+            asked = record.pings if record.pinged_from >= heard_at else 0
+            self.violate("unasked", f"{being.id} was convicted after {asked} of {silence.pings} pings")
+
+    def _count(self, flip: e.Flip) -> None:
+        """Count who is unwell in the groups of an agent, as the brake should have it."""
+        limits = self._world.fleet
+        host = self._world.being(flip.agent_id).host
+        hosted = [r for b in self._world.beings if b.host == host and (r := self._records[b.id]).known]
+        everybody = [r for r in self._records.values() if r.known]
+        for group, records in ((f"host {host}", hosted), ("fleet", everybody)):
+            members = sum(r.health != "terminated" for r in records)
+            unwell = sum(r.health in UNWELL for r in records)
+            if (
+                unwell >= limits.brake_count
+                and unwell >= limits.brake_share * members
+                and flip.at >= self._released_until.get(group, -inf)
+            ):
+                self._braked.add(group)
+            else:
+                self._braked.discard(group)
+
+    # --- orders -------------------------------------------------------------------------------------
+
+    def _order(self, order: e.Order) -> None:
+        record, being = self._records[order.agent_id], self._world.being(order.agent_id)
+        known = self._orders.setdefault(order.order_id, order)
+        if known is not order:
+            again = isinstance(order, e.Terminate) and isinstance(known, e.Terminate)
+            if not again or known.agent_id != order.agent_id:
+                self.violate("twice", f"{order.order_id} is {type(known).__name__} and {type(order).__name__}")
+        if record.life and order.incarnation != record.life:
+            self.violate("stale", f"{type(order).__name__} for {order.incarnation}, but {record.life} lives")
+        match order:
+            case e.SendPing():
+                self._ping(record, being)
+            case e.SendNudge():
+                record.nudges += 1
+                self._nudge(order, record)
+            case e.Escalate():
+                record.escalated_at = min(record.escalated_at, self._world.monitor_now)
+            case e.Terminate():
+                self._terminate(order, record, being)
+            case e.Respawn():
+                self._respawn(order, record, being)
+            case _:
+                pass
+
+    def _ping(self, record: Record, being: Being) -> None:
+        if record.pinged_from < self._world.voices.heard_at[being.index]:
+            record.pings, record.pinged_from = 0, self._world.now
+        record.pings += 1
+
+    def _nudge(self, order: e.SendNudge, record: Record) -> None:
+        self._act(order)
+        waits = record.doing is Doing.WAITING_FOR_HUMAN
+        parked = record.doing is Doing.RATE_LIMITED and self._world.monitor_now < record.doing_until
+        if waits or parked:
+            self.violate("left_alone", f"{order.agent_id} was nudged, and is {record.doing}")
+
+    def _terminate(self, order: e.Terminate, record: Record, being: Being) -> None:
+        if record.terminated and record.terminated != order.order_id:
+            self.violate("twice", f"{being.id} is ended by {record.terminated} and {order.order_id}")
+        again = record.terminated == order.order_id
+        record.terminated = order.order_id
+        if order.by:
+            return
+        if not again:
+            self._act(order)
+        self._evidence(order, record, being)
+
+    def _evidence(self, order: e.Terminate, record: Record, being: Being) -> None:
+        findings = [f for f in order.findings if f.severity is not e.Severity.NOTICE]
+        conclusive = [f for f in findings if f.conclusive]
+        families = {WEAK_FAMILIES.get(f.kind, str(f.kind)) for f in findings}
+        ladder = being.policy.ladder
+        if not conclusive and (len(families) < 2 or record.nudges < ladder.nudge_max):
+            kinds = ", ".join(sorted(f.kind for f in findings)) or "nothing"
+            self.violate("evidence", f"{being.id} is ended for {kinds} after {record.nudges} nudges")
+        if any(f.kind is e.Kind.SPENDING for f in conclusive):
+            return  # A cap is the user's own word.
+        waited = self._world.monitor_now - record.escalated_at
+        if waited < ladder.escalation_timeout - 1.0:
+            self.violate("ladder", f"{being.id} is ended {max(waited, 0):.0f} s after an escalation")
+
+    def _respawn(self, order: e.Respawn, record: Record, being: Being) -> None:
+        waited = self._world.monitor_now - record.respawned_at
+        if record.respawn_open and waited < being.policy.respawn.start_timeout - MOMENT:
+            self.violate("twice", f"{being.id} gets two successors: {record.respawned}, {order.order_id}")
+        record.respawned, record.respawned_at = order.order_id, self._world.monitor_now
+        record.respawn_open = True
+        self._act(order)
+
+    def _act(self, order: e.Order) -> None:
+        """Something is done automatically: is the group braked, is it too much at once?"""
+        being, limits, now = self._world.being(order.agent_id), self._world.fleet, self._world.monitor_now
+        for group in (f"host {being.host}", "fleet"):
+            if group in self._braked:
+                self.violate("brake", f"{type(order).__name__} for {being.id} in {group}")
+        self._acted.append(now)
+        while self._acted and self._acted[0] <= now - MINUTE:
+            self._acted.popleft()
+        most = max(1, int(limits.acted_share * len(self._world.beings)))
+        if len(self._acted) > most:
+            self.violate("speed", f"{len(self._acted)} agents were acted on in a minute, {most} are allowed")
+
+    def reached(self, order: e.Order, being: Being) -> None:
+        """An order reached its agent's side: the moment at which it can harm."""
+        if isinstance(order, e.Terminate):
+            harmed = order.incarnation == being.incarnation and not order.by
+        elif isinstance(order, e.Respawn):
+            harmed = True
+        else:
+            return
+        if harmed and being.well_since is not None and being.well_since < order.at - ON_ITS_WAY:
+            self._world.tally.false_terminations += 1
+            self.violate("harm", f"{type(order).__name__} reached {being.id}, which is well")
+
+    # --- the end ------------------------------------------------------------------------------------
+
+    def converge(self) -> None:
+        """The world has been quiet for a while: everybody must be believed as they are."""
+        engine = self._world.monitor.engine
+        for being in self._world.beings:
+            agent = engine.agent(being.id)
+            believed = str(agent.health) if agent else "forgotten"
+            if being.well and being.speaking and believed not in ("healthy", "degraded"):
+                self.violate("converged", f"{being.id} is well and believed {believed}")
+            if being.failure is not None and being.failure.found_at is None:
+                since = self._world.now - being.failure.since
+                if self._world.now > being.failure.due_at:
+                    text = f"{being.id} has had {being.failure.ill} for {since:.0f} s and is believed {believed}"
+                    self.violate("converged", text)
+        if engine.beliefs.awareness.blind:
+            self.violate("converged", "the monitor is blind, and everything can be seen")

@@ -1,0 +1,48 @@
+"""Lives: what agents go through. One idea each; most of it is healthy.
+
+`healthy.py` are the chapters of a life that is going well, `failing.py` the ways it goes wrong. A biography
+is a sequence of chapters, until something happens.
+"""
+
+from __future__ import annotations
+
+from lifesigns.simulation.being import Being, Life
+from lifesigns.simulation.lives import failing, healthy
+
+CHAPTERS = (
+    (healthy.steady, 50),
+    (healthy.idle, 12),
+    (healthy.long_model_call, 8),
+    (healthy.long_tool_call, 6),
+    (healthy.wait_for_human, 6),
+    (healthy.be_rate_limited, 6),
+    (healthy.poll, 4),
+    (healthy.batch, 4),
+    (healthy.leave_and_return, 2),
+    (healthy.restart, 2),
+)
+"""Chapters and how often each is chosen."""
+
+
+def biography(being: Being, start_in: float | None = None) -> Life:
+    """Start if it has not, then chapter after chapter; a doom that needs an agent at work begins between them."""
+    if start_in is not None:
+        yield start_in
+        being.speak_up()
+        if being.task_id is not None:
+            yield from healthy.settle_in(being)
+    chapters, weights = zip(*CHAPTERS, strict=True)
+    while True:
+        if being.task_id is None or being.now - being.task_at > healthy.TASK_MAX:
+            being.finish_task()
+            being.take_task()
+        (chapter,) = being.chance.choices(chapters, weights)
+        yield from chapter(being)
+        if being.doom is not None and being.failure is None:
+            doom, being.doom = being.doom, None
+            # Who has not begun yet cannot be seen to stop.
+            yield from healthy.settle_in(being)
+            yield from failing.FAILURES[doom](being)
+
+
+__all__ = ["biography"]

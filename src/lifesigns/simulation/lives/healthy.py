@@ -1,0 +1,154 @@
+"""The chapters of a life that is going well, also where it looks as if it were not."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lifesigns.core import signals as s
+from lifesigns.core.health import Doing
+from lifesigns.core.policy import HOUR, MINUTE
+from lifesigns.simulation.being import Being, Life
+
+TASK_MAX: Final = 3 * HOUR
+TOKENS: Final = 4000
+
+
+def steady(being: Being) -> Life:
+    """Work: a tool call every few minutes, tokens, now and then a checkpoint."""
+    yield from _work_until(being, being.now + being.chance.uniform(20, 90) * MINUTE)
+
+
+def settle_in(being: Being) -> Life:
+    """A new life takes up its work."""
+    yield being.chance.uniform(5, 20)
+    being.work_a_little()
+    being.think(TOKENS)
+    being.save()
+
+
+def _work_until(being: Being, end: float) -> Life:
+    chance = being.chance
+    call_at = being.now + chance.uniform(10, 120)
+    save_at = max(being.now + 5, being.checkpoint_at + chance.uniform(3, 8) * MINUTE)
+    while being.now < end and being.doom is None:
+        yield min(call_at, save_at) - being.now
+        if being.now >= save_at:
+            being.save()
+            save_at = being.now + chance.uniform(3, 8) * MINUTE
+        else:
+            being.work_a_little()
+            if being.calls % 2:
+                being.think(TOKENS)
+            call_at = being.now + chance.uniform(60, 240)
+
+
+def idle(being: Being) -> Life:
+    """Nothing to do, for an hour or more: that is healthy."""
+    being.finish_task()
+    being.do(Doing.IDLE)
+    yield being.chance.uniform(5, 100) * MINUTE
+    being.take_task()
+    being.do(Doing.WORKING)
+
+
+def long_model_call(being: Being) -> Life:
+    """A model that thinks for almost half an hour, as announced."""
+    call = f"m{being.calls}"
+    being.say(s.ModelStarted(agent_id=being.id, incarnation=being.incarnation, call_id=call))
+    yield being.chance.uniform(20, 28) * MINUTE
+    being.say(
+        s.ModelFinished(
+            agent_id=being.id, incarnation=being.incarnation, call_id=call, tokens_out=TOKENS
+        )
+    )
+    yield from _work_until(being, being.now + 15 * MINUTE)
+
+
+def long_tool_call(being: Being) -> Life:
+    """A build that takes most of an hour; it says so beforehand."""
+    being.calls += 1
+    call = f"c{being.calls}"
+    being.say(
+        s.ToolStarted(
+            agent_id=being.id,
+            incarnation=being.incarnation,
+            call_id=call,
+            tool="build",
+            args_digest=call,
+            bound=HOUR,
+        )
+    )
+    yield being.chance.uniform(5, 55) * MINUTE
+    being.use_tool("build", call, call, call_id=call)
+    yield from _work_until(being, being.now + 15 * MINUTE)
+
+
+def wait_for_human(being: Being) -> Life:
+    """A question to a person, who takes their time."""
+    being.do(Doing.WAITING_FOR_HUMAN, note="which of the two?")
+    yield min(being.chance.expovariate(1 / (20 * MINUTE)), 4 * HOUR)
+    being.do(Doing.WORKING)
+
+
+def be_rate_limited(being: Being) -> Life:
+    """The provider says: not before then. Afterwards work goes on, if not on the second."""
+    wait = being.chance.uniform(5, 60) * MINUTE
+    being.do(Doing.RATE_LIMITED, until=being.now + wait)
+    yield wait + being.chance.uniform(1, 30)
+    being.do(Doing.WORKING)
+    being.work_a_little()
+
+
+def poll(being: Being) -> Life:
+    """Looking again and again whether something is done, with a tool that says it is for that."""
+    yield from settle_in(being)
+    end = being.now + being.chance.uniform(15, 50) * MINUTE
+    looks = 0
+    while being.now < end:
+        yield being.chance.uniform(30, 60)
+        being.use_tool("check_ci", "build 77", "pending")
+        looks += 1
+        if looks % 4 == 0:
+            being.think(TOKENS / 2)
+            note = s.ProgressMade(agent_id=being.id, incarnation=being.incarnation, note="still building")
+            being.say(note)
+    yield from settle_in(being)
+
+
+def batch(being: Being) -> Life:
+    """The same tool a hundred times, the same "ok" a hundred times, each time for another file."""
+    yield from settle_in(being)
+    for number in range(being.chance.randint(30, 100)):
+        yield being.chance.uniform(10, 30)
+        being.use_tool("convert", f"file {being.births}.{being.tasks}.{being.now:.0f}", "ok")
+        if number % 12 == 0:
+            being.think(TOKENS)
+            being.save()
+
+
+def leave_and_return(being: Being) -> Life:
+    """A proper good-bye, and a new life later; some take their time to start."""
+    being.finish_task()
+    being.say(s.AgentLeft(agent_id=being.id, incarnation=being.incarnation, reason="the day is over"))
+    yield 1.0
+    being.stop()
+    yield being.chance.uniform(5, 60) * MINUTE
+    being.born()
+    being.register()
+    slow = being.chance.random() < 0.3
+    grace = being.policy.silence.grace
+    yield being.chance.uniform(0.5, 0.95) * grace if slow else being.chance.uniform(1, 20)
+    being.speak_up()
+    being.take_task()
+
+
+def restart(being: Being) -> Life:
+    """A deploy: the new life begins while the last words of the old one are still on their way."""
+    old = being.incarnation
+    being.stop()
+    being.born()
+    being.register()
+    yield being.chance.uniform(0.5, 10)
+    being.speak_up()
+    being.world.linger(being, old, being.chance.uniform(0, 30))
+    yield from settle_in(being)

@@ -1,0 +1,125 @@
+"""Monitor: the hub's side. The real engine, a store that forgets nothing that matters, and its bad days.
+
+It can stall (nothing is read for a while, then everything at once), restart (it comes back from the bytes of
+its snapshot, under a new epoch) and be given a clock that jumps. What it orders is carried out in the world
+after its effects are stored, as the design has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from lifesigns.core import effects as e
+from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.engine import Engine
+from lifesigns.core.signals import BeatReceived, Signal
+
+if TYPE_CHECKING:
+    from lifesigns.simulation.world import World
+
+SHAKEN_FOR: Final = 600.0
+"""After an outage of its own the monitor's waits are longer: a score of 8 takes 4 minutes to fall, and more
+may have been added to it."""
+
+READING: Final = 20e-6
+"""How long the monitor takes to read one signal of a backlog."""
+
+
+class Monitor:
+    """Runs the engine, stores, dispatches."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.engine = Engine(world.policies, world.fleet)
+        self.offset = 0.0
+        """Its clock minus the world's."""
+        self.stalled = False
+        self.down = False
+        self.shaken_until = -inf
+        self.epoch = 1
+        self._inbox: list[Signal] = []
+        self._snapshot: bytes | None = None
+
+    @property
+    def listening(self) -> bool:
+        return not (self.stalled or self.down)
+
+    def hear(self, signal: Signal) -> None:
+        """A signal arrived now."""
+        if self.listening:
+            effects = self.engine.hear(signal, self._world.now + self.offset)
+            if effects:
+                self.take(effects)
+        elif self.stalled:
+            copy = replace(signal) if isinstance(signal, BeatReceived) else signal
+            self._inbox.append(copy)
+
+    def take(self, effects: Sequence[e.Effect]) -> None:
+        """Store, then carry out."""
+        world = self._world
+        world.invariants.see(effects)
+        if self._snapshot is not None:
+            self.save()  # Beliefs, facts and orders are one transaction.
+        for effect in effects:
+            if isinstance(effect, e.Order):
+                world.dispatch(effect)
+            elif isinstance(effect, e.SendCanary):
+                world.send_canary(effect)
+            elif isinstance(effect, e.FindingOpened):
+                world.found(effect)
+            elif isinstance(effect, e.Recovery):
+                world.tally.recovery(effect)
+            elif isinstance(effect, e.NeedsHuman):
+                world.people.needed(effect)
+
+    # --- bad days -----------------------------------------------------------------------------------
+
+    def stall(self) -> None:
+        self.stalled = True
+        self._world.monitor_changed()
+
+    def wake(self, slept_for: float) -> None:
+        """Read everything that came meanwhile, then judge."""
+        self.stalled = False
+        self._shaken(slept_for)
+        inbox, self._inbox = self._inbox, []
+        now = self._world.now + self.offset
+        for number, signal in enumerate(inbox):
+            effects = self.engine.hear(signal, now + number * READING)
+            if effects:
+                self.take(effects)
+
+    def save(self) -> None:
+        """Keep beliefs as a store would: as bytes."""
+        self._snapshot = msgspec.msgpack.encode(self.engine.snapshot())
+
+    def go_down(self) -> None:
+        self.down = True
+        self._world.monitor_changed()
+
+    def come_back(self, away_for: float) -> None:
+        assert self._snapshot is not None
+        beliefs = msgspec.msgpack.decode(self._snapshot, type=Beliefs)
+        self._snapshot = None
+        self.epoch += 1
+        now = self._world.now + self.offset
+        self.engine = Engine.restore(
+            beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch
+        )
+        self.down = False
+        self._shaken(away_for)
+
+    def _shaken(self, away_for: float) -> None:
+        self._world.excuse(away_for)
+        self._world.monitor_changed()
+
+    def jump(self, by: float) -> None:
+        """Its clock is set."""
+        self.offset += by
+        self._world.excuse(abs(by))
+        self._world.monitor_changed()

@@ -1,0 +1,40 @@
+"""Tally: what is counted while the world runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lifesigns.core import effects as e
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of what the monitor said and did."""
+
+    nudges: int = 0
+    escalations: int = 0
+    terminations: int = 0
+    respawns: int = 0
+    recovered: int = 0
+    given_up: int = 0
+    false_terminations: int = 0
+    false_findings: list[tuple[float, str, e.Finding]] = field(default_factory=list)
+
+    def ordered(self, order: e.Order) -> None:
+        match order:
+            case e.SendNudge():
+                self.nudges += 1
+            case e.Escalate():
+                self.escalations += 1
+            case e.Terminate():
+                self.terminations += 1
+            case e.Respawn():
+                self.respawns += 1
+            case _:
+                pass
+
+    def recovery(self, fact: e.Recovery) -> None:
+        if fact.stage is e.Recovered.COMPLETED:
+            self.recovered += 1
+        elif fact.stage is e.Recovered.FAILED:
+            self.given_up += 1

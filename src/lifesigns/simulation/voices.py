@@ -1,0 +1,76 @@
+"""Voices: the beats of everybody who just lives. Nearly all that is ever said is said here.
+
+Time is cut into slots of one interval. In every slot each voice beats once, at its own phase; the list of a
+slot is made and sorted at once, and every voice has one beat object that is used again and again (the engine
+keeps none). This costs a fraction of a microsecond per beat, where an event of its own would cost several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from lifesigns.core.signals import BeatReceived
+from lifesigns.simulation.bus import Bus
+
+if TYPE_CHECKING:
+    from lifesigns.simulation.being import Being
+
+
+class Voices:
+    """Who beats, when in the slot, and with which beat."""
+
+    def __init__(self, interval: float, count: int) -> None:
+        self.interval = interval
+        self.beats: list[BeatReceived] = [BeatReceived("")] * count
+        self.mute_from = [inf] * count
+        """Beats of the current slot that would arrive later than this are not sent any more."""
+        self.heard_at = [-inf] * count
+        """When each agent was last heard by the monitor, in the world's time."""
+        self._phases: dict[int, float] = {}
+        self._order: list[int] = []
+        self._sorted_phases: list[float] = []
+        self._changed = False
+
+    def join(self, being: Being) -> None:
+        """Beat from the next slot on; in the current one, if its moment is still to come, on its own."""
+        index = being.index
+        if index not in self._phases:
+            moment = being.now // self.interval * self.interval + being.phase
+            if moment > being.now + 0.1 * self.interval:
+                being.world.at(moment, _beat_once, (being, being.incarnation))
+        self._phases[index] = being.phase
+        self.beats[index] = being.beat
+        self._changed = True
+
+    def leave(self, index: int, now: float) -> None:
+        """Beat no more."""
+        if self._phases.pop(index, None) is not None:
+            self._changed = True
+        self.mute_from[index] = min(now, self.mute_from[index])
+
+    def slot(self, start: float, bus: Bus) -> list[tuple[float, int]]:
+        """Arrivals of the slot that begins at `start`, in order; odd ones (see `bus`) at the end."""
+        if self._changed:
+            self._arrange()
+        fates: Sequence[float] = bus.fates(len(self._order))
+        arrivals = [
+            (start + phase + fate, index)
+            for phase, fate, index in zip(self._sorted_phases, fates, self._order, strict=False)
+        ]
+        arrivals.sort()
+        return arrivals
+
+    def _arrange(self) -> None:
+        self._changed = False
+        self._order = sorted(self._phases, key=self._phases.__getitem__)
+        self._sorted_phases = [self._phases[index] for index in self._order]
+        for index in self._order:
+            self.mute_from[index] = inf
+
+
+def _beat_once(whose: tuple[Being, str]) -> None:
+    being, life = whose
+    if being.speaking and not being.cuts and being.incarnation == life:
+        being.send_beat()

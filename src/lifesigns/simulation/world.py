@@ -1,0 +1,487 @@
+"""World: virtual time, seeded chance, and everybody in it.
+
+One heap holds everything that will happen, except the beats of those who just live: `voices` makes them
+slot by slot, and the loop merges both in the order of time. The engine is woken when it wants to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
+from random import Random
+from typing import Any, Final
+
+from lifesigns.core import effects as e
+from lifesigns.core import signals as s
+from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
+from lifesigns.core.profiles import PolicyBook
+from lifesigns.simulation.being import Being
+from lifesigns.simulation.bus import LATE, TWICE, Bus, odd
+from lifesigns.simulation.faults import MILD, Faults
+from lifesigns.simulation.invariants import Invariants
+from lifesigns.simulation.lives import biography
+from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
+from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
+from lifesigns.simulation.people import People
+from lifesigns.simulation.tally import Tally
+from lifesigns.simulation.truth import SHOWS_AS, Failure, Ill, bound
+from lifesigns.simulation.voices import Voices
+
+DAY: Final = 86_400.0
+
+TIMER_LATE: Final = 0.02
+"""How late our timer may fire. The next beat is usually closer than that, and hearing it does what was due."""
+
+TAIL: Final = 2 * MINUTE
+"""After a failure has ended a finding may still come: it is late, not false."""
+
+OUTAGE_TAIL: Final = 45 * MINUTE
+"""For so long after an outage of ours a false finding is held to be its work."""
+
+WORLDS_VOICE: Final = (s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationConfig:
+    """What to simulate. The same values give the same run, event for event."""
+
+    agents: int = 40
+    days: float = 7.0
+    seed: int = 0
+    policies: PolicyBook | None = None
+    fleet: FleetPolicy | None = None
+    faults: Faults = MILD
+    failure_every: float = 3 * DAY
+    """The mean time between two failures of one agent."""
+    ills: tuple[Ill, ...] = tuple(Ill)
+    """The ways agents fail here."""
+    quiet_for: float = 4 * HOUR
+    """Appended at the end: nothing new goes wrong, and everything must come to rest."""
+    on_progress: Callable[[float], None] | None = field(default=None, compare=False)
+    """Called now and then with the part of the run that is done."""
+
+
+def chance(seed: int, name: str) -> Random:
+    """Everybody has chance of their own: one agent more does not change the lives of the others."""
+    return Random(f"{seed}/{name}")
+
+
+class World:
+    """Everything that exists while a simulation runs."""
+
+    def __init__(self, config: SimulationConfig) -> None:
+        self.config = config
+        self.policies = config.policies or PolicyBook()
+        self.fleet = config.fleet or FleetPolicy()
+        self.chance = chance(config.seed, "world")
+        self.now = 0.0
+        self.truce_until = -inf
+        self.outage_until = -inf
+        self.cut_since = inf
+        self.heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
+        self._events = 0
+        self.beats = 0
+        self.bus = Bus(config.faults, chance(config.seed, "bus"), config.agents)
+        self.failures: list[Failure] = []
+        self.tally = Tally()
+        self.invariants = Invariants(self)
+        self.people = People(self, chance(config.seed, "people"))
+        self.monitor = Monitor(self)
+        self._parked: list[s.Signal] = []
+        self.beings = list(self._populate())
+        self._by_id = {being.id: being for being in self.beings}
+        self.voices = Voices(min(being.interval for being in self.beings), len(self.beings))
+        self.end = config.days * DAY
+        self._schedule()
+
+    @property
+    def monitor_now(self) -> float:
+        return self.now + self.monitor.offset
+
+    def being(self, agent_id: str) -> Being:
+        return self._by_id[agent_id]
+
+    # --- time ---------------------------------------------------------------------------------------
+
+    def at(self, when: float, do: Callable[[Any], None], what: Any = None) -> None:
+        """Let something happen at a moment; of equals the one that was planned first."""
+        self._events += 1
+        heappush(self.heap, (when, self._events, do, what))
+
+    @property
+    def events(self) -> int:
+        """Everything that has happened so far, beats included."""
+        return self._events + self.beats
+
+    def run(self) -> None:
+        """To the end, the quiet time included."""
+        last = self.end + self.config.quiet_for
+        interval, slot = self.voices.interval, 0
+        told_at = 0.0
+        while (start := slot * interval) < last:
+            arrivals = self.voices.slot(start, self.bus)
+            while arrivals and arrivals[-1][0] >= start + interval:
+                self._odd_beat(*arrivals.pop(), slot)
+            self._live_through(arrivals, slot)
+            self._happen(start + interval)
+            slot += 1
+            if self.config.on_progress is not None and start - told_at >= last / 200:
+                told_at = start
+                self.config.on_progress(start / last)
+        self.now = last
+        self.invariants.converge()
+
+    def _live_through(self, arrivals: list[tuple[float, int]], slot: int) -> None:
+        """The beats of one slot, and everything else that happens between them. The hot loop of it all.
+
+        The engine's wake-up is read again only when it has passed: hearing a beat only moves it later, and
+        what may move it earlier (any other signal, anything it wants done) ends in `_happen`, which reads it.
+        """
+        heap, monitor, voices = self.heap, self.monitor, self.voices
+        beats, mute_from, heard_at = voices.beats, voices.mute_from, voices.heard_at
+        hear, offset, wake = monitor.engine.hear, monitor.offset, -inf
+        deaf = self.bus.cut or not monitor.listening
+        self.beats += len(arrivals)
+        for arrival, index in arrivals:
+            if heap[0][0] <= arrival or wake < arrival - TIMER_LATE:
+                wake = self._happen(arrival)
+                hear, offset = monitor.engine.hear, monitor.offset
+                deaf = self.bus.cut or not monitor.listening
+            if arrival > mute_from[index]:
+                continue
+            beat = beats[index]
+            beat.seq = slot
+            if deaf:
+                self._beat_unheard(beat, arrival, index)
+                continue
+            heard_at[index] = arrival
+            effects = hear(beat, arrival + offset)
+            if effects:
+                self.now = arrival
+                monitor.take(effects)
+                wake = -inf
+
+    def _beat_unheard(self, beat: s.BeatReceived, arrival: float, index: int) -> None:
+        """A beat that cannot be heard now. A stalled monitor will read it later."""
+        if not self.bus.cut and self.monitor.stalled:
+            self.now = arrival
+            self.voices.heard_at[index] = arrival
+            self.monitor.hear(beat)
+
+    def _happen(self, until: float) -> float:
+        """Everything up to a moment: what is on the heap, and what falls due for the engine, in order.
+
+        Returns when the engine wants to be woken next, in the world's time.
+        """
+        heap, monitor = self.heap, self.monitor
+        while True:
+            wake = monitor.engine.wake_at() - monitor.offset if monitor.listening else inf
+            planned = heap[0][0] if heap else inf
+            if wake < min(planned, until) - TIMER_LATE:
+                self.now = max(self.now, wake)
+                effects = monitor.engine.advance(self.now + monitor.offset)
+                if effects:
+                    monitor.take(effects)
+            elif planned <= until:
+                self.now, _, do, what = heappop(heap)
+                do(what)
+            else:
+                self.now = until
+                return wake
+
+    # --- the way to the monitor ---------------------------------------------------------------------
+
+    def carry(self, being: Being, signal: s.Signal) -> None:
+        """A signal sets out. It is sent until it is there, and in order, unless the bus reorders."""
+        bus = self.bus
+        if being.cuts or bus.cut:
+            being.spool.append(signal)
+            return
+        when = max(self.now + bus.way(), being.line_at)
+        if bus.reorders():
+            when += self.chance.uniform(0.1, 5.0)
+        else:
+            being.line_at = when
+        self.at(when, self._arrive, (being, signal))
+        if bus.duplicates():
+            self.at(when + self.chance.uniform(0.0, 5.0), self._arrive, (being, signal))
+
+    def _arrive(self, what: tuple[Being, s.Signal]) -> None:
+        being, signal = what
+        if self.monitor.down:
+            being.spool.append(signal)
+            return
+        life = getattr(signal, "incarnation", None)
+        if life == being.incarnation:
+            if not isinstance(signal, WORLDS_VOICE):
+                self.voices.heard_at[being.index] = self.now
+            if life != being.heard_life:
+                self._new_life(being)
+        self.invariants.heard(being, signal)
+        self.monitor.hear(signal)
+
+    def _new_life(self, being: Being) -> None:
+        being.heard_life = being.incarnation
+        self.invariants.new_life(being)
+
+    def carry_beat(self, being: Being, beat: s.BeatReceived) -> None:
+        """A beat of its own sets out; if it is lost, it is lost."""
+        if not self.bus.cut:
+            self.at(self.now + self.bus.delay(), self._beat_arrives, (being, beat))
+
+    def _beat_arrives(self, what: tuple[Being, s.BeatReceived]) -> None:
+        being, beat = what
+        if self.monitor.down:
+            return
+        if beat.incarnation == being.incarnation:
+            self.voices.heard_at[being.index] = self.now
+            if beat.incarnation != being.heard_life:
+                self._new_life(being)
+        self.monitor.hear(beat)
+
+    def _odd_beat(self, arrival: float, index: int, slot: int) -> None:
+        """A beat that is lost, comes twice, or too late for its slot."""
+        fate, when = odd(arrival)
+        if fate > LATE or self.bus.cut:
+            return
+        being = self.beings[index]
+        beat = s.BeatReceived(being.id, slot, being.incarnation, loop_lag_ms=2.0, load=0.4, host=being.host)
+        if fate == LATE:
+            late = self.chance.uniform(0.5, 2.5) * self.voices.interval
+            self.at(when + late, self._straggle, (being, beat))
+        else:
+            self.at(when, self._beat_arrives, (being, beat))
+        if fate == TWICE:
+            self.at(when + self.chance.uniform(0.0, 6.0), self._straggle, (being, beat))
+
+    def _straggle(self, what: tuple[Being, s.BeatReceived]) -> None:
+        """A beat that comes too late to say anything."""
+        if not self.monitor.down and not self.bus.cut:
+            self.monitor.hear(what[1])
+
+    def linger(self, being: Being, life: str, how_long: float) -> None:
+        """The last beats of a life that is over are still on their way."""
+        for number in range(int(how_long // being.interval) + 1):
+            seq = int((self.now + how_long) // being.interval) + number
+            beat = s.BeatReceived(being.id, seq, life, loop_lag_ms=2.0, load=0.4, host=being.host)
+            self.at(self.now + number * being.interval + self.bus.delay(), self._straggle, (being, beat))
+
+    def tell(self, signal: s.Signal, after: float = 0.0) -> None:
+        """The outcome of an order, or a person's word: it is told at the monitor's own door."""
+        self.at(self.now + after, self._told, signal)
+
+    def tell_by_bus(self, being: Being, signal: s.Signal, after: float) -> None:
+        """What somebody beside the agent saw."""
+        self.at(self.now + after, lambda _: self.carry(being, signal))
+
+    def _told(self, signal: s.Signal) -> None:
+        if self.monitor.down:
+            self._parked.append(signal)
+            return
+        if isinstance(signal, s.AgentSignal):
+            self.invariants.heard(self.being(signal.agent_id), signal)
+        self.monitor.hear(signal)
+
+    # --- what the monitor wants ---------------------------------------------------------------------
+
+    def dispatch(self, order: e.Order) -> None:
+        being = self.being(order.agent_id)
+        self.tally.ordered(order)
+        if isinstance(order, e.SendNudge | e.Escalate | e.Terminate | e.Respawn):
+            for failure in (being.failure, being.unreachable):
+                if failure is not None and failure.acted_at is None:
+                    failure.acted_at = self.now
+        if isinstance(order, e.Escalate):
+            self.people.asked(order)
+        else:
+            self.at(self.now + self.bus.delay(), being.obey, order)
+
+    def send_canary(self, order: e.SendCanary) -> None:
+        if not self.bus.cut and not self.bus.loses():
+            way = self.bus.delay() + self.bus.delay()
+            self.at(self.now + way, self._canary_returns, order.seq)
+
+    def _canary_returns(self, seq: int) -> None:
+        if not self.monitor.down and not self.bus.cut:
+            self.monitor.hear(s.CanaryReturned(seq=seq))
+
+    def found(self, fact: e.FindingOpened) -> None:
+        """A detector says something: is it true?"""
+        if fact.finding.severity is e.Severity.NOTICE:
+            return
+        being = self.being(fact.agent_id)
+        for failure in (being.failure, being.unreachable):
+            if failure is None or failure.found_at is not None:
+                continue
+            if fact.finding.kind in SHOWS_AS[failure.ill]:
+                failure.found_at = self.now
+                if self.monitor.engine.beliefs.awareness.score:
+                    failure.due_at = max(failure.due_at, self._stretched(being, failure))
+        wronged = being.failure is None and being.unreachable is None
+        if wronged and self.now > being.ill_until + TAIL and not self._died_down(being):
+            self.tally.false_findings.append((self.now, being.id, fact.finding))
+            if self.now < self.outage_until + OUTAGE_TAIL:
+                self.invariants.violate("downtime", f"{being.id}: {fact.finding.text}")
+
+    def _died_down(self, being: Being) -> bool:
+        """Stopped on purpose, and the word of it is still on its way."""
+        return not being.running and bool(being.spool)
+
+    # --- what is due when ---------------------------------------------------------------------------
+
+    def due_at(self, being: Being, ill: Ill) -> float:
+        """Until when a failure that begins now must be found."""
+        due_at = self.now + bound(ill, being.policy, shaken=self.now < self.monitor.shaken_until)
+        return due_at + max(0.0, self.truce_until - self.now)
+
+    def _stretched(self, being: Being, failure: Failure) -> float:
+        return failure.since + bound(failure.ill, being.policy, shaken=True)
+
+    def cannot_see(self, being: Being) -> bool:
+        """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""
+        late = self.fleet.canary_late_after + 2 * self.fleet.canary_every + 1.0
+        return self.bus.cut and (being.failure is None or self.now - self.cut_since > late)
+
+    def excuse(self, gone_for: float) -> None:
+        """The monitor could not see for a while: nobody can be found in that time, nor in the truce after."""
+        truce = max(self.fleet.truce_min, gone_for)
+        self.truce_until = max(self.truce_until, self.now + truce - 2.0)
+        self.outage_until = self.now
+        self.monitor.shaken_until = self.now + truce + SHAKEN_FOR
+        for being in self.beings:
+            for failure in (being.failure, being.unreachable):
+                if failure is not None and failure.found_at is None:
+                    failure.due_at += gone_for + truce + SHAKEN_FOR
+
+    def monitor_changed(self) -> None:
+        """The monitor came back: what waited for it is sent again."""
+        if not self.monitor.down:
+            parked, self._parked = self._parked, []
+            for signal in parked:
+                self.tell(signal, 0.5)
+            if not self.bus.cut:
+                for being in self.beings:
+                    if being.spool and not being.cuts:
+                        being.flush()
+
+    # --- how it all begins, and what goes wrong -----------------------------------------------------
+
+    def _populate(self) -> Iterator[Being]:
+        chances = chance(self.config.seed, "hosts")
+        index = host = 0
+        while index < self.config.agents:
+            host += 1
+            for _ in range(chances.randint(8, 12)):
+                if index < self.config.agents:
+                    yield Being(self, index, f"ws-{host}", chance(self.config.seed, f"agent {index}"))
+                    index += 1
+
+    def _schedule(self) -> None:
+        for being in self.beings:
+            self.at(being.chance.uniform(0, 60), self._begin, being)
+            self._plan_strike(being)
+        faults = self.config.faults
+        plans: tuple[tuple[float, Callable[[], None]], ...] = (
+            (faults.partition, self._partition),
+            (faults.stall, self._stall),
+            (faults.restart, self._restart),
+            (faults.blind, self._blind),
+            (faults.clock, self._clock),
+            (faults.host, self._host),
+            (faults.half, self._half),
+        )
+        for a_day, fault in plans:
+            self._plan_fault(a_day, fault)
+
+    def _begin(self, being: Being) -> None:
+        being.born()
+        being.register()
+        being.live(biography(being, start_in=being.chance.uniform(1, 20)))
+
+    def _plan_strike(self, being: Being) -> None:
+        when = self.now + being.chance.expovariate(1 / self.config.failure_every)
+        if when < self.end:
+            self.at(max(when, 10 * MINUTE), self._strike, being)
+
+    def _strike(self, being: Being) -> None:
+        """Something goes wrong with one agent, if it is not wrong already."""
+        self._plan_strike(being)
+        ills = [ill for ill in self.config.ills if being.capped or ill is not Ill.SPENDING]
+        ill = being.chance.choice(ills)
+        if being.failure is not None or not being.speaking or being.doom is not None:
+            return
+        if ill is Ill.CUT:
+            self.cut([being], being.chance.uniform(5, 180))
+        elif ill in AT_ANY_TIME:
+            being.live(FAILURES[ill](being))
+        else:
+            being.doom = ill
+
+    def cut(self, beings: list[Being], how_long: float) -> None:
+        """Break links, and mend them after a while."""
+        for being in beings:
+            being.cut_off()
+            self.at(self.now + how_long, lambda one: one.reconnect(), being)
+
+    def _plan_fault(self, a_day: float, fault: Callable[[], None]) -> None:
+        if not a_day:
+            return
+        when = self.now + self.chance.expovariate(a_day / DAY)
+        if when < self.end:
+            self.at(max(when, 30 * MINUTE), self._fault, (a_day, fault))
+
+    def _fault(self, what: tuple[float, Callable[[], None]]) -> None:
+        self._plan_fault(*what)
+        if self.monitor.listening and not self.bus.cut:
+            what[1]()
+
+    def _partition(self) -> None:
+        host = self.chance.choice(self.beings).host
+        self.cut([b for b in self.beings if b.host == host], self.chance.uniform(5, 600))
+
+    def _host(self) -> None:
+        host = self.chance.choice(self.beings).host
+        self._vanish([b for b in self.beings if b.host == host], self.chance.uniform(60, 600), 0.5)
+
+    def _half(self) -> None:
+        half = self.chance.sample(self.beings, len(self.beings) // 2)
+        self._vanish(half, 300.0, 0.1)
+
+    def _vanish(self, beings: list[Being], how_long: float, dead: float) -> None:
+        for being in beings:
+            if being.speaking and being.failure is None and self.chance.random() < dead:
+                being.live(FAILURES[Ill.CRASH](being))
+        self.cut(beings, how_long)
+
+    def _stall(self, how_long: float = 60.0) -> None:
+        self.monitor.stall()
+        self.at(self.now + how_long, self.monitor.wake, how_long)
+
+    def _restart(self) -> None:
+        self.monitor.save()
+        self.at(self.now + self.chance.random(), self._go_down)
+
+    def _go_down(self, _: object) -> None:
+        if not self.monitor.listening:
+            return
+        self.monitor.go_down()
+        away = self.chance.uniform(10, 300)
+        self.at(self.now + away, self.monitor.come_back, away)
+
+    def _blind(self, how_long: float = 600.0) -> None:
+        self.bus.cut, self.cut_since = True, self.now
+        self.at(self.now + how_long, self._see_again, how_long)
+
+    def _see_again(self, blind_for: float) -> None:
+        self.bus.cut = False
+        self.excuse(blind_for)
+        self.monitor_changed()
+
+    def _clock(self) -> None:
+        by = self.chance.choice((-HOUR, HOUR))
+        for being in self.beings:
+            being.skew += by
+            being.keep_beating()
+        self.monitor.jump(by)
