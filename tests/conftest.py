@@ -2,14 +2,16 @@
 
 `dev` explores: every run tries other examples. `ci` repeats: the same examples for the same code, so that a
 red build is the fault of the change in front of you. Counterexamples found elsewhere are pinned with `@example`.
-Neither has a deadline, because a busy machine is not a failure. Chosen by `CI` in the environment, or
+`glance` does not shrink what it finds, for a quick look at long histories.
+None has a deadline, because a busy machine is not a failure. Chosen by `CI` in the environment, or
 `--hypothesis-profile`.
 """
 
 import os
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("glance", deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

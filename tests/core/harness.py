@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.effects import Effect, Fact, Order
+from lifesigns.core.effects import Effect, Fact, Order, Poisoned
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Health
 from lifesigns.core.policy import FleetPolicy, Policy
@@ -39,12 +40,14 @@ class Watch:
         self.engine = engine or Engine(book or PolicyBook(policy), fleet or FleetPolicy(canary_every=0))
         self.now = at
         self.effects: list[Effect] = []
+        self.may_poison = False
+        """Whether the test is about a bug of ours; else one fails it."""
         self._seqs: dict[str, int] = {}
 
     def hear(self, signal: Signal, at: float | None = None) -> None:
         """The engine hears a signal, now or at a later moment."""
         self.run_until(self.now if at is None else at)
-        self.effects += self.engine.hear(signal, self.now)
+        self._keep(self.engine.hear(signal, self.now))
 
     def beat(self, agent_id: str = "a", at: float | None = None, **fields: Any) -> None:
         """A beat; its sequence counts by itself unless given."""
@@ -67,14 +70,18 @@ class Watch:
         """Wake the engine whenever it wants to be woken, up to then."""
         while (at := self.engine.wake_at()) <= until:
             self.now = max(self.now, at)
-            self.effects += self.engine.advance(self.now)
+            self._keep(self.engine.advance(self.now))
             assert self.engine.wake_at() > self.now, "the engine wants to be woken in the past"
         self.jump_to(until)
 
     def jump_to(self, at: float) -> None:
         """Look only then, however long that is: the way to have slept."""
         self.now = max(self.now, at)
-        self.effects += self.engine.advance(self.now)
+        self._keep(self.engine.advance(self.now))
+
+    def _keep(self, effects: Sequence[Effect]) -> None:
+        self.effects += effects
+        assert self.may_poison or not (bugs := [e for e in effects if isinstance(e, Poisoned)]), bugs
 
     def facts(self, kind: type[F], agent_id: str | None = None) -> list[F]:
         """The facts of this kind so far, of one agent if named."""

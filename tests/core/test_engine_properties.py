@@ -41,7 +41,7 @@ beats = st.builds(
     token_count=st.none() | st.integers(0, 10**9),
     error_count=st.none() | st.integers(0, 100),
     loop_lag_ms=st.none() | st.floats(0, 1e6),
-    cpu_percent=st.none() | st.floats(0, 100),
+    metrics=st.none() | st.builds(s.Metrics, cpu_percent=st.floats(0, 100)),
     host=st.none() | st.sampled_from(("h1", "h2")),
     role=st.none() | st.sampled_from(("standby", "nobody")),
 )
@@ -254,4 +254,4 @@ def test_the_property_of_looking_can_fail() -> None:
 
     history: list[tuple[float, s.Signal]] = [(0.0, s.BeatReceived("a"))]
     with pytest.raises(AssertionError):
-        assert live(Counting(), history, looks=[1001.0]) == live(Counting(), history)
+        assert live(Counting(), history, looks=[1000.5]) == live(Counting(), history)

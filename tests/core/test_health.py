@@ -29,7 +29,7 @@ def test_every_life_can_be_followed_by_another(health: Health) -> None:
     assert Health.STARTING in LEGAL[health]
 
 
-@pytest.mark.parametrize("health", UNWELL)
+@pytest.mark.parametrize("health", sorted(UNWELL))
 def test_every_unwell_agent_can_be_well_again(health: Health) -> None:
     assert Health.HEALTHY in LEGAL[health]
 

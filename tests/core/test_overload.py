@@ -8,6 +8,7 @@ from lifesigns.core.detectors import overload
 from lifesigns.core.effects import FindingClosed, Kind, Order, Severity
 from lifesigns.core.health import Health
 from lifesigns.core.policy import OverloadPolicy
+from lifesigns.core.signals import Metrics
 from tests.core.harness import START, Watch
 
 
@@ -26,13 +27,13 @@ from tests.core.harness import START, Watch
     ],
 )
 def test_the_lines_of_the_policy(cpu: float | None, memory: float | None, said: str | None) -> None:
-    finding = overload.examine(cpu, memory, OverloadPolicy(), START)
+    finding = overload.examine(Metrics(cpu, memory), OverloadPolicy(), START)
     assert (finding.text if finding else None) == said
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
 def test_load_degrades_at_most_and_is_never_conclusive(cpu: float, memory: float) -> None:
-    finding = overload.examine(cpu, memory, OverloadPolicy(), START)
+    finding = overload.examine(Metrics(cpu, memory), OverloadPolicy(), START)
     if finding is not None:
         assert finding.severity is Severity.DEGRADED
         assert not finding.conclusive
@@ -42,7 +43,7 @@ def test_one_busy_moment_is_no_state() -> None:
     watch = Watch()
     watch.beat()
     for n, cpu in enumerate([95.0, 95.0, 10.0, 95.0, 95.0, 10.0], start=1):
-        watch.beat(at=START + 5 * n, cpu_percent=cpu)
+        watch.beat(at=START + 5 * n, metrics=Metrics(cpu_percent=cpu))
     assert watch.health() is Health.HEALTHY
 
 
@@ -51,7 +52,7 @@ def test_three_beats_in_a_row_are() -> None:
     watch.beat()
     for n in range(1, 4):
         assert watch.health() is Health.HEALTHY
-        watch.beat(at=START + 5 * n, cpu_percent=95.0)
+        watch.beat(at=START + 5 * n, metrics=Metrics(cpu_percent=95.0))
     assert watch.health() is Health.DEGRADED
 
 
@@ -59,7 +60,7 @@ def test_load_that_goes_on_has_one_beginning() -> None:
     watch = Watch()
     watch.beat()
     for n in range(1, 10):
-        watch.beat(at=START + 5 * n, cpu_percent=80.0 + n)
+        watch.beat(at=START + 5 * n, metrics=Metrics(cpu_percent=80.0 + n))
     finding = watch.agent().finding(Kind.OVERLOAD)
     assert finding is not None
     assert finding.since == START + 15
@@ -70,8 +71,8 @@ def test_less_load_is_well_again() -> None:
     watch = Watch()
     watch.beat()
     for n in range(1, 5):
-        watch.beat(at=START + 5 * n, memory_mb=9000.0)
-    watch.beat(at=START + 25, memory_mb=4000.0)
+        watch.beat(at=START + 5 * n, metrics=Metrics(memory_mb=9000.0))
+    watch.beat(at=START + 25, metrics=Metrics(memory_mb=4000.0))
     assert watch.health() is Health.HEALTHY
     assert [fact.kind for fact in watch.facts(FindingClosed)] == [Kind.OVERLOAD]
 
@@ -79,6 +80,6 @@ def test_less_load_is_well_again() -> None:
 def test_an_overloaded_agent_is_never_acted_on() -> None:
     watch = Watch()
     watch.beat()
-    watch.live(START + 4 * 3600, cpu_percent=100.0, memory_mb=1e6)
+    watch.live(START + 4 * 3600, metrics=Metrics(cpu_percent=100.0, memory_mb=1e6))
     assert watch.health() is Health.DEGRADED
     assert not watch.orders(Order)

@@ -28,6 +28,7 @@ DOORS = {
     "web": "assembly views config core errors",
     "simulation": "core ports hub config errors",
     "cli": "assembly views config core errors simulation",
+    "__main__": "cli",
 }
 # Their parts do not know each other either: one driver, one integration, at a time.
 ROOMS_OF_STRANGERS = {"adapters", "integrations"}

@@ -91,7 +91,10 @@ def test_keys_and_values_of_metadata_have_at_most_1_kib_of_utf_8(
             assert refused(raw).field == refused(packed).field == "metadata"
 
 
-@pytest.mark.parametrize("field", ["phase", "progress", "status", "host", "role", "task_id", "incarnation"])
+TEXTS = "phase progress status host role task_id incarnation last_tool_call last_checkpoint".split()
+
+
+@pytest.mark.parametrize("field", TEXTS)
 @pytest.mark.parametrize("letter", ["x", "é"])
 def test_a_text_has_at_most_1_kib_of_utf_8(field: str, letter: str) -> None:
     text = letter * (1024 // len(letter.encode()))

@@ -21,6 +21,8 @@ NEVER: Final = inf
 RETIRED_MAX: Final = 8
 """Former incarnations remembered per agent: enough to refuse stragglers, bounded for hostile ids."""
 
+LONG_CALL: Final = 60.0
+
 CALLS_MAX: Final = 64
 """Open calls remembered per agent. An agent with more at once forgets the oldest."""
 
@@ -61,6 +63,22 @@ class Work:
     tool_calls: int = 0
     last_tool: str = ""
     repeats: int = 0
+
+    def end_call(self, call_id: str, now: float) -> None:
+        """A call ended. While a long one ran, the agent was excused: its clocks stood still for that time.
+
+        Short ones do not stop the clocks, or an agent that calls all day would never be asked for a checkpoint.
+        """
+        call = self.calls.pop(call_id, None)
+        took = now - call.started_at if call else 0.0
+        if took >= LONG_CALL:
+            self.since = min(now, self.since + took)
+            if self.checkpoint_at is not None:
+                self.checkpoint_at = min(now, self.checkpoint_at + took)
+            if self.tool_at is not None:
+                self.tool_at = min(now, self.tool_at + took)
+            if self.tokens_at is not None:
+                self.tokens_at = min(now, self.tokens_at + took)
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ from lifesigns.core.messages import Letter
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.respawn import Lineage
-from lifesigns.core.signals import BeatReceived, CanaryReturned, GroupReleased, Signal
+from lifesigns.core.signals import CanaryReturned, GroupReleased, Signal, Word
 from lifesigns.core.tasks import Task
 from lifesigns.core.watching import Watching
 
@@ -91,7 +91,7 @@ class Engine:
         elif now < self._now:
             now = self._now
         self._now = now
-        if type(signal) is BeatReceived:
+        if not isinstance(signal, Word):
             agent = self._agents.get(signal.agent_id)
             if agent is not None and agent.calm and not has_news(agent, signal, self._pages):
                 receive(agent, signal, now)
@@ -193,7 +193,7 @@ class Engine:
         limits = self._desk.limits
         if self._look_at == -NEVER:
             self._start(now)
-        elif now - self._look_at > limits.tick_late_after:
+        elif now - max(self._look_at, self._now) > limits.tick_late_after:
             self._awareness.slept(self._now, now, limits)
         self._now = max(now, self._now)
         self._run_due(self._now)
@@ -361,23 +361,20 @@ class Engine:
             table.pop(agent.id, None)
 
     def _rearm_everything(self) -> None:
-        """After a restore: policies are looked up again, every deadline is computed anew."""
+        """After a restore: policies are looked up again, deadlines stand as they were."""
         if self._desk.limits.canary_every:
-            self._deadlines.arm(self._canary, min(self.beliefs.canary_due_at, self._now + self._desk.limits.canary_every))
+            due_at = self.beliefs.canary_due_at
+            self._deadlines.arm(self._canary, self._now if due_at == NEVER else due_at)
         for agent in self._agents.values():
             own = self.beliefs.own_policies.get(agent.id)
             agent.policy_no = self._desk.book.number(agent.id, agent.role, own)
-            agent.armed_at = NEVER
-            if not agent.poisoned:
-                self._arm(agent, self._now)
-        for lineage in self.beliefs.lineages.values():
-            lineage.armed_at = NEVER
-            self._deadlines.arm(lineage, self._desk.respawns.due_at(lineage))
         timed: tuple[Timed, ...] = (
+            *self._agents.values(),
+            *self.beliefs.lineages.values(),
             *self.beliefs.holds.values(),
             *self.beliefs.letters.values(),
             *self.beliefs.tasks.values(),
         )
         for item in timed:
-            item.armed_at = NEVER
-            self._deadlines.arm(item, self._now)
+            armed_at, item.armed_at = item.armed_at, NEVER
+            self._deadlines.arm(item, armed_at)

@@ -133,7 +133,7 @@ class Fleet:
             return None
         mine = acted.get(rung, [])
         if len(mine) >= caps[rung]:
-            return f"{caps[rung]} a minute is the limit for {rung}", mine[0] + MINUTE
+            return f"{caps[rung]} a minute is the limit for {rung}", (mine[0] if mine else now) + MINUTE
         every = sorted(t for times in acted.values() for t in times)
         share = max(1, int(self.policy.acted_share * self.size))
         if len(every) >= share:

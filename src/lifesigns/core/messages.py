@@ -56,8 +56,8 @@ class Messages:
         if letter.priority is Priority.LOW:
             return True
         gone = _gone(to)
-        if gone and letter.priority is not Priority.NORMAL:
-            return self._escalate(letter, sender, gone, now)
+        if gone:
+            return letter.priority is Priority.NORMAL or self._escalate(letter, sender, gone, now)
         first = letter.reminded_at is None
         if letter.priority is Priority.URGENT and not (first and _excused(to)):
             return self._escalate(letter, sender, "it was not acknowledged", now)

@@ -28,7 +28,7 @@ from lifesigns.core.effects import (
     VerifyCheckpoint,
 )
 from lifesigns.core.fleet import Fleet
-from lifesigns.core.health import Cause
+from lifesigns.core.health import UNWELL, Cause
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import HOUR, MINUTE, RespawnPolicy
 from lifesigns.core.words import duration, times
@@ -177,7 +177,7 @@ class Respawns:
         """A person wants it respawned: limits, review and quarantine are lifted."""
         self.clear(lineage, now)
         lineage.ended, lineage.why = agent.incarnation or "", "requested by a person"
-        self._try(lineage, policy, now)
+        self._attempt(lineage, policy, now)
 
     def clear(self, lineage: Lineage, now: float) -> None:
         """A person's word: begin anew."""
@@ -240,8 +240,13 @@ class Respawns:
             case Phase.STARTING:
                 waited = duration(policy.start_timeout)
                 self._failed(lineage, f"the new life did not speak within {waited}", policy, now)
+            case Phase.PROBATION if agent.health in UNWELL:
+                # It fell ill under close watch, however long it takes to be sure of that and to end it.
+                self._wait(lineage, now, policy.probation)
             case Phase.PROBATION:
                 lineage.failures = 0
+                if lineage.task_id is None:
+                    lineage.attempts = 0  # No task whose limit they could count towards.
                 self._enter(lineage, Phase.IDLE, now, NEVER)
             case Phase.IDLE | Phase.REVIEW | Phase.QUARANTINED:
                 self._wait(lineage, now, NEVER)
@@ -259,9 +264,12 @@ class Respawns:
         elif len(recent) >= policy.per_hour_max:
             self._give_up(lineage, now, f"respawned {times(len(recent))} within an hour")
         else:
-            lineage.attempts += 1
-            wait = backoff(policy, lineage.attempts, lineage.agent_id)
-            self._enter(lineage, Phase.WAITING, now, wait)
+            self._attempt(lineage, policy, now)
+
+    def _attempt(self, lineage: Lineage, policy: RespawnPolicy, now: float) -> None:
+        lineage.attempts += 1
+        wait = backoff(policy, lineage.attempts, lineage.agent_id)
+        self._enter(lineage, Phase.WAITING, now, wait)
 
     def _verify(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
         if lineage.order_id and lineage.candidates:

@@ -10,9 +10,10 @@ times (`sent_at` and the like) are data: shown, used to estimate skew, never the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from lifesigns.core.health import Doing
 
@@ -58,10 +59,77 @@ class BreakerState(StrEnum):
 # --- the agent's own voice --------------------------------------------------------------------------
 
 
+class Gauges(Protocol):
+    """What a beat may tell of its process."""
+
+    @property
+    def cpu_percent(self) -> float | None: ...
+    @property
+    def memory_mb(self) -> float | None: ...
+
+
+class Beat(Protocol):
+    """One "I live" message, as far as the engine reads it.
+
+    A protocol, because beats come by the hundred thousand: the wire hands over what its decoder made, without
+    filling thirty fields of another object first. `BeatReceived` is the plain one for everybody else.
+    """
+
+    @property
+    def agent_id(self) -> str: ...
+    @property
+    def seq(self) -> int | None: ...
+    @property
+    def incarnation(self) -> str | None: ...
+    @property
+    def sent_at(self) -> float | None: ...
+    @property
+    def doing(self) -> Doing | None: ...
+    @property
+    def until(self) -> float | None: ...
+    @property
+    def load(self) -> float | None: ...
+    @property
+    def task_id(self) -> str | None: ...
+    @property
+    def tasks(self) -> Sequence[str]: ...
+    @property
+    def token_count(self) -> int | None: ...
+    @property
+    def cost_usd(self) -> float | None: ...
+    @property
+    def error_count(self) -> int | None: ...
+    @property
+    def capacity_available(self) -> int | None: ...
+    @property
+    def loop_lag_ms(self) -> float | None: ...
+    @property
+    def metrics(self) -> Gauges | None: ...
+    @property
+    def host(self) -> str | None: ...
+    @property
+    def role(self) -> str | None: ...
+    @property
+    def metadata(self) -> Mapping[str, str] | None: ...
+    @property
+    def source(self) -> str:
+        """Which door it came through (a token, a link): ids are counted per source. Set by us."""
+
+
+@dataclass(slots=True)
+class Metrics:
+    """What a beat may tell of its process and its tasks."""
+
+    cpu_percent: float | None = None
+    memory_mb: float | None = None
+    tasks_completed: int | None = None
+    tasks_failed: int | None = None
+    uptime_s: float | None = None
+
+
 @dataclass(slots=True)
 class BeatReceived:
-    """One "I live" message. Not frozen: a frozen dataclass is three times as slow to make, and this
-    is the one signal that comes by the hundred thousand. Nobody changes it after it was made."""
+    """One "I live" message. Not frozen, because that takes three times as long to make; nobody changes it."""
 
     agent_id: str
     seq: int | None = None
@@ -72,32 +140,34 @@ class BeatReceived:
     until: float | None = None
     load: float | None = None
     task_id: str | None = None
-    tasks: tuple[str, ...] = ()
+    tasks: Sequence[str] = ()
     phase: str | None = None
     progress: str | None = None
-    last_tool_call_at: float | None = None
-    last_checkpoint_at: float | None = None
+    last_tool_call: str | None = None
+    """The agent's own word, as are all its moments: shown, never the basis of a deadline."""
+    last_checkpoint: str | None = None
     token_count: int | None = None
     cost_usd: float | None = None
     error_count: int | None = None
     capacity_available: int | None = None
     loop_lag_ms: float | None = None
-    cpu_percent: float | None = None
-    memory_mb: float | None = None
-    tasks_completed: int | None = None
-    tasks_failed: int | None = None
-    uptime_s: float | None = None
+    metrics: Metrics | None = None
     host: str | None = None
     pid: int | None = None
     role: str | None = None
     metadata: Mapping[str, str] | None = None
     source: str = ""
-    """Which door it came through (a token, a link): ids are counted per source. Set by us."""
+
+
+class Word:
+    """Every signal that is not a beat."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSignal:
-    """What all other signals about one agent share."""
+class AgentSignal(Word):
+    """What all words about one agent share."""
 
     agent_id: str
     incarnation: str | None = None
@@ -455,14 +525,14 @@ class RecoveryRequested(PersonActed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CanaryReturned:
+class CanaryReturned(Word):
     """The hub's own beat came back over the bus."""
 
     seq: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupReleased:
+class GroupReleased(Word):
     """A person looked at a braked group and lets interventions go on there."""
 
     group: str
@@ -470,7 +540,7 @@ class GroupReleased:
 
 
 Signal = (
-    BeatReceived
+    Beat
     | AgentRegistered
     | ActivitySeen
     | ToolStarted

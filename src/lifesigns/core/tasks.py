@@ -31,6 +31,8 @@ class Task:
     order: int
     armed_at: float = NEVER
     asked_at: float | None = None
+    judged_at: float | None = None
+    """When it was last found blocked: it is asked about again as long after that as the first time."""
 
 
 class Tasks:
@@ -45,11 +47,12 @@ class Tasks:
         """When the task is stalled, or its inquiry unanswered."""
         if task.asked_at is not None:
             return self._awareness.due(task.asked_at, policy.inquiry_wait)
-        return max(self._awareness.due(task.word_at, policy.stalled_after), task.expected_at)
+        start = task.word_at if task.judged_at is None else task.judged_at
+        return max(self._awareness.due(start, policy.stalled_after), task.expected_at)
 
     def word(self, task: Task, agent: Agent, now: float) -> None:
         """Progress, or the agent explained itself: the task is late, not stalled."""
-        task.word_at = now
+        task.word_at, task.judged_at = now, None
         if task.asked_at is not None:
             task.asked_at = None
             self._verdict(task, "late", "the agent answered", now)
@@ -57,15 +60,18 @@ class Tasks:
 
     def look(self, task: Task, agent: Agent, policy: TaskPolicy, at: float, now: float) -> bool:
         """A task fell due: ask (False), or judge what was not answered (True: the task is closed)."""
-        if task.asked_at is None:
+        if task.asked_at is None and agent.health is not Health.TERMINATED:
             self._ask(task, agent, policy, at, now)
             return False
-        if agent.health in (Health.DISCONNECTED, Health.TERMINATED) or agent.suspicion is not None:
+        if agent.health in (Health.DISCONNECTED, Health.TERMINATED):
             self._verdict(task, "failed", "neither an answer nor beats", at)
             return True
+        if agent.suspicion is not None:
+            task.asked_at = now  # It is being asked whether it lives at all: that answer comes first.
+            return False
         self._judge.note(agent, self._finding(task, at, Severity.STUCK), at)
         self._verdict(task, "blocked", "the agent beats but does not answer", at)
-        task.asked_at, task.word_at = None, now
+        task.asked_at, task.judged_at = None, now
         return False
 
     def failed(self, task: Task, reason: str, now: float) -> None:
@@ -74,7 +80,8 @@ class Tasks:
 
     def _ask(self, task: Task, agent: Agent, policy: TaskPolicy, at: float, now: float) -> None:
         task.asked_at = now
-        self._judge.note(agent, self._finding(task, at, Severity.DEGRADED), at)
+        if agent.finding(Kind.TASK_STALLED) is None:
+            self._judge.note(agent, self._finding(task, at, Severity.DEGRADED), at)
         text = (
             f"Task {task.id} has had no progress for {duration(now - task.word_at)} and is past its "
             f"expected end. A status within {duration(policy.inquiry_wait)} helps."

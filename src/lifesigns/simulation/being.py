@@ -135,7 +135,7 @@ class Being:
             self.world.voices.leave(self.index, self.now)
 
     def _schedule_beat(self, number: int) -> None:
-        slot = (self.now - self.phase) // self.interval + 1
+        slot = (self.now - self.phase + 1e-6) // self.interval + 1
         self.world.at(slot * self.interval + self.phase, self._beat_alone, number)
 
     def _beat_alone(self, number: int) -> None:

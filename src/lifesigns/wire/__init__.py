@@ -5,13 +5,15 @@ Reading raises `WireError`, which names the field, and nothing else, however hos
 """
 
 from lifesigns.wire.batches import Batch, Rejected
-from lifesigns.wire.beats import decode_beat, decode_beats, encode_beat
+from lifesigns.wire.beats import WireBeat, WireMetrics, decode_beat, decode_beats, encode_beat, plain
 from lifesigns.wire.orders import decode_order, encode_order
 from lifesigns.wire.signals import decode_signal, decode_signals, encode_signal
 
 __all__ = [
     "Batch",
     "Rejected",
+    "WireBeat",
+    "WireMetrics",
     "decode_beat",
     "decode_beats",
     "decode_order",
@@ -20,4 +22,5 @@ __all__ = [
     "encode_beat",
     "encode_order",
     "encode_signal",
+    "plain",
 ]

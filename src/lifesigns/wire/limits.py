@@ -39,6 +39,7 @@ Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=COUNT_MAX)]
 Finite = Annotated[float, Meta(ge=-_FLOAT_MAX, le=_FLOAT_MAX)]
 Amount = Annotated[float, Meta(ge=0, le=_FLOAT_MAX)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 Calendar = Annotated[datetime, Meta(tz=True)]
 Moment = Calendar | Annotated[float, Meta(ge=-1e300, le=1e300)]
 """However far away, for it is only data; but the distance of two has to be a number too."""
@@ -71,7 +72,7 @@ def may_hide_bytes(raw: bytes) -> bool:
 def check_bytes(message: Struct) -> None:
     """Every text that is kept of the message (prose apart) is within `TEXT_MAX` bytes of UTF-8."""
     for field in message.__struct_fields__:
-        if field in PROSE or field in HASHED:
+        if field in PROSE or field in HASHED or field in OURS:
             continue
         for text in _texts(getattr(message, field)):
             if len(text) * 4 > TEXT_MAX and len(text.encode()) > TEXT_MAX:
@@ -81,6 +82,8 @@ def check_bytes(message: Struct) -> None:
 PROSE: Final = frozenset({"error", "message", "note", "reason", "text"})
 HASHED: Final = frozenset({"args", "result"})
 """Not kept, so not limited."""
+OURS: Final = frozenset({"source"})
+"""Set by us, never believed from a peer."""
 
 
 def _texts(value: Any) -> Iterator[str]:

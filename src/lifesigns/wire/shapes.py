@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from lifesigns.core.effects import Finding
 from lifesigns.wire.codec import Codec, seconds, written
 from lifesigns.wire.limits import (
+    OURS,
     PROSE,
     PROSE_MAX,
     Amount,
@@ -32,8 +33,6 @@ from lifesigns.wire.limits import (
 
 MOMENTS: Final = frozenset({"answer_by", "at", "since", "until"})
 AGENT_IDS: Final = frozenset({"agent_id", "to"})
-OURS: Final = frozenset({"source"})
-"""Set by us, never believed from a peer."""
 
 KEYS_MAX: Final = 256
 FINDINGS_MAX: Final = 64

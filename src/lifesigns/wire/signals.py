@@ -15,7 +15,7 @@ from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.errors import UsageError
 from lifesigns.wire import batches, codec
 from lifesigns.wire.batches import Batch
-from lifesigns.wire.beats import encode_beat
+from lifesigns.wire.beats import WireBeat, encode_beat
 from lifesigns.wire.codec import on_our_clock, seconds
 from lifesigns.wire.limits import (
     BATCH_MAX,
@@ -99,7 +99,7 @@ def decode_signals(raw: bytes, *, now: float, source: str = "") -> Batch[Signal]
 
 def encode_signal(signal: Signal, *, msgpack: bool = False) -> bytes:
     """A signal an agent sends; a beat too. Moments are written in whole milliseconds."""
-    if isinstance(signal, BeatReceived):
+    if isinstance(signal, BeatReceived | WireBeat):
         return encode_beat(signal, msgpack=msgpack)
     message = _SHAPES.message(signal)
     if message is None:

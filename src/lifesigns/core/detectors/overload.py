@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import OverloadPolicy
+from lifesigns.core.signals import Gauges
 
 
-def over(cpu_percent: float | None, memory_mb: float | None, policy: OverloadPolicy) -> bool:
+def over(metrics: Gauges | None, policy: OverloadPolicy) -> bool:
     """Whether a beat shows more load than the policy likes."""
-    return (cpu_percent is not None and cpu_percent >= policy.cpu_degraded) or (
-        memory_mb is not None and memory_mb >= policy.memory_degraded_mb
+    if metrics is None:
+        return False
+    cpu, memory = metrics.cpu_percent, metrics.memory_mb
+    return (cpu is not None and cpu >= policy.cpu_degraded) or (
+        memory is not None and memory >= policy.memory_degraded_mb
     )
 
 
-def examine(
-    cpu_percent: float | None, memory_mb: float | None, policy: OverloadPolicy, now: float
-) -> Finding | None:
+def examine(metrics: Gauges | None, policy: OverloadPolicy, now: float) -> Finding | None:
     """What the load of a beat says; the caller counts how many in a row."""
-    if not over(cpu_percent, memory_mb, policy):
+    if metrics is None or not over(metrics, policy):
         return None
-    cpu, memory = cpu_percent or 0.0, memory_mb or 0.0
+    cpu, memory = metrics.cpu_percent or 0.0, metrics.memory_mb or 0.0
     unhealthy = cpu > policy.cpu_unhealthy or memory > policy.memory_unhealthy_mb
     return Finding(
         Kind.OVERLOAD,

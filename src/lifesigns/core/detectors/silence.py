@@ -22,12 +22,20 @@ from lifesigns.core.words import duration, times
 MEMORY: Final = 32
 """Beats after which an old arrival has lost most of its weight in the prediction."""
 
-LESSON: Final = 8
-"""After the first `MEMORY` beats only every eighth one teaches: it costs as much as the rest of a beat, and a
+LESSON: Final = 16
+"""After the first `MEMORY` beats only every sixteenth one teaches: it costs as much as the rest of a beat, and a
 sample of the arrivals says the same about their spread."""
 
 OUTAGE: Final = 4.0
 """An error of more than this many intervals is an outage, not lateness: it teaches nothing about jitter."""
+
+BACKLOG: Final = 0.1
+"""Beats that come ten times as fast as usual were waiting somewhere: a backlog is no rhythm, and no lesson."""
+
+INTERVAL_MIN: Final = 0.001
+
+TERMS_MAX: Final = 64
+"""Missed beats that are reckoned with: more only make a false suspicion less likely still."""
 
 REFIT_GROWTH: Final = 1.25
 """The margin is fitted again when the sample has grown by a quarter; more often changes it by little."""
@@ -53,12 +61,14 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
     passed = now - agent.taught_at
     guess = int(passed / interval + 0.5)
     steps = max(heard, guess if seq is None or agent.taught_seq is None else seq - agent.taught_seq)
+    if passed < BACKLOG * steps * interval:
+        return
     error = now - agent.expected_at - (steps - 1) * interval
     agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, agent.beats
     if abs(error) > OUTAGE * interval:
         # Or the sender has another rhythm now. Its own is taken up from here, and until as much was heard of
         # it as the prediction remembers, the fixed rule holds alone.
-        agent.interval = interval = passed / steps
+        agent.interval = interval = max(passed / steps, INTERVAL_MIN)
         agent.expected_at = now + interval
         agent.margin, agent.refit_at = inf, agent.beats + MEMORY
         return
@@ -66,7 +76,7 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
     agent.lessons += 1
     agent.lateness2 += error * error
     weight = 1.0 / min(agent.lessons, MEMORY)
-    agent.interval = interval = interval + (passed / steps - interval) * weight
+    agent.interval = interval = max(interval + (passed / steps - interval) * weight, INTERVAL_MIN)
     agent.expected_at = now - error * (1.0 - weight) + interval
 
 
@@ -87,6 +97,8 @@ def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> floa
             policy.false_suspicion_rate,
             policy.suspect_after,
         )
+    if agent.margin >= policy.suspect_after:
+        return latest
     expected = expected_at(agent)
     if expected <= heard_at:
         return latest  # It should have come before what did come: the prediction is of another time.
@@ -123,7 +135,7 @@ def loss_rate(lost: int, heard: int) -> float:
 def false_suspicion(alpha: float, variance: float, loss: float, interval: float) -> float:
     """The chance that a healthy agent is silent `alpha` past its expected beat (Chen's beta)."""
     chance = 1.0
-    for j in range(ceil(alpha / interval)):
+    for j in range(min(ceil(alpha / interval), TERMS_MAX)):
         x2 = (alpha - j * interval) ** 2
         chance *= (variance + loss * x2) / (variance + x2)
     return chance

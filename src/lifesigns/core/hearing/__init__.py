@@ -15,7 +15,7 @@ from lifesigns.core.hearing.beats import BeatHearing
 from lifesigns.core.hearing.duties import DutyHearing
 from lifesigns.core.hearing.lives import Lives
 from lifesigns.core.hearing.work import WorkHearing
-from lifesigns.core.signals import AgentSignal, BeatReceived
+from lifesigns.core.signals import AgentSignal, Beat
 from lifesigns.core.watching import Watching
 
 
@@ -25,16 +25,18 @@ class Hearing:
     def __init__(self, desk: Desk, watching: Watching) -> None:
         lives, work = Lives(desk), WorkHearing(desk, watching)
         self._admission = Admission(desk, lives)
+        beats = BeatHearing(desk, work)
+        self._hear_beat = beats.beat
         self._handlers = {
-            **BeatHearing(desk, work).handlers,
+            **beats.handlers,
             **work.handlers,
             **DutyHearing(desk, lives, work).handlers,
             **ActHearing(desk, watching, lives, work).handlers,
         }
 
-    def hear(self, signal: AgentSignal | BeatReceived, now: float) -> Agent | None:
+    def hear(self, signal: AgentSignal | Beat, now: float) -> Agent | None:
         """The agent the signal was about, if it was believed."""
         agent = self._admission.address(signal, now)
         if agent is not None:
-            self._handlers[type(signal)](agent, signal, now)
+            self._handlers.get(type(signal), self._hear_beat)(agent, signal, now)
         return agent

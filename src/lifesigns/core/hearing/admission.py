@@ -16,9 +16,8 @@ from lifesigns.core.health import Health
 from lifesigns.core.hearing.lives import Lives, ended
 from lifesigns.core.policy import MINUTE
 
-OWN_VOICE: Final = frozenset(
+OWN_WORDS: Final = frozenset(
     {
-        s.BeatReceived,
         s.ActivitySeen,
         s.ToolStarted,
         s.ToolFinished,
@@ -41,9 +40,9 @@ OWN_VOICE: Final = frozenset(
         s.AgentLeft,
     }
 )
-"""What only the agent itself can have said: signs of life, which may also introduce it."""
+"""What only the agent itself can have said. Like its beats these are signs of life and may introduce it."""
 
-INTRODUCES: Final = OWN_VOICE - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssigned}
+INTRODUCES: Final = OWN_WORDS - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssigned}
 
 RETIRED: Final = "retired incarnation"
 
@@ -64,14 +63,14 @@ class Admission:
     def address(self, signal: Any, now: float) -> Agent | None:
         """The agent a signal is about; None if it is refused."""
         agent = self._find(signal, now)
-        if agent is not None and type(signal) in OWN_VOICE:
+        if agent is not None and _own_voice(signal):
             self._sign_of_life(agent, now)
         return agent
 
     def _find(self, signal: Any, now: float) -> Agent | None:
         agent = self._desk.beliefs.agents.get(signal.agent_id)
         if agent is None:
-            if type(signal) not in INTRODUCES:
+            if isinstance(signal, s.Word) and type(signal) not in INTRODUCES:
                 self._desk.refuse(signal.agent_id, "unknown agent", now)
                 return None
             return self._lives.meet(signal, now)
@@ -81,16 +80,15 @@ class Admission:
 
     def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
         """Whether the signal belongs to the agent's current life, or begins a new one."""
-        life, voice = signal.incarnation, type(signal)
-        own = voice in OWN_VOICE
-        begins = own or voice is s.AgentRegistered
+        life, own = signal.incarnation, _own_voice(signal)
+        begins = own or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.retired:
             return self._stranger(agent, life, now)
         if life is not None and agent.incarnation is not None and life != agent.incarnation:
             if not begins:
                 return self._refuse(agent, "unknown incarnation", now)
             self._lives.reborn(agent, life, now)
-        elif voice is s.BeatReceived and agent.seq >= 0 and (stray := self._stray(agent, signal)):
+        elif not isinstance(signal, s.Word) and agent.seq >= 0 and (stray := self._stray(agent, signal)):
             return self._refuse(agent, stray, now)
         elif begins and ended(agent):
             if own and (life is not None or now - agent.since < self._desk.policy(agent).silence.timeout):
@@ -100,7 +98,7 @@ class Admission:
             agent.incarnation = life
         return True
 
-    def _stray(self, agent: Agent, beat: s.BeatReceived) -> str:
+    def _stray(self, agent: Agent, beat: s.Beat) -> str:
         """Why a beat of the same life does not follow the one before it; empty if it does.
 
         Without an incarnation a restarted sender counts from the beginning again. Its clock tells it from a
@@ -142,3 +140,7 @@ class Admission:
             desk.judge.clear(agent, Kind.NEVER_STARTED, now)
         if agent.health is Health.STARTING:
             self._lives.first_word(agent, now)
+
+
+def _own_voice(signal: s.Signal) -> bool:
+    return not isinstance(signal, s.Word) or type(signal) in OWN_WORDS

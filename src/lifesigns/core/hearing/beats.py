@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lifesigns.core import signals as s
@@ -18,7 +17,7 @@ from lifesigns.core.policy import Policy
 from lifesigns.errors import PolicyError
 
 
-def receive(agent: Agent, beat: s.BeatReceived, now: float) -> None:
+def receive(agent: Agent, beat: s.Beat, now: float) -> None:
     """The part of a beat that every beat has: it came."""
     agent.beats = beats = agent.beats + 1
     seq = beat.seq
@@ -30,12 +29,13 @@ def receive(agent: Agent, beat: s.BeatReceived, now: float) -> None:
     if seq is not None:
         agent.seq = seq
     agent.heard_at = now
-    agent.sent_at = beat.sent_at
+    if beat.incarnation is None:
+        agent.sent_at = beat.sent_at  # Nothing else tells a restart of it from a replay.
     agent.load = beat.load
     agent.capacity = beat.capacity_available
 
 
-def has_news(agent: Agent, beat: s.BeatReceived, pages: Sequence[Policy]) -> bool:
+def has_news(agent: Agent, beat: s.Beat, pages: Sequence[Policy]) -> bool:
     """Whether the beat of a calm agent says anything beyond "I live"."""
     seq = beat.seq
     if (
@@ -51,13 +51,11 @@ def has_news(agent: Agent, beat: s.BeatReceived, pages: Sequence[Policy]) -> boo
         or beat.metadata is not None
     ):
         return True
-    lag, cpu, memory = beat.loop_lag_ms, beat.cpu_percent, beat.memory_mb
-    if lag is None and cpu is None and memory is None:
+    lag, metrics = beat.loop_lag_ms, beat.metrics
+    if lag is None and metrics is None:
         return False
     policy = pages[agent.policy_no]
-    return (lag is not None and lag >= 1000.0 * policy.freeze.after) or overload.over(
-        cpu, memory, policy.overload
-    )
+    return (lag is not None and lag >= 1000.0 * policy.freeze.after) or overload.over(metrics, policy.overload)
 
 
 class BeatHearing:
@@ -69,9 +67,9 @@ class BeatHearing:
 
     @property
     def handlers(self) -> Mapping[type, Callable[[Agent, Any, float], None]]:
-        return {s.BeatReceived: self._beat, s.AgentRegistered: self._registered}
+        return {s.AgentRegistered: self._registered}
 
-    def _beat(self, agent: Agent, beat: s.BeatReceived, now: float) -> None:
+    def beat(self, agent: Agent, beat: s.Beat, now: float) -> None:
         desk = self._desk
         receive(agent, beat, now)
         if (beat.role or agent.role) != agent.role or (beat.host or agent.host) != agent.host:
@@ -105,6 +103,7 @@ class BeatHearing:
                 desk.refuse(agent.id, f"policy {error}", now)
             else:
                 desk.beliefs.own_policies[agent.id] = dict(signal.policy)
+                self._expect(agent)
         self._moved(agent, signal.role, signal.host)
         if agent.health is Health.STARTING and signal.grace is not None:
             agent.grace = signal.grace
@@ -117,24 +116,27 @@ class BeatHearing:
             agent.role = role
             own = desk.beliefs.own_policies.get(agent.id)
             agent.policy_no = desk.book.number(agent.id, role, own)
+            self._expect(agent)
         if host is not None and host != agent.host:
             desk.fleet.regroup(agent, host, agent.provider)
 
-    def _load(self, agent: Agent, beat: s.BeatReceived, now: float) -> None:
+    def _expect(self, agent: Agent) -> None:
+        """Another policy, another rhythm, until the agent has shown its own."""
+        if not agent.beats:
+            agent.interval = self._desk.policy(agent).silence.interval
+
+    def _load(self, agent: Agent, beat: s.Beat, now: float) -> None:
         policy = self._desk.policy(agent).overload
-        found = overload.examine(beat.cpu_percent, beat.memory_mb, policy, now)
+        found = overload.examine(beat.metrics, policy, now)
         if found is None:
             agent.overloaded = 0
             self._desk.judge.clear(agent, Kind.OVERLOAD, now)
         else:
             agent.overloaded += 1
             if agent.overloaded >= policy.beats:
-                known = agent.finding(Kind.OVERLOAD)
-                if known is not None:
-                    found = replace(found, since=known.since)
                 self._desk.judge.note(agent, found, now)
 
-    def _totals(self, agent: Agent, beat: s.BeatReceived, now: float) -> None:
+    def _totals(self, agent: Agent, beat: s.Beat, now: float) -> None:
         """A beat's totals; what was used since the last one is the difference."""
         spent = agent.spending
         if spent is None:
@@ -142,7 +144,9 @@ class BeatHearing:
                 by_beat=True, reported=beat.token_count or 0, reported_cost=beat.cost_usd or 0.0
             )
             return
-        spent.by_beat = True
+        if not spent.by_beat:  # What its calls reported so far is in this total already.
+            spent.by_beat = True
+            spent.reported, spent.reported_cost = beat.token_count or 0, beat.cost_usd or 0.0
         tokens = max(0, (beat.token_count or 0) - spent.reported)
         cost = max(0.0, (beat.cost_usd or 0.0) - spent.reported_cost)
         if beat.token_count is not None:

@@ -65,7 +65,7 @@ class WorkHearing:
 
     def _tool_finished(self, agent: Agent, signal: s.ToolFinished, now: float) -> None:
         work = self._begin(agent, now)
-        work.calls.pop(signal.call_id, None)
+        work.end_call(signal.call_id, now)
         work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
         work.last_tool, work.tool_at = signal.tool, now
         work.tool_calls += 1
@@ -91,7 +91,7 @@ class WorkHearing:
 
     def _model_finished(self, agent: Agent, signal: s.ModelFinished, now: float) -> None:
         work = self._begin(agent, now)
-        work.calls.pop(signal.call_id, None)
+        work.end_call(signal.call_id, now)
         if agent.spending is None:
             agent.spending = Spending()
         if not agent.spending.by_beat:
@@ -139,7 +139,7 @@ class WorkHearing:
         was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
         limit = self._desk.policy(agent).stall.call_max
         if agent.work is not None:
-            agent.work.calls.pop(DECLARED, None)
+            agent.work.end_call(DECLARED, now)
             if was not in stall.AT_WORK:
                 agent.work.since = now
         if doing is Doing.BUSY:

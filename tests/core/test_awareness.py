@@ -1,0 +1,456 @@
+"""The monitor doubts itself before it doubts an agent: the eight rules of the design."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifesigns.core.awareness import LAPSES_MAX, SCORE_MAX, Awareness
+from lifesigns.core.effects import (
+    Effect,
+    Escalate,
+    Fact,
+    Flip,
+    NeedsHuman,
+    Order,
+    SendCanary,
+    SendPing,
+    Sight,
+    Terminate,
+)
+from lifesigns.core.engine import Engine
+from lifesigns.core.health import Cause, Health
+from lifesigns.core.policy import FleetPolicy, Policy
+from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived
+from tests.core.harness import START, Watch
+
+LIMITS = FleetPolicy()
+FIXED = Policy().but({"silence": {"adaptive": False}})
+
+
+class Bus(Watch):
+    """A watch whose canaries come back, until the bus is cut."""
+
+    def __init__(self, fleet: FleetPolicy | None = None, engine: Engine | None = None, at: float = START) -> None:
+        super().__init__(FIXED, fleet=fleet or FleetPolicy(), engine=engine, at=at)
+        self.cut = False
+
+    def _keep(self, effects: Sequence[Effect]) -> None:
+        super()._keep(effects)
+        for effect in effects:
+            if isinstance(effect, SendCanary) and not self.cut:
+                super()._keep(self.engine.hear(CanaryReturned(seq=effect.seq), self.now))
+
+
+def disconnected(watch: Watch) -> list[tuple[str, float]]:
+    flips = [flip for flip in watch.facts(Flip) if flip.now is Health.DISCONNECTED]
+    return [(flip.agent_id, flip.at - START) for flip in flips]
+
+
+def pinged(watch: Watch, agent_id: str = "a") -> list[float]:
+    return [order.at - START for order in watch.orders(SendPing, agent_id)]
+
+
+# --- 1. drain, then judge ----------------------------------------------------------------------------------
+
+
+def test_what_arrived_before_now_is_heard_before_anyone_is_judged() -> None:
+    """Signals carry the moment they arrived: heard in a bunch, late, they still tell of a regular agent."""
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 4)
+    for n in range(1, 7):
+        watch.effects += watch.engine.hear(BeatReceived("a", seq=1 + n), START + 5 * n)
+    watch.jump_to(START + 31)
+    assert not watch.orders(Order)
+
+
+# --- 2. the tick gap ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("gap", "slept"), [(1.0, False), (2.0, False), (2.01, True), (60.0, True)])
+def test_a_tick_that_comes_more_than_a_second_late_means_we_slept(gap: float, slept: bool) -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 3)
+    watch.jump_to(START + 3 + gap)
+    assert bool(watch.engine.beliefs.awareness.lapses) is slept
+
+
+def test_the_gap_is_added_to_every_silence() -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 5)
+    watch.jump_to(START + 65)
+    watch.run_until(START + 70.99)
+    assert pinged(watch) == []
+    watch.run_until(START + 71)
+    assert pinged(watch) == [71.0]
+
+
+@pytest.mark.parametrize(("gap", "truce_until"), [(3.0, 8.0 + 5.0), (60.0, 65.0 + 60.0)])
+def test_nobody_is_convicted_in_the_truce_after_a_gap(gap: float, truce_until: float) -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 5)
+    watch.jump_to(START + 5 + gap)
+    assert watch.engine.beliefs.awareness.truce_until == START + truce_until
+    watch.run_until(START + max(truce_until, 30.0) - 0.01)
+    if gap == 60.0:
+        assert disconnected(watch) == []
+    watch.run_until(START + truce_until + 30)
+    assert [agent_id for agent_id, _ in disconnected(watch)] == ["a"]
+
+
+def test_a_suspicion_that_was_open_while_we_slept_waits_for_the_truce_to_end() -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 12)
+    watch.jump_to(START + 42)
+    watch.run_until(START + 71.99)
+    assert disconnected(watch) == []
+    watch.run_until(START + 72)
+    assert disconnected(watch) == [("a", 72.0)]
+
+
+def test_a_sleep_of_a_minute_convicts_no_healthy_agent_and_the_dead_are_found_afterwards() -> None:
+    watch = Watch()
+    ids = [f"w-{n}" for n in range(5)]
+    for agent_id in [*ids, "dead"]:
+        watch.beat(agent_id)
+    watch.live(START + 60, *ids, "dead")
+    watch.jump_to(START + 120)
+    watch.live(START + 600, *ids)
+    assert [agent_id for agent_id, _ in disconnected(watch)] == ["dead"]
+
+
+# --- 3. the score ------------------------------------------------------------------------------------------
+
+
+def test_a_score_stretches_every_wait_for_an_answer() -> None:
+    watch = Watch(FIXED)
+    watch.beat("b")
+    watch.beat("a")
+    watch.live(START + 5, "b")
+    watch.engine.beliefs.awareness.score = 3
+    watch.engine.beliefs.awareness.score_at = START + 5
+    watch.live(START + 30, "b")
+    assert pinged(watch) == [11.0, 11.0 + 2 * 4]
+    assert disconnected(watch) == [("a", 11.0 + 2 * 4 * 2)]
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.booleans()), max_size=100))
+def test_the_score_stays_between_0_and_8(doubts: list[tuple[float, bool]]) -> None:
+    aware, now = Awareness(), START
+    for wait, doubt in doubts:
+        now += wait
+        if doubt:
+            aware.doubt(now, LIMITS)
+        assert 1 <= aware.factor(now, LIMITS) <= 1 + SCORE_MAX
+
+
+@pytest.mark.parametrize(("after", "factor"), [(0.0, 4), (29.99, 4), (30.0, 3), (60.0, 2), (90.0, 1), (1e6, 1)])
+def test_quiet_lowers_the_score_by_one_for_every_calm_spell(after: float, factor: int) -> None:
+    aware = Awareness()
+    for _ in range(3):
+        aware.doubt(START, LIMITS)
+    assert aware.factor(START + after, LIMITS) == factor
+
+
+def test_looking_at_the_score_more_often_does_not_keep_it_up() -> None:
+    aware = Awareness()
+    for _ in range(3):
+        aware.doubt(START, LIMITS)
+    for n in range(91):
+        aware.factor(START + n, LIMITS)
+    assert aware.score == 0
+
+
+def test_one_refuted_suspicion_is_a_lost_beat_and_two_at_once_are_us() -> None:
+    aware = Awareness()
+    aware.refute(START, 10, LIMITS)
+    assert aware.score == 0
+    aware.refute(START + 30, 10, LIMITS)
+    assert aware.score == 1
+
+
+def test_refutations_far_apart_are_lost_beats() -> None:
+    aware = Awareness()
+    for n in range(20):
+        aware.refute(START + 31 * n, 10, LIMITS)
+    assert aware.score == 0
+
+
+def test_in_a_large_fleet_it_takes_a_share_of_it() -> None:
+    aware = Awareness()
+    for _ in range(19):
+        aware.refute(START, 1000, LIMITS)
+    assert aware.score == 0
+    aware.refute(START, 1000, LIMITS)
+    assert aware.score == 1
+
+
+def test_refuted_suspicions_raise_the_score_through_the_engine() -> None:
+    watch = Watch(FIXED)
+    for agent_id in "abc":
+        watch.beat(agent_id)
+    watch.run_until(START + 12)
+    for agent_id in "abc":
+        watch.hear(PongReceived(agent_id=agent_id))
+    assert watch.engine.beliefs.awareness.score == 1
+
+
+def test_sleeping_raises_the_score() -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    for n in range(1, 13):
+        watch.jump_to(START + 10 * n)
+    assert watch.engine.beliefs.awareness.score == SCORE_MAX
+
+
+# --- 4. the canary -----------------------------------------------------------------------------------------
+
+
+def test_the_hub_beats_to_itself() -> None:
+    bus = Bus()
+    bus.run_until(START + 20)
+    canaries = [effect for effect in bus.effects if isinstance(effect, SendCanary)]
+    assert [(canary.at - START, canary.seq) for canary in canaries] == [(0, 1), (5, 2), (10, 3), (15, 4), (20, 5)]
+
+
+def test_three_canaries_missing_in_a_row_are_blindness_and_people_are_told() -> None:
+    bus = Bus()
+    bus.cut = True
+    bus.run_until(START + 14.99)
+    assert not bus.facts(Sight)
+    bus.run_until(START + 15)
+    assert [(fact.at - START, fact.blind) for fact in bus.facts(Sight)] == [(15, True)]
+    assert [(fact.agent_id, fact.reason) for fact in bus.facts(NeedsHuman)] == [("hub", "blind")]
+    bus.run_until(START + 600)
+    assert len(bus.facts(Sight)) == 1
+
+
+def test_one_lost_canary_does_not_make_us_blind() -> None:
+    bus = Bus()
+    for n in range(1, 20):
+        bus.cut = n % 2 == 0
+        bus.run_until(START + 5 * n)
+    assert not bus.facts(Sight)
+
+
+def test_a_canary_we_never_sent_does_not_open_our_eyes() -> None:
+    bus = Bus()
+    bus.cut = True
+    bus.run_until(START + 20)
+    bus.hear(CanaryReturned(seq=999))
+    assert bus.engine.beliefs.awareness.blind
+
+
+@pytest.mark.parametrize("agents", [1, 2, 8])
+def test_a_bus_that_is_cut_for_ten_minutes_convicts_nobody_and_acts_on_nobody(agents: int) -> None:
+    bus = Bus()
+    ids = [f"w-{n}" for n in range(agents)]
+    for agent_id in ids:
+        bus.beat(agent_id)
+    bus.live(START + 60, *ids)
+    bus.cut = True
+    bus.run_until(START + 660)
+    bus.cut = False
+    bus.live(START + 1200, *ids)
+    assert disconnected(bus) == []
+    assert not bus.orders(Escalate)
+    assert [fact.blind for fact in bus.facts(Sight)] == [True, False]
+
+
+def test_while_blind_no_suspicion_advances() -> None:
+    bus = Bus()
+    for agent_id in "ab":
+        bus.beat(agent_id)
+    bus.live(START + 60, "a", "b")
+    bus.cut = True
+    bus.run_until(START + 90)
+    assert bus.engine.beliefs.awareness.blind
+    bus.forget()
+    bus.run_until(START + 3600)
+    assert not bus.orders(Order)
+    assert not bus.facts(Flip)
+
+
+def test_after_blindness_silence_starts_from_zero_and_the_dead_are_found() -> None:
+    bus = Bus()
+    for agent_id in "ab":
+        bus.beat(agent_id)
+    bus.live(START + 60, "a", "b")
+    bus.cut = True
+    bus.run_until(START + 90)
+    bus.cut = False
+    bus.run_until(START + 91)
+    sighted_at = bus.facts(Sight)[-1].at - START
+    assert sighted_at == 90
+    bus.forget()
+    bus.live(START + 400, "b")
+    assert pinged(bus)[0] == sighted_at + 11
+    assert [agent_id for agent_id, _ in disconnected(bus)] == ["a"]
+
+
+def test_a_hub_that_slept_is_not_blind() -> None:
+    """The canary that was out while we slept did not come late: we did."""
+    bus = Bus()
+    bus.beat()
+    bus.cut = True
+    bus.run_until(START + 6)
+    bus.jump_to(START + 66)
+    bus.cut = False
+    bus.hear(CanaryReturned(seq=2))
+    bus.run_until(START + 70)
+    assert not bus.facts(Sight)
+
+
+# --- 5. somebody else must be heard ------------------------------------------------------------------------
+
+
+def test_nobody_is_convicted_while_nobody_else_is_heard() -> None:
+    watch = Watch(FIXED)
+    for agent_id in "ab":
+        watch.beat(agent_id)
+    watch.run_until(START + 30)
+    assert disconnected(watch) == []
+
+
+def test_as_soon_as_somebody_else_is_heard_the_silent_one_is_convicted() -> None:
+    watch = Watch(FIXED)
+    for agent_id in "ab":
+        watch.beat(agent_id)
+    watch.beat("b", START + 20)
+    watch.run_until(START + 25)
+    assert [agent_id for agent_id, _ in disconnected(watch)] == ["a"]
+    assert watch.agent("a").cause is Cause.UNKNOWN
+
+
+def test_everybody_silent_for_long_is_a_partition_and_nobody_is_ended_for_it() -> None:
+    watch = Watch(FIXED)
+    for agent_id in "ab":
+        watch.beat(agent_id)
+    watch.run_until(START + 3600)
+    assert {agent_id for agent_id, _ in disconnected(watch)} == {"a", "b"}
+    assert {watch.agent(agent_id).cause for agent_id in "ab"} == {Cause.PARTITION}
+    assert not watch.orders(Terminate)
+
+
+def test_a_lone_agent_has_nobody_to_vouch_for_the_link() -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 15)
+    assert disconnected(watch) == [("a", 15.0)]
+
+
+# --- 7. restart and takeover -------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(20)
+def test_our_downtime_is_nobodys_death() -> None:
+    bus = Bus()
+    for agent_id in "ab":
+        bus.beat(agent_id)
+    bus.live(START + 60, "a", "b")
+    engine = Engine.restore(bus.engine.snapshot(), START + 3660, fleet=FleetPolicy())
+    after = Bus(engine=engine, at=START + 3660)
+    after._seqs = bus._seqs
+    after.run_until(START + 3660 + 10.99)
+    assert not after.orders(Order)
+    after.live(START + 3660 + 120, "b")
+    assert pinged(after)[0] >= 3660 + 11
+    after.live(START + 2 * 3660 + 120, "b")
+    assert [agent_id for agent_id, _ in disconnected(after)] == ["a"]
+
+
+@pytest.mark.timeout(20)
+def test_a_restored_engine_without_a_canary_goes_on() -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 5)
+    engine = Engine.restore(watch.engine.snapshot(), START + 5, fleet=FleetPolicy(canary_every=0))
+    after = Watch(engine=engine, at=START + 5)
+    after.run_until(START + 30)
+    assert disconnected(after) == [("a", 15.0)]
+
+
+# --- 8. what the decision knew -----------------------------------------------------------------------------
+
+
+def test_a_termination_says_which_life_and_which_beat_it_was_decided_on() -> None:
+    """So that the store can refuse it if it knows more by then."""
+    watch = Watch(FIXED)
+    watch.beat(incarnation="i-1", seq=42)
+    watch.run_until(START + 1000)
+    assert [(order.incarnation, order.seq_seen) for order in watch.orders(Terminate)] == [("i-1", 42)]
+
+
+# --- time --------------------------------------------------------------------------------------------------
+
+
+def test_time_never_runs_backwards() -> None:
+    watch = Watch(FIXED)
+    watch.beat()
+    watch.run_until(START + 10)
+    watch.effects += watch.engine.hear(BeatReceived("a", seq=2), START + 2)
+    assert watch.agent().heard_at == START + 10
+    watch.effects += watch.engine.advance(START - 500)
+    watch.run_until(START + 60)
+    times = [effect.at for effect in watch.effects if isinstance(effect, Fact)]
+    assert times == sorted(times)
+    assert disconnected(watch) == [("a", 25.0)]
+
+
+# --- the arithmetic of lapses ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "wait", "due"),
+    [
+        (0.0, 5.0, 5.0),
+        (0.0, 10.0, 10.0),
+        (0.0, 10.5, 20.5),
+        (5.0, 10.0, 25.0),
+        (15.0, 3.0, 23.0),
+        (20.0, 3.0, 23.0),
+        (25.0, 5.0, 30.0),
+        (25.0, 6.0, 36.0),
+        (0.0, 30.0, 55.0),
+    ],
+)
+def test_a_wait_does_not_count_the_time_in_which_we_did_not_look(start: float, wait: float, due: float) -> None:
+    """We did not look from 10 to 20 nor from 30 to 35."""
+    aware = Awareness()
+    aware.slept(10.0, 20.0, LIMITS)
+    aware.slept(30.0, 35.0, LIMITS)
+    assert aware.due(start, wait) == due
+
+
+LAPSES = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=200)
+
+
+@given(LAPSES, st.integers(0, 5000), st.integers(0, 5000))
+def test_lapses_only_ever_put_things_off_and_are_bounded(
+    lapses: list[tuple[int, int]], start: int, wait: int
+) -> None:
+    aware, now = Awareness(), 0.0
+    exact: list[tuple[float, float]] = []
+    for awake, asleep in lapses:
+        aware.slept(now + awake, now + awake + asleep, LIMITS)
+        exact.append((now + awake, now + awake + asleep))
+        now += awake + asleep
+    assert len(aware.lapses) <= LAPSES_MAX
+    due, looked = float(start), 0.0
+    for began, ended in [*exact, (float("inf"), float("inf"))]:
+        if due >= ended:
+            continue
+        room = max(0.0, began - due)
+        if looked + room >= wait:
+            break
+        looked, due = looked + room, ended
+    due += wait - looked
+    assert aware.due(start, wait) >= due
+    if len(exact) <= LAPSES_MAX:
+        assert aware.due(start, wait) == due

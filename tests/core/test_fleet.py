@@ -1,0 +1,288 @@
+"""What holds for all agents together: the mass brake, speed limits, room for all."""
+
+import pytest
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.effects import Brake, Escalate, Intervention, NeedsHuman, Order, Refusal, SendNudge, Stage
+from lifesigns.core.fleet import Fleet, groups_of, least_loaded
+from lifesigns.core.health import Doing, Health
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import MINUTE, FleetPolicy
+from lifesigns.core.signals import AgentLeft, ErrorReported, GroupReleased, ToolFinished
+from tests.core.harness import START, Watch
+
+
+def fleet_of(count: int, *, policy: FleetPolicy | None = None, **fields: object) -> Watch:
+    watch = Watch(fleet=policy or FleetPolicy(canary_every=0, acted_share=1.0))
+    for n in range(count):
+        watch.beat(f"w-{n}", **fields)
+    return watch
+
+
+def sicken(watch: Watch, *numbers: int) -> None:
+    for n in numbers:
+        watch.hear(ErrorReported(agent_id=f"w-{n}", message="disk full", recoverable=False))
+
+
+def heal(watch: Watch, *numbers: int) -> None:
+    for n in numbers:
+        watch.hear(ToolFinished(agent_id=f"w-{n}", call_id="c", tool="ls"))
+
+
+def brakes(watch: Watch) -> list[tuple[str, bool]]:
+    return [(fact.group, fact.on) for fact in watch.facts(Brake)]
+
+
+# --- the mass brake ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("members", "sick", "braked"),
+    [(2, 2, False), (3, 2, False), (3, 3, True), (5, 3, True), (6, 3, False), (20, 10, False), (20, 11, True)],
+)
+def test_three_and_more_than_half_of_a_group_at_once_brake_it(members: int, sick: int, braked: bool) -> None:
+    """At least 3, and at least 55 %."""
+    watch = fleet_of(members)
+    sicken(watch, *range(sick))
+    assert brakes(watch) == ([("fleet", True)] if braked else [])
+
+
+def test_a_braked_group_is_one_alert_and_no_intervention() -> None:
+    watch = fleet_of(5)
+    sicken(watch, 0, 1, 2)
+    watch.forget()
+    sicken(watch, 3, 4)
+    ids = [f"w-{n}" for n in range(5)]
+    watch.live(START + 60 * MINUTE, *ids)
+    assert not watch.orders(Order)
+    assert not watch.facts(NeedsHuman)
+
+
+def test_the_alert_says_what_is_at_stake() -> None:
+    watch = fleet_of(4)
+    sicken(watch, 0, 1, 2)
+    told = [fact for fact in watch.facts(NeedsHuman) if fact.reason == "mass brake"]
+    assert [fact.agent_id for fact in told] == ["fleet"]
+    assert told[0].text.startswith("3 of 4 agents in fleet are unwell at once.")
+
+
+def test_a_braked_group_is_not_escalated_one_by_one() -> None:
+    """A host that vanished is one problem and one alert, not one for each agent on it."""
+    watch = fleet_of(10)
+    for n in range(10, 30):
+        watch.beat(f"w-{n}", host="h")
+    watch.live(START + 20, *[f"w-{n}" for n in range(10)])
+    assert ("host h", True) in brakes(watch)
+    assert len(watch.orders(Escalate)) <= 3
+
+
+@pytest.mark.parametrize("fields", [{"host": "h"}, {"metadata": {"provider": "p"}}])
+def test_a_host_or_a_provider_is_braked_by_itself(fields: dict[str, object]) -> None:
+    watch = fleet_of(3, **fields)
+    for n in range(3, 13):
+        watch.beat(f"w-{n}")
+    sicken(watch, 0, 1, 2)
+    group = "host h" if "host" in fields else "provider p"
+    assert brakes(watch) == [(group, True)]
+    watch.forget()
+    sicken(watch, 5)
+    assert [order.agent_id for order in watch.orders(SendNudge)] == ["w-5"]
+
+
+def test_the_brake_is_off_again_when_enough_are_well() -> None:
+    watch = fleet_of(4)
+    sicken(watch, 0, 1, 2)
+    heal(watch, 0)
+    assert brakes(watch) == [("fleet", True), ("fleet", False)]
+
+
+def test_who_was_held_by_the_brake_is_acted_on_when_it_is_off() -> None:
+    watch = fleet_of(4)
+    sicken(watch, 0, 1, 2)
+    assert "w-2" not in {order.agent_id for order in watch.orders(SendNudge)}
+    assert [fact.agent_id for fact in watch.facts(Intervention) if fact.stage is Stage.HELD] == ["w-2"]
+    heal(watch, 0)
+    watch.live(START + 2 * MINUTE, *[f"w-{n}" for n in range(4)])
+    assert "w-2" in {order.agent_id for order in watch.orders(SendNudge)}
+
+
+def test_a_person_lets_interventions_go_on() -> None:
+    watch = fleet_of(4)
+    sicken(watch, 0, 1, 2)
+    watch.hear(GroupReleased(group="fleet", by="eva"))
+    assert brakes(watch)[-1] == ("fleet", False)
+    ids = [f"w-{n}" for n in range(4)]
+    watch.live(START + 2 * MINUTE, *ids)
+    assert "w-2" in {order.agent_id for order in watch.orders(SendNudge)}
+    sicken(watch, 3)
+    assert brakes(watch)[-1] == ("fleet", False)
+
+
+def test_a_persons_word_about_the_brake_holds_for_an_hour() -> None:
+    fleet, outbox = Fleet(FleetPolicy()), Outbox(1)
+    agents = [Agent(str(n), n, health=Health.HEALTHY) for n in range(4)]
+    for agent in agents:
+        fleet.join(agent)
+
+    def flip(agent: Agent, to: Health, at: float) -> None:
+        was, agent.health = agent.health, to
+        fleet.flipped(agent, was, at, outbox)
+
+    for agent in agents[:3]:
+        flip(agent, Health.STUCK, 0.0)
+    fleet.release("fleet", 10.0, outbox)
+    flip(agents[3], Health.STUCK, 10.0 + 60 * MINUTE - 0.01)
+    assert not fleet.state.groups["fleet"].braked
+    flip(agents[3], Health.HEALTHY, 10.0 + 60 * MINUTE)
+    assert fleet.state.groups["fleet"].braked
+
+
+def test_releasing_a_group_nobody_knows_changes_nothing() -> None:
+    watch = fleet_of(4)
+    watch.forget()
+    watch.hear(GroupReleased(group="host nowhere", by="eva"))
+    assert not watch.effects
+
+
+def test_a_terminated_agent_is_no_member() -> None:
+    watch = fleet_of(6)
+    sicken(watch, 0, 1, 2)
+    assert brakes(watch) == []
+    watch.hear(AgentLeft(agent_id="w-5"))
+    assert brakes(watch) == [("fleet", True)]
+
+
+def test_the_counts_follow_an_agent_that_moves() -> None:
+    watch = fleet_of(3, host="old")
+    for n in range(3):
+        watch.beat(f"w-{n}", host="new")
+    groups = watch.engine.beliefs.fleet.groups
+    assert set(groups) == {"fleet", "host new"}
+    assert groups["host new"].members == groups["fleet"].members == 3
+
+
+def test_an_agent_shares_the_fate_of_its_host_and_provider() -> None:
+    assert groups_of(Agent("a", 1)) == ("fleet",)
+    assert groups_of(Agent("a", 1, host="h", provider="p")) == ("fleet", "host h", "provider p")
+
+
+# --- speed limits ------------------------------------------------------------------------------------------
+
+
+def test_nudges_have_a_speed_limit() -> None:
+    policy = FleetPolicy(canary_every=0, acted_share=1.0, brake_count=99, nudges_per_minute=3)
+    watch = fleet_of(5, policy=policy)
+    sicken(watch, *range(5))
+    assert len(watch.orders(SendNudge)) == 3
+    ids = [f"w-{n}" for n in range(5)]
+    watch.live(START + 59.99, *ids)
+    assert len(watch.orders(SendNudge)) == 3
+    watch.run_until(START + 60)
+    assert len(watch.orders(SendNudge)) == 5
+
+
+def test_a_limit_of_none_at_all_holds_for_ever() -> None:
+    watch = fleet_of(3, policy=FleetPolicy(canary_every=0, acted_share=1.0, nudges_per_minute=0))
+    sicken(watch, 0)
+    watch.live(START + 30 * MINUTE, "w-0", "w-1", "w-2")
+    assert not watch.orders(SendNudge)
+
+
+@pytest.mark.parametrize(("members", "acted"), [(1, 1), (13, 1), (14, 2), (40, 6)])
+def test_no_more_than_a_share_of_the_fleet_is_acted_on_in_a_minute(members: int, acted: int) -> None:
+    """15 %, but always one."""
+    watch = fleet_of(members, policy=FleetPolicy(canary_every=0, brake_count=999))
+    sicken(watch, *range(members))
+    watch.live(START + 59.99, *[f"w-{n}" for n in range(members)])
+    assert len(watch.orders(SendNudge)) == acted
+
+
+def test_a_held_step_is_on_record_once_with_its_reason() -> None:
+    watch = fleet_of(2, policy=FleetPolicy(canary_every=0))
+    sicken(watch, 0, 1)
+    watch.live(START + 50, "w-0", "w-1")
+    held = [(fact.agent_id, fact.text) for fact in watch.facts(Intervention) if fact.stage is Stage.HELD]
+    assert held == [("w-1", "1 agents a minute is the limit for the fleet")]
+
+
+# --- room for all ------------------------------------------------------------------------------------------
+
+
+def test_the_fleet_has_a_size() -> None:
+    watch = fleet_of(5, policy=FleetPolicy(canary_every=0, agents_max=3))
+    assert len(list(watch.engine.agents())) == 3
+    assert [fact.reason for fact in watch.facts(Refusal)] == ["the limit of 3 agents is reached"]
+
+
+def test_one_source_cannot_push_the_others_out() -> None:
+    watch = Watch(fleet=FleetPolicy(canary_every=0, agents_per_source=2))
+    for n in range(10):
+        watch.beat(f"made-up-{n}", source="token-1")
+    watch.beat("real", source="token-2")
+    assert {agent.id for agent in watch.engine.agents()} == {"made-up-0", "made-up-1", "real"}
+    assert [fact.reason for fact in watch.facts(Refusal)] == ["the limit of 2 agents per source is reached"]
+
+
+def test_a_forgotten_agent_makes_room() -> None:
+    watch = Watch(fleet=FleetPolicy(canary_every=0, agents_per_source=1))
+    watch.beat("old", source="s")
+    watch.hear(AgentLeft(agent_id="old"))
+    watch.run_until(START + 24 * 60 * MINUTE + 1)
+    assert watch.engine.agent("old") is None
+    watch.beat("new", source="s")
+    assert watch.health("new") is Health.HEALTHY
+    assert watch.engine.beliefs.fleet.sources == {"s": 1}
+
+
+def test_forgetting_an_agent_says_nothing_more_about_it() -> None:
+    watch = Watch()
+    watch.beat("old", task_id="t")
+    watch.hear(ToolFinished(agent_id="old", call_id="c", tool="ls"))
+    watch.hear(AgentLeft(agent_id="old"))
+    watch.forget()
+    watch.run_until(START + 24 * 60 * MINUTE + 1)
+    assert watch.engine.agent("old") is None
+    assert not watch.effects
+
+
+# --- least loaded ------------------------------------------------------------------------------------------
+
+
+def agent(id_: str, load: float | None = None, capacity: int | None = None, **fields: object) -> Agent:
+    made = Agent(id_, 1, health=Health.HEALTHY, load=load, capacity=capacity)
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def best(*agents: Agent) -> list[str]:
+    return [a.id for a in least_loaded(agents, 10)]
+
+
+def test_the_least_loaded_come_first_and_of_equals_those_with_most_room() -> None:
+    assert best(agent("c", 0.5, 1), agent("b", 0.5, 3), agent("a", 0.9), agent("d", 0.1)) == ["d", "b", "c", "a"]
+
+
+def test_the_well_come_before_the_degraded() -> None:
+    assert best(agent("a", 0.0, health=Health.DEGRADED), agent("b", 0.9)) == ["b", "a"]
+
+
+@pytest.mark.parametrize("health", [h for h in Health if h not in (Health.HEALTHY, Health.DEGRADED)])
+def test_the_unwell_get_no_more_work(health: Health) -> None:
+    assert best(agent("a", 0.0, health=health)) == []
+
+
+@pytest.mark.parametrize("doing", [Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HUMAN])
+def test_who_cannot_take_work_gets_none(doing: Doing) -> None:
+    assert best(agent("a", doing=doing)) == []
+
+
+def test_who_has_no_room_gets_none() -> None:
+    assert best(agent("a", 0.0, 0), agent("b", 0.9, None)) == ["b"]
+
+
+def test_the_engine_is_asked_for_them() -> None:
+    watch = Watch()
+    watch.beat("a", load=0.9)
+    watch.beat("b", load=0.1)
+    assert [a.id for a in watch.engine.least_loaded()] == ["b"]
