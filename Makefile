@@ -8,7 +8,7 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 	UV_DEFAULT_INDEX=https://pypi.org/simple tools/uv lock
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench soak lock clean
+.PHONY: help demo test check format bench soak diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -35,6 +35,9 @@ bench:  ## what things cost, as ratios to the alternatives
 
 soak:  ## slow truths: long simulations over many seeds
 	$(RUN) python tools/soak.py
+
+diagrams:  ## draw the state machines in docs/ anew from their tables
+	$(RUN) python tools/diagrams.py
 
 lock:  ## write uv.lock anew after a change of pyproject.toml
 	$(LOCK)

@@ -1,9 +1,9 @@
 """Watch: an engine and a clock that only moves when told to.
 
-    watch = Watch(profile("balanced"))
-    watch.beat("a")                     # at watch.now
-    watch.run_until(watch.now + 60)     # wakes the engine exactly when it asks to be woken
-    watch.facts(Flip), watch.orders(SendPing)
+watch = Watch(profile("balanced"))
+watch.beat("a")                     # at watch.now
+watch.run_until(watch.now + 60)     # wakes the engine exactly when it asks to be woken
+watch.facts(Flip), watch.orders(SendPing)
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lifesigns.core.signals import BeatReceived, Signal
 
 START: Final = 1000.0
 
-F = TypeVar("F", bound=Fact)
-O = TypeVar("O", bound=Order)
+AFact = TypeVar("AFact", bound=Fact)
+AnOrder = TypeVar("AnOrder", bound=Order)
 
 
 class Watch:
@@ -83,7 +83,7 @@ class Watch:
         self.effects += effects
         assert self.may_poison or not (bugs := [e for e in effects if isinstance(e, Poisoned)]), bugs
 
-    def facts(self, kind: type[F], agent_id: str | None = None) -> list[F]:
+    def facts(self, kind: type[AFact], agent_id: str | None = None) -> list[AFact]:
         """The facts of this kind so far, of one agent if named."""
         return [
             effect
@@ -91,7 +91,7 @@ class Watch:
             if isinstance(effect, kind) and agent_id in (None, getattr(effect, "agent_id", None))
         ]
 
-    def orders(self, kind: type[O], agent_id: str | None = None) -> list[O]:
+    def orders(self, kind: type[AnOrder], agent_id: str | None = None) -> list[AnOrder]:
         """The orders of this kind so far, of one agent if named."""
         return [
             effect

@@ -32,7 +32,9 @@ FIXED = Policy().but({"silence": {"adaptive": False}})
 class Bus(Watch):
     """A watch whose canaries come back, until the bus is cut."""
 
-    def __init__(self, fleet: FleetPolicy | None = None, engine: Engine | None = None, at: float = START) -> None:
+    def __init__(
+        self, fleet: FleetPolicy | None = None, engine: Engine | None = None, at: float = START
+    ) -> None:
         super().__init__(FIXED, fleet=fleet or FleetPolicy(), engine=engine, at=at)
         self.cut = False
 
@@ -150,7 +152,9 @@ def test_the_score_stays_between_0_and_8(doubts: list[tuple[float, bool]]) -> No
         assert 1 <= aware.factor(now, LIMITS) <= 1 + SCORE_MAX
 
 
-@pytest.mark.parametrize(("after", "factor"), [(0.0, 4), (29.99, 4), (30.0, 3), (60.0, 2), (90.0, 1), (1e6, 1)])
+@pytest.mark.parametrize(
+    ("after", "factor"), [(0.0, 4), (29.99, 4), (30.0, 3), (60.0, 2), (90.0, 1), (1e6, 1)]
+)
 def test_quiet_lowers_the_score_by_one_for_every_calm_spell(after: float, factor: int) -> None:
     aware = Awareness()
     for _ in range(3):
@@ -216,7 +220,13 @@ def test_the_hub_beats_to_itself() -> None:
     bus = Bus()
     bus.run_until(START + 20)
     canaries = [effect for effect in bus.effects if isinstance(effect, SendCanary)]
-    assert [(canary.at - START, canary.seq) for canary in canaries] == [(0, 1), (5, 2), (10, 3), (15, 4), (20, 5)]
+    assert [(canary.at - START, canary.seq) for canary in canaries] == [
+        (0, 1),
+        (5, 2),
+        (10, 3),
+        (15, 4),
+        (20, 5),
+    ]
 
 
 def test_three_canaries_missing_in_a_row_are_blindness_and_people_are_told() -> None:
@@ -285,9 +295,9 @@ def test_after_blindness_silence_starts_from_zero_and_the_dead_are_found() -> No
     bus.cut = True
     bus.run_until(START + 90)
     bus.cut = False
-    bus.run_until(START + 91)
+    bus.run_until(START + 95)
     sighted_at = bus.facts(Sight)[-1].at - START
-    assert sighted_at == 90
+    assert [(fact.at - START, fact.blind) for fact in bus.facts(Sight)] == [(80, True), (95, False)]
     bus.forget()
     bus.live(START + 400, "b")
     assert pinged(bus)[0] == sighted_at + 11
@@ -360,7 +370,7 @@ def test_our_downtime_is_nobodys_death() -> None:
     after.run_until(START + 3660 + 10.99)
     assert not after.orders(Order)
     after.live(START + 3660 + 120, "b")
-    assert pinged(after)[0] >= 3660 + 11
+    assert pinged(after)[0] == 3660 + 11
     after.live(START + 2 * 3660 + 120, "b")
     assert [agent_id for agent_id, _ in disconnected(after)] == ["a"]
 
@@ -417,10 +427,12 @@ def test_time_never_runs_backwards() -> None:
         (20.0, 3.0, 23.0),
         (25.0, 5.0, 30.0),
         (25.0, 6.0, 36.0),
-        (0.0, 30.0, 55.0),
+        (0.0, 30.0, 45.0),
     ],
 )
-def test_a_wait_does_not_count_the_time_in_which_we_did_not_look(start: float, wait: float, due: float) -> None:
+def test_a_wait_does_not_count_the_time_in_which_we_did_not_look(
+    start: float, wait: float, due: float
+) -> None:
     """We did not look from 10 to 20 nor from 30 to 35."""
     aware = Awareness()
     aware.slept(10.0, 20.0, LIMITS)

@@ -1,6 +1,6 @@
 """An agent's hold on a task: a lease that its beats renew, with a token that only grows."""
 
-from lifesigns.core.effects import Claim, ClaimStage, Refusal, ReleaseClaim, SendPing
+from lifesigns.core.effects import Claim, ClaimStage, Refusal, ReleaseClaim, SendPing, Terminate
 from lifesigns.core.health import Health
 from lifesigns.core.policy import MINUTE
 from lifesigns.core.signals import (
@@ -12,7 +12,6 @@ from lifesigns.core.signals import (
     TerminationDone,
     TerminationRequested,
 )
-from lifesigns.core.effects import Terminate
 from tests.core.harness import START, Watch
 
 LEASE = 10 * MINUTE

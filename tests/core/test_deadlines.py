@@ -136,7 +136,9 @@ def test_arming_for_earlier_within_one_moment_does_not_fill_the_memory() -> None
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 500)), max_size=300))
 @example([(0, 3), (0, 2), (0, 1)])
-def test_every_item_comes_up_once_at_the_earliest_moment_it_was_armed_for(arms: list[tuple[int, int]]) -> None:
+def test_every_item_comes_up_once_at_the_earliest_moment_it_was_armed_for(
+    arms: list[tuple[int, int]],
+) -> None:
     """Compaction included: what else is still in the calendar changes nothing."""
     deadlines, items = Deadlines(), [Item(order) for order in range(6)]
     wanted: dict[int, float] = {}

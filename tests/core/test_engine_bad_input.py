@@ -80,10 +80,15 @@ def test_a_refusal_is_written_down_once_a_minute_however_often_it_happens(watch:
     assert len(refusals(watch)) == 1
     watch.live(watch.now + 61, "good", "a", host="h")
     watch.hear(s.BeatReceived("a", incarnation="one"))
-    assert [fact.count for fact in watch.facts(e.Refusal) if fact.reason == "retired incarnation"] == [1, 1000]
+    assert [fact.count for fact in watch.facts(e.Refusal) if fact.reason == "retired incarnation"] == [
+        1,
+        1000,
+    ]
 
 
-@pytest.mark.parametrize("sent_at", [-1e18, 0.0, START - 7200, START + 7200, 1e18, math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize(
+    "sent_at", [-1e18, 0.0, START - 7200, START + 7200, 1e18, math.inf, -math.inf, math.nan]
+)
 def test_an_agents_own_clock_decides_nothing(watch: Watch, sent_at: float) -> None:
     """Skewed by hours or broken: its beats count from when they arrive."""
     watch.live(START + 120, "a", "good", sent_at=sent_at)
@@ -163,7 +168,9 @@ def test_huge_metadata_is_not_kept(watch: Watch) -> None:
     assert "y" * 100 not in repr(watch.agent("a"))
 
 
-def test_an_impossible_policy_of_its_own_is_refused_and_the_agent_is_watched_all_the_same(watch: Watch) -> None:
+def test_an_impossible_policy_of_its_own_is_refused_and_the_agent_is_watched_all_the_same(
+    watch: Watch,
+) -> None:
     watch.hear(s.AgentRegistered(agent_id="a", policy={"silence": {"timeout": 1.0}}))
     assert refusals(watch) == ["policy silence.timeout: 1.0 s is not longer than the interval of 5.0 s"]
     watch.live(START + 60, "a", "good")
@@ -173,7 +180,10 @@ def test_an_impossible_policy_of_its_own_is_refused_and_the_agent_is_watched_all
 def test_time_that_runs_backwards_stands_still(watch: Watch) -> None:
     watch.live(START + 60, "a", "good")
     watch.forget()
-    effects = [*watch.engine.advance(START - 3600), *watch.engine.hear(s.BeatReceived("a", seq=50), START - 3600)]
+    effects = [
+        *watch.engine.advance(START - 3600),
+        *watch.engine.hear(s.BeatReceived("a", seq=50), START - 3600),
+    ]
     assert effects == []
     assert watch.agent("a").heard_at == START + 60
 

@@ -47,7 +47,9 @@ beats = st.builds(
 )
 others = st.one_of(
     st.builds(s.AgentRegistered, grace=st.none() | st.floats(0, 100), role=st.none(), **common),
-    st.builds(s.ToolStarted, call_id=texts, tool=st.just("grep"), bound=st.none() | st.floats(0, 1e4), **common),
+    st.builds(
+        s.ToolStarted, call_id=texts, tool=st.just("grep"), bound=st.none() | st.floats(0, 1e4), **common
+    ),
     st.builds(
         s.ToolFinished,
         call_id=texts,
@@ -60,10 +62,22 @@ others = st.one_of(
     ),
     st.builds(s.ModelStarted, **common),
     st.builds(s.ModelFinished, tokens_in=st.integers(0, 10**6), **common),
-    st.builds(s.CheckpointSaved, checkpoint_id=texts, parent_id=st.none() | texts, task_id=st.none() | tasks, **common),
+    st.builds(
+        s.CheckpointSaved,
+        checkpoint_id=texts,
+        parent_id=st.none() | texts,
+        task_id=st.none() | tasks,
+        **common,
+    ),
     st.builds(s.ProgressMade, **common),
     st.builds(s.ErrorReported, message=texts, recoverable=st.booleans(), **common),
-    st.builds(s.DoingChanged, doing=st.sampled_from(Doing), until=st.none() | st.floats(0, 1e5), note=texts, **common),
+    st.builds(
+        s.DoingChanged,
+        doing=st.sampled_from(Doing),
+        until=st.none() | st.floats(0, 1e5),
+        note=texts,
+        **common,
+    ),
     st.builds(s.PongReceived, status=st.none() | texts, **common),
     st.builds(s.NudgeSeen, nudge_id=order_ids, **common),
     st.builds(s.NudgeAnswered, nudge_id=order_ids, answer=st.sampled_from(s.Answer), **common),
@@ -85,7 +99,12 @@ others = st.one_of(
     st.builds(s.TerminationDone, order_id=order_ids, **common),
     st.builds(s.TerminationFailed, order_id=order_ids, **common),
     st.builds(
-        s.CheckpointVerified, order_id=order_ids, task_id=tasks, checkpoint_id=texts, valid=st.booleans(), **common
+        s.CheckpointVerified,
+        order_id=order_ids,
+        task_id=tasks,
+        checkpoint_id=texts,
+        valid=st.booleans(),
+        **common,
     ),
     st.builds(s.RespawnStarted, order_id=order_ids, **common),
     st.builds(s.RespawnFailed, order_id=order_ids, **common),

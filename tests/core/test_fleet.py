@@ -1,5 +1,7 @@
 """What holds for all agents together: the mass brake, speed limits, room for all."""
 
+from typing import Any
+
 import pytest
 
 from lifesigns.core.agent import Agent
@@ -12,7 +14,7 @@ from lifesigns.core.signals import AgentLeft, ErrorReported, GroupReleased, Tool
 from tests.core.harness import START, Watch
 
 
-def fleet_of(count: int, *, policy: FleetPolicy | None = None, **fields: object) -> Watch:
+def fleet_of(count: int, *, policy: FleetPolicy | None = None, **fields: Any) -> Watch:
     watch = Watch(fleet=policy or FleetPolicy(canary_every=0, acted_share=1.0))
     for n in range(count):
         watch.beat(f"w-{n}", **fields)
@@ -38,7 +40,15 @@ def brakes(watch: Watch) -> list[tuple[str, bool]]:
 
 @pytest.mark.parametrize(
     ("members", "sick", "braked"),
-    [(2, 2, False), (3, 2, False), (3, 3, True), (5, 3, True), (6, 3, False), (20, 10, False), (20, 11, True)],
+    [
+        (2, 2, False),
+        (3, 2, False),
+        (3, 3, True),
+        (5, 3, True),
+        (6, 3, False),
+        (20, 10, False),
+        (20, 11, True),
+    ],
 )
 def test_three_and_more_than_half_of_a_group_at_once_brake_it(members: int, sick: int, braked: bool) -> None:
     """At least 3, and at least 55 %."""
@@ -77,7 +87,7 @@ def test_a_braked_group_is_not_escalated_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"host": "h"}, {"metadata": {"provider": "p"}}])
-def test_a_host_or_a_provider_is_braked_by_itself(fields: dict[str, object]) -> None:
+def test_a_host_or_a_provider_is_braked_by_itself(fields: dict[str, Any]) -> None:
     watch = fleet_of(3, **fields)
     for n in range(3, 13):
         watch.beat(f"w-{n}")
@@ -260,7 +270,12 @@ def best(*agents: Agent) -> list[str]:
 
 
 def test_the_least_loaded_come_first_and_of_equals_those_with_most_room() -> None:
-    assert best(agent("c", 0.5, 1), agent("b", 0.5, 3), agent("a", 0.9), agent("d", 0.1)) == ["d", "b", "c", "a"]
+    assert best(agent("c", 0.5, 1), agent("b", 0.5, 3), agent("a", 0.9), agent("d", 0.1)) == [
+        "d",
+        "b",
+        "c",
+        "a",
+    ]
 
 
 def test_the_well_come_before_the_degraded() -> None:

@@ -11,7 +11,9 @@ from lifesigns.core.signals import DoingChanged, ToolFinished, ToolStarted
 from tests.core.harness import START, Watch
 
 
-@pytest.mark.parametrize(("lag_ms", "found"), [(0.0, False), (9999.0, False), (10_000.0, True), (10_001.0, True)])
+@pytest.mark.parametrize(
+    ("lag_ms", "found"), [(0.0, False), (9999.0, False), (10_000.0, True), (10_001.0, True)]
+)
 def test_a_loop_that_has_not_moved_for_long_is_frozen(lag_ms: float, found: bool) -> None:
     assert (freeze.examine(lag_ms, FreezePolicy(), START) is not None) is found
 

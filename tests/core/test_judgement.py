@@ -30,7 +30,9 @@ class Court:
         return [effect for effect in self.outbox.take() if isinstance(effect, Fact)]
 
 
-FINDINGS = st.builds(found, st.sampled_from(Kind), st.sampled_from(Severity), st.integers(0, 9), st.booleans())
+FINDINGS = st.builds(
+    found, st.sampled_from(Kind), st.sampled_from(Severity), st.integers(0, 9), st.booleans()
+)
 
 
 # --- health ----------------------------------------------------------------------------------------------

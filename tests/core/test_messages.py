@@ -16,7 +16,12 @@ from lifesigns.core.signals import (
 )
 from tests.core.harness import START, Watch
 
-DEADLINES = {Priority.URGENT: 2 * MINUTE, Priority.HIGH: 5 * MINUTE, Priority.NORMAL: 15 * MINUTE, Priority.LOW: HOUR}
+DEADLINES = {
+    Priority.URGENT: 2 * MINUTE,
+    Priority.HIGH: 5 * MINUTE,
+    Priority.NORMAL: 15 * MINUTE,
+    Priority.LOW: HOUR,
+}
 
 
 def sent(priority: Priority, *about_b: Signal) -> Watch:

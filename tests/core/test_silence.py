@@ -2,6 +2,7 @@
 
 import random
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -337,7 +338,7 @@ def test_the_margin_grows_with_jitter_and_with_loss(
 # --- NFD-E: the engine -----------------------------------------------------------------------------------
 
 
-def beats(watch: Watch, gaps: list[float], **fields: int | None) -> None:
+def beats(watch: Watch, gaps: list[float], **fields: Any) -> None:
     """The times are those of a schedule with errors: lateness does not add up."""
     start = watch.now
     for number, late in enumerate(gaps, start=1):
@@ -400,9 +401,10 @@ def test_a_lost_beat_does_not_bring_the_next_suspicion_forward() -> None:
         watch = Watch(Policy().but({"silence": {"timeout": 60.0, "missed_max": 8}}))
         for number in range(1, 6000):
             if number != missing:
-                watch.beat(at=START + 5.0 * number, seq=number)
+                watch.beat(at=START + 5.0 * number - (0.2 if number == 5999 else 0.0), seq=number)
         waits.append(suspected_after(watch))
     assert waits[0] >= waits[1] - 0.01
+    assert waits[1] > 10.0
 
 
 def test_a_lossy_link_is_given_more_time_than_a_good_one() -> None:
@@ -474,6 +476,18 @@ def test_a_sender_much_slower_than_its_policys_interval_is_judged_by_the_fixed_r
     """What cannot be learned must not be mistaken for perfect regularity."""
     watch = Watch(Policy().but({"silence": {"timeout": 200.0, "missed_max": 30}}))
     watch.live(START + 40 * 50, every=50.0)
+    assert not pings(watch)
+
+
+def test_a_new_rhythm_is_judged_by_the_fixed_rule_until_it_is_known() -> None:
+    """The old one's regularity says nothing about the new one's jitter."""
+    rng = random.Random(7)
+    watch = Watch(Policy().but({"silence": {"timeout": 300.0, "missed_max": 40}}))
+    beats(watch, [0.0] * 5000)
+    for number in range(32):
+        if number == 8:
+            watch.forget()
+        watch.beat(at=watch.now + 60.0 + rng.uniform(-25.0, 25.0))
     assert not pings(watch)
 
 

@@ -27,7 +27,13 @@ CAPS = [
 @pytest.mark.parametrize(("cap", "name", "unit"), CAPS)
 @pytest.mark.parametrize(
     ("used", "severity"),
-    [(79, None), (80, Severity.DEGRADED), (99, Severity.DEGRADED), (100, Severity.FAILING), (101, Severity.FAILING)],
+    [
+        (79, None),
+        (80, Severity.DEGRADED),
+        (99, Severity.DEGRADED),
+        (100, Severity.FAILING),
+        (101, Severity.FAILING),
+    ],
 )
 def test_the_soft_part_of_a_cap_warns_and_reaching_it_is_conclusive(
     cap: str, name: str, unit: str, used: int, severity: Severity | None

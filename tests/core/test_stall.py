@@ -160,7 +160,10 @@ def test_a_rate_limit_without_an_end_is_parked_for_a_call_at_most() -> None:
 @pytest.mark.parametrize(
     ("started", "finished"),
     [
-        (ToolStarted(agent_id="a", call_id="x", tool="build"), ToolFinished(agent_id="a", call_id="x", tool="build")),
+        (
+            ToolStarted(agent_id="a", call_id="x", tool="build"),
+            ToolFinished(agent_id="a", call_id="x", tool="build"),
+        ),
         (ModelStarted(agent_id="a"), MODEL),
         (DoingChanged(agent_id="a", doing=Doing.BUSY), DoingChanged(agent_id="a", doing=Doing.WORKING)),
     ],
@@ -236,7 +239,12 @@ def test_our_own_sleep_is_nobodys_stall() -> None:
 
 
 def test_every_threshold_is_policy() -> None:
-    policy = {"checkpoint_degraded_after": 60, "checkpoint_stuck_after": 120, "tool_call_after": 90, "call_max": 30}
+    policy = {
+        "checkpoint_degraded_after": 60,
+        "checkpoint_stuck_after": 120,
+        "tool_call_after": 90,
+        "call_max": 30,
+    }
     watch = Watch(Policy().but({"stall": policy}))
     watch.beat()
     watch.hear(CHECKPOINT)

@@ -172,7 +172,9 @@ def test_a_mere_suspicion_is_not_yet_silence() -> None:
 def test_the_agents_own_word_is_failure() -> None:
     watch = assigned()
     watch.hear(TaskFailed(agent_id="a", task_id="t", reason="no such branch"), START + 6)
-    assert [(fact.verdict, fact.reason) for fact in watch.facts(TaskVerdict)] == [("failed", "no such branch")]
+    assert [(fact.verdict, fact.reason) for fact in watch.facts(TaskVerdict)] == [
+        ("failed", "no such branch")
+    ]
     assert [fact.text for fact in watch.facts(NeedsHuman)] == ["a cannot finish t: no such branch"]
     assert watch.agent().task_id is None
     assert watch.health() is Health.HEALTHY

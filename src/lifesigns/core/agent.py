@@ -133,6 +133,7 @@ class Case:
     waited_from: float = 0.0
     wait: float = 0.0
     held: str = ""
+    nudge_ids: tuple[str, ...] = ()
     nudges: int = 0
     """Nudges that were given and not answered by progress."""
     escalated: bool = False
@@ -210,6 +211,8 @@ class Agent:
 
     disconnections: int = 0
     interventions: int = 0
+    letters: int = 0
+    """Messages it sent that are not acknowledged yet."""
     poisoned: bool = False
 
     def finding(self, kind: Kind) -> Finding | None:

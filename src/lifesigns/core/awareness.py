@@ -20,6 +20,9 @@ from lifesigns.core.policy import FleetPolicy
 
 SCORE_MAX: Final = 8
 
+TRUCE_MAX: Final = 300.0
+"""Sleeping for a night must not make the next day one long truce."""
+
 LAPSES_MAX: Final = 64
 """Lapses remembered. When there are more, the two oldest become one: deadlines only grow by that."""
 
@@ -87,13 +90,16 @@ class Awareness:
     def slept(self, since: float, now: float, policy: FleetPolicy) -> None:
         """We did not look between `since` and `now`: nobody's fault but ours."""
         self._lapse(since, now)
-        self.truce_until = max(self.truce_until, now + max(policy.truce_min, now - since))
+        truce = min(max(policy.truce_min, now - since), TRUCE_MAX)
+        self.truce_until = max(self.truce_until, now + truce)
         self.doubt(now, policy)
 
     def resume(self, since: float, now: float, policy: FleetPolicy) -> None:
-        """We were away (restart, takeover) or blind: every silence starts anew."""
-        self.slept(since, now, policy)
+        """We were away (restart, takeover) or blind: every silence starts anew, which is truce enough."""
+        self._lapse(since, now)
+        self.truce_until = max(self.truce_until, now + policy.truce_min)
         self.silence_from = now
+        self.doubt(now, policy)
 
     def lose_sight(self, now: float) -> None:
         self.blind_since = now

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from lifesigns.core.agent import Agent
+from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs, Complaint
 from lifesigns.core.claims import Claims
 from lifesigns.core.deadlines import Deadlines
-from lifesigns.core.effects import Refusal
+from lifesigns.core.effects import Refusal, SendCanary
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
-from lifesigns.core.messages import Messages
+from lifesigns.core.messages import Letter, Messages
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
@@ -51,6 +51,25 @@ class Desk:
             lineage = Lineage(agent.id, self.beliefs.next_order(), task_id=agent.task_id)
             self.beliefs.lineages[agent.id] = lineage
         return lineage
+
+    def send_canary(self, now: float) -> None:
+        """Send our own beat through the bus."""
+        self.awareness.canary_seq += 1
+        self.awareness.canary_at = min(self.awareness.canary_at, now)
+        self.outbox.add(SendCanary(now, self.awareness.canary_seq))
+
+    def ask_ourselves(self, now: float) -> None:
+        """Whenever an agent is asked, so are we: before it is convicted, somebody must have been heard."""
+        if self.limits.canary_every and self.awareness.canary_at == NEVER:
+            self.send_canary(now)
+
+    def close_letter(self, letter: Letter) -> None:
+        """A letter waits for nothing more."""
+        letter.armed_at = NEVER
+        del self.beliefs.letters[letter.id]
+        sender = self.beliefs.agents.get(letter.sender)
+        if sender is not None:
+            sender.letters -= 1
 
     def refuse(self, agent_id: str, reason: str, now: float, key: str = "") -> None:
         """Do not believe a signal; write it down at most once a minute per agent (or `key`) and reason."""

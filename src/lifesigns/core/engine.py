@@ -34,7 +34,7 @@ from lifesigns.core.claims import Hold
 from lifesigns.core.deadlines import Timed
 from lifesigns.core.desk import Desk
 from lifesigns.core.detectors.silence import suspect_at
-from lifesigns.core.effects import Effect, NeedsHuman, Poisoned, SendCanary, Sight
+from lifesigns.core.effects import Effect, NeedsHuman, Poisoned, Sight
 from lifesigns.core.fleet import least_loaded
 from lifesigns.core.health import Health
 from lifesigns.core.hearing import Hearing
@@ -245,12 +245,16 @@ class Engine:
 
     def _agent_due(self, agent: Agent, at: float, now: float) -> None:
         policy = self._desk.policy(agent)
+        if agent.poisoned:
+            return
         if self._awareness.blind:
             # Silence starts anew when we see again, so nothing can fall due before that much later.
             agent.suspicion = None
             self._deadlines.arm(agent, now + policy.silence.suspect_after)
         elif self._watching.ripen(agent, policy, at, now):
             self._arm(agent, at)
+        elif (lineage := self.beliefs.lineages.get(agent.id)) is not None and lineage.waits_for_a_person:
+            self._deadlines.arm(agent, now + policy.silence.forget_after)
         else:
             self._forget(agent)
 
@@ -278,14 +282,14 @@ class Engine:
     def _letter_due(self, letter: Letter, at: float, now: float) -> None:
         sender = self._agents.get(letter.sender)
         if sender is None:
-            self.beliefs.letters.pop(letter.id, None)
+            self._desk.close_letter(letter)
             return
         policy = self._desk.policy(sender).message
         due_at = self._desk.messages.due_at(letter, policy)
         if due_at > now:
             self._deadlines.arm(letter, due_at)
         elif self._desk.messages.overdue(letter, sender, self._agents.get(letter.to), at, now):
-            del self.beliefs.letters[letter.id]
+            self._desk.close_letter(letter)
         else:
             self._deadlines.arm(letter, self._desk.messages.due_at(letter, policy))
 
@@ -310,15 +314,13 @@ class Engine:
     def _canary_due(self, now: float) -> None:
         """Send our own beat; if the last ones did not come back, we are blind."""
         aware, limits = self._awareness, self._desk.limits
-        if not aware.blind and now - aware.canary_at >= limits.canary_late_after:
+        if not aware.blind and now >= aware.due(aware.canary_at, limits.canary_late_after):
             aware.lose_sight(now)
             aware.doubt(now, limits)
             reason = f"our own beat has not come back for {now - aware.canary_at:.0f} s"
             self._outbox.fact(Sight(now, True, reason))
             self._outbox.fact(NeedsHuman(now, "hub", "blind", f"The hub is blind: {reason}."))
-        aware.canary_seq += 1
-        aware.canary_at = min(aware.canary_at, now)
-        self._outbox.add(SendCanary(now, aware.canary_seq))
+        self._desk.send_canary(now)
         self._deadlines.arm(self._canary, now + limits.canary_every)
 
     def _canary_returned(self, signal: CanaryReturned, now: float) -> None:

@@ -34,6 +34,9 @@ LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
 UNDECIDED = "undecided"
 """An escalation nobody answered, on evidence too weak to act on."""
 
+NUDGE_IDS_MAX = 16
+"""Nudges of a case that may still be answered."""
+
 TERMINATE_TRIES = 3
 TERMINATE_MARGIN = 60.0
 """How long after the save time we wait for word of a termination before ordering it again."""
@@ -52,7 +55,8 @@ class Ladder:
         case = agent.case
         if case is None or case.wait == NEVER:
             return NEVER
-        return max(self._awareness.due(case.waited_from, case.wait), agent.paused_until)
+        due_at = self._awareness.due(case.waited_from, case.wait)
+        return due_at if case.by else max(due_at, agent.paused_until)
 
     def review(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
         """An agent's health may have changed: open a case for the unwell, drop it for the well."""
@@ -60,13 +64,14 @@ class Ladder:
         if case is None:
             if agent.health in UNWELL and policy.enabled and not _is_crash(agent):
                 rung = _first_rung(agent, policy)
-                agent.case = Case(rung, now, _reason(agent), waited_from=now)
+                wait = policy.hesitate_for if rung is Rung.ESCALATE else 0.0
+                agent.case = Case(rung, now, _reason(agent), waited_from=now, wait=wait)
                 agent.case.respawn = not _spent(agent)
         elif case.by:
             return
         elif agent.health not in UNWELL or _is_crash(agent):
             self.drop(agent, now, "well again" if agent.alive else "gone")
-        elif case.rung is not Rung.TERMINATE:
+        elif not case.order_id or case.rung is not Rung.TERMINATE:
             self._reconsider(agent, case, policy, now)
 
     def drop(self, agent: Agent, now: float, why: str) -> None:
@@ -74,7 +79,8 @@ class Ladder:
         case = agent.case
         if case is not None:
             agent.case = None
-            if case.order_id:
+            # An order of this very moment has not left the house: it is taken back, not regretted.
+            if case.order_id and not self._outbox.withdraw(case.order_id):
                 self._record(agent, case, Stage.DROPPED, now, why)
 
     def step(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
@@ -88,6 +94,11 @@ class Ladder:
             self._escalate(agent, case, policy, now)
         else:
             self._terminate(agent, case, policy, now)
+
+    def is_ending(self, agent: Agent) -> bool:
+        """Whether an order to end this agent is out, and not given up."""
+        case = agent.case
+        return case is not None and case.rung is Rung.TERMINATE and bool(case.order_id) and case.wait != NEVER
 
     # --- what people order ------------------------------------------------------------------------
 
@@ -112,21 +123,26 @@ class Ladder:
     ) -> None:
         """The agent answered a nudge."""
         case = agent.case
-        if case is None or case.order_id != order_id:
+        if case is None or order_id not in case.nudge_ids or case.rung is Rung.TERMINATE:
             return
-        self._record(agent, case, Stage.ANSWERED, now, f"{answer}: {note}" if note else answer)
+        said = f"{answer}: {note}" if note else str(answer)
+        self._outbox.fact(
+            Intervention(now, agent.id, order_id, Rung.NUDGE, Stage.ANSWERED, case.attempt, said)
+        )
         case.nudges = 0
-        if answer is Answer.NEED_TIME or answer is Answer.PROGRESS:
-            # Its word buys time, not forgiveness: without progress the ladder starts again.
-            case.attempt = 0
-            self._wait(case, now, policy.more_time_for)
+        if answer is Answer.HANDOFF:
+            self._climb(case, Rung.TERMINATE, now)
+            case.reason, case.by, case.respawn = "the agent asked for a handoff", agent.id, True
         elif answer is Answer.BLOCKED:
             text = f"{agent.id} is blocked: {note or 'it gave no reason'}"
             self._outbox.fact(NeedsHuman(now, agent.id, "blocked", text))
-            self._climb(case, Rung.ESCALATE, now)
+            if case.rung is Rung.NUDGE:
+                self._climb(case, Rung.ESCALATE, now)
         else:
-            self._climb(case, Rung.TERMINATE, now)
-            case.reason, case.by, case.respawn = "the agent asked for a handoff", agent.id, True
+            # Its word buys time, not forgiveness: without progress the ladder starts again.
+            self._climb(case, Rung.NUDGE, now)
+            case.escalated = False
+            self._wait(case, now, policy.more_time_for)
 
     def decided(
         self, agent: Agent, order_id: str, decision: Decision, by: str, policy: LadderPolicy, now: float
@@ -176,11 +192,14 @@ class Ladder:
             case.nudges += 1
             text = case.reason if case.by and case.reason else nudge_text(agent, now)
             order = self._outbox.order(SendNudge, agent, now, attempt=case.attempt, text=text)
+            case.nudge_ids = (*case.nudge_ids, order.order_id)[-NUDGE_IDS_MAX:]
             self._ordered(agent, case, order.order_id, now, text)
             self._wait(case, now, policy.nudge_every)
 
     def _escalate(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
         if not case.escalated:
+            if not self._allowed(agent, case, now):
+                return
             case.escalated = True
             case.attempt = 1
             reason = case.reason if case.by else _reason(agent)
@@ -230,7 +249,12 @@ class Ladder:
 
     def _reconsider(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
         """The evidence changed while a case was open: it may belong on a higher rung."""
-        if _spent(agent):
+        if case.rung is Rung.TERMINATE:
+            if not self._may_end(agent, case, policy):
+                # The evidence went away while this waited for its turn: back to the question nobody answered.
+                case.rung, case.held = Rung.ESCALATE, UNDECIDED
+                self._wait(case, now, NEVER)
+        elif _spent(agent):
             self._climb(case, Rung.TERMINATE, now)
             case.reason, case.respawn = _reason(agent), False
         elif case.rung is Rung.NUDGE and _first_rung(agent, policy) is Rung.ESCALATE:
@@ -250,7 +274,8 @@ class Ladder:
             return True
         held = self._fleet.hold(agent, case.rung, now)
         if held is None:
-            self._fleet.acted(case.rung, now)
+            if case.rung is not Rung.ESCALATE:  # To ask about an agent is not to act on it.
+                self._fleet.acted(case.rung, now)
             case.held = ""
             return True
         why, until = held
@@ -293,8 +318,8 @@ def nudge_text(agent: Agent, now: float) -> str:
 
 
 def _is_crash(agent: Agent) -> bool:
-    """A process that is gone needs no ladder: nobody is there to nudge or to stop."""
-    return agent.health is Health.DISCONNECTED and agent.cause is Cause.CRASH
+    """A process that is known to be gone needs no ladder: nobody is there to nudge or to stop."""
+    return agent.finding(Kind.EXIT) is not None
 
 
 def _first_rung(agent: Agent, policy: LadderPolicy) -> Rung:

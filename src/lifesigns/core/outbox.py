@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.effects import Effect, Fact, Order
+from lifesigns.core.effects import Effect, Fact, Intervention, Order
 
 AnOrder = TypeVar("AnOrder", bound=Order)
 
@@ -56,6 +56,19 @@ class Outbox:
         )
         self.effects.append(order)
         return order
+
+    def withdraw(self, order_id: str) -> bool:
+        """Take back an order of this very call, and what was written about it. False if it has left already."""
+        kept = [
+            effect
+            for effect in self.effects
+            if not (isinstance(effect, Order) and effect.order_id == order_id)
+            and not (isinstance(effect, Intervention) and effect.id == order_id)
+        ]
+        here = any(isinstance(effect, Order) and effect.order_id == order_id for effect in self.effects)
+        if here:
+            self.effects = kept
+        return here
 
     def take(self) -> Sequence[Effect]:
         """Everything collected since the last time."""

@@ -149,6 +149,9 @@ class LadderPolicy:
     nudge_enabled: bool = True
     nudge_max: int = 3
     nudge_every: float = 10 * MINUTE
+    hesitate_for: float = 10.0
+    """Before people are asked about a lost agent: when a host dies, its agents are lost one after the other
+    within seconds, and are one question instead of twenty if that is waited for."""
     escalation_timeout: float = 15 * MINUTE
     save_for: float = 30.0
     more_time_for: float = 30 * MINUTE
@@ -212,7 +215,8 @@ class MessagePolicy:
     high: float = 5 * MINUTE
     normal: float = 15 * MINUTE
     low: float = HOUR
-    open_max: int = 10_000
+    open_max: int = 1000
+    """Unacknowledged messages of one sender."""
 
 
 @dataclass(frozen=True, slots=True)

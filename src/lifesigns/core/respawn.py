@@ -105,6 +105,10 @@ class Lineage:
     checkpoint_id: str | None = None
     new_incarnation: str = ""
 
+    @property
+    def waits_for_a_person(self) -> bool:
+        return self.phase in (Phase.REVIEW, Phase.QUARANTINED)
+
 
 def candidates(chain: list[Checkpoint]) -> list[str]:
     """Checkpoints to try, newest first: those whose parent link holds.
@@ -161,7 +165,7 @@ class Respawns:
 
     def begin(self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float) -> None:
         """A life ended and is to be followed by another, if the limits allow."""
-        if lineage.phase in (Phase.REVIEW, Phase.QUARANTINED) or not policy.enabled:
+        if lineage.waits_for_a_person or not policy.enabled:
             return
         ended = agent.incarnation or ""
         if lineage.ended == ended:
@@ -172,6 +176,10 @@ class Respawns:
             self._give_up(lineage, now, f"failed again under close watch: {why}")
         else:
             self._try(lineage, policy, now)
+
+    def ask(self, lineage: Lineage, why: str, now: float) -> None:
+        """Terminal: it is replaced only after a person approved (`request`)."""
+        self._give_up(lineage, now, why)
 
     def request(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
         """A person wants it respawned: limits, review and quarantine are lifted."""
@@ -221,7 +229,7 @@ class Respawns:
 
     def stop(self, lineage: Lineage, now: float) -> None:
         """The agent left or its task is done: no successor."""
-        if lineage.phase not in (Phase.REVIEW, Phase.QUARANTINED):
+        if not lineage.waits_for_a_person:
             self._enter(lineage, Phase.IDLE, now, NEVER)
 
     # --- what falls due -----------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class Watching:
             return aware.due(max(agent.since, aware.silence_from), grace(agent, policy))
         at = silence.suspect_at(agent, aware.silence_from, policy.silence)
         if aware.lapses and aware.lapses[-1].ended_at > agent.heard_at:
-            at = max(at, aware.due(agent.heard_at, at - agent.heard_at))
+            start = max(agent.heard_at, aware.silence_from)
+            at = aware.due(start, at - start)
         return at
 
     def other_at(self, agent: Agent, policy: Policy, now: float) -> float:
@@ -56,8 +57,8 @@ class Watching:
 
     def ripen(self, agent: Agent, policy: Policy, at: float, now: float) -> bool:
         """Everything of this agent that falls due at `at`. False if the agent is to be forgotten."""
-        if self._desk.awareness.blind:
-            return True
+        if agent.health is Health.TERMINATED:
+            return self.silence_at(agent, policy) > at
         if agent.doing_until <= at:
             self.end_parking(agent, at)
         if agent.work is not None:
@@ -90,6 +91,7 @@ class Watching:
         """Begin to doubt an agent, and ask it at once."""
         agent.suspicion = Suspicion(at, why)
         self._ask(agent, agent.suspicion, policy, now)
+        self._desk.ask_ourselves(now)
         if policy.silence.degrade_on_suspicion:
             finding = silence.finding(agent, 1, at, over=False)
             self._desk.judge.note(agent, finding, at)
@@ -120,7 +122,7 @@ class Watching:
         if at < aware.truce_until:
             suspicion.waited_from, suspicion.wait = at, aware.truce_until - at
             return
-        alone = self._desk.fleet.size <= 1
+        alone = self._desk.fleet.size <= 1 and not self._desk.limits.canary_every
         nobody = not alone and aware.heard_at <= suspicion.since
         if nobody and at - suspicion.since < 2 * policy.silence.timeout:
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait

@@ -125,7 +125,7 @@ class Being:
     def keep_beating(self) -> None:
         """Join those who beat as always, or beat by itself if there is more to say than that."""
         self._beat_no += 1
-        if self.skew or self.frozen_at is not None or self.interval != self.world.voices.interval:
+        if self.frozen_at is not None or self.interval != self.world.voices.interval:
             self.world.voices.leave(self.index, self.now)
             if self.speaking:
                 self._schedule_beat(self._beat_no)

@@ -55,6 +55,16 @@ MOMENT: Final = 0.001
 VIOLATIONS_MAX: Final = 100
 RELEASED_FOR: Final = 60 * MINUTE
 
+TELLING: Final = (
+    s.AgentRegistered,
+    s.DoingChanged,
+    s.ConnectionClosed,
+    s.RespawnFailed,
+    s.RecoveryRequested,
+    s.ClearRequested,
+)
+"""Signals that change what may be done to an agent."""
+
 WEAK_FAMILIES: Final = {
     e.Kind.NO_CHECKPOINT: "progress",
     e.Kind.TASK_STALLED: "progress",
@@ -123,18 +133,24 @@ class Invariants:
 
     def heard(self, being: Being, signal: s.Signal) -> None:
         """A signal other than a beat was heard by the engine."""
-        record = self._records[being.id]
-        record.known = True
-        life = getattr(signal, "incarnation", None)
-        if isinstance(signal, s.DoingChanged) and life == being.incarnation:
-            record.doing = signal.doing
-            record.doing_until = inf if signal.until is None else signal.until
-        elif isinstance(signal, s.ConnectionClosed):
-            record.closed_at = self._world.now
-        elif isinstance(signal, s.RespawnFailed):
-            record.respawn_open = False
-        elif isinstance(signal, s.RecoveryRequested | s.ClearRequested):
-            record.respawn_open, record.terminated = False, ""
+        if isinstance(signal, TELLING):
+            self._told(being, self._records[being.id], signal)
+
+    def _told(self, being: Being, record: Record, signal: s.Signal) -> None:
+        match signal:
+            case s.AgentRegistered():
+                record.known = True
+            case s.DoingChanged() if signal.incarnation == being.incarnation:
+                record.doing = signal.doing
+                record.doing_until = inf if signal.until is None else signal.until
+            case s.ConnectionClosed():
+                record.closed_at = self._world.now
+            case s.RespawnFailed():
+                record.respawn_open = False
+            case s.RecoveryRequested() | s.ClearRequested():
+                record.respawn_open, record.terminated = False, ""
+            case _:
+                pass
 
     def released(self, group: str) -> None:
         """A person released a group."""

@@ -31,6 +31,7 @@ class Voices:
         self._phases: dict[int, float] = {}
         self._order: list[int] = []
         self._sorted_phases: list[float] = []
+        self._skews: dict[int, float] = {}
         self._changed = False
 
     def join(self, being: Being) -> None:
@@ -42,6 +43,8 @@ class Voices:
                 being.world.at(moment, _beat_once, (being, being.incarnation))
         self._phases[index] = being.phase
         self.beats[index] = being.beat
+        if being.skew:
+            self._skews[index] = being.skew
         self._changed = True
 
     def leave(self, index: int, now: float) -> None:
@@ -54,6 +57,8 @@ class Voices:
         """Arrivals of the slot that begins at `start`, in order; odd ones (see `bus`) at the end."""
         if self._changed:
             self._arrange()
+        for index, skew in self._skews.items():
+            self.beats[index].sent_at = start + skew
         fates: Sequence[float] = bus.fates(len(self._order))
         arrivals = [
             (start + phase + fate, index)

@@ -31,8 +31,8 @@ from lifesigns.simulation.voices import Voices
 
 DAY: Final = 86_400.0
 
-TIMER_LATE: Final = 0.02
-"""How late our timer may fire. The next beat is usually closer than that, and hearing it does what was due."""
+TIMER_LATE: Final = 0.01
+"""How late our timer may fire, in intervals. The next beat is usually closer, and hearing it does what was due."""
 
 TAIL: Final = 2 * MINUTE
 """After a failure has ended a finding may still come: it is late, not false."""
@@ -93,7 +93,9 @@ class World:
         self.beings = list(self._populate())
         self._by_id = {being.id: being for being in self.beings}
         self.voices = Voices(min(being.interval for being in self.beings), len(self.beings))
+        self._timer_late = TIMER_LATE * self.voices.interval
         self.end = config.days * DAY
+        self.at(inf, lambda _: None)  # The heap is never empty.
         self._schedule()
 
     @property
@@ -136,18 +138,20 @@ class World:
     def _live_through(self, arrivals: list[tuple[float, int]], slot: int) -> None:
         """The beats of one slot, and everything else that happens between them. The hot loop of it all.
 
-        The engine's wake-up is read again only when it has passed: hearing a beat only moves it later, and
-        what may move it earlier (any other signal, anything it wants done) ends in `_happen`, which reads it.
+        The engine is woken (in `_happen`) only if its wake-up lies well before the next beat: hearing a beat
+        does everything that fell due before it.
         """
         heap, monitor, voices = self.heap, self.monitor, self.voices
         beats, mute_from, heard_at = voices.beats, voices.mute_from, voices.heard_at
-        hear, offset, wake = monitor.engine.hear, monitor.offset, -inf
+        hear, wake_at, offset = monitor.engine.hear, monitor.engine.wake_at, monitor.offset
+        late = self._timer_late - offset
         deaf = self.bus.cut or not monitor.listening
         self.beats += len(arrivals)
         for arrival, index in arrivals:
-            if heap[0][0] <= arrival or wake < arrival - TIMER_LATE:
-                wake = self._happen(arrival)
-                hear, offset = monitor.engine.hear, monitor.offset
+            if heap[0][0] <= arrival or wake_at() < arrival - late:
+                self._happen(arrival)
+                hear, wake_at, offset = monitor.engine.hear, monitor.engine.wake_at, monitor.offset
+                late = self._timer_late - offset
                 deaf = self.bus.cut or not monitor.listening
             if arrival > mute_from[index]:
                 continue
@@ -161,7 +165,6 @@ class World:
             if effects:
                 self.now = arrival
                 monitor.take(effects)
-                wake = -inf
 
     def _beat_unheard(self, beat: s.BeatReceived, arrival: float, index: int) -> None:
         """A beat that cannot be heard now. A stalled monitor will read it later."""
@@ -170,16 +173,13 @@ class World:
             self.voices.heard_at[index] = arrival
             self.monitor.hear(beat)
 
-    def _happen(self, until: float) -> float:
-        """Everything up to a moment: what is on the heap, and what falls due for the engine, in order.
-
-        Returns when the engine wants to be woken next, in the world's time.
-        """
-        heap, monitor = self.heap, self.monitor
+    def _happen(self, until: float) -> None:
+        """Everything up to a moment: what is on the heap, and what falls due for the engine, in order."""
+        heap, monitor, late = self.heap, self.monitor, self._timer_late
         while True:
-            wake = monitor.engine.wake_at() - monitor.offset if monitor.listening else inf
-            planned = heap[0][0] if heap else inf
-            if wake < min(planned, until) - TIMER_LATE:
+            wake = inf if monitor.stalled or monitor.down else monitor.engine.wake_at() - monitor.offset
+            planned = heap[0][0]
+            if wake < (planned if planned < until else until) - late:
                 self.now = max(self.now, wake)
                 effects = monitor.engine.advance(self.now + monitor.offset)
                 if effects:
@@ -189,7 +189,7 @@ class World:
                 do(what)
             else:
                 self.now = until
-                return wake
+                return
 
     # --- the way to the monitor ---------------------------------------------------------------------
 

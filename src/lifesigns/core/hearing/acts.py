@@ -12,6 +12,7 @@ from lifesigns.core.effects import Finding, Intervention, Kind, NeedsHuman, Rung
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.hearing.lives import Lives
 from lifesigns.core.hearing.work import WorkHearing
+from lifesigns.core.respawn import FailureClass, classify
 from lifesigns.core.watching import CONNECTION_CLOSED, Watching
 
 
@@ -58,7 +59,10 @@ class ActHearing:
 
     def _exited(self, agent: Agent, signal: s.ProcessExited, now: float) -> None:
         desk = self._desk
-        if agent.health is Health.TERMINATED or (agent.case and agent.case.rung is Rung.TERMINATE):
+        if signal.incarnation is not None and signal.incarnation != agent.incarnation:
+            self._died_unborn(agent, now)
+            return
+        if agent.health is Health.TERMINATED or desk.ladder.is_ending(agent):
             return  # We wanted it to end; the outcome of that order tells the rest.
         if signal.status == 0 and not signal.signal:
             self._lives.end(agent, "exited with status 0", now)
@@ -72,6 +76,12 @@ class ActHearing:
             agent.cause = Cause.CRASH  # It was disconnected already; now we know why.
         desk.ladder.drop(agent, now, "the process ended")
         desk.respawns.begin(desk.lineage(agent), agent, text, desk.policy(agent).respawn, now)
+
+    def _died_unborn(self, agent: Agent, now: float) -> None:
+        """A life we started ended before its first word."""
+        lineage, policy = self._desk.lineage(agent), self._desk.policy(agent).respawn
+        reason = "the new life ended before its first word"
+        self._desk.respawns.start_failed(lineage, lineage.order_id, reason, policy, now)
 
     def _connection_closed(self, agent: Agent, signal: s.ConnectionClosed, now: float) -> None:
         if agent.suspicion is None and agent.alive:
@@ -106,9 +116,13 @@ class ActHearing:
         case = desk.ladder.terminated(agent, signal.order_id, now)
         if case is None:
             return
+        lineage, policy = desk.lineage(agent), desk.policy(agent).respawn
+        failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
         self._lives.end(agent, case.reason, now)
-        if case.respawn:
-            desk.respawns.begin(desk.lineage(agent), agent, case.reason, desk.policy(agent).respawn, now)
+        if case.respawn and failure is FailureClass.TERMINAL and not case.by:
+            desk.respawns.ask(lineage, f"{case.reason} It was gone for too long to be replaced unasked", now)
+        elif case.respawn:
+            desk.respawns.begin(lineage, agent, case.reason, policy, now)
         elif not case.by:
             text = f"{agent.id} was stopped and not respawned: {case.reason}"
             desk.outbox.fact(NeedsHuman(now, agent.id, "stopped", text))

@@ -68,10 +68,11 @@ class Admission:
         return agent
 
     def _find(self, signal: Any, now: float) -> Agent | None:
-        agent = self._desk.beliefs.agents.get(signal.agent_id)
+        agent_id: str = signal.agent_id
+        agent = self._desk.beliefs.agents.get(agent_id)
         if agent is None:
             if isinstance(signal, s.Word) and type(signal) not in INTRODUCES:
-                self._desk.refuse(signal.agent_id, "unknown agent", now)
+                self._desk.refuse(agent_id, "unknown agent", now)
                 return None
             return self._lives.meet(signal, now)
         if agent.poisoned and type(signal) is not s.ClearRequested:
@@ -80,23 +81,36 @@ class Admission:
 
     def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
         """Whether the signal belongs to the agent's current life, or begins a new one."""
-        life, own = signal.incarnation, _own_voice(signal)
+        life, known, own = signal.incarnation, agent.incarnation, _own_voice(signal)
         begins = own or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.retired:
             return self._stranger(agent, life, now)
-        if life is not None and agent.incarnation is not None and life != agent.incarnation:
+        if life is not None and known is not None and life != known:
             if not begins:
-                return self._refuse(agent, "unknown incarnation", now)
+                return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
             self._lives.reborn(agent, life, now)
-        elif not isinstance(signal, s.Word) and agent.seq >= 0 and (stray := self._stray(agent, signal)):
-            return self._refuse(agent, stray, now)
         elif begins and ended(agent):
-            if own and (life is not None or now - agent.since < self._desk.policy(agent).silence.timeout):
+            named = life is not None and known is None
+            recent = now - agent.since < self._desk.policy(agent).silence.timeout
+            if own and not named and (life is not None or recent):
                 return self._refuse(agent, "this life has ended", now)
             self._lives.reborn(agent, life, now)
-        elif agent.incarnation is None:
+        elif not isinstance(signal, s.Word) and agent.seq >= 0 and (stray := self._stray(agent, signal)):
+            if life is None or known is not None:
+                return self._refuse(agent, stray, now)
+            self._lives.reborn(agent, life, now)
+        elif known is None:
             agent.incarnation = life
         return True
+
+    def _is_unborn(self, agent: Agent, signal: Any) -> bool:
+        """Whether this tells of the end of a life that we started and that has not spoken yet."""
+        lineage = self._desk.beliefs.lineages.get(agent.id)
+        return (
+            isinstance(signal, s.ProcessExited)
+            and lineage is not None
+            and lineage.new_incarnation == signal.incarnation
+        )
 
     def _stray(self, agent: Agent, beat: s.Beat) -> str:
         """Why a beat of the same life does not follow the one before it; empty if it does.

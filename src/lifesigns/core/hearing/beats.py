@@ -55,7 +55,9 @@ def has_news(agent: Agent, beat: s.Beat, pages: Sequence[Policy]) -> bool:
     if lag is None and metrics is None:
         return False
     policy = pages[agent.policy_no]
-    return (lag is not None and lag >= 1000.0 * policy.freeze.after) or overload.over(metrics, policy.overload)
+    return (lag is not None and lag >= 1000.0 * policy.freeze.after) or overload.over(
+        metrics, policy.overload
+    )
 
 
 class BeatHearing:

@@ -17,6 +17,7 @@ from lifesigns.core.tasks import Task
 
 CLAIMS_MAX: Final = 256
 TASKS_MAX: Final = 100_000
+LETTERS_MAX: Final = 100_000
 
 
 class DutyHearing:
@@ -42,7 +43,9 @@ class DutyHearing:
     def _task_assigned(self, agent: Agent, signal: s.TaskAssigned, now: float) -> None:
         self._work.take_task(agent, signal.task_id, now)
         tasks = self._desk.beliefs.tasks
-        if signal.expected_for is not None and (signal.task_id in tasks or len(tasks) < TASKS_MAX):
+        if (known := tasks.pop(signal.task_id, None)) is not None:
+            known.armed_at = NEVER
+        if signal.expected_for is not None and len(tasks) < TASKS_MAX:
             expected_at = now + max(0.0, signal.expected_for)
             order = self._desk.beliefs.next_order()
             task = Task(signal.task_id, agent.id, expected_at, now, order)
@@ -54,7 +57,7 @@ class DutyHearing:
 
     def _task_failed(self, agent: Agent, signal: s.TaskFailed, now: float) -> None:
         task = self._desk.beliefs.tasks.get(signal.task_id)
-        if task is not None:
+        if task is not None and task.agent_id == agent.id:
             self._desk.tasks.failed(task, signal.reason, now)
         text = f"{agent.id} cannot finish {signal.task_id}: {signal.reason or 'it gave no reason'}"
         self._desk.outbox.fact(NeedsHuman(now, agent.id, "task_failed", text))
@@ -62,9 +65,10 @@ class DutyHearing:
 
     def _close_task(self, agent: Agent, task_id: str, reason: str, now: float) -> None:
         desk = self._desk
-        task = desk.beliefs.tasks.pop(task_id, None)
-        if task is not None:
+        task = desk.beliefs.tasks.get(task_id)
+        if task is not None and task.agent_id == agent.id:
             task.armed_at = NEVER
+            del desk.beliefs.tasks[task_id]
         hold = desk.beliefs.holds.get(task_id)
         if hold is not None and hold.agent_id == agent.id:
             self._lives.drop_hold(hold, agent)
@@ -113,19 +117,19 @@ class DutyHearing:
         policy = desk.policy(agent).message
         if signal.message_id in letters:
             return
-        if len(letters) >= policy.open_max:
+        if agent.letters >= policy.open_max or len(letters) >= LETTERS_MAX:
             desk.refuse(agent.id, f"more than {policy.open_max} open messages", now)
             return
         letter = Letter(
             signal.message_id, agent.id, signal.to, signal.priority, now, desk.beliefs.next_order()
         )
         letters[letter.id] = letter
+        agent.letters += 1
         desk.deadlines.arm(letter, desk.messages.due_at(letter, policy))
 
     def _message_acked(self, agent: Agent, signal: s.MessageAcked, now: float) -> None:
         letter = self._desk.beliefs.letters.get(signal.message_id)
         if letter is not None and letter.to == agent.id:
-            letter.armed_at = NEVER
-            del self._desk.beliefs.letters[letter.id]
+            self._desk.close_letter(letter)
         elif letter is not None:
             self._desk.refuse(agent.id, "acknowledged a message to somebody else", now)

@@ -29,17 +29,17 @@ def settle_in(being: Being) -> Life:
 def _work_until(being: Being, end: float) -> Life:
     chance = being.chance
     call_at = being.now + chance.uniform(10, 120)
-    save_at = max(being.now + 5, being.checkpoint_at + chance.uniform(3, 8) * MINUTE)
+    save_at = max(being.now + 5, being.checkpoint_at + chance.uniform(4, 8) * MINUTE)
     while being.now < end and being.doom is None:
         yield min(call_at, save_at) - being.now
         if being.now >= save_at:
             being.save()
-            save_at = being.now + chance.uniform(3, 8) * MINUTE
+            save_at = being.now + chance.uniform(4, 8) * MINUTE
         else:
             being.work_a_little()
-            if being.calls % 2:
+            if being.calls % 3 == 0:
                 being.think(TOKENS)
-            call_at = being.now + chance.uniform(60, 240)
+            call_at = being.now + chance.uniform(90, 240)
 
 
 def idle(being: Being) -> Life:
