@@ -23,7 +23,7 @@ check:  ## lock, lint, format, types, rooms
 	$(LOCK) --check --quiet
 	$(RUN) ruff check
 	$(RUN) ruff format --check
-	$(RUN) mypy src tests $(wildcard tools/*.py)
+	$(RUN) mypy src tests benchmarks tools
 	$(RUN) lint-imports --no-logo
 
 format:  ## put the code into shape, mend what can be mended by itself
@@ -31,7 +31,7 @@ format:  ## put the code into shape, mend what can be mended by itself
 	$(RUN) ruff format
 
 bench:  ## what things cost, as ratios to the alternatives
-	$(RUN) python tools/bench.py
+	$(RUN) python -m benchmarks
 
 soak:  ## slow truths: long simulations over many seeds
 	$(RUN) python tools/soak.py

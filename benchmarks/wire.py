@@ -112,72 +112,75 @@ _bare_msgpack = msgspec.msgpack.Decoder(wire.WireBeat).decode
 
 @dataclass(frozen=True)
 class Case:
-    """What is called, how many beats it reads, and the two it is compared with."""
+    """What is read how, how many beats that is, and the two it is compared with."""
 
-    call: Callable[[], object]
+    read: Callable[[bytes], object]
+    raw: bytes = FULL
     pydantic: str = "pydantic full beat"
-    ceiling: str = "msgspec full beat, JSON"
+    bare: str = "msgspec full beat, JSON"
     beats: int = 1
 
 
+_OF_FIVE = (FIVE, "pydantic five fields", "msgspec five fields, JSON")
+_OF_MESSAGEPACK = (MESSAGEPACK, "pydantic full beat", "msgspec full beat, MessagePack")
 CASES = {
-    "wire full beat, JSON": Case(lambda: wire.decode_beat(FULL)),
-    "wire five fields, JSON": Case(
-        lambda: wire.decode_beat(FIVE), "pydantic five fields", "msgspec five fields, JSON"
-    ),
-    "wire full beat, MessagePack": Case(
-        lambda: wire.decode_beat(MESSAGEPACK), ceiling="msgspec full beat, MessagePack"
-    ),
-    "wire batch of 100, per beat": Case(lambda: wire.decode_beats(BATCH), beats=100),
-    "msgspec full beat, JSON": Case(lambda: _bare_json(FULL)),
-    "msgspec five fields, JSON": Case(
-        lambda: _bare_json(FIVE), "pydantic five fields", "msgspec five fields, JSON"
-    ),
-    "msgspec full beat, MessagePack": Case(
-        lambda: _bare_msgpack(MESSAGEPACK), ceiling="msgspec full beat, MessagePack"
-    ),
-    "pydantic full beat": Case(lambda: PydanticBeat.model_validate_json(FULL)),
-    "pydantic five fields": Case(
-        lambda: PydanticBeat.model_validate_json(FIVE), "pydantic five fields", "msgspec five fields, JSON"
-    ),
-    "json.loads full beat": Case(lambda: json.loads(FULL)),
+    "wire full beat, JSON": Case(wire.decode_beat),
+    "wire five fields, JSON": Case(wire.decode_beat, *_OF_FIVE),
+    "wire full beat, MessagePack": Case(wire.decode_beat, *_OF_MESSAGEPACK),
+    "wire batch of 100, per beat": Case(wire.decode_beats, BATCH, beats=100),
+    "msgspec full beat, JSON": Case(_bare_json),
+    "msgspec five fields, JSON": Case(_bare_json, *_OF_FIVE),
+    "msgspec full beat, MessagePack": Case(_bare_msgpack, *_OF_MESSAGEPACK),
+    "pydantic full beat": Case(PydanticBeat.model_validate_json),
+    "pydantic five fields": Case(PydanticBeat.model_validate_json, *_OF_FIVE),
+    "json.loads full beat": Case(json.loads),
 }
 
 
-def run(repeats: int = 15, budget: float = 0.05) -> list[dict[str, Any]]:
+def run(repeats: int = 300, budget: float = 0.001) -> list[dict[str, Any]]:
     """Each case `repeats` times for about `budget` seconds, taking turns: noise then strikes all alike.
 
-    `ns_per_op` is the median, `spread` the distance of the quartiles as a share of it, `ratio_to_pydantic`
-    how many times faster than pydantic on the same beat, `ratio_to_bare` the same against the bare decoder.
+    `ns_per_op` is the median, `spread` the distance of the quartiles as a share of it. `ratio_to_pydantic` is
+    how many times faster than pydantic on the same beat, `ratio_to_bare` the same against the bare decoder:
+    medians too, of what was measured within one turn, so that a busy machine does not make them up.
     """
-    loops = {name: _loops(case.call, budget) for name, case in CASES.items()}
-    times: dict[str, list[float]] = {name: [] for name in CASES}
-    for _ in range(repeats):
-        for name, case in CASES.items():
-            times[name].append(_timed(case.call, loops[name]) / case.beats)
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    loops = {name: _loops(case, budget) for name, case in CASES.items()}
+    turns = [{name: _timed(CASES[name], loops[name]) for name in _order(turn)} for turn in range(repeats)]
     return [
         {
             "name": name,
-            "ns_per_op": round(medians[name] * 1e9),
-            "spread": round(_spread(times[name]), 3),
-            "ratio_to_pydantic": round(medians[case.pydantic] / medians[name], 2),
-            "ratio_to_bare": round(medians[case.ceiling] / medians[name], 2),
+            "ns_per_op": round(statistics.median(turn[name] for turn in turns) * 1e9),
+            "spread": round(_spread([turn[name] for turn in turns]), 3),
+            "ratio_to_pydantic": _ratio(turns, case.pydantic, name),
+            "ratio_to_bare": _ratio(turns, case.bare, name),
         }
         for name, case in CASES.items()
     ]
 
 
-def _timed(call: Callable[[], object], loops: int) -> float:
+def _order(turn: int) -> list[str]:
+    """Every turn begins with another case and every second runs backwards, to be out of step with whoever
+    shares the processor."""
+    names = list(CASES)
+    start = turn % len(names)
+    return (names[start:] + names[:start])[:: 1 if turn % 2 else -1]
+
+
+def _ratio(turns: list[dict[str, float]], slower: str, faster: str) -> float:
+    return round(statistics.median(turn[slower] / turn[faster] for turn in turns), 2)
+
+
+def _timed(case: Case, loops: int) -> float:
+    read, raw = case.read, case.raw
     started = time.perf_counter()
     for _ in range(loops):
-        call()
-    return (time.perf_counter() - started) / loops
+        read(raw)
+    return (time.perf_counter() - started) / loops / case.beats
 
 
-def _loops(call: Callable[[], object], budget: float) -> int:
-    _timed(call, 100)  # warm up
-    return max(1, int(budget / _timed(call, 100)))
+def _loops(case: Case, budget: float) -> int:
+    _timed(case, 100)  # warm up
+    return max(1, int(budget / _timed(case, 100) / case.beats))
 
 
 def _spread(times: list[float]) -> float:

@@ -47,7 +47,7 @@ def test_a_frozen_agent_can_still_be_nudged() -> None:
     """Its process lives and takes messages: it is not gone like one that answers no ping."""
     watch = Watch()
     watch.beat()
-    watch.beat(at=START + 5, loop_lag_ms=12_000.0)
+    watch.live(START + 30, loop_lag_ms=12_000.0)
     assert [order.agent_id for order in watch.orders(SendNudge)] == ["a"]
 
 

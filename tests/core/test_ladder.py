@@ -191,9 +191,10 @@ def test_an_agent_that_answers_no_ping_is_not_nudged() -> None:
     watch.beat()
     watch.run_until(START + 15)
     assert watch.health() is Health.DISCONNECTED
+    watch.run_until(START + 25)
     assert not watch.orders(SendNudge)
-    assert [order.at for order in watch.orders(Escalate)] == [START + 15]
-    watch.run_until(START + 15 + 15 * MINUTE)
+    assert [order.at for order in watch.orders(Escalate)] == [START + 25]
+    watch.run_until(START + 25 + 15 * MINUTE)
     assert len(watch.orders(Terminate)) == 1
 
 

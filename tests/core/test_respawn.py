@@ -286,6 +286,7 @@ def test_one_life_is_followed_by_one_respawn_however_often_its_end_is_told() -> 
         watch.crash("i-1")
     watch.run_until(START + 299)
     assert len(watch.orders(Respawn)) == 1
+    assert watch.phase() is Phase.STARTING
 
 
 def test_an_agent_that_comes_back_by_itself_needs_no_respawn() -> None:

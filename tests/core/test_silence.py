@@ -484,11 +484,12 @@ def test_a_new_rhythm_is_judged_by_the_fixed_rule_until_it_is_known() -> None:
     rng = random.Random(7)
     watch = Watch(Policy().but({"silence": {"timeout": 300.0, "missed_max": 40}}))
     beats(watch, [0.0] * 5000)
-    for number in range(32):
-        if number == 8:
-            watch.forget()
+    agent, policy = watch.agent(), watch.engine.policy_of(watch.agent()).silence
+    for _ in range(40):
         watch.beat(at=watch.now + 60.0 + rng.uniform(-25.0, 25.0))
-    assert not pings(watch)
+        if agent.beats > 5000 + silence.LESSON:
+            assert silence.suspect_at(agent, -inf, policy) == agent.heard_at + policy.suspect_after
+    assert agent.interval == pytest.approx(60.0, rel=0.2)
 
 
 def test_an_agent_that_asks_for_a_slower_policy_is_watched_by_it() -> None:

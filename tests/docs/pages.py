@@ -1,10 +1,10 @@
 """Reading our pages: which there are, and the code blocks in them.
 
-    ```python         is run, together with all others of its page, from top to bottom
-    ```text           directly after it is exactly what it prints
-    ```yaml           is a lifesigns.yaml that loads; ```yaml wrong is one that must be refused, and
-                      ```yaml other is no lifesigns.yaml
-    ```sh, console    commands; tests/tidy/test_docs_keep_their_word.py looks whether they exist
+```python         is run, together with all others of its page, from top to bottom
+```text           directly after it is exactly what it prints
+```yaml           is a lifesigns.yaml that loads; ```yaml wrong is one that must be refused, and
+                  ```yaml other is no lifesigns.yaml
+```sh, console    commands; tests/tidy/test_docs_keep_their_word.py looks whether they exist
 """
 
 from __future__ import annotations

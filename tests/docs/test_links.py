@@ -45,5 +45,7 @@ def test_every_page_of_the_docs_is_in_the_index() -> None:
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# The `one` law\n[a](page.md) [b](#the-one-law) [c](gone.md) [d](#gone) [e](https://x.y/z)\n")
+    page.write_text(
+        "# The `one` law\n[a](page.md) [b](#the-one-law) [c](gone.md) [d](#gone) [e](https://x.y/z)\n"
+    )
     assert list(dead_links(page)) == ["gone.md", "#gone"]

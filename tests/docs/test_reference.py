@@ -43,7 +43,9 @@ def test_no_row_is_about_something_that_does_not_exist() -> None:
     assert rows <= classes(signals) | classes(effects)
 
 
-@pytest.mark.parametrize("words", [Health, Doing, Cause, effects.Kind, effects.Severity], ids=lambda w: w.__name__)
+@pytest.mark.parametrize(
+    "words", [Health, Doing, Cause, effects.Kind, effects.Severity], ids=lambda w: w.__name__
+)
 def test_every_word_for_being_well_or_unwell_has_its_row(words: type[StrEnum]) -> None:
     assert [word for word in words if f"| `{word}` |" not in HEALTH] == []
 

@@ -44,7 +44,10 @@ def test_a_change_of_the_health_table_changes_its_picture() -> None:
 
 
 def test_a_change_that_nobody_explained_is_found() -> None:
-    wider = {**breaker.LEGAL, BreakerState.CLOSED: breaker.LEGAL[BreakerState.CLOSED] | {BreakerState.HALF_OPEN}}
+    wider = {
+        **breaker.LEGAL,
+        BreakerState.CLOSED: breaker.LEGAL[BreakerState.CLOSED] | {BreakerState.HALF_OPEN},
+    }
     with pytest.raises(SystemExit, match="half_open"):
         diagrams.breaker_picture(wider)
 

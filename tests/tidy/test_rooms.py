@@ -27,7 +27,7 @@ DOORS = {
     "assembly": "agent hub adapters integrations views config wire ports core errors",
     "web": "assembly views config core errors",
     "simulation": "core ports hub config errors",
-    "cli": "assembly views config core errors simulation",
+    "cli": "assembly views config core errors simulation __version__",
     "__main__": "cli",
 }
 # Their parts do not know each other either: one driver, one integration, at a time.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lifesigns.core.signals import AgentLeft, TaskDone
 from lifesigns.errors import WireError
-from lifesigns.wire import Batch, Rejected, decode_beats, decode_signals
+from lifesigns.wire import Batch, Rejected, decode_beat, decode_beats, decode_signals
 
 GOOD, BAD, OTHER = b'{"agent_id": "a"}', b'{"agent_id": "b", "seq": "one"}', b'{"agent_id": "c", "seq": 1}'
 
@@ -71,6 +75,39 @@ def test_fast_and_careful_read_the_same() -> None:
     ]
     assert decode_beats(raw).accepted == by_lines
     assert len(by_lines) == 3000
+
+
+@given(
+    st.fixed_dictionaries(
+        {"agent_id": st.sampled_from(["a", "b", "no id"])},
+        optional={
+            "status": st.sampled_from(["busy", "idle", "healthy", ""]),
+            "doing": st.sampled_from(["busy", None]),
+            "timestamp": st.sampled_from([5000, "1970-01-01T01:23:20Z", None]),
+            "until": st.sampled_from([5060, "1970-01-01T01:24:20Z", 1e12, None]),
+            "load": st.sampled_from([-1, 0.5, 2]),
+            "task_id": st.sampled_from(["t", "", None]),
+            "tasks": st.sampled_from([["u", "v"], [], None]),
+            "token_count": st.sampled_from([0, None]),
+            "metadata": st.sampled_from(
+                [{"tokens_in": "5"}, {"tokens_out": "x"}, {"k": "v"}, {}, {"k": 1}, None]
+            ),
+            "source": st.sampled_from(["root", 5]),
+        },
+    )
+)
+def test_a_beat_is_concluded_to_the_same_alone_and_in_a_batch(message: dict[str, Any]) -> None:
+    """For speed these are two pieces of code."""
+    raw = msgspec.json.encode(message)
+    batch = decode_beats(b"[" + raw + b"]", source="door", now=100.0)
+    if batch.rejected:
+        with pytest.raises(WireError) as caught:
+            decode_beat(raw, source="door", now=100.0)
+        assert batch == Batch([], [Rejected(0, caught.value.field, caught.value.detail)])
+    else:
+        alone = decode_beat(raw, source="door", now=100.0)
+        assert batch == Batch([alone], [])
+        assert alone.task_id == (message.get("task_id") or next(iter(message.get("tasks") or ()), None))
 
 
 def test_signals_come_in_batches_too() -> None:

@@ -181,7 +181,8 @@ class Agent:
     beats: int = 0
     lost: int = 0
     lessons: int = 0
-    """Beats that were compared with their prediction; `taught_*` is the last of them."""
+    """Beats that were compared with their prediction; `taught_*` is the last, `teach_at` the next of them."""
+    teach_at: int = 0
     taught_at: float = 0.0
     taught_seq: int | None = None
     taught_beat: int = 0

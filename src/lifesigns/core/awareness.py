@@ -61,6 +61,12 @@ class Awareness:
     refuted_from: float = -NEVER
 
     @property
+    def settled_at(self) -> float:
+        """Who was heard after this has nothing to do with our lapses."""
+        lapsed = self.lapses[-1].ended_at if self.lapses else -NEVER
+        return max(lapsed, self.silence_from)
+
+    @property
     def blind(self) -> bool:
         return self.blind_since is not None
 

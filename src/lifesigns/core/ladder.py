@@ -64,7 +64,7 @@ class Ladder:
         if case is None:
             if agent.health in UNWELL and policy.enabled and not _is_crash(agent):
                 rung = _first_rung(agent, policy)
-                wait = policy.hesitate_for if rung is Rung.ESCALATE else 0.0
+                wait = policy.hesitate_for if agent.health is Health.DISCONNECTED else 0.0
                 agent.case = Case(rung, now, _reason(agent), waited_from=now, wait=wait)
                 agent.case.respawn = not _spent(agent)
         elif case.by:

@@ -41,22 +41,15 @@ REFIT_GROWTH: Final = 1.25
 """The margin is fitted again when the sample has grown by a quarter; more often changes it by little."""
 
 
-def begin(agent: Agent, seq: int | None, now: float) -> None:
-    """The first beat of a life: nothing is known yet but that it came."""
-    agent.lessons = 1
-    agent.lost = 0
-    agent.lateness2 = 0.0
-    agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, 1
-    agent.expected_at = now + agent.interval
-    agent.refit_at = 0
-    agent.margin = inf
-
-
 def learn(agent: Agent, seq: int | None, now: float) -> None:
     """A beat came: compare it with what was expected, expect the next one.
 
     Without a sequence the beats that were lost in between are guessed from the time that passed.
     """
+    agent.teach_at = agent.beats + (1 if agent.beats < MEMORY else LESSON)
+    if agent.beats == 1:
+        _begin(agent, seq, now)
+        return
     interval, heard = agent.interval, agent.beats - agent.taught_beat
     passed = now - agent.taught_at
     guess = int(passed / interval + 0.5)
@@ -78,6 +71,17 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
     weight = 1.0 / min(agent.lessons, MEMORY)
     agent.interval = interval = max(interval + (passed / steps - interval) * weight, INTERVAL_MIN)
     agent.expected_at = now - error * (1.0 - weight) + interval
+
+
+def _begin(agent: Agent, seq: int | None, now: float) -> None:
+    """The first beat of a life: nothing is known yet but that it came."""
+    agent.lessons = 1
+    agent.lost = 0
+    agent.lateness2 = 0.0
+    agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, 1
+    agent.expected_at = now + agent.interval
+    agent.refit_at = 0
+    agent.margin = inf
 
 
 def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> float:

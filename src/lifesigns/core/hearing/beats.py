@@ -21,11 +21,8 @@ def receive(agent: Agent, beat: s.Beat, now: float) -> None:
     """The part of a beat that every beat has: it came."""
     agent.beats = beats = agent.beats + 1
     seq = beat.seq
-    if beats <= silence.MEMORY or not beats % silence.LESSON:
-        if beats == 1:
-            silence.begin(agent, seq, now)
-        else:
-            silence.learn(agent, seq, now)
+    if beats >= agent.teach_at:
+        silence.learn(agent, seq, now)
     if seq is not None:
         agent.seq = seq
     agent.heard_at = now

@@ -50,7 +50,7 @@ class Lives:
         desk.judge.clear_all(agent, now)
         desk.judge.flip(agent, Health.STARTING, "a new life began", now)
         agent.incarnation, agent.seq, agent.sent_at, agent.strays = life, -1, None, 0
-        agent.beats = agent.overloaded = 0
+        agent.beats = agent.teach_at = agent.overloaded = 0
         agent.suspicion = agent.work = agent.tape = agent.outcomes = None
         agent.respawned = False
         agent.doing, agent.doing_until = Doing.UNKNOWN, NEVER

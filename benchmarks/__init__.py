@@ -1,0 +1,1 @@
+"""What things cost, as ratios to what one would use otherwise. `make bench` runs them all."""

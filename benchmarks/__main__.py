@@ -1,0 +1,135 @@
+"""`make bench`: every claim about speed or size, measured now, beside its alternative, against its target.
+
+Numbers of one run on one machine: read the ratios. `--json` for machines, a name to run one part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+
+@dataclass
+class Row:
+    """One line of the table. A ratio without a target only informs."""
+
+    what: str
+    value: str
+    beside: str = ""
+    ratio: float | None = None
+    target: float | None = None
+    at_most: bool = False
+
+    @property
+    def holds(self) -> bool:
+        if self.ratio is None or self.target is None:
+            return True
+        return self.ratio <= self.target if self.at_most else self.ratio >= self.target
+
+
+def beats() -> Iterator[Row]:
+    """The cost of a healthy beat, and how it grows."""
+    from benchmarks import core
+
+    for size in (1_000, 10_000, 100_000):
+        cost = alone(core.cost_of_a_beat, size)
+        yield Row(
+            f"a healthy beat at {size:,} agents",
+            f"{cost['ns']:,.0f} ns ±{cost['spread'] / 2:.0%}",
+            f"asyncio timer re-armed: {cost['asyncio_ns']:,.0f} ns ±{cost['asyncio_spread'] / 2:.0%}",
+            cost["ratio"],
+            3.0 if size == 100_000 else None,
+        )
+
+
+def looking() -> Iterator[Row]:
+    """A look with nothing due costs the same, however many agents there are."""
+    from benchmarks import core
+
+    few, many = alone(core.cost_of_looking, 1_000), alone(core.cost_of_looking, 1_000_000)
+    yield Row(
+        "advance() with nothing due, 1,000,000 agents",
+        f"{many:,.0f} ns",
+        f"1,000 agents: {few:,.0f} ns",
+        many / few,
+        3.0,
+        at_most=True,
+    )
+
+
+def memory() -> Iterator[Row]:
+    """Bytes per agent, adaptive statistics included, and how they grow."""
+    from benchmarks import core
+
+    for size in (1_000, 10_000, 100_000, 1_000_000):
+        each = alone(core.bytes_per_agent, size)
+        target = 1000.0 if size == 1_000_000 else None
+        yield Row(
+            f"memory per agent at {size:,} agents", f"{each:,.0f} bytes", "", each, target, at_most=True
+        )
+
+
+def wire() -> Iterator[Row]:
+    """Reading a beat."""
+    from benchmarks import wire as codec
+
+    for row in codec.run():
+        against = row["ratio_to_pydantic"]
+        target = 3.0 if row["name"].startswith("wire") and "JSON" in row["name"] else None
+        cost = f"{row['ns_per_op']:,} ns ±{row['spread'] / 2:.0%}"
+        yield Row(row["name"], cost, "pydantic, same fields and limits", against, target)
+
+
+PARTS: dict[str, Callable[[], Iterator[Row]]] = {
+    "beats": beats,
+    "looking": looking,
+    "memory": memory,
+    "wire": wire,
+}
+
+
+T = TypeVar("T")
+
+
+def alone(measure: Callable[[int], T], size: int) -> T:
+    """Measure in a process of its own: what came before must not be in its memory."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(measure, (size,))
+
+
+def main() -> int:
+    """Run the parts, print as they come, fail if a target is missed."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    rows = []
+    for part in asked.parts or PARTS:
+        for row in PARTS[part]():
+            rows.append(row)
+            if not asked.json:
+                print(_line(row), flush=True)
+    missed = [row for row in rows if not row.holds]
+    if asked.json:
+        json.dump([{**asdict(row), "holds": row.holds} for row in rows], sys.stdout, indent=2)
+    else:
+        print(f"\n{len(rows)} measured, {len(missed)} missed their target")
+    return 1 if missed else 0
+
+
+def _line(row: Row) -> str:
+    ratio = "" if row.ratio is None or row.what.startswith("memory") else f"{row.ratio:.2f}x"
+    sign = "≤" if row.at_most else "≥"
+    target = "" if row.target is None else f"{sign} {row.target:g} {'✓' if row.holds else '✗'}"
+    return f"{row.what:<46} {row.value:>18} {ratio:>8} {target:>10}  {row.beside}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
