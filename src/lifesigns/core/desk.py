@@ -18,6 +18,7 @@ from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.respawn import Lineage, Respawns
 from lifesigns.core.tasks import Tasks
+from lifesigns.errors import PolicyError
 
 COMPLAINTS_MAX: Final = 4096
 """Different refusals remembered; more at once are noise from one attacker."""
@@ -43,6 +44,16 @@ class Desk:
 
     def policy(self, agent: Agent) -> Policy:
         return self.book[agent.policy_no]
+
+    def look_up_policy(self, agent: Agent, now: float) -> None:
+        """Find the agent's page again. Its own words may be impossible under another role or configuration."""
+        own = self.beliefs.own_policies.get(agent.id)
+        try:
+            agent.policy_no = self.book.number(agent.id, agent.role, own)
+        except PolicyError as error:
+            del self.beliefs.own_policies[agent.id]
+            agent.policy_no = self.book.number(agent.id, agent.role)
+            self.refuse(agent.id, f"policy {error}", now)
 
     def lineage(self, agent: Agent) -> Lineage:
         """The succession of lives of this agent, begun when first asked for."""

@@ -258,7 +258,7 @@ class Engine:
         elif (lineage := self.beliefs.lineages.get(agent.id)) is not None and lineage.waits_for_a_person:
             self._deadlines.arm(agent, now + policy.silence.forget_after)
         else:
-            self._forget(agent)
+            self._forget(agent, now)
 
     def _lineage_due(self, lineage: Lineage, now: float) -> None:
         agent, respawns = self._agents.get(lineage.agent_id), self._desk.respawns
@@ -358,8 +358,8 @@ class Engine:
             agent.calm = False
         self._outbox.fact(Poisoned(now, agent_id, f"{type(error).__name__}: {error}"))
 
-    def _forget(self, agent: Agent) -> None:
-        self._desk.fleet.leave(agent)
+    def _forget(self, agent: Agent, now: float) -> None:
+        self._desk.fleet.leave(agent, now, self._outbox)
         del self._agents[agent.id]
         for table in (self.beliefs.lineages, self.beliefs.own_policies, self.beliefs.breakers):
             table.pop(agent.id, None)
@@ -370,8 +370,7 @@ class Engine:
             due_at = self.beliefs.canary_due_at
             self._deadlines.arm(self._canary, self._now if due_at == NEVER else due_at)
         for agent in self._agents.values():
-            own = self.beliefs.own_policies.get(agent.id)
-            agent.policy_no = self._desk.book.number(agent.id, agent.role, own)
+            self._desk.look_up_policy(agent, self._now)
         timed: tuple[Timed, ...] = (
             *self._agents.values(),
             *self.beliefs.lineages.values(),

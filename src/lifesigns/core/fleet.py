@@ -70,24 +70,29 @@ class Fleet:
         self.state.sources[agent.source] = self.state.sources.get(agent.source, 0) + 1
         self._count(agent, +1)
 
-    def leave(self, agent: Agent) -> None:
+    def leave(self, agent: Agent, at: float, outbox: Outbox) -> None:
+        """An agent is forgotten."""
         self.state.sources[agent.source] -= 1
         if not self.state.sources[agent.source]:
             del self.state.sources[agent.source]
         self._count(agent, -1)
+        self._check_brakes(agent, at, outbox)
 
-    def regroup(self, agent: Agent, host: str | None, provider: str | None) -> None:
+    def regroup(
+        self, agent: Agent, host: str | None, provider: str | None, at: float, outbox: Outbox
+    ) -> None:
         """An agent turned out to live elsewhere."""
         self._count(agent, -1)
+        self._check_brakes(agent, at, outbox)
         agent.host, agent.provider = host, provider
         self._count(agent, +1)
+        self._check_brakes(agent, at, outbox)
 
     def flipped(self, agent: Agent, was: Health, at: float, outbox: Outbox) -> None:
         """An agent's health changed: count, and brake or release its groups."""
         members = (agent.health is not Health.TERMINATED) - (was is not Health.TERMINATED)
         self._shift(agent, members, (agent.health in UNWELL) - (was in UNWELL))
-        for name in groups_of(agent):
-            self._check_brake(name, at, outbox)
+        self._check_brakes(agent, at, outbox)
 
     def silent_together(self, agent: Agent) -> bool:
         """Whether others in a group of this agent are unwell too: then the link is the likelier cause."""
@@ -140,6 +145,10 @@ class Fleet:
             return f"{share} agents a minute is the limit for the fleet", every[0] + MINUTE
         return None
 
+    def _check_brakes(self, agent: Agent, at: float, outbox: Outbox) -> None:
+        for name in groups_of(agent):
+            self._check_brake(name, at, outbox)
+
     def _check_brake(self, name: str, at: float, outbox: Outbox) -> None:
         group = self.state.groups.get(name)
         if group is None:
@@ -158,6 +167,8 @@ class Fleet:
                     "Nothing is done to them automatically until you decide."
                 )
                 outbox.fact(NeedsHuman(at, name, "mass brake", text))
+        if not group.members and not group.braked:
+            del self.state.groups[name]
 
     # --- counting -----------------------------------------------------------------------------------
 

@@ -417,6 +417,17 @@ def _check_relations(policy: Policy) -> None:
             "deadlines must not shrink from urgent to low",
         ),
     ]
+    relations += [
+        (value <= most, key, f"{value} is more than {most}, and would be remembered for every agent")
+        for key, value, most in (
+            ("erring.rate_window", policy.erring.rate_window, 1000),
+            ("looping.recent_window", lo.recent_window, 1000),
+            ("looping.cycle_length_max", lo.cycle_length_max, 32),
+            ("looping.cycle_conclusive", lo.cycle_conclusive, 100),
+            ("respawn.chain_max", r.chain_max, 1000),
+            ("message.open_max", policy.message.open_max, 100_000),
+        )
+    ]
     for name, breaker in (("breaker", policy.breaker), *policy.breakers.items()):
         key = name if name == "breaker" else f"breakers.{name}"
         relations += [

@@ -104,6 +104,8 @@ class Lineage:
     order_id: str = ""
     checkpoint_id: str | None = None
     new_incarnation: str = ""
+    requested: bool = False
+    """A person wants the current respawn: neither brake nor limits bind it."""
 
     @property
     def waits_for_a_person(self) -> bool:
@@ -184,6 +186,7 @@ class Respawns:
     def request(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
         """A person wants it respawned: limits, review and quarantine are lifted."""
         self.clear(lineage, now)
+        lineage.requested = True
         lineage.ended, lineage.why = agent.incarnation or "", "requested by a person"
         self._attempt(lineage, policy, now)
 
@@ -304,10 +307,11 @@ class Respawns:
 
     def _start(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
         held = self._fleet.hold(agent, Rung.RESPAWN, now)
-        if held is not None:
+        if held is not None and not lineage.requested:
             self._wait(lineage, now, max(1.0, held[1] - now))
             return
         self._fleet.acted(Rung.RESPAWN, now)
+        lineage.requested = False
         lineage.respawned_at.append(now)
         lineage.new_incarnation = f"{lineage.agent_id}~{self._outbox.number()}"
         order = self._outbox.order(

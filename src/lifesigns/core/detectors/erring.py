@@ -40,19 +40,15 @@ def examine(outcomes: Outcomes, policy: ErringPolicy, now: float) -> Finding | N
     failures = outcomes.bits.bit_count()
     rate = failures / outcomes.count if outcomes.count else 0.0
     numbers = {"consecutive": float(outcomes.consecutive), "rate": round(rate, 3)}
-    if outcomes.unrecoverable:
-        text = f"Reported an error it cannot recover from: {outcomes.unrecoverable}"
-        return Finding(Kind.ERRORS, outcomes.since, Severity.FAILING, text, numbers)
-    if outcomes.consecutive > policy.consecutive_max:
-        text = f"{outcomes.consecutive} calls in a row failed, the last with: {outcomes.last}"
-        return Finding(
-            Kind.ERRORS,
-            outcomes.since,
-            Severity.FAILING,
-            text + (" The breaker is open." if outcomes.breaker_open else ""),
-            numbers,
-            conclusive=outcomes.breaker_open,
-        )
+    in_a_row = outcomes.consecutive > policy.consecutive_max
+    if in_a_row or outcomes.unrecoverable:
+        if outcomes.unrecoverable:
+            text = f"Reported an error it cannot recover from: {outcomes.unrecoverable}"
+        else:
+            text = f"{outcomes.consecutive} calls in a row failed, the last with: {outcomes.last}"
+        conclusive = in_a_row and outcomes.breaker_open
+        text += " The breaker is open." if conclusive else ""
+        return Finding(Kind.ERRORS, outcomes.since, Severity.FAILING, text, numbers, conclusive)
     if outcomes.count >= policy.rate_min_calls and rate > policy.rate_max:
         text = f"{failures} of the last {outcomes.count} calls failed."
         return Finding(Kind.ERRORS, now, Severity.DEGRADED, text, numbers)

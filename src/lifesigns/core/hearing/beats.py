@@ -72,10 +72,10 @@ class BeatHearing:
         desk = self._desk
         receive(agent, beat, now)
         if (beat.role or agent.role) != agent.role or (beat.host or agent.host) != agent.host:
-            self._moved(agent, beat.role, beat.host)
+            self._moved(agent, beat.role, beat.host, now)
         provider = beat.metadata.get("provider") if beat.metadata else None
         if provider is not None and provider != agent.provider:
-            desk.fleet.regroup(agent, agent.host, provider[:128])
+            desk.fleet.regroup(agent, agent.host, provider[:128], now, desk.outbox)
         task = beat.task_id or (beat.tasks[0] if beat.tasks else None)
         if task is not None and task != agent.task_id:
             self._work.take_task(agent, task, now)
@@ -83,6 +83,8 @@ class BeatHearing:
             self._work.do(agent, beat.doing, beat.until, "", now)
         if beat.token_count is not None or beat.cost_usd is not None:
             self._totals(agent, beat, now)
+        elif agent.spending is not None and agent.finding(Kind.SPENDING) is not None:
+            self._work.spend(agent, agent.spending, 0, 0.0, now)  # The hour of its cap may be over.
         if beat.error_count is not None:
             self._error_total(agent, beat.error_count, now)
         if beat.loop_lag_ms is not None and not agent.busy:
@@ -103,21 +105,20 @@ class BeatHearing:
             else:
                 desk.beliefs.own_policies[agent.id] = dict(signal.policy)
                 self._expect(agent)
-        self._moved(agent, signal.role, signal.host)
+        self._moved(agent, signal.role, signal.host, now)
         if agent.health is Health.STARTING and signal.grace is not None:
             agent.grace = signal.grace
         if signal.task_id is not None:
             self._work.take_task(agent, signal.task_id, now)
 
-    def _moved(self, agent: Agent, role: str | None, host: str | None) -> None:
+    def _moved(self, agent: Agent, role: str | None, host: str | None, now: float) -> None:
         desk = self._desk
         if role is not None and role != agent.role:
             agent.role = role
-            own = desk.beliefs.own_policies.get(agent.id)
-            agent.policy_no = desk.book.number(agent.id, role, own)
+            desk.look_up_policy(agent, now)
             self._expect(agent)
         if host is not None and host != agent.host:
-            desk.fleet.regroup(agent, host, agent.provider)
+            desk.fleet.regroup(agent, host, agent.provider, now, desk.outbox)
 
     def _expect(self, agent: Agent) -> None:
         """Another policy, another rhythm, until the agent has shown its own."""
@@ -125,6 +126,8 @@ class BeatHearing:
             agent.interval = self._desk.policy(agent).silence.interval
 
     def _load(self, agent: Agent, beat: s.Beat, now: float) -> None:
+        if beat.metrics is None:
+            return  # Not to know is not to be well.
         policy = self._desk.policy(agent).overload
         found = overload.examine(beat.metrics, policy, now)
         if found is None:
