@@ -177,11 +177,12 @@ class World:
         """Everything up to a moment: what is on the heap, and what falls due for the engine, in order."""
         heap, monitor, late = self.heap, self.monitor, self._timer_late
         while True:
-            wake = inf if monitor.stalled or monitor.down else monitor.engine.wake_at() - monitor.offset
+            due_at = inf if monitor.stalled or monitor.down else monitor.engine.wake_at()
+            wake = due_at - monitor.offset
             planned = heap[0][0]
             if wake < (planned if planned < until else until) - late:
                 self.now = max(self.now, wake)
-                effects = monitor.engine.advance(self.now + monitor.offset)
+                effects = monitor.engine.advance(max(due_at, self.now + monitor.offset))
                 if effects:
                     monitor.take(effects)
             elif planned <= until:

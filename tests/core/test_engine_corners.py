@@ -1,0 +1,108 @@
+"""Corners where two rules meet."""
+
+import pytest
+
+from lifesigns.core import effects as e
+from lifesigns.core import signals as s
+from lifesigns.core.engine import Engine
+from lifesigns.core.health import Health
+from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy, Policy
+from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.errors import PolicyError
+from tests.core.harness import START, Watch
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "most"),
+    [
+        ("erring", "rate_window", 1000),
+        ("looping", "recent_window", 1000),
+        ("looping", "cycle_length_max", 32),
+        ("respawn", "chain_max", 1000),
+        ("message", "open_max", 100_000),
+    ],
+)
+def test_a_policy_cannot_ask_for_unbounded_memory(section: str, key: str, most: int) -> None:
+    """An agent may bring its own policy: a number in it must not be a bomb."""
+    Policy().but({section: {key: most}})
+    with pytest.raises(PolicyError, match=f"{section}.{key}"):
+        Policy().but({section: {key: most + 1}})
+
+
+def test_an_own_policy_that_a_new_configuration_makes_impossible_does_not_stop_the_hub() -> None:
+    watch = Watch(profile("balanced"))
+    watch.hear(s.AgentRegistered(agent_id="a", policy={"silence": {"timeout": 9.0}}))
+    watch.beat()
+    now = watch.now + 10
+    engine = Engine.restore(watch.engine.snapshot(), now, PolicyBook(profile("fleet")), FleetPolicy(canary_every=0))
+    effects = engine.advance(now)
+    assert any(isinstance(effect, e.Refusal) and "silence.timeout" in effect.reason for effect in effects)
+    agent = engine.agent("a")
+    assert agent is not None
+    assert engine.policy_of(agent) == PolicyBook(profile("fleet")).default
+
+
+def test_the_warning_of_an_hourly_cap_ends_with_its_hour() -> None:
+    """Also for an agent that spends nothing more."""
+    watch = Watch(Policy().but({"spending": {"hour_tokens_max": 1000}}))
+    watch.beat()
+    watch.hear(s.ModelFinished(agent_id="a", tokens_in=850))
+    assert watch.health() is Health.DEGRADED
+    watch.live(START + HOUR - 1)
+    assert watch.health() is Health.DEGRADED
+    watch.live(START + HOUR + 10)
+    assert watch.health() is Health.HEALTHY
+
+
+def test_an_agents_own_despair_does_not_hide_that_its_failures_are_conclusive() -> None:
+    watch = Watch()
+    watch.beat()
+    for n in range(4):
+        watch.hear(s.ToolFinished(agent_id="a", call_id=str(n), tool="t", args_digest=str(n), ok=False))
+    watch.hear(s.BreakerReported(agent_id="a", name="tool_execution", state=s.BreakerState.OPEN))
+    watch.hear(s.ErrorReported(agent_id="a", message="no way", recoverable=False))
+    finding = watch.agent().finding(e.Kind.ERRORS)
+    assert finding is not None
+    assert finding.conclusive
+
+
+def test_a_beat_that_says_nothing_of_its_load_does_not_end_an_overload() -> None:
+    watch = Watch()
+    for _ in range(4):
+        watch.beat(metrics=s.Metrics(cpu_percent=99.0))
+    assert watch.health() is Health.DEGRADED
+    watch.beat()
+    assert watch.health() is Health.DEGRADED
+    watch.beat(metrics=s.Metrics(cpu_percent=5.0))
+    assert watch.health() is Health.HEALTHY
+
+
+def crowd() -> Watch:
+    """A host of four on which three die at once, so that it is braked."""
+    watch = Watch(fleet=FleetPolicy(canary_every=0, acted_share=1.0))
+    for agent in "abcd":
+        watch.beat(agent, host="h")
+    for agent in "abc":
+        watch.hear(s.ProcessExited(agent_id=agent, status=1))
+    return watch
+
+
+def test_a_person_is_not_bound_by_the_brake() -> None:
+    watch = crowd()
+    watch.live(START + MINUTE, "d")
+    before = {order.agent_id for order in watch.orders(e.Respawn)}
+    (held,) = {"a", "b", "c"} - before
+    watch.hear(s.RecoveryRequested(agent_id=held, task_id="t", by="me"))
+    assert held in {order.agent_id for order in watch.orders(e.Respawn)}
+
+
+def test_a_brake_ends_when_those_it_was_for_are_forgotten() -> None:
+    watch = Watch(Policy().but({"respawn": {"enabled": False}}), fleet=FleetPolicy(canary_every=0))
+    watch.beat("other")
+    for agent in "abc":
+        watch.beat(agent, host="h")
+        watch.hear(s.ProcessExited(agent_id=agent, status=1))
+    assert watch.facts(e.Brake)[0].on
+    watch.live(START + 25 * HOUR, "other", every=60.0)
+    assert not [fact for fact in watch.facts(e.Brake) if fact.group == "host h"][-1].on
+    assert "host h" not in watch.engine.snapshot().fleet.groups
