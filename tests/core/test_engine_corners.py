@@ -34,7 +34,9 @@ def test_an_own_policy_that_a_new_configuration_makes_impossible_does_not_stop_t
     watch.hear(s.AgentRegistered(agent_id="a", policy={"silence": {"timeout": 9.0}}))
     watch.beat()
     now = watch.now + 10
-    engine = Engine.restore(watch.engine.snapshot(), now, PolicyBook(profile("fleet")), FleetPolicy(canary_every=0))
+    engine = Engine.restore(
+        watch.engine.snapshot(), now, PolicyBook(profile("fleet")), FleetPolicy(canary_every=0)
+    )
     effects = engine.advance(now)
     assert any(isinstance(effect, e.Refusal) and "silence.timeout" in effect.reason for effect in effects)
     agent = engine.agent("a")

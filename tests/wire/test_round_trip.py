@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifesigns.core import effects, signals
-from lifesigns.core.detectors.looping import digest
+from lifesigns.core.digests import digest
 from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError
 from lifesigns.wire import (

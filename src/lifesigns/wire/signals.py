@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 from lifesigns.core import signals as core
-from lifesigns.core.detectors.looping import digest
+from lifesigns.core.digests import digest
 from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.errors import UsageError
 from lifesigns.wire import batches, codec
