@@ -210,6 +210,21 @@ def test_a_bug_of_ours_sets_one_agent_aside_and_the_others_go_on(monkeypatch: py
     assert not watch.agent("a").poisoned
 
 
+def test_a_bug_on_the_short_way_of_a_beat_is_one_agents_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch()
+    watch.may_poison = True
+    watch.live(START + 60, "a", "b")
+
+    def breaks(agent: object, seq: object, now: object) -> None:
+        if getattr(agent, "id", "") == "a":
+            raise ZeroDivisionError("our bug")
+
+    monkeypatch.setattr("lifesigns.core.detectors.silence.learn", breaks)
+    watch.live(START + 120, "a", "b")
+    assert [fact.agent_id for fact in watch.facts(e.Poisoned)] == ["a"]
+    assert watch.health("b") is Health.HEALTHY
+
+
 def test_a_fresh_engine_answers_whatever_time_it_is() -> None:
     for now in (-1e9, 0.0, 1.8e9):
         engine = Engine()

@@ -53,6 +53,27 @@ class Watching:
             at = min(at, stall_at)
         return at
 
+    def arm(self, agent: Agent, now: float) -> None:
+        """Note when this agent falls due next, and whether its beats need a second look until then."""
+        policy = self._desk.policy(agent)
+        agent.calm = (
+            agent.health is Health.HEALTHY
+            and not agent.findings
+            and agent.suspicion is None
+            and agent.case is None
+            and not agent.overloaded
+        )
+        agent.other_at = self.other_at(agent, policy, now)
+        self._desk.deadlines.arm(agent, min(agent.other_at, self.silence_at(agent, policy)))
+
+    def follow_up(self, agent: Agent, now: float) -> None:
+        """What was heard may have set something in motion: a case on the ladder, a respawn, earlier deadlines."""
+        self._desk.ladder.review(agent, self._desk.policy(agent).ladder, now)
+        self.arm(agent, now)
+        lineage = self._desk.beliefs.lineages.get(agent.id)
+        if lineage is not None:
+            self._desk.deadlines.arm(lineage, self._desk.respawns.due_at(lineage))
+
     # --- what ---------------------------------------------------------------------------------------
 
     def ripen(self, agent: Agent, policy: Policy, at: float, now: float) -> bool:

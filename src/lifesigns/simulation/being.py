@@ -164,6 +164,9 @@ class Being:
         """Its process ends."""
         self.running = self.speaking = False
         self.frozen_at = None
+        for unsaid in self.spool:
+            if isinstance(unsaid, s.TaskDone):
+                self.lost_task = unsaid.task_id
         self.spool.clear()
         self.keep_beating()
         self._reckon()
@@ -371,10 +374,12 @@ class Being:
             self.say(pong)
 
     def _answer_status(self, order: e.AskStatus) -> None:
-        if self._reachable(order) and self.failure is None:
-            progress = s.ProgressMade(agent_id=self.id, incarnation=self.incarnation, task_id=order.task_id)
-            if order.task_id == self.task_id:
-                self.say(progress)
+        if not self._reachable(order) or self.failure is not None:
+            return
+        if order.task_id == self.task_id:
+            self.say(s.ProgressMade(agent_id=self.id, incarnation=self.incarnation, task_id=order.task_id))
+        else:
+            self.say(s.TaskDone(agent_id=self.id, incarnation=self.incarnation, task_id=order.task_id))
 
     def _receive_nudge(self, order: e.SendNudge) -> None:
         life = order.incarnation

@@ -38,6 +38,7 @@ class Monitor:
         self.engine = Engine(world.policies, world.fleet)
         self.offset = 0.0
         """Its clock minus the world's."""
+        self.never_before = -inf
         self.stalled = False
         self.down = False
         self.shaken_until = -inf
@@ -120,6 +121,7 @@ class Monitor:
 
     def jump(self, by: float) -> None:
         """Its clock is set."""
+        self.never_before = max(self.never_before, self._world.now + self.offset)
         self.offset += by
         self._world.excuse(abs(by))
         self._world.monitor_changed()

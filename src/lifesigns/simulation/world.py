@@ -37,6 +37,9 @@ TIMER_LATE: Final = 0.01
 TAIL: Final = 2 * MINUTE
 """After a failure has ended a finding may still come: it is late, not false."""
 
+ERRORS_TAIL: Final = HOUR
+"""What counts the failures of the last calls remembers those of an agent that has recovered."""
+
 OUTAGE_TAIL: Final = 45 * MINUTE
 """For so long after an outage of ours a false finding is held to be its work."""
 
@@ -100,7 +103,8 @@ class World:
 
     @property
     def monitor_now(self) -> float:
-        return self.now + self.monitor.offset
+        """The monitor's clock; set back, it stands still until it is as late as it was."""
+        return max(self.now + self.monitor.offset, self.monitor.never_before)
 
     def being(self, agent_id: str) -> Being:
         return self._by_id[agent_id]
@@ -160,18 +164,18 @@ class World:
             if deaf:
                 self._beat_unheard(beat, arrival, index)
                 continue
-            heard_at[index] = arrival
             effects = hear(beat, arrival + offset)
             if effects:
                 self.now = arrival
                 monitor.take(effects)
+            heard_at[index] = arrival
 
     def _beat_unheard(self, beat: s.BeatReceived, arrival: float, index: int) -> None:
         """A beat that cannot be heard now. A stalled monitor will read it later."""
         if not self.bus.cut and self.monitor.stalled:
             self.now = arrival
-            self.voices.heard_at[index] = arrival
             self.monitor.hear(beat)
+            self.voices.heard_at[index] = arrival
 
     def _happen(self, until: float) -> None:
         """Everything up to a moment: what is on the heap, and what falls due for the engine, in order."""
@@ -214,14 +218,13 @@ class World:
         if self.monitor.down:
             being.spool.append(signal)
             return
-        life = getattr(signal, "incarnation", None)
-        if life == being.incarnation:
-            if not isinstance(signal, WORLDS_VOICE):
-                self.voices.heard_at[being.index] = self.now
-            if life != being.heard_life:
-                self._new_life(being)
         self.invariants.heard(being, signal)
+        life = getattr(signal, "incarnation", None)
+        if life == being.incarnation and life != being.heard_life:
+            self._new_life(being)
         self.monitor.hear(signal)
+        if life == being.incarnation and not isinstance(signal, WORLDS_VOICE):
+            self.voices.heard_at[being.index] = self.now
 
     def _new_life(self, being: Being) -> None:
         being.heard_life = being.incarnation
@@ -236,11 +239,12 @@ class World:
         being, beat = what
         if self.monitor.down:
             return
-        if beat.incarnation == being.incarnation:
-            self.voices.heard_at[being.index] = self.now
-            if beat.incarnation != being.heard_life:
-                self._new_life(being)
+        current = beat.incarnation == being.incarnation
+        if current and beat.incarnation != being.heard_life:
+            self._new_life(being)
         self.monitor.hear(beat)
+        if current:
+            self.voices.heard_at[being.index] = self.now
 
     def _odd_beat(self, arrival: float, index: int, slot: int) -> None:
         """A beat that is lost, comes twice, or too late for its slot."""
@@ -321,7 +325,8 @@ class World:
                 if self.monitor.engine.beliefs.awareness.score:
                     failure.due_at = max(failure.due_at, self._stretched(being, failure))
         wronged = being.failure is None and being.unreachable is None
-        if wronged and self.now > being.ill_until + TAIL and not self._died_down(being):
+        tail = ERRORS_TAIL if fact.finding.kind is e.Kind.ERRORS else TAIL
+        if wronged and self.now > being.ill_until + tail and not self._died_down(being):
             self.tally.false_findings.append((self.now, being.id, fact.finding))
             if self.now < self.outage_until + OUTAGE_TAIL:
                 self.invariants.violate("downtime", f"{being.id}: {fact.finding.text}")

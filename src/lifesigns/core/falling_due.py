@@ -1,0 +1,111 @@
+"""Falling due: whose turn it is when a deadline comes up, and what becomes of it.
+
+While we are blind nothing is judged: agents and everything else are put off until we have had time to see.
+"""
+
+from __future__ import annotations
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.canary import Canary
+from lifesigns.core.claims import Hold
+from lifesigns.core.deadlines import Timed
+from lifesigns.core.desk import Desk
+from lifesigns.core.messages import Letter
+from lifesigns.core.respawn import Lineage
+from lifesigns.core.tasks import Task
+from lifesigns.core.watching import Watching
+
+
+class FallingDue:
+    """Knows what to do with each kind of thing that has a deadline."""
+
+    def __init__(self, desk: Desk, watching: Watching) -> None:
+        self._desk = desk
+        self._watching = watching
+
+    def fall_due(self, item: Timed, at: float, now: float) -> None:
+        """`item` fell due at `at`; what has to leave the house leaves at `now`."""
+        if isinstance(item, Agent):
+            self._agent(item, at, now)
+        elif isinstance(item, Canary):
+            item.fall_due(now)
+        elif self._desk.awareness.blind:
+            self._desk.deadlines.arm(item, now + self._desk.limits.canary_late_after)
+        elif isinstance(item, Lineage):
+            self._lineage(item, now)
+        elif isinstance(item, Hold):
+            self._hold(item, now)
+        elif isinstance(item, Letter):
+            self._letter(item, at, now)
+        elif isinstance(item, Task):
+            self._task(item, at, now)
+
+    def _agent(self, agent: Agent, at: float, now: float) -> None:
+        desk, policy = self._desk, self._desk.policy(agent)
+        lineage = desk.beliefs.lineages.get(agent.id)
+        if agent.poisoned:
+            return
+        if desk.awareness.blind:
+            # Silence starts anew when we see again, so nothing can fall due before that much later.
+            agent.suspicion = None
+            desk.deadlines.arm(agent, now + policy.silence.suspect_after)
+        elif self._watching.ripen(agent, policy, at, now):
+            self._watching.arm(agent, at)
+        elif lineage is not None and lineage.waits_for_a_person:
+            desk.deadlines.arm(agent, now + policy.silence.forget_after)
+        else:
+            self._forget(agent, now)
+
+    def _forget(self, agent: Agent, now: float) -> None:
+        beliefs = self._desk.beliefs
+        self._desk.fleet.leave(agent, now, self._desk.outbox)
+        del beliefs.agents[agent.id]
+        for table in (beliefs.lineages, beliefs.own_policies, beliefs.breakers):
+            table.pop(agent.id, None)
+
+    def _lineage(self, lineage: Lineage, now: float) -> None:
+        agent, respawns = self._desk.beliefs.agents.get(lineage.agent_id), self._desk.respawns
+        if agent is None:
+            self._desk.beliefs.lineages.pop(lineage.agent_id, None)
+            return
+        if respawns.due_at(lineage) <= now:
+            respawns.step(lineage, agent, self._desk.policy(agent).respawn, now)
+        self._desk.deadlines.arm(lineage, respawns.due_at(lineage))
+
+    def _hold(self, hold: Hold, now: float) -> None:
+        agent = self._desk.beliefs.agents.get(hold.agent_id)
+        if agent is None:
+            self._desk.beliefs.holds.pop(hold.task_id, None)
+            return
+        policy = self._desk.policy(agent).claim
+        if self._desk.claims.look(hold, agent, policy, now):
+            del self._desk.beliefs.holds[hold.task_id]
+            agent.claims = tuple(task for task in agent.claims if task != hold.task_id)
+        else:
+            self._desk.deadlines.arm(hold, self._desk.claims.due_at(hold, agent, policy))
+
+    def _letter(self, letter: Letter, at: float, now: float) -> None:
+        agents, messages = self._desk.beliefs.agents, self._desk.messages
+        sender = agents.get(letter.sender)
+        if sender is None:
+            self._desk.close_letter(letter)
+            return
+        policy = self._desk.policy(sender).message
+        if messages.due_at(letter, policy) <= now and messages.overdue(
+            letter, sender, agents.get(letter.to), at, now
+        ):
+            self._desk.close_letter(letter)
+        else:
+            self._desk.deadlines.arm(letter, messages.due_at(letter, policy))
+
+    def _task(self, task: Task, at: float, now: float) -> None:
+        agent, tasks = self._desk.beliefs.agents.get(task.agent_id), self._desk.tasks
+        if agent is None:
+            self._desk.beliefs.tasks.pop(task.id, None)
+            return
+        policy = self._desk.policy(agent).task
+        if tasks.due_at(task, policy) <= now and tasks.look(task, agent, policy, at, now):
+            del self._desk.beliefs.tasks[task.id]
+        else:
+            self._desk.deadlines.arm(task, tasks.due_at(task, policy))
+        self._watching.follow_up(agent, now)
