@@ -72,6 +72,7 @@ class Being:
         self.calls = 0
         self.checkpoints: list[str] = []
         self.checkpoint_at = 0.0
+        self.thought_at = 0.0
         self.beat = s.BeatReceived(self.id)
         self._life: Life | None = None
         self._turn_no = 0
@@ -226,6 +227,10 @@ class Being:
             self.well_for += self.now - self.well_since
             self.well_since = None
 
+    def well_time(self) -> float:
+        """How long it has been well so far, all its lives together."""
+        return self.well_for + (self.now - self.well_since if self.well_since is not None else 0.0)
+
     # --- what it does -------------------------------------------------------------------------------
 
     def say(self, signal: s.Signal) -> None:
@@ -299,6 +304,7 @@ class Being:
 
     def think(self, tokens: float) -> None:
         """A model call, reported when it is over."""
+        self.thought_at = self.now
         used = int(tokens * (0.6 + 0.8 * self.chance.random()))
         self.say(s.ModelFinished(agent_id=self.id, incarnation=self.incarnation, tokens_out=used))
 

@@ -190,7 +190,9 @@ class Invariants:
     def _flip(self, flip: e.Flip) -> None:
         record = self._records[flip.agent_id]
         if flip.was != record.health or flip.now not in LEGAL[record.health]:
-            self.violate("illegal", f"{flip.agent_id} went from {flip.was} to {flip.now}, was {record.health}")
+            self.violate(
+                "illegal", f"{flip.agent_id} went from {flip.was} to {flip.now}, was {record.health}"
+            )
         record.health = str(flip.now)
         if flip.now is Health.DISCONNECTED:
             self._disconnected(flip, record)
@@ -244,7 +246,9 @@ class Invariants:
         if known is not order:
             again = isinstance(order, e.Terminate) and isinstance(known, e.Terminate)
             if not again or known.agent_id != order.agent_id:
-                self.violate("twice", f"{order.order_id} is {type(known).__name__} and {type(order).__name__}")
+                self.violate(
+                    "twice", f"{order.order_id} is {type(known).__name__} and {type(order).__name__}"
+                )
         if record.life and order.incarnation != record.life:
             self.violate("stale", f"{type(order).__name__} for {order.incarnation}, but {record.life} lives")
         match order:
@@ -345,7 +349,9 @@ class Invariants:
             if being.failure is not None and being.failure.found_at is None:
                 since = self._world.now - being.failure.since
                 if self._world.now > being.failure.due_at:
-                    text = f"{being.id} has had {being.failure.ill} for {since:.0f} s and is believed {believed}"
+                    text = (
+                        f"{being.id} has had {being.failure.ill} for {since:.0f} s and is believed {believed}"
+                    )
                     self.violate("converged", text)
         if engine.beliefs.awareness.blind:
             self.violate("converged", "the monitor is blind, and everything can be seen")

@@ -91,7 +91,8 @@ class Monitor:
         inbox, self._inbox = self._inbox, []
         now = self._world.now + self.offset
         for number, signal in enumerate(inbox):
-            effects = self.engine.hear(signal, now + number * READING)
+            self.never_before = now + number * READING
+            effects = self.engine.hear(signal, self.never_before)
             if effects:
                 self.take(effects)
 
@@ -109,9 +110,7 @@ class Monitor:
         self._snapshot = None
         self.epoch += 1
         now = self._world.now + self.offset
-        self.engine = Engine.restore(
-            beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch
-        )
+        self.engine = Engine.restore(beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch)
         self.down = False
         self._shaken(away_for)
 

@@ -232,7 +232,7 @@ class World:
 
     def carry_beat(self, being: Being, beat: s.BeatReceived) -> None:
         """A beat of its own sets out; if it is lost, it is lost."""
-        if not self.bus.cut:
+        if not (self.bus.cut or being.cuts):
             self.at(self.now + self.bus.delay(), self._beat_arrives, (being, beat))
 
     def _beat_arrives(self, what: tuple[Being, s.BeatReceived]) -> None:
@@ -294,6 +294,8 @@ class World:
     def dispatch(self, order: e.Order) -> None:
         being = self.being(order.agent_id)
         self.tally.ordered(order)
+        if isinstance(order, e.SendPing):
+            self._asked_in_doubt(being)
         if isinstance(order, e.SendNudge | e.Escalate | e.Terminate | e.Respawn):
             for failure in (being.failure, being.unreachable):
                 if failure is not None and failure.acted_at is None:
@@ -322,9 +324,7 @@ class World:
                 continue
             if fact.finding.kind in SHOWS_AS[failure.ill]:
                 failure.found_at = self.now
-                if self.monitor.engine.beliefs.awareness.score:
-                    failure.due_at = max(failure.due_at, self._stretched(being, failure))
-        wronged = being.failure is None and being.unreachable is None
+        wronged = being.failure is None and not being.cuts
         tail = ERRORS_TAIL if fact.finding.kind is e.Kind.ERRORS else TAIL
         if wronged and self.now > being.ill_until + tail and not self._died_down(being):
             self.tally.false_findings.append((self.now, being.id, fact.finding))
@@ -342,8 +342,13 @@ class World:
         due_at = self.now + bound(ill, being.policy, shaken=self.now < self.monitor.shaken_until)
         return due_at + max(0.0, self.truce_until - self.now)
 
-    def _stretched(self, being: Being, failure: Failure) -> float:
-        return failure.since + bound(failure.ill, being.policy, shaken=True)
+    def _asked_in_doubt(self, being: Being) -> None:
+        """A monitor that doubts itself waits longer for an answer."""
+        if self.monitor.engine.beliefs.awareness.score:
+            for failure in (being.failure, being.unreachable):
+                if failure is not None and failure.found_at is None:
+                    stretched = failure.since + bound(failure.ill, being.policy, shaken=True)
+                    failure.due_at = max(failure.due_at, stretched)
 
     def cannot_see(self, being: Being) -> bool:
         """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""

@@ -36,9 +36,10 @@ def biography(being: Being, start_in: float | None = None) -> Life:
         if being.task_id is None or being.now - being.task_at > healthy.TASK_MAX:
             being.finish_task()
             being.take_task()
+            yield from healthy.steady(being)
         (chapter,) = being.chance.choices(chapters, weights)
         yield from chapter(being)
-        if being.doom is not None and being.failure is None:
+        if being.doom is not None and being.task_id is not None:
             doom, being.doom = being.doom, None
             # Who has not begun yet cannot be seen to stop.
             yield from healthy.settle_in(being)

@@ -8,6 +8,7 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.being import TASK_TOKENS_MAX, Being, Life
+from lifesigns.simulation.lives.healthy import say_goodbye
 from lifesigns.simulation.truth import AT_ONCE, LENIENCY, Ill
 
 FOREVER: Final = 365 * 86_400.0
@@ -109,9 +110,7 @@ def overspend(being: Being) -> Life:
 def never_start(being: Being) -> Life:
     """It left properly, is expected back, and is not heard of again."""
     being.finish_task()
-    being.say(s.AgentLeft(agent_id=being.id, incarnation=being.incarnation))
-    yield 1.0
-    being.stop()
+    yield from say_goodbye(being)
     yield being.chance.uniform(5, 20) * MINUTE
     being.born()
     being.register()

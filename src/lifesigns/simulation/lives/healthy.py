@@ -11,6 +11,7 @@ from lifesigns.simulation.being import Being, Life
 
 TASK_MAX: Final = 3 * HOUR
 TOKENS: Final = 4000
+THINKS_EVERY: Final = 5 * MINUTE
 
 
 def steady(being: Being) -> Life:
@@ -36,10 +37,24 @@ def _work_until(being: Being, end: float) -> Life:
             being.save()
             save_at = being.now + chance.uniform(4, 8) * MINUTE
         else:
+            if chance.random() < 0.1:
+                yield from _announced_call(being)
             being.work_a_little()
-            if being.calls % 3 == 0:
+            if being.now > being.thought_at + THINKS_EVERY:
                 being.think(TOKENS)
             call_at = being.now + chance.uniform(90, 240)
+
+
+def _announced_call(being: Being) -> Life:
+    being.calls += 1
+    call = f"c{being.calls}"
+    being.say(
+        s.ToolStarted(
+            agent_id=being.id, incarnation=being.incarnation, call_id=call, tool="bash", args_digest=call
+        )
+    )
+    yield being.chance.uniform(1, 20)
+    being.use_tool("bash", call, call, call_id=call)
 
 
 def idle(being: Being) -> Life:
@@ -47,7 +62,6 @@ def idle(being: Being) -> Life:
     being.finish_task()
     being.do(Doing.IDLE)
     yield being.chance.uniform(5, 100) * MINUTE
-    being.take_task()
     being.do(Doing.WORKING)
 
 
@@ -57,9 +71,7 @@ def long_model_call(being: Being) -> Life:
     being.say(s.ModelStarted(agent_id=being.id, incarnation=being.incarnation, call_id=call))
     yield being.chance.uniform(20, 28) * MINUTE
     being.say(
-        s.ModelFinished(
-            agent_id=being.id, incarnation=being.incarnation, call_id=call, tokens_out=TOKENS
-        )
+        s.ModelFinished(agent_id=being.id, incarnation=being.incarnation, call_id=call, tokens_out=TOKENS)
     )
     yield from _work_until(being, being.now + 15 * MINUTE)
 
@@ -129,9 +141,7 @@ def batch(being: Being) -> Life:
 def leave_and_return(being: Being) -> Life:
     """A proper good-bye, and a new life later; some take their time to start."""
     being.finish_task()
-    being.say(s.AgentLeft(agent_id=being.id, incarnation=being.incarnation, reason="the day is over"))
-    yield 1.0
-    being.stop()
+    yield from say_goodbye(being)
     yield being.chance.uniform(5, 60) * MINUTE
     being.born()
     being.register()
@@ -139,7 +149,15 @@ def leave_and_return(being: Being) -> Life:
     grace = being.policy.silence.grace
     yield being.chance.uniform(0.5, 0.95) * grace if slow else being.chance.uniform(1, 20)
     being.speak_up()
-    being.take_task()
+
+
+def say_goodbye(being: Being) -> Life:
+    """It does not go before it has said so."""
+    being.say(s.AgentLeft(agent_id=being.id, incarnation=being.incarnation, reason="the day is over"))
+    yield 5.0
+    while being.spool:
+        yield 5.0
+    being.stop()
 
 
 def restart(being: Being) -> Life:

@@ -1,0 +1,160 @@
+"""`lifesigns simulate`: a week of your fleet under your policy, in a minute."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from lifesigns.errors import UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.simulation import Report, SimulationConfig
+
+INTERRUPTED: Final = 130
+
+
+@click.command()
+@click.option("--agents", type=click.IntRange(1, 100_000), default=40, show_default=True)
+@click.option("--days", type=click.FloatRange(0.01, 366), default=7.0, show_default=True)
+@click.option("--seed", type=int, help="Replay a run. Without it, a new one every time.")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="A lifesigns.yaml.")
+@click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
+@click.option("--faults", default="default", show_default=True, metavar="LIST", help="What else goes wrong.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.pass_context
+def simulate(
+    ctx: click.Context,
+    agents: int,
+    days: float,
+    seed: int | None,
+    config_file: Path | None,
+    profile: str | None,
+    faults: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Live through a week of a fleet in a minute.
+
+    Simulated agents work, idle, crash, freeze, hang, loop and overspend; the real engine watches them with
+    your policy. What it found, missed and did is shown against the truth. Exits with 1 if a law was broken.
+
+    --faults takes a comma list: loss=P delay=S duplicate=P reorder=P (per message), and partition stall
+    restart blind clock host half, each with or without =TIMES_A_DAY; or none, default, all.
+    """
+    from lifesigns.simulation import simulate as live_through
+
+    if seed is None:
+        seed = int.from_bytes(os.urandom(4))
+    config = _config(agents, days, seed, config_file, profile, faults)
+    began = perf_counter()
+    with _progress(config, shown=not quiet and sys.stderr.isatty()) as watched:
+        report = live_through(watched)
+    if as_json:
+        click.echo(json.dumps(report.to_json(), indent=2))
+    else:
+        _print(report, perf_counter() - began, _command(report, config_file, profile))
+    if not report.complete:
+        ctx.exit(INTERRUPTED)
+    ctx.exit(0 if report.ok else 1)
+
+
+def _config(
+    agents: int, days: float, seed: int, config_file: Path | None, profile: str | None, faults: str
+) -> SimulationConfig:
+    from lifesigns.config import load
+    from lifesigns.core.profiles import PROFILES
+    from lifesigns.simulation import Faults, SimulationConfig
+
+    if profile is not None and profile not in PROFILES:
+        raise UsageError(f"--profile: {profile!r} is unknown; known are {', '.join(PROFILES)}")
+    flags = {"profile": profile} if profile else None
+    found = load(config_file, environ=os.environ, flags=flags)
+    return SimulationConfig(
+        agents=agents,
+        days=days,
+        seed=seed,
+        policies=found.policies,
+        fleet=found.fleet,
+        faults=Faults.parse(faults),
+    )
+
+
+def _command(report: Report, config_file: Path | None, profile: str | None) -> str:
+    """What replays this very run."""
+    words = f"lifesigns simulate --agents {report.agents} --days {report.days:g} --seed {report.seed}"
+    if config_file:
+        words += f" --config {config_file}"
+    if profile:
+        words += f" --profile {profile}"
+    return f"{words} --faults {report.faults}"
+
+
+@contextmanager
+def _progress(config: SimulationConfig, *, shown: bool) -> Iterator[SimulationConfig]:
+    """The configuration to run with: while a bar is shown, it moves it."""
+    if not shown:
+        yield config
+        return
+    from dataclasses import replace
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"{config.agents} agents, {config.days:g} days", total=1.0)
+        move: Callable[[float], None] = lambda part: progress.update(task, completed=part)  # noqa: E731
+        yield replace(config, on_progress=move)
+
+
+def _print(report: Report, took: float, command: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(soft_wrap=True)
+    found = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("failure", "happened", "found", "missed", "late", "p50", "p99", "bound"):
+        found.add_column(heading, justify="left" if heading == "failure" else "right")
+    for kind, d in report.detections.items():
+        counts = (str(d.happened), str(d.found), str(d.missed), str(d.late))
+        found.add_row(kind, *counts, _seconds(d.p50_s), _seconds(d.p99_s), _seconds(d.bound_s))
+    console.print(found)
+    console.print()
+    done = f"{report.nudges} nudges, {report.escalations} escalations, {report.terminations} terminations"
+    console.print(f"{done}, {report.recoveries} recoveries.")
+    console.print()
+    targets = Table(box=None, pad_edge=False, show_header=False)
+    for target in report.targets:
+        mark = "[green]✓[/]" if target.met else "[red]✗[/]"
+        targets.add_row(mark, target.name, target.got, f"[dim]{target.wanted}[/]")
+    console.print(targets)
+    console.print()
+    for violation in report.violations[:20]:
+        console.print(f"[red]✗[/] {violation}", markup=True, highlight=False)
+    for text in report.false_finding_texts[:5]:
+        console.print(f"[yellow]false[/] {text}", highlight=False)
+    if not report.complete:
+        console.print("[yellow]Stopped before the end.[/]")
+    speed = report.events / took if took else 0.0
+    console.print(f"{report.events:,} events in {took:.1f} s ({speed:,.0f} a second). Replay with:")
+    console.print(f"  {command}", markup=False, highlight=False)
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"

@@ -1,0 +1,31 @@
+"""Simulation: a week of a fleet in a minute, and proof that the engine keeps its word meanwhile.
+
+    report = simulate(SimulationConfig(agents=40, days=7, seed=1))
+    report.ok, report.detections["crash"].p99_s, report.false_findings
+
+    world.py       virtual time, and what goes wrong around everybody      faults.py  what can be asked for
+    being.py       one agent as it really is                               truth.py   what is really wrong with it
+    lives/         what agents go through                                  voices.py  their beats, by the million
+    bus.py         the way to the monitor                                  people.py  those who are asked
+    monitor.py     the engine, and its bad days
+    invariants.py  the laws, checked on everything the engine says         report.py  what came of it
+
+The same configuration and seed give the same run, event for event.
+"""
+
+from contextlib import suppress
+
+from lifesigns.simulation.faults import Faults
+from lifesigns.simulation.report import Detection, Report, Target
+from lifesigns.simulation.report import of as report_of
+from lifesigns.simulation.world import SimulationConfig, World
+
+__all__ = ["Detection", "Faults", "Report", "SimulationConfig", "Target", "World", "simulate"]
+
+
+def simulate(config: SimulationConfig) -> Report:
+    """Live through it. Interrupted (Ctrl-C), the report is that of the part until then."""
+    world = World(config)
+    with suppress(KeyboardInterrupt):
+        world.run()
+    return report_of(world)

@@ -1,0 +1,197 @@
+"""Report: what a simulation showed, as a value, as JSON, and against the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Any, Final
+
+from lifesigns.core.policy import MINUTE
+from lifesigns.simulation.invariants import Violation
+from lifesigns.simulation.truth import Failure, Ill, bound
+from lifesigns.simulation.world import World
+
+FALSE_FINDINGS_MAX: Final = 0.001
+"""Per healthy agent-day."""
+INTERVENTION_MAX: Final = 10 * MINUTE
+RECOVERY_MIN: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """How one kind of failure was found."""
+
+    happened: int
+    found: int
+    missed: int
+    """Lasted longer than its bound and was not found while it did."""
+    late: int
+    brief: int
+    """Over before it had to be found, and not found."""
+    p50_s: float | None
+    p99_s: float | None
+    bound_s: float | None
+    """From its onset; None where it depends on what the agent does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something the run is measured by."""
+
+    name: str
+    wanted: str
+    got: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What happened in a simulated world."""
+
+    seed: int
+    agents: int
+    days: float
+    faults: str
+    complete: bool
+    """False if it was stopped before its end."""
+    healthy_agent_days: float
+    false_findings: int
+    false_terminations: int
+    detections: dict[str, Detection]
+    nudges: int
+    escalations: int
+    terminations: int
+    recoveries: int
+    recovery_success: float | None
+    mean_time_to_intervention_s: float | None
+    violations: tuple[Violation, ...]
+    events: int
+    """Everything that happened, beats included."""
+    false_finding_texts: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """No law was broken."""
+        return not self.violations
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return tuple(_targets(self))
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that `simulate --json` promises, and a little more."""
+        return {
+            "seed": self.seed,
+            "agents": self.agents,
+            "days": self.days,
+            "faults": self.faults,
+            "complete": self.complete,
+            "healthy_agent_days": round(self.healthy_agent_days, 3),
+            "false_findings": self.false_findings,
+            "false_terminations": self.false_terminations,
+            "detections": {
+                kind: {name: getattr(found, name) for name in Detection.__slots__}
+                for kind, found in self.detections.items()
+            },
+            "nudges": self.nudges,
+            "escalations": self.escalations,
+            "terminations": self.terminations,
+            "recoveries": self.recoveries,
+            "recovery_success": self.recovery_success,
+            "mean_time_to_intervention_s": self.mean_time_to_intervention_s,
+            "violations": [str(violation) for violation in self.violations],
+            "events": self.events,
+            "false_finding_texts": list(self.false_finding_texts),
+            "targets": [
+                {"name": t.name, "wanted": t.wanted, "got": t.got, "met": t.met} for t in self.targets
+            ],
+        }
+
+
+def of(world: World) -> Report:
+    """The report of a world, at its end or wherever it was stopped."""
+    tally, config = world.tally, world.config
+    acted = [f.acted_at - f.since for f in world.failures if f.acted_at is not None]
+    ended = tally.recovered + tally.given_up
+    return Report(
+        seed=config.seed,
+        agents=config.agents,
+        days=config.days,
+        faults=str(config.faults),
+        complete=world.now >= world.end + config.quiet_for,
+        healthy_agent_days=sum(being.well_time() for being in world.beings) / 86_400,
+        false_findings=len(tally.false_findings),
+        false_terminations=tally.false_terminations,
+        detections=dict(_detections(world)),
+        nudges=tally.nudges,
+        escalations=tally.escalations,
+        terminations=tally.terminations,
+        recoveries=tally.recovered,
+        recovery_success=round(tally.recovered / ended, 4) if ended else None,
+        mean_time_to_intervention_s=round(sum(acted) / len(acted), 1) if acted else None,
+        violations=tuple(world.invariants.violations),
+        events=world.events,
+        false_finding_texts=tuple(
+            f"{at:.0f} s: {agent_id}: {finding.text}" for at, agent_id, finding in tally.false_findings[:20]
+        ),
+    )
+
+
+def _detections(world: World) -> Iterator[tuple[str, Detection]]:
+    policy = world.policies.default
+    for ill in Ill:
+        failures = [f for f in world.failures if f.ill is ill]
+        if failures:
+            limit = bound(ill, policy)
+            yield str(ill), _detection(failures, world.now, None if limit == inf else limit)
+
+
+def _detection(failures: list[Failure], now: float, limit: float | None) -> Detection:
+    times = sorted(f.found_at - f.since for f in failures if f.found_at is not None)
+    missed = sum(f.found_at is None and f.due_at < (f.ended_at or now) for f in failures)
+    return Detection(
+        happened=len(failures),
+        found=len(times),
+        missed=missed,
+        late=sum(f.found_at is not None and f.found_at > f.due_at for f in failures),
+        brief=len(failures) - len(times) - missed,
+        p50_s=_quantile(times, 0.5),
+        p99_s=_quantile(times, 0.99),
+        bound_s=limit,
+    )
+
+
+def _quantile(values: list[float], share: float) -> float | None:
+    """The smallest value that at least this share does not exceed."""
+    return round(values[max(0, ceil(share * len(values)) - 1)], 2) if values else None
+
+
+def _targets(report: Report) -> Iterable[Target]:
+    days = report.healthy_agent_days
+    rate = report.false_findings / days if days else 0.0
+    unfound = sum(d.missed + d.late for d in report.detections.values())
+    mean, success = report.mean_time_to_intervention_s, report.recovery_success
+    yield Target("laws broken", "none", str(len(report.violations)), report.ok)
+    yield Target(
+        "healthy agents ended", "none", str(report.false_terminations), not report.false_terminations
+    )
+    yield Target(
+        "false findings",
+        f"< {FALSE_FINDINGS_MAX:.1%} of healthy agent-days",
+        f"{report.false_findings} in {days:.1f} ({rate:.2%})",
+        rate < FALSE_FINDINGS_MAX,
+    )
+    yield Target("failures found too late or not at all", "none", str(unfound), not unfound)
+    yield Target(
+        "mean time to intervention",
+        f"< {INTERVENTION_MAX / 60:.0f} min",
+        "-" if mean is None else f"{mean / 60:.1f} min",
+        mean is None or mean < INTERVENTION_MAX,
+    )
+    yield Target(
+        "recoveries that succeeded",
+        f"> {RECOVERY_MIN:.0%}",
+        "-" if success is None else f"{success:.1%} of {report.recoveries}",
+        success is None or success > RECOVERY_MIN,
+    )
