@@ -5,7 +5,7 @@ import pytest
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.engine import Engine
-from lifesigns.core.health import Health
+from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.errors import PolicyError
@@ -108,3 +108,72 @@ def test_a_brake_ends_when_those_it_was_for_are_forgotten() -> None:
     watch.live(START + 25 * HOUR, "other", every=60.0)
     assert not [fact for fact in watch.facts(e.Brake) if fact.group == "host h"][-1].on
     assert "host h" not in watch.engine.snapshot().fleet.groups
+
+
+def test_a_call_whose_end_overtakes_its_beginning_is_over() -> None:
+    """On a bus that reorders; else it would seem to run for ever."""
+    watch = Watch()
+    watch.beat(task_id="t")
+    watch.hear(s.ToolFinished(agent_id="a", call_id="c-1", tool="grep"))
+    watch.hear(s.ToolStarted(agent_id="a", call_id="c-1", tool="grep"), START + 2)
+    assert not watch.agent().busy
+    watch.hear(s.ToolStarted(agent_id="a", call_id="c-1", tool="grep"), START + 300)
+    assert watch.agent().busy  # so much later it is another one
+
+
+def test_a_call_whose_end_was_lost_is_no_stall_while_other_things_get_done() -> None:
+    watch = Watch()
+    watch.beat(task_id="t")
+    watch.hear(s.ToolStarted(agent_id="a", call_id="lost", tool="grep"))
+    for n in range(1, 5):
+        watch.live(START + n * 20 * MINUTE)
+        watch.hear(s.CheckpointSaved(agent_id="a", checkpoint_id=f"cp-{n}", task_id="t"))
+    assert watch.facts(e.FindingOpened) == []
+    watch.live(START + 80 * MINUTE + 30 * MINUTE)
+    assert [fact.finding.kind for fact in watch.facts(e.FindingOpened)] == [e.Kind.LONG_CALL]
+
+
+def test_a_task_the_agent_no_longer_has_is_abandoned_and_not_held_against_it() -> None:
+    watch = Watch()
+    watch.beat()
+    watch.hear(s.TaskAssigned(agent_id="a", task_id="old", expected_for=10 * MINUTE))
+    watch.hear(s.TaskAssigned(agent_id="a", task_id="new"))
+    watch.live(START + 2 * HOUR)
+    assert [fact.verdict for fact in watch.facts(e.TaskVerdict)] == ["abandoned"]
+    assert watch.health() is Health.HEALTHY
+
+
+def test_our_absence_is_no_part_of_a_rate_limit() -> None:
+    watch = Watch()
+    watch.beat(task_id="t")
+    watch.hear(s.DoingChanged(agent_id="a", doing=Doing.RATE_LIMITED, until=START + 600))
+    watch.jump_to(START + 3600)
+    assert watch.agent().doing is Doing.RATE_LIMITED
+    watch.live(watch.now + 610)
+    assert watch.agent().doing is Doing.WORKING
+
+
+def test_our_absence_is_no_part_of_a_polling_budget() -> None:
+    watch = Watch()
+    watch.beat(task_id="t")
+    for n in range(60):
+        if n == 20:
+            watch.jump_to(watch.now + HOUR)
+        watch.live(watch.now + 30)
+        watch.hear(
+            s.ToolFinished(agent_id="a", call_id=str(n), tool="poll_ci", args_digest="x", result_digest="y")
+        )
+    assert watch.agent().finding(e.Kind.LOOPING) is None
+
+
+def test_who_was_expected_while_we_slept_is_not_given_up_during_the_truce() -> None:
+    watch = Watch()
+    watch.beat("other")
+    watch.hear(s.AgentRegistered(agent_id="a", grace=30.0))
+    watch.live(START + 20, "other")
+    watch.jump_to(START + 80)
+    watch.forget()
+    watch.live(START + 139, "other")
+    assert watch.facts(e.Flip, "a") == []
+    watch.live(START + 145, "other")
+    assert [fact.now for fact in watch.facts(e.Flip, "a")] == [Health.DISCONNECTED]

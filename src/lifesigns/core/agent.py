@@ -23,6 +23,10 @@ RETIRED_MAX: Final = 8
 
 LONG_CALL: Final = 60.0
 
+OVERTAKEN_MAX: Final = 8
+OVERTAKEN_FOR: Final = 60.0
+"""How long a beginning may be under way after its end came. Later, it is another call of the same name."""
+
 CALLS_MAX: Final = 64
 """Open calls remembered per agent. An agent with more at once forgets the oldest."""
 
@@ -60,9 +64,20 @@ class Work:
     tool_at: float | None = None
     tokens_at: float | None = None
     calls: dict[str, Call] = field(default_factory=dict)
+    overtaken: dict[str, float] = field(default_factory=dict)
+    """Calls that ended without having begun, and when: on a bus that reorders, the end may come first."""
     tool_calls: int = 0
     last_tool: str = ""
     repeats: int = 0
+
+    def begin_call(self, call_id: str, call: Call) -> None:
+        """A call began, unless its end was heard already."""
+        ended_at = self.overtaken.pop(call_id, None)
+        if ended_at is not None and call.started_at - ended_at < OVERTAKEN_FOR:
+            return
+        if len(self.calls) >= CALLS_MAX:
+            del self.calls[next(iter(self.calls))]
+        self.calls[call_id] = call
 
     def end_call(self, call_id: str, now: float) -> None:
         """A call ended. While a long one ran, the agent was excused: its clocks stood still for that time.
@@ -70,6 +85,10 @@ class Work:
         Short ones do not stop the clocks, or an agent that calls all day would never be asked for a checkpoint.
         """
         call = self.calls.pop(call_id, None)
+        if call is None and call_id:
+            self.overtaken[call_id] = now
+            while len(self.overtaken) > OVERTAKEN_MAX:
+                del self.overtaken[next(iter(self.overtaken))]
         took = now - call.started_at if call else 0.0
         if took >= LONG_CALL:
             self.since = min(now, self.since + took)
@@ -195,6 +214,7 @@ class Agent:
     peer_at: float = -NEVER
 
     doing: Doing = Doing.UNKNOWN
+    doing_from: float = 0.0
     doing_until: float = NEVER
     load: float | None = None
     capacity: int | None = None

@@ -123,6 +123,10 @@ class Awareness:
                 at += lapse.ended_at - max(start, lapse.began_at)
         return at
 
+    def lapsed(self, since: float, now: float) -> float:
+        """How much of the time since then we did not look."""
+        return self.due(since, now - since) - now if self.lapses else 0.0
+
     def _lapse(self, since: float, now: float) -> None:
         self.lapses.append(Lapse(since, now))
         if len(self.lapses) > LAPSES_MAX:

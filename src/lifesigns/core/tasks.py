@@ -60,6 +60,10 @@ class Tasks:
 
     def look(self, task: Task, agent: Agent, policy: TaskPolicy, at: float, now: float) -> bool:
         """A task fell due: ask (False), or judge what was not answered (True: the task is closed)."""
+        if agent.task_id != task.id:
+            self._verdict(task, "abandoned", f"the agent works on {agent.task_id or 'nothing'} now", at)
+            self._judge.clear(agent, Kind.TASK_STALLED, at)
+            return True
         if task.asked_at is None and agent.health is not Health.TERMINATED:
             self._ask(task, agent, policy, at, now)
             return False

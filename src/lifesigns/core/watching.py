@@ -36,7 +36,8 @@ class Watching:
         if gone(agent):
             return max(agent.since, agent.heard_at) + policy.silence.forget_after
         if agent.health is Health.STARTING:
-            return aware.due(max(agent.since, aware.silence_from), grace(agent, policy))
+            due_at = aware.due(max(agent.since, aware.silence_from), grace(agent, policy))
+            return max(due_at, aware.truce_until)
         at = silence.suspect_at(agent, aware.silence_from, policy.silence)
         if aware.lapses and aware.lapses[-1].ended_at > agent.heard_at:
             start = max(agent.heard_at, aware.silence_from)
@@ -47,11 +48,16 @@ class Watching:
         """When the next of an agent's other deadlines falls due."""
         if agent.health is Health.TERMINATED:
             return NEVER
-        at = min(agent.doing_until, self._desk.ladder.due_at(agent))
+        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent))
         if agent.work is not None:
             _, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
             at = min(at, stall_at)
         return at
+
+    def _parked_until(self, agent: Agent) -> float:
+        if agent.doing_until == NEVER:
+            return NEVER
+        return self._desk.awareness.due(agent.doing_from, agent.doing_until - agent.doing_from)
 
     def arm(self, agent: Agent, now: float) -> None:
         """Note when this agent falls due next, and whether its beats need a second look until then."""
@@ -80,7 +86,7 @@ class Watching:
         """Everything of this agent that falls due at `at`. False if the agent is to be forgotten."""
         if agent.health is Health.TERMINATED:
             return self.silence_at(agent, policy) > at
-        if agent.doing_until <= at:
+        if self._parked_until(agent) <= at:
             self.end_parking(agent, at)
         if agent.work is not None:
             self.judge_stall(agent, policy, at)

@@ -74,10 +74,19 @@ class Tape:
     often_since: float = 0.0
     polling_since: float | None = None
     polled_at: float | None = None
+    slept_for: float = 0.0
 
 
-def observe(tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float) -> Finding | None:
-    """Hear one finished call; the loop that now holds, if any."""
+def observe(
+    tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float, slept_for: float = 0.0
+) -> Finding | None:
+    """Hear one finished call; the loop that now holds, if any.
+
+    `slept_for` is how long we did not look since the call before: that is no part of anybody's wait budget.
+    """
+    tape.slept_for += slept_for
+    if tape.polling_since is not None:
+        tape.polling_since += slept_for
     if not _excused(tape, call, policy, now):
         _record(tape, call, policy, max(now, tape.times[-1]) if tape.times else now)
     return holding(tape, policy)
@@ -270,7 +279,7 @@ def _badness(finding: Finding) -> tuple[bool, bool]:
 
 def _tempered(finding: Finding, tape: Tape, policy: LoopingPolicy) -> Finding:
     waited = tape.polled_at is not None and finding.since < tape.polled_at
-    if waited and tape.times[-1] - finding.since < policy.polling_for:
+    if waited and tape.times[-1] - finding.since < policy.polling_for + tape.slept_for:
         return replace(finding, severity=Severity.DEGRADED, conclusive=False)
     return finding
 

@@ -107,7 +107,7 @@ def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> floa
     if expected <= heard_at:
         return latest  # It should have come before what did come: the prediction is of another time.
     at = expected + agent.margin
-    return latest if at >= latest else max(at, heard_at + agent.interval)
+    return min(latest, max(at, heard_at + agent.interval))
 
 
 def expected_at(agent: Agent) -> float:

@@ -67,14 +67,17 @@ def _rules(agent: Agent, policy: StallPolicy) -> Iterator[Rule]:
     if work is None or not has_work(agent):
         return
     if work.calls:
-        yield from (_long_call(call) for call in work.calls.values())
+        yield from (_long_call(call, work) for call in work.calls.values())
         return
     yield from _progress_rules(work, policy)
 
 
-def _long_call(call: Call) -> Rule:
-    text = f"{call.what} has been running for {{}}, longer than its bound of {duration(call.bound)}."
-    return Rule(Kind.LONG_CALL, call.started_at, call.bound, Severity.STUCK, text)
+def _long_call(call: Call, work: Work) -> Rule:
+    """A call over its bound. Who got on with other things meanwhile does not hang in this one: its end was lost."""
+    since = max(call.started_at, work.tool_at or 0.0, work.checkpoint_at or 0.0)
+    said = "has been running" if since == call.started_at else "has not ended, and nothing else was done"
+    text = f"{call.what} {said} for {{}}, longer than its bound of {duration(call.bound)}."
+    return Rule(Kind.LONG_CALL, since, call.bound, Severity.STUCK, text)
 
 
 def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lifesigns.core import signals as s
-from lifesigns.core.agent import CALLS_MAX, NEVER, Agent, Call, Outcomes, Spending, Work
+from lifesigns.core.agent import NEVER, Agent, Call, Outcomes, Spending, Work
 from lifesigns.core.desk import Desk
 from lifesigns.core.detectors import erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman
@@ -56,16 +56,14 @@ class WorkHearing:
         self._call(agent, signal.call_id, "A model call", signal.bound, now)
 
     def _call(self, agent: Agent, call_id: str, what: str, bound: float | None, now: float) -> None:
-        work = self._begin(agent, now)
-        if len(work.calls) >= CALLS_MAX:
-            del work.calls[next(iter(work.calls))]
         limit = self._desk.policy(agent).stall.call_max
-        work.calls[call_id] = Call(what, now, limit if bound is None else bound)
+        self._begin(agent, now).begin_call(call_id, Call(what, now, limit if bound is None else bound))
         self._settle_stall(agent, now)
 
     def _tool_finished(self, agent: Agent, signal: s.ToolFinished, now: float) -> None:
         work = self._begin(agent, now)
         work.end_call(signal.call_id, now)
+        slept_for = 0.0 if work.tool_at is None else self._desk.awareness.lapsed(work.tool_at, now)
         work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
         work.last_tool, work.tool_at = signal.tool, now
         work.tool_calls += 1
@@ -75,7 +73,7 @@ class WorkHearing:
             self.failed(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
         if agent.tape is None:
             agent.tape = looping.Tape()
-        found = looping.observe(agent.tape, signal, self._desk.policy(agent).looping, now)
+        found = looping.observe(agent.tape, signal, self._desk.policy(agent).looping, now, slept_for)
         self._settle_loop(agent, found, now)
         self._settle_stall(agent, now)
 
@@ -139,13 +137,15 @@ class WorkHearing:
         was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
         limit = self._desk.policy(agent).stall.call_max
         if agent.work is not None:
-            agent.work.end_call(DECLARED, now)
+            if DECLARED in agent.work.calls:
+                agent.work.end_call(DECLARED, now)
             if was not in stall.AT_WORK:
                 agent.work.since = now
         if doing is Doing.BUSY:
             bound = limit if until is None else max(0.0, until - now)
             self._call(agent, DECLARED, note or "A declared long operation", bound, now)
         elif doing is Doing.RATE_LIMITED:
+            agent.doing_from = now
             agent.doing_until = now + limit if until is None else max(now, until)
         elif doing is Doing.WAITING_FOR_HUMAN and was is not doing:
             text = f"{agent.id} waits for a human{': ' + note if note else '.'}"
