@@ -6,7 +6,7 @@ due at the same moment come in the order they were first heard of, so that the s
 the same sequence.
 
 A heap of a hundred thousand entries costs seventeen comparisons for each move, which would be most of the price
-of a beat. So the future is kept unsorted, in buckets of a sixteenth of a second, and a bucket is put in order
+of a beat. So the future is kept unsorted, in buckets of a second, and a bucket is put in order
 only when its time comes; by then nearly everything in it has been refreshed and moves on to a later one.
 """
 
@@ -26,8 +26,9 @@ class Timed(Protocol):
     armed_at: float
 
 
-PER_SECOND: Final = 16
-"""Buckets in a second: fine enough that opening one early wakes nobody noticeably too soon."""
+PER_SECOND: Final = 1
+"""Buckets in a second. One is opened at its beginning, up to a second before the first deadline in it; that is no
+more often than the engine looks anyway, once a tick."""
 
 
 class Deadlines:

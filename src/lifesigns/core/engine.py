@@ -33,6 +33,7 @@ from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.canary import Canary
 from lifesigns.core.deadlines import Timed
 from lifesigns.core.desk import Desk
+from lifesigns.core.detectors.silence import CLOSE
 from lifesigns.core.effects import Effect, Poisoned
 from lifesigns.core.falling_due import FallingDue
 from lifesigns.core.fleet import least_loaded
@@ -165,7 +166,8 @@ class Engine:
                     self._watching.follow_up(agent, now)
             except Exception as error:  # noqa: BLE001 -- as above
                 self._poison(signal.agent_id, error, now)
-        self._run_due(now)
+        if self._deadlines.next_at <= now:
+            self._run_due(now)
         if self._tick_at == NEVER and self._agents:
             self._tick_at = now + self._desk.limits.tick_every
         self._look_again()
@@ -203,7 +205,11 @@ class Engine:
             return -NEVER
         policy = self._pages[item.policy_no]
         fixed = policy.silence.suspect_after
-        if item.margin >= fixed and item.beats < item.refit_at and item.heard_at > self._settled_at:
+        if (
+            item.margin >= fixed - CLOSE * item.interval
+            and item.beats < item.refit_at
+            and item.heard_at > self._settled_at
+        ):
             at = item.heard_at + fixed  # What `silence_at` would say, for nearly everybody nearly always.
         else:
             try:

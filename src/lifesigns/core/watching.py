@@ -62,6 +62,24 @@ class Watching:
     def arm(self, agent: Agent, now: float) -> None:
         """Note when this agent falls due next, and whether its beats need a second look until then."""
         policy = self._desk.policy(agent)
+        agent.other_at = self.other_at(agent, policy, now)
+        self._set_alarm(agent, policy)
+
+    def follow_up(self, agent: Agent, now: float) -> None:
+        """What was heard may have set something in motion: a case on the ladder, a respawn, earlier deadlines."""
+        policy = self._desk.policy(agent)
+        self._desk.ladder.review(agent, policy.ladder, now)
+        if agent.other_at > now + stall.soonest(policy.stall):
+            agent.other_at = self.other_at(agent, policy, now)
+        else:
+            # Whatever stall begins now is later than that; it is found out then.
+            agent.other_at = min(agent.other_at, self._declared_at(agent))
+        self._set_alarm(agent, policy)
+        lineage = self._desk.beliefs.lineages.get(agent.id)
+        if lineage is not None:
+            self._desk.deadlines.arm(lineage, self._desk.respawns.due_at(lineage))
+
+    def _set_alarm(self, agent: Agent, policy: Policy) -> None:
         agent.calm = (
             agent.health is Health.HEALTHY
             and not agent.findings
@@ -69,16 +87,14 @@ class Watching:
             and agent.case is None
             and not agent.overloaded
         )
-        agent.other_at = self.other_at(agent, policy, now)
         self._desk.deadlines.arm(agent, min(agent.other_at, self.silence_at(agent, policy)))
 
-    def follow_up(self, agent: Agent, now: float) -> None:
-        """What was heard may have set something in motion: a case on the ladder, a respawn, earlier deadlines."""
-        self._desk.ladder.review(agent, self._desk.policy(agent).ladder, now)
-        self.arm(agent, now)
-        lineage = self._desk.beliefs.lineages.get(agent.id)
-        if lineage is not None:
-            self._desk.deadlines.arm(lineage, self._desk.respawns.due_at(lineage))
+    def _declared_at(self, agent: Agent) -> float:
+        """The next deadline that somebody set: a step of the ladder, the end of a rate limit, a call's own bound."""
+        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent))
+        if agent.work is not None and agent.work.calls:
+            at = min(at, stall.calls_end_at(agent.work))
+        return at
 
     # --- what ---------------------------------------------------------------------------------------
 

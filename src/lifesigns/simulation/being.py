@@ -192,7 +192,7 @@ class Being:
         """Its link breaks."""
         self.cuts += 1
         if self.cuts == 1:
-            if self.running:
+            if self.speaking:
                 due_at = self.world.due_at(self, Ill.CUT)
                 self.unreachable = Failure(self.id, Ill.CUT, self.now, due_at)
                 self.world.failures.append(self.unreachable)
@@ -299,8 +299,9 @@ class Being:
 
     def work_a_little(self) -> None:
         """A tool call like no other."""
-        what = f"{self.chance.random():.9f}"
-        self.use_tool(self.chance.choice(TOOLS), what, what)
+        luck = self.chance.random()
+        what = str(luck)
+        self.use_tool(TOOLS[int(luck * len(TOOLS))], what, what)
 
     def think(self, tokens: float) -> None:
         """A model call, reported when it is over."""

@@ -33,6 +33,8 @@ class Bus:
         """For everybody."""
         table = [self._fate() for _ in range(TABLE)]
         self._delays = table + table[: agents + 1]
+        self._ways = [self._way() for _ in range(TABLE)]
+        self._next = 0
 
     def fates(self, count: int) -> list[float]:
         """The delays of that many beats."""
@@ -40,11 +42,9 @@ class Bus:
         return self._delays[start : start + count]
 
     def way(self) -> float:
-        """How long a message of some importance takes: what is lost is sent again."""
-        way, faults = self.delay(), self._faults
-        while faults.loss and self._chance.random() < faults.loss:
-            way += RESEND_AFTER + self.delay()
-        return way
+        """How long a message of some importance takes: what is lost is sent again. Odd ones as for beats."""
+        self._next = number = (self._next + 1) % TABLE
+        return self._ways[number]
 
     def delay(self) -> float:
         mean = self._faults.delay
@@ -53,17 +53,20 @@ class Bus:
     def loses(self) -> bool:
         return self._chance.random() < self._faults.loss
 
-    def duplicates(self) -> bool:
-        return self._chance.random() < self._faults.duplicate
-
-    def reorders(self) -> bool:
-        return self._chance.random() < self._faults.reorder
-
     def _fate(self) -> float:
-        if self.loses():
-            return LOST
-        odd = (TWICE if self.duplicates() else 0.0) or (LATE if self.reorders() else 0.0)
-        return self.delay() + odd
+        return LOST if self.loses() else self.delay() + self._oddity()
+
+    def _way(self) -> float:
+        way = self.delay()
+        while self.loses():
+            way += RESEND_AFTER + self.delay()
+        return way + self._oddity()
+
+    def _oddity(self) -> float:
+        chance = self._chance.random()
+        if chance < self._faults.duplicate:
+            return TWICE
+        return LATE if chance < self._faults.duplicate + self._faults.reorder else 0.0
 
 
 def odd(arrival: float) -> tuple[float, float]:

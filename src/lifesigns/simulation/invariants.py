@@ -55,13 +55,15 @@ MOMENT: Final = 0.001
 VIOLATIONS_MAX: Final = 100
 RELEASED_FOR: Final = 60 * MINUTE
 
-TELLING: Final = (
-    s.AgentRegistered,
-    s.DoingChanged,
-    s.ConnectionClosed,
-    s.RespawnFailed,
-    s.RecoveryRequested,
-    s.ClearRequested,
+TELLING: Final = frozenset(
+    {
+        s.AgentRegistered,
+        s.DoingChanged,
+        s.ConnectionClosed,
+        s.RespawnFailed,
+        s.RecoveryRequested,
+        s.ClearRequested,
+    }
 )
 """Signals that change what may be done to an agent."""
 
@@ -132,11 +134,8 @@ class Invariants:
     # --- what goes in -------------------------------------------------------------------------------
 
     def heard(self, being: Being, signal: s.Signal) -> None:
-        """A signal other than a beat was heard by the engine."""
-        if isinstance(signal, TELLING):
-            self._told(being, self._records[being.id], signal)
-
-    def _told(self, being: Being, record: Record, signal: s.Signal) -> None:
+        """One of the `TELLING` signals is heard by the engine."""
+        record = self._records[being.id]
         match signal:
             case s.AgentRegistered():
                 record.known = True

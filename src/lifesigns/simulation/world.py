@@ -20,7 +20,7 @@ from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.being import Being
 from lifesigns.simulation.bus import LATE, TWICE, Bus, odd
 from lifesigns.simulation.faults import MILD, Faults
-from lifesigns.simulation.invariants import Invariants
+from lifesigns.simulation.invariants import TELLING, Invariants
 from lifesigns.simulation.lives import biography
 from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
@@ -43,7 +43,7 @@ ERRORS_TAIL: Final = HOUR
 OUTAGE_TAIL: Final = 45 * MINUTE
 """For so long after an outage of ours a false finding is held to be its work."""
 
-WORLDS_VOICE: Final = (s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned)
+WORLDS_VOICE: Final = frozenset({s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned})
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,30 +200,40 @@ class World:
 
     def carry(self, being: Being, signal: s.Signal) -> None:
         """A signal sets out. It is sent until it is there, and in order, unless the bus reorders."""
-        bus = self.bus
-        if being.cuts or bus.cut:
+        if being.cuts or self.bus.cut:
             being.spool.append(signal)
             return
-        when = max(self.now + bus.way(), being.line_at)
-        if bus.reorders():
-            when += self.chance.uniform(0.1, 5.0)
-        else:
+        way = self.bus.way()
+        if way >= TWICE:
+            self._carry_oddly(being, signal, *odd(way))
+            return
+        when = self.now + way
+        if when < being.line_at:
+            when = being.line_at
+        being.line_at = when
+        self._events += 1
+        heappush(self.heap, (when, self._events, self._arrive, (being, signal)))
+
+    def _carry_oddly(self, being: Being, signal: s.Signal, fate: float, way: float) -> None:
+        when = max(self.now + way, being.line_at)
+        late = self.chance.uniform(0.1, 5.0)
+        if fate == TWICE:
             being.line_at = when
-        self.at(when, self._arrive, (being, signal))
-        if bus.duplicates():
-            self.at(when + self.chance.uniform(0.0, 5.0), self._arrive, (being, signal))
+            self.at(when, self._arrive, (being, signal))
+        self.at(when + late, self._arrive, (being, signal))
 
     def _arrive(self, what: tuple[Being, s.Signal]) -> None:
         being, signal = what
         if self.monitor.down:
             being.spool.append(signal)
             return
-        self.invariants.heard(being, signal)
-        life = getattr(signal, "incarnation", None)
-        if life == being.incarnation and life != being.heard_life:
+        kind, current = type(signal), getattr(signal, "incarnation", None) == being.incarnation
+        if kind in TELLING:
+            self.invariants.heard(being, signal)
+        if current and being.incarnation != being.heard_life:
             self._new_life(being)
         self.monitor.hear(signal)
-        if life == being.incarnation and not isinstance(signal, WORLDS_VOICE):
+        if current and kind not in WORLDS_VOICE:
             self.voices.heard_at[being.index] = self.now
 
     def _new_life(self, being: Being) -> None:
@@ -285,7 +295,7 @@ class World:
         if self.monitor.down:
             self._parked.append(signal)
             return
-        if isinstance(signal, s.AgentSignal):
+        if isinstance(signal, s.AgentSignal) and type(signal) in TELLING:
             self.invariants.heard(self.being(signal.agent_id), signal)
         self.monitor.hear(signal)
 

@@ -29,6 +29,9 @@ sample of the arrivals says the same about their spread."""
 OUTAGE: Final = 4.0
 """An error of more than this many intervals is an outage, not lateness: it teaches nothing about jitter."""
 
+CLOSE: Final = 0.5
+"""A margin that would win less than half an interval over the fixed rule is not worth its arithmetic."""
+
 BACKLOG: Final = 0.1
 """Beats that come ten times as fast as usual were waiting somewhere: a backlog is no rhythm, and no lesson."""
 
@@ -101,7 +104,7 @@ def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> floa
             policy.false_suspicion_rate,
             policy.suspect_after,
         )
-    if agent.margin >= policy.suspect_after:
+    if agent.margin >= policy.suspect_after - CLOSE * agent.interval:
         return latest
     expected = expected_at(agent)
     if expected <= heard_at:

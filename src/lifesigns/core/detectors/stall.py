@@ -42,6 +42,11 @@ def has_work(agent: Agent) -> bool:
     return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY) or bool(agent.work.calls)
 
 
+def soonest(policy: StallPolicy) -> float:
+    """The shortest time in which anybody can stall who is getting on right now, declared calls apart."""
+    return min(policy.checkpoint_degraded_after, policy.tool_call_after, policy.tokens_after)
+
+
 def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[list[Finding], float]:
     """The stalls that hold at `now`, the worst of each kind, and when the next one would begin."""
     held: dict[Kind, Finding] = {}
@@ -72,9 +77,18 @@ def _rules(agent: Agent, policy: StallPolicy) -> Iterator[Rule]:
     yield from _progress_rules(work, policy)
 
 
+def calls_end_at(work: Work) -> float:
+    """When the first of the open calls is over its bound if nothing more is done."""
+    return min(_hanging_since(call, work) + call.bound for call in work.calls.values())
+
+
+def _hanging_since(call: Call, work: Work) -> float:
+    return max(call.started_at, work.tool_at or 0.0, work.checkpoint_at or 0.0)
+
+
 def _long_call(call: Call, work: Work) -> Rule:
     """A call over its bound. Who got on with other things meanwhile does not hang in this one: its end was lost."""
-    since = max(call.started_at, work.tool_at or 0.0, work.checkpoint_at or 0.0)
+    since = _hanging_since(call, work)
     said = "has been running" if since == call.started_at else "has not ended, and nothing else was done"
     text = f"{call.what} {said} for {{}}, longer than its bound of {duration(call.bound)}."
     return Rule(Kind.LONG_CALL, since, call.bound, Severity.STUCK, text)
