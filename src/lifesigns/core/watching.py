@@ -69,7 +69,7 @@ class Watching:
         """What was heard may have set something in motion: a case on the ladder, a respawn, earlier deadlines."""
         policy = self._desk.policy(agent)
         self._desk.ladder.review(agent, policy.ladder, now)
-        if agent.other_at > now + stall.soonest(policy.stall):
+        if agent.findings or agent.other_at > now + stall.soonest(policy.stall):
             agent.other_at = self.other_at(agent, policy, now)
         else:
             # Whatever stall begins now is later than that; it is found out then.

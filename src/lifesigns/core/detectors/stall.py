@@ -72,22 +72,29 @@ def _rules(agent: Agent, policy: StallPolicy) -> Iterator[Rule]:
     if work is None or not has_work(agent):
         return
     if work.calls:
-        yield from (_long_call(call, work) for call in work.calls.values())
+        yield _long_call(work)
         return
     yield from _progress_rules(work, policy)
 
 
 def calls_end_at(work: Work) -> float:
-    """When the first of the open calls is over its bound if nothing more is done."""
-    return min(_hanging_since(call, work) + call.bound for call in work.calls.values())
+    """When the last of the open calls is over its bound if nothing more is done."""
+    call = _last_call(work)
+    return _hanging_since(call, work) + call.bound
+
+
+def _last_call(work: Work) -> Call:
+    """The open call that may take longest. While one is within its bound, the agent is excused by it."""
+    return max(work.calls.values(), key=lambda call: _hanging_since(call, work) + call.bound)
 
 
 def _hanging_since(call: Call, work: Work) -> float:
-    return max(call.started_at, work.tool_at or 0.0, work.checkpoint_at or 0.0)
+    """Who got on with other things since does not hang in this call: its end was lost."""
+    return max(call.started_at, work.since, work.tool_at or 0.0, work.checkpoint_at or 0.0)
 
 
-def _long_call(call: Call, work: Work) -> Rule:
-    """A call over its bound. Who got on with other things meanwhile does not hang in this one: its end was lost."""
+def _long_call(work: Work) -> Rule:
+    call = _last_call(work)
     since = _hanging_since(call, work)
     said = "has been running" if since == call.started_at else "has not ended, and nothing else was done"
     text = f"{call.what} {said} for {{}}, longer than its bound of {duration(call.bound)}."
