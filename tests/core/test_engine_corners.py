@@ -121,6 +121,30 @@ def test_a_call_whose_end_overtakes_its_beginning_is_over() -> None:
     assert watch.agent().busy  # so much later it is another one
 
 
+def test_a_beginning_that_comes_twice_begins_once() -> None:
+    watch = Watch()
+    watch.beat(task_id="t")
+    started = s.ToolStarted(agent_id="a", call_id="c-1", tool="grep")
+    watch.hear(started)
+    watch.hear(s.ToolFinished(agent_id="a", call_id="c-1", tool="grep"), START + 1)
+    watch.hear(started, START + 2)
+    assert not watch.agent().busy
+
+
+def test_calls_without_ids_follow_each_other() -> None:
+    """A model call may come without an id: the next one is not a repetition of it."""
+    watch = Watch()
+    watch.beat(task_id="t")
+    for n in range(3):
+        watch.hear(s.ModelStarted(agent_id="a"), START + 2 * n)
+        assert watch.agent().busy
+        watch.hear(s.ModelFinished(agent_id="a"), START + 2 * n + 1)
+        assert not watch.agent().busy
+    watch.hear(s.ModelStarted(agent_id="a"))
+    watch.hear(s.DoingChanged(agent_id="a", doing=Doing.WORKING))
+    assert watch.agent().busy
+
+
 def test_a_call_whose_end_was_lost_is_no_stall_while_other_things_get_done() -> None:
     watch = Watch()
     watch.beat(task_id="t")

@@ -23,8 +23,14 @@ RETIRED_MAX: Final = 8
 
 LONG_CALL: Final = 60.0
 
-OVERTAKEN_MAX: Final = 8
-OVERTAKEN_FOR: Final = 60.0
+DECLARED: Final = "(declared)"
+"""The call id of what an agent declares with `busy`."""
+
+NAMELESS: Final = frozenset({"", DECLARED})
+"""Call ids that say nothing: the next call has the same one."""
+
+ENDED_MAX: Final = 8
+LATE_BEGINNING: Final = 10.0
 """How long a beginning may be under way after its end came. Later, it is another call of the same name."""
 
 CALLS_MAX: Final = 64
@@ -64,16 +70,16 @@ class Work:
     tool_at: float | None = None
     tokens_at: float | None = None
     calls: dict[str, Call] = field(default_factory=dict)
-    overtaken: dict[str, float] = field(default_factory=dict)
-    """Calls that ended without having begun, and when: on a bus that reorders, the end may come first."""
+    ended: dict[str, float] = field(default_factory=dict)
+    """The last calls that ended, and when: on a bus that reorders and repeats, a beginning may come after."""
     tool_calls: int = 0
     last_tool: str = ""
     repeats: int = 0
 
     def begin_call(self, call_id: str, call: Call) -> None:
         """A call began, unless its end was heard already."""
-        ended_at = self.overtaken.pop(call_id, None)
-        if ended_at is not None and call.started_at - ended_at < OVERTAKEN_FOR:
+        ended_at = self.ended.pop(call_id, None)
+        if ended_at is not None and call.started_at - ended_at < LATE_BEGINNING:
             return
         if len(self.calls) >= CALLS_MAX:
             del self.calls[next(iter(self.calls))]
@@ -85,10 +91,10 @@ class Work:
         Short ones do not stop the clocks, or an agent that calls all day would never be asked for a checkpoint.
         """
         call = self.calls.pop(call_id, None)
-        if call is None and call_id:
-            self.overtaken[call_id] = now
-            while len(self.overtaken) > OVERTAKEN_MAX:
-                del self.overtaken[next(iter(self.overtaken))]
+        if call_id not in NAMELESS:
+            self.ended[call_id] = now
+            while len(self.ended) > ENDED_MAX:
+                del self.ended[next(iter(self.ended))]
         took = now - call.started_at if call else 0.0
         if took >= LONG_CALL:
             self.since = min(now, self.since + took)

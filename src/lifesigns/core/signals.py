@@ -223,7 +223,7 @@ class ToolFinished(AgentSignal):
 class ModelStarted(AgentSignal):
     """A model call began."""
 
-    call_id: str = "model"
+    call_id: str = ""
     bound: float | None = None
 
 
@@ -231,7 +231,7 @@ class ModelStarted(AgentSignal):
 class ModelFinished(AgentSignal):
     """A model call ended."""
 
-    call_id: str = "model"
+    call_id: str = ""
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float = 0.0

@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lifesigns.core import signals as s
-from lifesigns.core.agent import NEVER, Agent, Call, Outcomes, Spending, Work
+from lifesigns.core.agent import DECLARED, NEVER, Agent, Call, Outcomes, Spending, Work
 from lifesigns.core.desk import Desk
 from lifesigns.core.detectors import erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman
 from lifesigns.core.health import Doing
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.core.watching import Watching
-
-DECLARED: Final = "(declared)"
-"""The call id of what an agent declares with `busy`."""
 
 BREAKERS_MAX: Final = 64
 
@@ -137,8 +134,7 @@ class WorkHearing:
         was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
         limit = self._desk.policy(agent).stall.call_max
         if agent.work is not None:
-            if DECLARED in agent.work.calls:
-                agent.work.end_call(DECLARED, now)
+            agent.work.end_call(DECLARED, now)
             if was not in stall.AT_WORK:
                 agent.work.since = now
         if doing is Doing.BUSY:
