@@ -175,8 +175,16 @@ class Invariants:
                 self._flip(effect)
             elif isinstance(effect, e.FindingOpened | e.FindingClosed):
                 self._dated(effect.agent_id, effect)
+            elif isinstance(effect, e.Intervention):
+                self._intervention(effect)
             elif isinstance(effect, e.Poisoned):
                 self.violate("poison", f"{effect.agent_id}: {effect.error}")
+
+    def _intervention(self, fact: e.Intervention) -> None:
+        """An end that was called off, on record, may be ordered anew when there is new reason."""
+        record = self._records[fact.agent_id]
+        if fact.stage is e.Stage.DROPPED and fact.id == record.terminated:
+            record.terminated = ""
 
     def _dated(self, agent_id: str, fact: e.Fact) -> None:
         record = self._records[agent_id]

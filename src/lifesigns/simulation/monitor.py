@@ -87,7 +87,7 @@ class Monitor:
     def wake(self, slept_for: float) -> None:
         """Read everything that came meanwhile, then judge."""
         self.stalled = False
-        self._shaken(slept_for)
+        self._shaken(slept_for, asleep=True)
         inbox, self._inbox = self._inbox, []
         now = self._world.now + self.offset
         for number, signal in enumerate(inbox):
@@ -112,15 +112,15 @@ class Monitor:
         now = self._world.now + self.offset
         self.engine = Engine.restore(beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch)
         self.down = False
-        self._shaken(away_for)
+        self._shaken(away_for, asleep=False)
 
-    def _shaken(self, away_for: float) -> None:
-        self._world.excuse(away_for)
+    def _shaken(self, away_for: float, *, asleep: bool) -> None:
+        self._world.excuse(away_for, asleep=asleep)
         self._world.monitor_changed()
 
     def jump(self, by: float) -> None:
         """Its clock is set."""
         self.never_before = max(self.never_before, self._world.now + self.offset)
         self.offset += by
-        self._world.excuse(abs(by))
+        self._world.excuse(abs(by), asleep=True)
         self._world.monitor_changed()

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
+from lifesigns.core.awareness import TRUCE_MAX
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.being import Being
@@ -365,9 +366,12 @@ class World:
         late = self.fleet.canary_late_after + 2 * self.fleet.canary_every + 1.0
         return self.bus.cut and (being.failure is None or self.now - self.cut_since > late)
 
-    def excuse(self, gone_for: float) -> None:
-        """The monitor could not see for a while: nobody can be found in that time, nor in the truce after."""
-        truce = max(self.fleet.truce_min, gone_for)
+    def excuse(self, gone_for: float, *, asleep: bool) -> None:
+        """The monitor could not see for a while: nobody can be found in that time, nor in the truce after.
+
+        Who slept without noticing owes a truce as long as that; where every silence starts anew, a moment will do.
+        """
+        truce = min(max(self.fleet.truce_min, gone_for), TRUCE_MAX) if asleep else self.fleet.truce_min
         self.truce_until = max(self.truce_until, self.now + truce - 2.0)
         self.outage_until = self.now
         self.monitor.shaken_until = self.now + truce + SHAKEN_FOR
@@ -497,7 +501,7 @@ class World:
 
     def _see_again(self, blind_for: float) -> None:
         self.bus.cut = False
-        self.excuse(blind_for)
+        self.excuse(blind_for, asleep=False)
         self.monitor_changed()
 
     def _clock(self) -> None:
