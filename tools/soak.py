@@ -48,6 +48,7 @@ def weeks(seeds: range, jobs: int, words: list[str]) -> Iterator[Week]:
 
 
 def line(week: Week) -> str:
+    """One seed in one line."""
     report = week.report
     found = report["detections"].values()
     return (

@@ -216,6 +216,8 @@ class Engine:
                 at = self._watching.silence_at(item, policy)
             except Exception:  # noqa: BLE001 -- it falls due, fails there once more, and is set aside
                 return -NEVER
+        if item.other_at <= item.armed_at:
+            item.other_at = self._watching.other_due(item, policy, item.armed_at)
         return at if at < item.other_at else item.other_at
 
     # --- parts ------------------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ from then: nobody is convicted for not answering a question that was still on ou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lifesigns.core.agent import NEVER, Agent, Suspicion
 from lifesigns.core.desk import Desk
 from lifesigns.core.detectors import silence, stall
-from lifesigns.core.effects import Kind, SendPing, Severity
+from lifesigns.core.effects import Finding, Kind, SendPing, Severity
 from lifesigns.core.health import Cause, Doing, Health
 from lifesigns.core.policy import Policy
 from lifesigns.core.words import duration
@@ -58,6 +60,15 @@ class Watching:
         if agent.doing_until == NEVER:
             return NEVER
         return self._desk.awareness.due(agent.doing_from, agent.doing_until - agent.doing_from)
+
+    def other_due(self, agent: Agent, policy: Policy, at: float) -> float:
+        """Which other deadline of a calm agent comes up at `at` or next, now that it is looked at again."""
+        held: Sequence[Finding] = ()
+        due_at = self._parked_until(agent)
+        if agent.work is not None:
+            held, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, at)
+            due_at = min(due_at, stall_at)
+        return at if held else due_at
 
     def arm(self, agent: Agent, now: float) -> None:
         """Note when this agent falls due next, and whether its beats need a second look until then."""

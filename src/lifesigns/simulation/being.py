@@ -63,6 +63,8 @@ class Being:
         self.unreachable: Failure | None = None
         self.well_since: float | None = None
         self.ill_until = -inf
+        self.accused_of: set[e.Kind] = set()
+        """What the monitor holds against it."""
         self.well_for = 0.0
         self.doom: Ill | None = None
         self.task_id: str | None = None
@@ -176,8 +178,7 @@ class Being:
 
     def fall_ill(self, ill: Ill) -> Failure:
         """From now on it is really unwell."""
-        failure = self.failure = Failure(self.id, ill, self.now, self.world.due_at(self, ill))
-        self.world.failures.append(failure)
+        failure = self.failure = self.world.failing(self, ill)
         self._reckon()
         return failure
 
@@ -193,9 +194,7 @@ class Being:
         self.cuts += 1
         if self.cuts == 1:
             if self.speaking:
-                due_at = self.world.due_at(self, Ill.CUT)
-                self.unreachable = Failure(self.id, Ill.CUT, self.now, due_at)
-                self.world.failures.append(self.unreachable)
+                self.unreachable = self.world.failing(self, Ill.CUT)
             self.keep_beating()
             self._reckon()
 

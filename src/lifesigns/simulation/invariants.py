@@ -26,7 +26,7 @@ LAWS: Final = {
     "twice": "nothing is ordered twice: ids are unique, one termination and one successor per life",
     "stale": "an order is for the life that was heard last, and a retired life stays retired",
     "heard": "nobody is convicted of silence who was heard a moment ago",
-    "unasked": "nobody is convicted of silence without all their pings",
+    "unasked": "nobody is convicted of silence without all their pings, and time to answer each",
     "truce": "nobody is convicted of silence while we slept, were away or blind, or right after it",
     "downtime": "our own absence accuses nobody of anything",
     "backwards": "the facts about an agent never run backwards, nor ahead of the clock",
@@ -105,6 +105,10 @@ class Record:
     """When its connection was seen to close."""
     pings: int = 0
     pinged_from: float = -inf
+    pinged_at: float = -inf
+    lives: int = 0
+    """Lives that were heard, and those the engine began: never more of these."""
+    starts: int = 0
     nudges: int = 0
     escalated_at: float = inf
     terminated: str = ""
@@ -112,6 +116,8 @@ class Record:
     respawned: str = ""
     respawned_at: float = -inf
     respawn_open: bool = False
+    requested: bool = False
+    """A person wants it respawned."""
 
 
 class Invariants:
@@ -148,6 +154,7 @@ class Invariants:
                 record.respawn_open = False
             case s.RecoveryRequested() | s.ClearRequested():
                 record.respawn_open, record.terminated = False, ""
+                record.requested = isinstance(signal, s.RecoveryRequested)
             case _:
                 pass
 
@@ -160,6 +167,7 @@ class Invariants:
         """A new life was heard for the first time: what was ordered for the old one is history."""
         record = self._records[being.id]
         record.life = being.incarnation
+        record.lives += 1
         record.doing, record.doing_until = Doing.UNKNOWN, inf
         record.nudges, record.escalated_at = 0, inf
         record.terminated, record.respawned, record.respawn_open = "", "", False
@@ -201,6 +209,10 @@ class Invariants:
                 "illegal", f"{flip.agent_id} went from {flip.was} to {flip.now}, was {record.health}"
             )
         record.health = str(flip.now)
+        if flip.now is Health.STARTING:
+            record.starts += 1
+            if record.starts > record.lives:
+                self.violate("stale", f"{flip.agent_id} began a new life, and none was heard")
         if flip.now is Health.DISCONNECTED:
             self._disconnected(flip, record)
         elif flip.now is Health.HEALTHY:
@@ -226,6 +238,9 @@ class Invariants:
         if record.pinged_from < heard_at or record.pings < silence.pings:
             asked = record.pings if record.pinged_from >= heard_at else 0
             self.violate("unasked", f"{being.id} was convicted after {asked} of {silence.pings} pings")
+        elif world.now - record.pinged_at < silence.ping_wait - MOMENT:
+            waited = world.now - record.pinged_at
+            self.violate("unasked", f"{being.id} had {waited:.3f} s to answer its last ping")
 
     def _count(self, flip: e.Flip) -> None:
         """Count who is unwell in the groups of an agent, as the brake should have it."""
@@ -277,6 +292,7 @@ class Invariants:
         if record.pinged_from < self._world.voices.heard_at[being.index]:
             record.pings, record.pinged_from = 0, self._world.now
         record.pings += 1
+        record.pinged_at = self._world.now
 
     def _nudge(self, order: e.SendNudge, record: Record) -> None:
         self._act(order)
@@ -316,7 +332,9 @@ class Invariants:
             self.violate("twice", f"{being.id} gets two successors: {record.respawned}, {order.order_id}")
         record.respawned, record.respawned_at = order.order_id, self._world.monitor_now
         record.respawn_open = True
-        self._act(order)
+        if not record.requested:
+            self._act(order)
+        record.requested = False
 
     def _act(self, order: e.Order) -> None:
         """Something is done automatically: is the group braked, is it too much at once?"""

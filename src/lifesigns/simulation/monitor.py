@@ -73,6 +73,8 @@ class Monitor:
                 world.send_canary(effect)
             elif isinstance(effect, e.FindingOpened):
                 world.found(effect)
+            elif isinstance(effect, e.FindingClosed):
+                world.being(effect.agent_id).accused_of.discard(effect.kind)
             elif isinstance(effect, e.Recovery):
                 world.tally.recovery(effect)
             elif isinstance(effect, e.NeedsHuman):

@@ -330,6 +330,7 @@ class World:
         if fact.finding.severity is e.Severity.NOTICE:
             return
         being = self.being(fact.agent_id)
+        being.accused_of.add(fact.finding.kind)
         for failure in (being.failure, being.unreachable):
             if failure is None or failure.found_at is not None:
                 continue
@@ -348,10 +349,15 @@ class World:
 
     # --- what is due when ---------------------------------------------------------------------------
 
-    def due_at(self, being: Being, ill: Ill) -> float:
-        """Until when a failure that begins now must be found."""
-        due_at = self.now + bound(ill, being.policy, shaken=self.now < self.monitor.shaken_until)
-        return due_at + max(0.0, self.truce_until - self.now)
+    def failing(self, being: Being, ill: Ill) -> Failure:
+        """A failure begins now; somebody who is held to be silent already has died in silence."""
+        wait = bound(ill, being.policy, shaken=self.now < self.monitor.shaken_until)
+        due_at = self.now + wait + max(0.0, self.truce_until - self.now)
+        failure = Failure(being.id, ill, self.now, due_at)
+        if being.accused_of & SHOWS_AS[ill]:
+            failure.found_at = self.now
+        self.failures.append(failure)
+        return failure
 
     def _asked_in_doubt(self, being: Being) -> None:
         """A monitor that doubts itself waits longer for an answer."""

@@ -8,7 +8,7 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.being import TASK_TOKENS_MAX, Being, Life
-from lifesigns.simulation.lives.healthy import say_goodbye
+from lifesigns.simulation.lives.healthy import be_rate_limited, say_goodbye, wait_for_human
 from lifesigns.simulation.truth import AT_ONCE, LENIENCY, Ill
 
 FOREVER: Final = 365 * 86_400.0
@@ -58,7 +58,7 @@ def hung_call(being: Being) -> Life:
 
 
 def loop(being: Being) -> Life:
-    """One to five calls over and over, with the same results."""
+    """One to five calls over and over, with the same results; a rate limit does not end it."""
     period = being.chance.randint(1, 5)
     limits = being.policy.looping
     enough = limits.same_notice if period == 1 else limits.cycle_notice * period
@@ -73,10 +73,12 @@ def loop(being: Being) -> Life:
             failure.due_at = being.now + LENIENCY
         if calls % 5 == 0:
             being.think(4000)
+        if calls % 30 == 0:
+            yield from be_rate_limited(being)
 
 
 def err(being: Being) -> Life:
-    """Whatever it tries fails."""
+    """Whatever it tries fails; now and then it asks a person, which does not help."""
     failure = being.fall_ill(Ill.ERRORS)
     end = being.now + being.chance.uniform(10, 60) * MINUTE
     ends = being.chance.random() < ENDS_BY_ITSELF
@@ -90,6 +92,8 @@ def err(being: Being) -> Life:
             failure.due_at = being.now + LENIENCY
         if failures % 4 == 0:
             being.think(4000)
+        if failures % 20 == 0:
+            yield from wait_for_human(being)
     being.come_round()
 
 

@@ -42,7 +42,7 @@ def _work_until(being: Being, end: float) -> Life:
             being.work_a_little()
             if being.now > being.thought_at + THINKS_EVERY:
                 being.think(TOKENS)
-            call_at = being.now + chance.uniform(90, 240)
+            call_at = being.now + chance.uniform(120, 360)
 
 
 def _announced_call(being: Being) -> Life:
@@ -108,7 +108,6 @@ def be_rate_limited(being: Being) -> Life:
     being.do(Doing.RATE_LIMITED, until=being.now + wait)
     yield wait + being.chance.uniform(1, 30)
     being.do(Doing.WORKING)
-    being.work_a_little()
 
 
 def poll(being: Being) -> Life:
