@@ -201,3 +201,29 @@ def test_who_was_expected_while_we_slept_is_not_given_up_during_the_truce() -> N
     assert watch.facts(e.Flip, "a") == []
     watch.live(START + 145, "other")
     assert [fact.now for fact in watch.facts(e.Flip, "a")] == [Health.DISCONNECTED]
+
+
+def test_a_rate_limit_that_is_over_parks_nobody() -> None:
+    """A sender that goes on saying it must not keep its agent excused for ever."""
+    watch = Watch()
+    watch.beat(task_id="t")
+    watch.hear(s.CheckpointSaved(agent_id="a", checkpoint_id="cp", task_id="t"))
+    for n in range(1, 361):
+        watch.beat("a", START + 5 * n, doing=Doing.RATE_LIMITED, until=START + 60)
+    kinds = [(fact.finding.kind, fact.finding.severity) for fact in watch.facts(e.FindingOpened)]
+    assert (e.Kind.NO_CHECKPOINT, e.Severity.DEGRADED) in kinds
+
+
+def test_the_blind_do_not_say_who_stands_still() -> None:
+    watch = Watch(fleet=FleetPolicy())
+    watch.beat(task_id="t")
+    watch.hear(s.CheckpointSaved(agent_id="a", checkpoint_id="cp", task_id="t"))
+    for _ in range(4):
+        watch.hear(
+            s.ToolFinished(agent_id="a", call_id="c", tool="grep", ok=False)
+        )  # something is open already
+    watch.run_until(START + 20 * MINUTE)
+    assert watch.facts(e.Sight)[-1].blind
+    watch.forget()
+    watch.hear(s.ToolFinished(agent_id="a", call_id="c", tool="grep", ok=False))
+    assert [fact.finding.kind for fact in watch.facts(e.FindingOpened)] == []

@@ -226,7 +226,7 @@ MUTATIONS = [
     ),
     Mutation("heard", "answers are not heard", answers_are_not_heard, (Ill.CUT,), faults="loss=0.2"),
     Mutation("unasked", "suspicion is conviction", suspicion_is_conviction, (Ill.CRASH,)),
-    Mutation("truce", "there is no truce", there_is_no_truce, (Ill.CRASH,), faults="stall=20"),
+    Mutation("truce", "there is no truce", there_is_no_truce, (Ill.CRASH,), faults="stall=60"),
     Mutation("downtime", "lapses are ignored", lapses_are_ignored, (Ill.CUT,), faults="clock=6", days=1.0),
     Mutation("backwards", "facts are dated ahead", facts_are_dated_ahead, (Ill.CRASH, Ill.LOOP)),
     Mutation("illegal", "any flip goes", any_flip_goes, (Ill.CRASH,)),

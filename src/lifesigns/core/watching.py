@@ -73,32 +73,25 @@ class Watching:
     def arm(self, agent: Agent, now: float) -> None:
         """Note when this agent falls due next, and whether its beats need a second look until then."""
         policy = self._desk.policy(agent)
+        agent.calm = _is_calm(agent)
         agent.other_at = self.other_at(agent, policy, now)
-        self._set_alarm(agent, policy)
+        self._desk.deadlines.arm(agent, min(agent.other_at, self.silence_at(agent, policy)))
 
     def follow_up(self, agent: Agent, now: float) -> None:
         """What was heard may have set something in motion: a case on the ladder, a respawn, earlier deadlines."""
         policy = self._desk.policy(agent)
-        self._desk.ladder.review(agent, policy.ladder, now)
-        if agent.findings or agent.other_at > now + stall.soonest(policy.stall):
-            agent.other_at = self.other_at(agent, policy, now)
-        else:
-            # Whatever stall begins now is later than that; it is found out then.
-            agent.other_at = min(agent.other_at, self._declared_at(agent))
-        self._set_alarm(agent, policy)
+        if not (agent.calm and _is_calm(agent)):
+            self._desk.ladder.review(agent, policy.ladder, now)
+            self.arm(agent, now)
+        elif agent.other_at > now + stall.soonest(policy.stall):
+            self.arm(agent, now)
+        elif (declared_at := self._declared_at(agent)) < agent.other_at:
+            # Any other stall that begins now is later than the alarm that is set, and found out then.
+            agent.other_at = declared_at
+            self._desk.deadlines.arm(agent, declared_at)
         lineage = self._desk.beliefs.lineages.get(agent.id)
-        if lineage is not None:
+        if lineage is not None and lineage.wait != NEVER:
             self._desk.deadlines.arm(lineage, self._desk.respawns.due_at(lineage))
-
-    def _set_alarm(self, agent: Agent, policy: Policy) -> None:
-        agent.calm = (
-            agent.health is Health.HEALTHY
-            and not agent.findings
-            and agent.suspicion is None
-            and agent.case is None
-            and not agent.overloaded
-        )
-        self._desk.deadlines.arm(agent, min(agent.other_at, self.silence_at(agent, policy)))
 
     def _declared_at(self, agent: Agent) -> float:
         """The next deadline that somebody set: a step of the ladder, the end of a rate limit, a call's own bound."""
@@ -135,7 +128,9 @@ class Watching:
                 agent.work.since = at
 
     def judge_stall(self, agent: Agent, policy: Policy, at: float) -> None:
-        """Bring the stall findings in line with what holds now."""
+        """Bring the stall findings in line with what holds now. The blind cannot tell who stands still."""
+        if self._desk.awareness.blind:
+            return
         held, _ = stall.examine(agent, policy.stall, self._desk.awareness.due, at)
         by_kind = {finding.kind: finding for finding in held}
         for kind in stall.KINDS:
@@ -190,6 +185,16 @@ class Watching:
         if nobody or agent.peer_at >= suspicion.since or self._desk.fleet.silent_together(agent):
             return Cause.PARTITION
         return Cause.CRASH if suspicion.why == CONNECTION_CLOSED else Cause.UNKNOWN
+
+
+def _is_calm(agent: Agent) -> bool:
+    return (
+        agent.health is Health.HEALTHY
+        and not agent.findings
+        and agent.suspicion is None
+        and agent.case is None
+        and not agent.overloaded
+    )
 
 
 def gone(agent: Agent) -> bool:

@@ -278,6 +278,10 @@ class Being:
                 agent_id=self.id, incarnation=self.incarnation, doing=doing, until=moment, note=note
             )
         )
+        self.beat.doing, self.beat.until = (
+            doing,
+            moment,
+        )  # Its beats say so too, should a word get lost or repeated.
 
     def use_tool(
         self, tool: str, args: str, result: str, *, error: str | None = None, call_id: str = ""

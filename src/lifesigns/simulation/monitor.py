@@ -45,6 +45,8 @@ class Monitor:
         self.epoch = 1
         self._inbox: list[Signal] = []
         self._snapshot: bytes | None = None
+        self._unsaved: list[Signal] = []
+        """Heard since the snapshot. Words are acknowledged when they are stored, so these are sent again."""
 
     @property
     def listening(self) -> bool:
@@ -53,6 +55,8 @@ class Monitor:
     def hear(self, signal: Signal) -> None:
         """A signal arrived now."""
         if self.listening:
+            if self._snapshot is not None and not isinstance(signal, BeatReceived):
+                self._unsaved.append(signal)
             effects = self.engine.hear(signal, self._world.now + self.offset)
             if effects:
                 self.take(effects)
@@ -101,6 +105,7 @@ class Monitor:
     def save(self) -> None:
         """Keep beliefs as a store would: as bytes."""
         self._snapshot = msgspec.msgpack.encode(self.engine.snapshot())
+        self._unsaved.clear()
 
     def go_down(self) -> None:
         self.down = True
@@ -115,6 +120,9 @@ class Monitor:
         self.engine = Engine.restore(beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch)
         self.down = False
         self._shaken(away_for, asleep=False)
+        unsaved, self._unsaved = self._unsaved, []
+        for signal in unsaved:
+            self.hear(signal)
 
     def _shaken(self, away_for: float, *, asleep: bool) -> None:
         self._world.excuse(away_for, asleep=asleep)
@@ -124,5 +132,11 @@ class Monitor:
         """Its clock is set."""
         self.never_before = max(self.never_before, self._world.now + self.offset)
         self.offset += by
-        self._world.excuse(abs(by), asleep=True)
+        gap = self._world.now + self.offset - self.never_before
+        if gap > 0:  # It seems to have slept. If it stood still, it does no more.
+            self._world.truce_until = -inf
+            self._world.excuse(gap, asleep=True)
+        else:  # It stands still until it is as late as it was.
+            self._world.excuse(-gap, asleep=False)
+            self._world.truce_until = max(self._world.truce_until, self._world.now - gap)
         self._world.monitor_changed()

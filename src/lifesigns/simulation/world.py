@@ -415,13 +415,13 @@ class World:
             self._plan_strike(being)
         faults = self.config.faults
         plans: tuple[tuple[float, Callable[[], None]], ...] = (
-            (faults.partition, self._partition),
-            (faults.stall, self._stall),
-            (faults.restart, self._restart),
-            (faults.blind, self._blind),
-            (faults.clock, self._clock),
-            (faults.host, self._host),
-            (faults.half, self._half),
+            (faults.partition, self.partition),
+            (faults.stall, self.stall),
+            (faults.restart, self.restart),
+            (faults.blind, self.blind),
+            (faults.clock, self.jump_clock),
+            (faults.host, self.lose_host),
+            (faults.half, self.lose_half),
         )
         for a_day, fault in plans:
             self._plan_fault(a_day, fault)
@@ -468,15 +468,18 @@ class World:
         if self.monitor.listening and not self.bus.cut:
             what[1]()
 
-    def _partition(self) -> None:
+    def partition(self) -> None:
+        """A host's link is cut for a while."""
         host = self.chance.choice(self.beings).host
         self.cut([b for b in self.beings if b.host == host], self.chance.uniform(5, 600))
 
-    def _host(self) -> None:
+    def lose_host(self) -> None:
+        """A host vanishes, and half of its agents are dead."""
         host = self.chance.choice(self.beings).host
         self._vanish([b for b in self.beings if b.host == host], self.chance.uniform(60, 600), 0.5)
 
-    def _half(self) -> None:
+    def lose_half(self) -> None:
+        """Half of the fleet vanishes at once, and some of it is dead."""
         half = self.chance.sample(self.beings, len(self.beings) // 2)
         self._vanish(half, 300.0, 0.1)
 
@@ -486,11 +489,13 @@ class World:
                 being.live(FAILURES[Ill.CRASH](being))
         self.cut(beings, how_long)
 
-    def _stall(self, how_long: float = 60.0) -> None:
+    def stall(self, how_long: float = 60.0) -> None:
+        """The monitor stands still."""
         self.monitor.stall()
         self.at(self.now + how_long, self.monitor.wake, how_long)
 
-    def _restart(self) -> None:
+    def restart(self) -> None:
+        """The monitor ends within the next second, and comes back from its snapshot."""
         self.monitor.save()
         self.at(self.now + self.chance.random(), self._go_down)
 
@@ -501,7 +506,8 @@ class World:
         away = self.chance.uniform(10, 300)
         self.at(self.now + away, self.monitor.come_back, away)
 
-    def _blind(self, how_long: float = 600.0) -> None:
+    def blind(self, how_long: float = 600.0) -> None:
+        """The bus is cut for everybody."""
         self.bus.cut, self.cut_since = True, self.now
         self.at(self.now + how_long, self._see_again, how_long)
 
@@ -510,8 +516,9 @@ class World:
         self.excuse(blind_for, asleep=False)
         self.monitor_changed()
 
-    def _clock(self) -> None:
-        by = self.chance.choice((-HOUR, HOUR))
+    def jump_clock(self, by: float | None = None) -> None:
+        """Every wall clock jumps, by an hour if nothing else is said."""
+        by = by or self.chance.choice((-HOUR, HOUR))
         for being in self.beings:
             being.skew += by
             being.keep_beating()

@@ -131,6 +131,10 @@ class WorkHearing:
 
     def do(self, agent: Agent, doing: Doing, until: float | None, note: str, now: float) -> None:
         """The agent does something else now."""
+        if doing is Doing.RATE_LIMITED and until is not None and until <= now:
+            doing, until = Doing.WORKING, None  # A limit that is over by its own word is none.
+            if agent.doing is doing:
+                return
         was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
         limit = self._desk.policy(agent).stall.call_max
         if agent.work is not None:

@@ -1,0 +1,48 @@
+"""`lifesigns simulate`, from the outside."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from lifesigns.cli import main
+from lifesigns.simulation import Faults
+from lifesigns.simulation.faults import MILD, NONE
+
+SMALL = ["simulate", "--agents", "6", "--days", "0.1", "--seed", "3"]
+
+
+def test_json_is_what_the_contract_promises() -> None:
+    done = CliRunner().invoke(main, [*SMALL, "--json"])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["seed"] == 3
+
+
+def test_the_table_ends_with_the_command_that_replays_it() -> None:
+    done = CliRunner().invoke(main, [*SMALL, "--faults", "loss=0.01,stall"])
+    assert done.exit_code == 0
+    last = done.stdout.strip().splitlines()[-1].strip()
+    assert last == "lifesigns simulate --agents 6 --days 0.1 --seed 3 --faults loss=0.01,stall=1"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--faults", "gremlins"], "'gremlins' is unknown"),
+        (["--faults", "loss=much"], "'much' is not a number"),
+        (["--faults", "loss=0.9"], "is not between 0 and 0.5"),
+        (["--profile", "brisk"], "'brisk' is unknown"),
+        (["--config", "nowhere.yaml"], "does not exist"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(words: list[str], said: str) -> None:
+    done = CliRunner().invoke(main, [*SMALL, *words])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_faults_are_read_as_they_are_written() -> None:
+    assert Faults.parse("none") == NONE
+    assert Faults.parse("default") == MILD
+    assert Faults.parse(str(MILD)) == MILD
+    assert Faults.parse("default,clock=2").clock == 2.0

@@ -1,0 +1,103 @@
+"""The targets, in small: what `make soak` shows over twenty weeks of a large fleet."""
+
+import pytest
+
+from lifesigns.core.health import Doing, Health
+from lifesigns.core.policy import MINUTE
+from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.core.signals import CheckpointSaved, DoingChanged, ModelFinished, ModelStarted
+from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
+from lifesigns.simulation.truth import Ill
+from tests.core.harness import START, Watch
+
+HOUR = 3600.0
+
+
+def missed_targets(report: Report) -> list[str]:
+    return [f"{target.name}: {target.got}" for target in report.targets if not target.met]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_day_of_a_fleet_meets_every_target(seed: int) -> None:
+    report = simulate(SimulationConfig(agents=20, days=1, seed=seed, failure_every=12 * HOUR))
+    assert report.violations == ()
+    assert missed_targets(report) == []
+    assert sum(found.happened for found in report.detections.values()) > 10
+
+
+def test_a_run_is_replayed_from_its_seed() -> None:
+    config = SimulationConfig(agents=10, days=0.3, seed=4, faults=Faults.parse("all"))
+    assert simulate(config).to_json() == simulate(config).to_json()
+
+
+def test_another_seed_is_another_run() -> None:
+    one = simulate(SimulationConfig(agents=5, days=0.2, seed=1))
+    other = simulate(SimulationConfig(agents=5, days=0.2, seed=2))
+    assert one.to_json() != other.to_json()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("stall=8", id="the monitor stalls for a minute"),
+        pytest.param("clock=8", id="the wall clock jumps an hour"),
+        pytest.param("blind=6", id="the bus is cut for ten minutes"),
+        pytest.param("half=6", id="half of the fleet vanishes at once"),
+        pytest.param("host=8", id="hosts vanish"),
+        pytest.param("restart=8", id="the monitor is restarted"),
+    ],
+)
+def test_when_our_eyes_fail_no_healthy_agent_is_convicted_and_the_dead_are_still_found(fault: str) -> None:
+    """Nobody healthy is even found unwell, nobody is ended, and every real failure among them is found."""
+    report = simulate(
+        SimulationConfig(agents=24, days=0.5, seed=5, faults=Faults.parse(fault), failure_every=8 * HOUR)
+    )
+    assert report.violations == ()
+    assert report.false_terminations == 0
+    assert report.false_finding_texts == ()
+    assert {kind: found.missed for kind, found in report.detections.items() if found.missed} == {}
+
+
+def test_the_balanced_profile_finds_as_fast_as_it_promises() -> None:
+    """Seen crashes within 2 s, unseen ones within 5 s, frozen loops within 4 s."""
+    report = simulate(
+        SimulationConfig(
+            agents=16,
+            days=0.4,
+            seed=6,
+            policies=PolicyBook(profile("balanced")),
+            faults=Faults.parse("none"),
+            ills=(Ill.CRASH_SEEN, Ill.CRASH, Ill.FREEZE),
+            failure_every=2 * HOUR,
+        )
+    )
+    slowest = {kind: found.p99_s for kind, found in report.detections.items()}
+    assert report.violations == ()
+    assert all(found.missed == found.late == 0 for found in report.detections.values())
+    assert (slowest["crash_seen"] or 99) <= 2.0
+    assert (slowest["crash"] or 99) <= 5.0
+    assert (slowest["freeze"] or 99) <= 4.0
+
+
+def test_an_agent_that_idles_for_an_hour_is_healthy() -> None:
+    watch = Watch(profile("balanced"))
+    watch.beat(task_id="t")
+    watch.hear(CheckpointSaved(agent_id="a", checkpoint_id="cp", task_id="t"))
+    watch.hear(DoingChanged(agent_id="a", doing=Doing.IDLE))
+    watch.forget()
+    watch.live(START + 60 * MINUTE, every=2.0)
+    assert watch.health() is Health.HEALTHY
+    assert watch.effects == []
+
+
+def test_an_agent_in_a_declared_model_call_of_twenty_minutes_is_healthy() -> None:
+    watch = Watch(profile("balanced"))
+    watch.beat(task_id="t")
+    watch.hear(CheckpointSaved(agent_id="a", checkpoint_id="cp", task_id="t"))
+    watch.hear(ModelStarted(agent_id="a", call_id="m"))
+    watch.forget()
+    watch.live(START + 20 * MINUTE, every=2.0)
+    watch.hear(ModelFinished(agent_id="a", call_id="m", tokens_out=100))
+    watch.live(START + 25 * MINUTE, every=2.0)
+    assert watch.health() is Health.HEALTHY
+    assert watch.effects == []

@@ -1,0 +1,135 @@
+"""The world itself: what may happen in it, and that a run is what it says it is. The targets: `test_targets.py`."""
+
+from collections.abc import Callable
+
+import pytest
+
+from lifesigns.core import signals as s
+from lifesigns.core.health import Doing
+from lifesigns.core.policy import HOUR, MINUTE
+from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.simulation import Faults, SimulationConfig, World, simulate
+from lifesigns.simulation.being import Being, Life
+from lifesigns.simulation.lives.failing import FAILURES
+from lifesigns.simulation.report import of as report_of
+from lifesigns.simulation.truth import Ill
+
+NEVER_FAILS = 1e12
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_law_is_broken_when_everything_goes_wrong(seed: int) -> None:
+    report = simulate(SimulationConfig(agents=20, days=1, seed=seed, faults=Faults.parse("all")))
+    assert [str(violation) for violation in report.violations] == []
+    assert report.false_terminations == 0
+
+
+def test_one_agent_more_does_not_change_the_lives_of_the_others() -> None:
+    """Chance is drawn per agent: the first calls of agent 3 are the same in a fleet of 4 and of 5."""
+    worlds = [World(SimulationConfig(agents=n, days=0.05, seed=9, quiet_for=0)) for n in (4, 5)]
+    for world in worlds:
+        world.run()
+    assert len({world.beings[3].calls for world in worlds}) == 1
+
+
+# --- what may happen to the monitor -----------------------------------------------------------------------
+
+MISHAPS: dict[str, Callable[[World], None]] = {
+    "stalled for a minute": lambda world: world.stall(60.0),
+    "restarted": lambda world: world.restart(),
+    "the clock an hour ahead": lambda world: world.jump_clock(HOUR),
+    "the clock an hour back": lambda world: world.jump_clock(-HOUR),
+    "the bus cut for ten minutes": lambda world: world.blind(600.0),
+    "half of the fleet gone": lambda world: world.lose_half(),
+}
+
+
+@pytest.mark.parametrize("mishap", MISHAPS)
+def test_nobody_healthy_is_convicted_and_the_dead_are_found_afterwards(mishap: str) -> None:
+    """Whatever happens to us, it is nobody's death; and who really died meanwhile is found when we see again."""
+    world = World(
+        SimulationConfig(
+            agents=30,
+            days=0.25,
+            seed=5,
+            faults=Faults.parse("loss=0.001,delay=0.02"),
+            failure_every=NEVER_FAILS,
+            quiet_for=HOUR,
+        )
+    )
+    world.at(HOUR, lambda _: MISHAPS[mishap](world))
+    world.at(HOUR + 20.0, lambda _: _die(world, 3))
+    world.run()
+    assert [str(violation) for violation in world.invariants.violations] == []
+    assert world.tally.false_findings == []
+    assert world.tally.false_terminations == 0
+    dead = [failure for failure in world.failures if failure.ill is Ill.CRASH]
+    assert len(dead) >= 3
+    assert all(failure.found_at is not None for failure in dead)
+
+
+def _die(world: World, count: int) -> None:
+    for being in [b for b in world.beings if b.speaking and not b.cuts][:count]:
+        being.live(FAILURES[Ill.CRASH](being))
+
+
+# --- what looks like a failure and is none ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["balanced", "swarm"])
+def test_an_idle_hour_and_a_long_model_call_are_healthy(name: str) -> None:
+    world = World(
+        SimulationConfig(
+            agents=6,
+            days=0.15,
+            seed=3,
+            policies=PolicyBook(profile(name)),
+            faults=Faults.parse("none"),
+            failure_every=NEVER_FAILS,
+            quiet_for=0.0,
+        )
+    )
+    for being in world.beings:
+        life = _idle_for_an_hour if being.index % 2 else _think_for_twenty_minutes
+        world.at(5 * MINUTE, lambda who: who[0].live(who[1](who[0])), (being, life))
+    world.run()
+    assert world.tally.false_findings == []
+    assert world.tally.nudges == 0
+    assert all(str(agent.health) == "healthy" for agent in world.monitor.engine.agents())
+
+
+def _idle_for_an_hour(being: Being) -> Life:
+    being.finish_task()
+    being.do(Doing.IDLE)
+    yield 3 * HOUR
+
+
+def _think_for_twenty_minutes(being: Being) -> Life:
+    while True:
+        being.say(s.ModelStarted(agent_id=being.id, incarnation=being.incarnation, call_id="m"))
+        yield 20 * MINUTE
+        being.say(s.ModelFinished(agent_id=being.id, incarnation=being.incarnation, call_id="m"))
+        yield 30.0
+        being.work_a_little()
+
+
+# --- the report -------------------------------------------------------------------------------------------
+
+
+def test_the_json_has_the_shape_of_the_contract() -> None:
+    report = simulate(SimulationConfig(agents=10, days=0.3, seed=2, failure_every=3 * HOUR)).to_json()
+    promised = (
+        "seed agents days healthy_agent_days false_findings false_terminations detections nudges escalations "
+        "terminations recoveries recovery_success mean_time_to_intervention_s violations"
+    )
+    assert set(promised.split()) <= set(report)
+    assert report["violations"] == []
+    for found in report["detections"].values():
+        assert {"happened", "found", "missed", "p50_s", "p99_s"} <= set(found)
+        assert found["happened"] == found["found"] + found["missed"] + found["brief"]
+
+
+def test_a_run_that_was_stopped_says_so() -> None:
+    world = World(SimulationConfig(agents=4, days=1, seed=1))
+    world.now = 3600.0
+    assert not report_of(world).complete
