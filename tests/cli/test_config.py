@@ -121,7 +121,9 @@ def test_switched_off_is_noted() -> None:
 
 
 def test_the_examples_on_the_page_are_real(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = re.findall(r"```(yaml|console)(?: wrong)?\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```(yaml|console)(?: wrong)?\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+    )
     assert [kind for kind, _ in blocks] == ["yaml", "console"] * 2
     for (_, file), (_, screen) in zip(blocks[::2], blocks[1::2], strict=True):
         command, _, output = screen.partition("\n")
