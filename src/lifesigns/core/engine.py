@@ -77,7 +77,8 @@ class Engine:
 
     def hear(self, signal: Signal, now: float) -> Sequence[Effect]:
         """Grow older up to `now`, then believe the signal or refuse it."""
-        if now >= self._look_at:
+        quiet = now < self._look_at
+        if not quiet:
             self._grow_older(now)
         elif now < self._now:
             now = self._now
@@ -89,8 +90,9 @@ class Engine:
                     receive(agent, signal, now)
                 except Exception as error:  # noqa: BLE001 -- our bug, whatever it is, is one agent's and not all's
                     self._poison(agent.id, error, now)
+                    quiet = False
                 self._awareness.heard_at = now
-                return self._outbox.take() if self._outbox.effects else ()
+                return () if quiet else self._outbox.take()
         self._hear_closely(signal, now)
         return self._outbox.take()
 

@@ -97,8 +97,8 @@ class Monitor:
         inbox, self._inbox = self._inbox, []
         now = self._world.now + self.offset
         for number, signal in enumerate(inbox):
-            self.never_before = now + number * READING
-            effects = self.engine.hear(signal, self.never_before)
+            self.never_before = max(self.never_before, now + number * READING)
+            effects = self.engine.hear(signal, now + number * READING)
             if effects:
                 self.take(effects)
 

@@ -37,7 +37,7 @@ def has_news(agent: Agent, beat: s.Beat, pages: Sequence[Policy]) -> bool:
     seq = beat.seq
     if (
         beat.incarnation != agent.incarnation
-        or (seq is not None and not agent.seq < seq <= agent.seq + LEAP_MAX)
+        or (seq is not None and not 0 < seq - agent.seq <= LEAP_MAX)
         or (beat.doing is not None and beat.doing is not agent.doing)
         or (beat.task_id is not None and beat.task_id != agent.task_id)
         or (beat.host is not None and beat.host != agent.host)
