@@ -203,6 +203,52 @@ def test_who_was_expected_while_we_slept_is_not_given_up_during_the_truce() -> N
     assert [fact.now for fact in watch.facts(e.Flip, "a")] == [Health.DISCONNECTED]
 
 
+def escalated() -> Watch:
+    """An agent that hangs in a call (weak evidence), nudged and escalated."""
+    watch = Watch()
+    watch.beat("b")
+    watch.beat(task_id="t")
+    watch.hear(s.ToolStarted(agent_id="a", call_id="c", tool="fetch"))
+    watch.live(START + 60 * MINUTE + 1, "a", "b")
+    assert len(watch.orders(e.Escalate)) == 1
+    return watch
+
+
+def test_time_that_people_granted_is_not_taken_back_by_a_short_silence() -> None:
+    watch = escalated()
+    order = watch.orders(e.Escalate)[0]
+    watch.live(START + 80 * MINUTE, "a", "b")  # nobody decided for a while
+    decision = s.EscalationDecided(
+        agent_id="a", order_id=order.order_id, decision=s.Decision.MORE_TIME, by="me"
+    )
+    watch.hear(decision)
+    watch.live(watch.now + 5 * MINUTE, "b")
+    assert watch.health() is Health.DISCONNECTED
+    assert watch.orders(e.Terminate) == []
+
+
+def test_silence_in_the_last_minute_of_an_escalation_is_a_new_question() -> None:
+    """Conclusive as it is, people had no time to answer for it."""
+    watch = escalated()
+    watch.live(START + 74 * MINUTE, "a", "b")
+    watch.live(START + 80 * MINUTE, "b")
+    assert watch.health() is Health.DISCONNECTED
+    assert len(watch.orders(e.Escalate)) == 2
+    assert watch.orders(e.Terminate) == []
+
+
+def test_an_end_that_failed_is_not_tried_again_when_its_reason_is_gone() -> None:
+    watch = escalated()
+    watch.live(START + 100 * MINUTE, "b")  # lost, asked about, ended
+    order = watch.orders(e.Terminate)[0]
+    watch.hear(s.TerminationFailed(agent_id="a", order_id=order.order_id, reason="unreachable"))
+    watch.live(watch.now + 10 * MINUTE, "a", "b")
+    assert watch.health() is Health.STUCK  # it still hangs, but that is weak evidence
+    assert len(watch.orders(e.Terminate)) == 1
+    dropped = [fact for fact in watch.facts(e.Intervention) if fact.stage is e.Stage.DROPPED]
+    assert [fact.id for fact in dropped] == [order.order_id]
+
+
 def test_a_rate_limit_that_is_over_parks_nobody() -> None:
     """A sender that goes on saying it must not keep its agent excused for ever."""
     watch = Watch()

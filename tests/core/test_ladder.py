@@ -147,7 +147,8 @@ def test_two_kinds_of_weak_evidence_and_no_answer_are_enough() -> None:
     assert [order.at - START for order in watch.orders(Terminate)] == [60 * MINUTE]
 
 
-def test_evidence_that_grows_while_a_person_hesitates_is_enough() -> None:
+def test_evidence_that_grows_while_a_person_hesitates_is_asked_about_again() -> None:
+    """Their silence was about weaker evidence: it is no consent to the new."""
     watch = conclusive()
     watch.hear(BreakerReported(agent_id="a", name="tool_execution", state=BreakerState.HALF_OPEN))
     escalated(watch)
@@ -155,7 +156,11 @@ def test_evidence_that_grows_while_a_person_hesitates_is_enough() -> None:
     assert case(watch).held == "undecided"
     assert not watch.orders(Terminate)
     watch.hear(BreakerReported(agent_id="a", name="tool_execution", state=BreakerState.OPEN))
-    assert [order.at for order in watch.orders(Terminate)] == [START + NUDGED_FOR + 20 * MINUTE]
+    assert len(watch.orders(Escalate)) == 2
+    watch.live(START + NUDGED_FOR + 35 * MINUTE - 0.01)
+    assert not watch.orders(Terminate)
+    watch.live(START + NUDGED_FOR + 35 * MINUTE)
+    assert [order.at for order in watch.orders(Terminate)] == [START + NUDGED_FOR + 35 * MINUTE]
 
 
 def test_every_step_is_on_record_with_its_orders_id() -> None:

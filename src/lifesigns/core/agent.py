@@ -162,6 +162,8 @@ class Case:
     nudges: int = 0
     """Nudges that were given and not answered by progress."""
     escalated: bool = False
+    grounds: bool = False
+    """Whether there was reason enough to end the agent when people were asked about it."""
     respawn: bool = True
     by: str = ""
     key: str = ""

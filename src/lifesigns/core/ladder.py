@@ -152,6 +152,7 @@ class Ladder:
         if case is None or case.order_id != order_id or case.rung is not Rung.ESCALATE:
             return False
         self._record(agent, case, Stage.ANSWERED, now, decision, by)
+        case.held = ""
         if decision is Decision.MORE_TIME:
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
@@ -201,6 +202,7 @@ class Ladder:
             if not self._allowed(agent, case, now):
                 return
             case.escalated = True
+            case.grounds = self._may_end(agent, case, policy)
             case.attempt = 1
             reason = case.reason if case.by else _reason(agent)
             order = self._outbox.order(
@@ -216,7 +218,9 @@ class Ladder:
             self._outbox.fact(NeedsHuman(now, agent.id, "escalation", reason))
             self._wait(case, now, policy.escalation_timeout)
         elif self._may_end(agent, case, policy):
-            self._climb(case, Rung.TERMINATE, now)
+            # Who was asked about weaker evidence is asked again: their silence was about something else.
+            case.escalated = case.grounds
+            self._climb(case, Rung.TERMINATE if case.grounds else Rung.ESCALATE, now)
         else:
             text = "Nobody decided, and the evidence is too weak to end this agent without a word."
             self._outbox.fact(NeedsHuman(now, agent.id, UNDECIDED, text))
@@ -228,9 +232,13 @@ class Ladder:
             text = f"{agent.id} could not be stopped in {TERMINATE_TRIES} tries."
             self._outbox.fact(NeedsHuman(now, agent.id, "cannot stop", text))
             self._wait(case, now, NEVER)
+        elif not case.by and not self._may_end(agent, case, policy):
+            self._stand_down(agent, case, now)
         elif self._allowed(agent, case, now):
             case.attempt += 1
             first = case.attempt == 1
+            if first and not case.by:
+                case.reason = _reason(agent)
             order = self._outbox.order(
                 Terminate,
                 agent,
@@ -251,16 +259,22 @@ class Ladder:
         """The evidence changed while a case was open: it may belong on a higher rung."""
         if case.rung is Rung.TERMINATE:
             if not self._may_end(agent, case, policy):
-                # The evidence went away while this waited for its turn: back to the question nobody answered.
-                case.rung, case.held = Rung.ESCALATE, UNDECIDED
-                self._wait(case, now, NEVER)
+                self._stand_down(agent, case, now)
         elif _spent(agent):
             self._climb(case, Rung.TERMINATE, now)
             case.reason, case.respawn = _reason(agent), False
         elif case.rung is Rung.NUDGE and _first_rung(agent, policy) is Rung.ESCALATE:
             self._climb(case, Rung.ESCALATE, now)
         elif case.held == UNDECIDED and self._may_end(agent, case, policy):
-            self._climb(case, Rung.TERMINATE, now)
+            case.escalated = False
+            self._climb(case, Rung.ESCALATE, now)
+
+    def _stand_down(self, agent: Agent, case: Case, now: float) -> None:
+        """The evidence went away before the end: back to the question that nobody answered."""
+        if case.order_id:
+            self._record(agent, case, Stage.DROPPED, now, "the evidence is gone")
+        case.rung, case.attempt, case.order_id, case.held = Rung.ESCALATE, 0, "", UNDECIDED
+        self._wait(case, now, NEVER)
 
     def _may_end(self, agent: Agent, case: Case, policy: LadderPolicy) -> bool:
         """Whether an unanswered escalation may become a termination."""
