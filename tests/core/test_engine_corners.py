@@ -239,7 +239,7 @@ def test_silence_in_the_last_minute_of_an_escalation_is_a_new_question() -> None
 
 def test_an_end_that_failed_is_not_tried_again_when_its_reason_is_gone() -> None:
     watch = escalated()
-    watch.live(START + 100 * MINUTE, "b")  # lost, asked about, ended
+    watch.live(START + 90 * MINUTE + 20, "b")  # lost, asked about, ended
     order = watch.orders(e.Terminate)[0]
     watch.hear(s.TerminationFailed(agent_id="a", order_id=order.order_id, reason="unreachable"))
     watch.live(watch.now + 10 * MINUTE, "a", "b")
