@@ -58,6 +58,25 @@ def test_when_our_eyes_fail_no_healthy_agent_is_convicted_and_the_dead_are_still
     assert {kind: found.missed for kind, found in report.detections.items() if found.missed} == {}
 
 
+@pytest.mark.parametrize("name", ["swift", "balanced", "fleet"])
+def test_a_cut_bus_convicts_nobody_however_short_the_timeout(name: str) -> None:
+    """The verdict of a swift profile falls before our canary is late; it waits for the canary all the same."""
+    report = simulate(
+        SimulationConfig(
+            agents=12,
+            days=0.15,
+            seed=8,
+            policies=PolicyBook(profile(name)),
+            faults=Faults.parse("blind=12"),
+            failure_every=8 * HOUR,
+            quiet_for=HOUR,
+        )
+    )
+    assert report.violations == ()
+    assert report.false_finding_texts == ()
+    assert report.false_terminations == 0
+
+
 def test_the_balanced_profile_finds_as_fast_as_it_promises() -> None:
     """Seen crashes within 2 s, unseen ones within 5 s, frozen loops within 4 s."""
     report = simulate(

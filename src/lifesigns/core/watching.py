@@ -173,7 +173,9 @@ class Watching:
             return
         alone = self._desk.fleet.size <= 1 and not self._desk.limits.canary_every
         nobody = not alone and aware.heard_at <= suspicion.since
-        if nobody and at - suspicion.since < 2 * policy.silence.timeout:
+        asked_ourselves = bool(self._desk.limits.canary_every)
+        if nobody and (asked_ourselves or at - suspicion.since < 2 * policy.silence.timeout):
+            # Our canary is out as well: it comes back and speaks for the link, or we are blind before long.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
             return
         cause = self._cause(agent, suspicion, nobody=nobody)
