@@ -49,12 +49,9 @@ def has_news(agent: Agent, beat: s.Beat, pages: Sequence[Policy]) -> bool:
     ):
         return True
     lag, metrics = beat.loop_lag_ms, beat.metrics
-    if lag is None and metrics is None:
-        return False
-    policy = pages[agent.policy_no]
-    return (lag is not None and lag >= 1000.0 * policy.freeze.after) or overload.over(
-        metrics, policy.overload
-    )
+    if lag is not None and lag >= 1000.0 * pages[agent.policy_no].freeze.after:
+        return True
+    return metrics is not None and overload.over(metrics, pages[agent.policy_no].overload)
 
 
 class BeatHearing:

@@ -215,7 +215,8 @@ class WorkHearing:
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
         erring.succeeded(agent.outcomes, self._desk.policy(agent).erring)
-        self._settle_errors(agent, agent.outcomes, now)
+        if agent.findings or agent.outcomes.bits:
+            self._settle_errors(agent, agent.outcomes, now)
 
     def failed(self, agent: Agent, what: str, error_kind: str | None, now: float) -> None:
         if agent.outcomes is None:
