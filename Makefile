@@ -14,7 +14,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 demo:  ## a simulated week of 40 agents, and what lifesigns made of it
-	$(RUN) lifesigns simulate --agents 40 --days 7
+	$(RUN) lifesigns simulate --agents 40 --days 7 --seed 7
 
 test: check  ## everything that must hold: check, then the tests
 	$(RUN) pytest -n 2
