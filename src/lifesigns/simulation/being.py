@@ -259,6 +259,8 @@ class Being:
                 agent_id=self.id, incarnation=self.incarnation, task_id=self.task_id, expected_for=expected
             )
         )
+        if self.beat.doing is Doing.IDLE:
+            self.do(Doing.WORKING)  # Whatever cut its rest short: it does not go on saying that it idles.
 
     def finish_task(self) -> None:
         if self.task_id is not None:
