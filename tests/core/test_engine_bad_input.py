@@ -153,7 +153,7 @@ def test_a_million_invented_ids_from_one_source_push_nobody_out() -> None:
     """They stop at the source's limit; a good agent from elsewhere is still taken in, and judged in time."""
     watch = Watch(fleet=FleetPolicy(canary_every=0, agents_per_source=1000))
     watch.beat("good", source="ours")
-    for n in range(1_000_000 // 100):  # a hundredth of it shows the bound as well
+    for n in range(1_000_000):
         watch.engine.hear(s.BeatReceived(f"fake-{n}", source="theirs"), START)
     watch.beat("late", source="ours")
     assert len(list(watch.engine.agents())) == 1002
