@@ -147,6 +147,8 @@ def _print(report: Report, took: float, command: str) -> None:
         console.print(f"[red]✗[/] {violation}", markup=True, highlight=False)
     for text in report.false_finding_texts[:5]:
         console.print(f"[yellow]false[/] {text}", highlight=False)
+    for text in report.unfound_texts[:5]:
+        console.print(f"[yellow]late[/] {text}", highlight=False)
     if not report.complete:
         console.print("[yellow]Stopped before the end.[/]")
     speed = report.events / took if took else 0.0

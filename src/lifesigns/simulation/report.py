@@ -69,6 +69,8 @@ class Report:
     events: int
     """Everything that happened, beats included."""
     false_finding_texts: tuple[str, ...]
+    unfound_texts: tuple[str, ...]
+    """The first few failures that were found too late or not at all."""
 
     @property
     def ok(self) -> bool:
@@ -103,6 +105,7 @@ class Report:
             "violations": [str(violation) for violation in self.violations],
             "events": self.events,
             "false_finding_texts": list(self.false_finding_texts),
+            "unfound_texts": list(self.unfound_texts),
             "targets": [
                 {"name": t.name, "wanted": t.wanted, "got": t.got, "met": t.met} for t in self.targets
             ],
@@ -135,6 +138,7 @@ def of(world: World) -> Report:
         false_finding_texts=tuple(
             f"{at:.0f} s: {agent_id}: {finding.text}" for at, agent_id, finding in tally.false_findings[:20]
         ),
+        unfound_texts=tuple(str(f) for f in world.failures if f.late or f.missed(world.now))[:20],
     )
 
 
@@ -149,12 +153,12 @@ def _detections(world: World) -> Iterator[tuple[str, Detection]]:
 
 def _detection(failures: list[Failure], now: float, limit: float | None) -> Detection:
     times = sorted(f.found_at - f.since for f in failures if f.found_at is not None)
-    missed = sum(f.found_at is None and f.due_at < (f.ended_at or now) for f in failures)
+    missed = sum(f.missed(now) for f in failures)
     return Detection(
         happened=len(failures),
         found=len(times),
         missed=missed,
-        late=sum(f.found_at is not None and f.found_at > f.due_at for f in failures),
+        late=sum(f.late for f in failures),
         brief=len(failures) - len(times) - missed,
         p50_s=_quantile(times, 0.5),
         p99_s=_quantile(times, 0.99),

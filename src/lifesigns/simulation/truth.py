@@ -8,6 +8,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
+from lifesigns.core import signals as s
 from lifesigns.core.effects import Kind
 from lifesigns.core.policy import MINUTE, Policy
 
@@ -47,8 +48,14 @@ SHOWS_AS: Final[Mapping[Ill, frozenset[Kind]]] = {
 }
 """The findings that name an illness rightly."""
 
+TOLD_BY: Final[Mapping[Ill, type[s.Signal]]] = {
+    Ill.CRASH_SEEN: s.ProcessExited,
+    Ill.NEVER_STARTED: s.AgentRegistered,
+}
+"""What cannot be known before somebody's word of it has come: its time begins there."""
+
 AT_ONCE: Final = 2.0
-"""Found when it is heard: the way over the bus, with one loss on it, and no more."""
+"""Found when it is heard, and no more than the way over the bus later."""
 
 LENIENCY: Final = 5 * MINUTE
 """How long after its threshold a stuck agent may stay unfound."""
@@ -68,8 +75,17 @@ class Failure:
     ended_at: float | None = None
 
     @property
-    def seen_in_time(self) -> bool:
-        return self.found_at is not None and self.found_at <= self.due_at
+    def late(self) -> bool:
+        """Found, but after it had to be."""
+        return self.found_at is not None and self.found_at > self.due_at
+
+    def missed(self, now: float) -> bool:
+        """Not found, though it lasted long enough."""
+        return self.found_at is None and self.due_at < (self.ended_at or now)
+
+    def __str__(self) -> str:
+        found = "not found" if self.found_at is None else f"found at {self.found_at:.0f} s"
+        return f"{self.since:.0f} s: {self.agent_id}: {self.ill}, due at {self.due_at:.0f} s, {found}"
 
 
 def bound(ill: Ill, policy: Policy, *, shaken: bool = False) -> float:

@@ -27,7 +27,7 @@ from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
 from lifesigns.simulation.people import People
 from lifesigns.simulation.tally import Tally
-from lifesigns.simulation.truth import SHOWS_AS, Failure, Ill, bound
+from lifesigns.simulation.truth import SHOWS_AS, TOLD_BY, Failure, Ill, bound
 from lifesigns.simulation.voices import Voices
 
 DAY: Final = 86_400.0
@@ -231,11 +231,20 @@ class World:
         kind, current = type(signal), getattr(signal, "incarnation", None) == being.incarnation
         if kind in TELLING:
             self.invariants.heard(being, signal)
+        if being.failure is not None and TOLD_BY.get(being.failure.ill) is kind:
+            self._begins_to_count(being, being.failure)
         if current and being.incarnation != being.heard_life:
             self._new_life(being)
         self.monitor.hear(signal)
         if current and kind not in WORLDS_VOICE:
             self.voices.heard_at[being.index] = self.now
+
+    def _begins_to_count(self, being: Being, failure: Failure) -> None:
+        """The word may have been lost on its way and sent again; an end is told by silence too."""
+        due_at = self.now + bound(failure.ill, being.policy)
+        if failure.ill is Ill.CRASH_SEEN:
+            due_at = min(due_at, failure.since + bound(Ill.CRASH, being.policy))
+        failure.due_at = max(failure.due_at, due_at)
 
     def _new_life(self, being: Being) -> None:
         being.heard_life = being.incarnation
