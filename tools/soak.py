@@ -74,8 +74,8 @@ def main() -> int:
     for week in weeks(range(asked.first, asked.first + asked.seeds), asked.jobs, words):
         done.append(week)
         print(line(week), flush=True)
-        for violation in week.report["violations"][:5]:
-            print(f"    {violation}", flush=True)
+        for text in [*week.report["violations"][:5], *week.report["unfound_texts"][:5]]:
+            print(f"    {text}", flush=True)
     days = sum(week.report["healthy_agent_days"] for week in done)
     false = sum(week.report["false_findings"] for week in done)
     ended = sum(week.report["false_terminations"] for week in done)

@@ -18,6 +18,7 @@ _SHAPES: Final = Shapes(
         Shape(core.Terminate, "stop"),
         Shape(core.AskStatus, "status_inquiry"),
         Shape(core.StopStranger, "replaced"),
+        Shape(core.Respawn, "respawn"),
     ]
 )
 

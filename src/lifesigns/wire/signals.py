@@ -52,6 +52,14 @@ _KINDS: Final = {
     "message_acked": core.MessageAcked,
     "breaker": core.BreakerReported,
     "left": core.AgentLeft,
+    # What the agent's side saw happen, and what became of the orders it was given.
+    "exited": core.ProcessExited,
+    "nudge_delivered": core.NudgeDelivered,
+    "nudge_failed": core.NudgeFailed,
+    "stopped": core.TerminationDone,
+    "stop_failed": core.TerminationFailed,
+    "respawn_started": core.RespawnStarted,
+    "respawn_failed": core.RespawnFailed,
 }
 _EXTRA: Final[dict[str, dict[str, Any]]] = {
     "tool_started": {"args": Any},
