@@ -54,6 +54,9 @@ TOLD_BY: Final[Mapping[Ill, type[s.Signal]]] = {
 }
 """What cannot be known before somebody's word of it has come: its time begins there."""
 
+SILENT: Final = frozenset({Ill.CRASH, Ill.CUT})
+"""What shows as silence: its time begins with the last thing heard."""
+
 AT_ONCE: Final = 2.0
 """Found when it is heard, and no more than the way over the bus later."""
 
@@ -95,7 +98,7 @@ def bound(ill: Ill, policy: Policy, *, shaken: bool = False) -> float:
     long (a self-health score of 8).
     """
     silence = policy.silence
-    if ill in (Ill.CRASH, Ill.CUT):
+    if ill in SILENT:
         if shaken:
             return silence.suspect_after + silence.pings * silence.ping_wait * 9 + AT_ONCE
         return silence.timeout + 2 * silence.ping_wait

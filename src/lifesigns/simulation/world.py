@@ -27,7 +27,7 @@ from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
 from lifesigns.simulation.people import People
 from lifesigns.simulation.tally import Tally
-from lifesigns.simulation.truth import SHOWS_AS, TOLD_BY, Failure, Ill, bound
+from lifesigns.simulation.truth import SHOWS_AS, SILENT, TOLD_BY, Failure, Ill, bound
 from lifesigns.simulation.voices import Voices
 
 DAY: Final = 86_400.0
@@ -238,6 +238,7 @@ class World:
         self.monitor.hear(signal)
         if current and kind not in WORLDS_VOICE:
             self.voices.heard_at[being.index] = self.now
+            self._silent_from_now(being)
 
     def _begins_to_count(self, being: Being, failure: Failure) -> None:
         """The word may have been lost on its way and sent again; an end is told by silence too."""
@@ -282,9 +283,18 @@ class World:
             self.at(when + self.chance.uniform(0.0, 6.0), self._straggle, (being, beat))
 
     def _straggle(self, what: tuple[Being, s.BeatReceived]) -> None:
-        """A beat that comes too late to say anything."""
+        """A beat that comes too late to say anything, but that there was somebody to send it."""
+        being, beat = what
         if not self.monitor.down and not self.bus.cut:
-            self.monitor.hear(what[1])
+            self.monitor.hear(beat)
+            if beat.incarnation == being.incarnation:
+                self._silent_from_now(being)
+
+    def _silent_from_now(self, being: Being) -> None:
+        """What was still under way when somebody fell silent is the last that is heard of them."""
+        for failure in (being.failure, being.unreachable):
+            if failure is not None and failure.ill in SILENT:
+                failure.due_at = max(failure.due_at, self.now + bound(failure.ill, being.policy))
 
     def linger(self, being: Being, life: str, how_long: float) -> None:
         """The last beats of a life that is over are still on their way."""
