@@ -6,8 +6,10 @@ from lifesigns.core.effects import FindingClosed, FindingOpened, Kind, Severity
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import MINUTE, Policy
 from lifesigns.core.signals import (
+    ActivitySeen,
     CheckpointSaved,
     DoingChanged,
+    Metrics,
     ModelFinished,
     ModelStarted,
     ProgressMade,
@@ -255,3 +257,66 @@ def test_every_threshold_is_policy() -> None:
         (Kind.NO_TOOL_CALL, 90, Severity.STUCK),
         (Kind.NO_CHECKPOINT, 120, Severity.STUCK),
     ]
+
+
+# --- programs watched from outside: output and CPU are all they show ------------------------------------
+
+OUTPUT = ActivitySeen(agent_id="a", kind="output")
+
+
+def running(cpu: float, until: float, watch: Watch | None = None) -> Watch:
+    """A supervised program that put something out at the start, and has used this much CPU since."""
+    if watch is None:
+        watch = at_work(OUTPUT)
+        watch.beat(metrics=Metrics(cpu_percent=cpu))
+    watch.live(until, metrics=Metrics(cpu_percent=cpu))
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("cpu", "kind"), [(0.0, Kind.NO_OUTPUT), (4.9, Kind.NO_OUTPUT), (50.0, Kind.SPINNING)]
+)
+def test_a_program_without_output_is_found_by_what_its_cpu_says(cpu: float, kind: Kind) -> None:
+    watch = running(cpu, START + 10 * MINUTE - 0.01)
+    assert opened(watch) == []
+    watch.run_until(START + 10 * MINUTE)
+    assert opened(watch) == [(kind, 10 * MINUTE, Severity.STUCK)]
+    assert not watch.agent().findings[0].conclusive
+
+
+@pytest.mark.parametrize("cpu", [5.0, 49.9])
+def test_a_program_that_works_quietly_is_left_alone(cpu: float) -> None:
+    assert opened(running(cpu, START + 60 * MINUTE)) == []
+
+
+def test_output_ends_the_stall_and_begins_its_wait_anew() -> None:
+    watch = running(0.0, START + 11 * MINUTE)
+    watch.hear(OUTPUT)
+    assert [fact.kind for fact in watch.facts(FindingClosed)] == [Kind.NO_OUTPUT]
+    assert watch.health() is Health.HEALTHY
+    watch.forget()
+    running(0.0, START + 20 * MINUTE, watch)
+    assert opened(watch) == []
+
+
+def test_a_program_that_worked_a_little_begins_its_wait_anew() -> None:
+    watch = running(0.0, START + 9 * MINUTE)
+    running(20.0, START + 9.5 * MINUTE, watch)
+    running(0.0, START + 19 * MINUTE, watch)
+    assert opened(watch) == []
+    running(0.0, START + 20 * MINUTE, watch)
+    assert [kind for kind, _, _ in opened(watch)] == [Kind.NO_OUTPUT]
+
+
+def test_from_idle_to_burning_the_finding_changes_its_name_only_after_its_own_wait() -> None:
+    watch = running(0.0, START + 11 * MINUTE)
+    running(60.0, START + 12 * MINUTE, watch)
+    assert [fact.kind for fact in watch.facts(FindingClosed)] == [Kind.NO_OUTPUT]
+    running(60.0, START + 22 * MINUTE, watch)
+    assert [kind for kind, _, _ in opened(watch)] == [Kind.NO_OUTPUT, Kind.SPINNING]
+
+
+def test_who_never_showed_output_is_not_without_it() -> None:
+    watch = at_work(MODEL)
+    watch.live(START + 14 * MINUTE, metrics=Metrics(cpu_percent=0.0))
+    assert opened(watch) == []

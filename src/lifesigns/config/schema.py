@@ -26,7 +26,7 @@ ANY: Final = "*"
 PLAIN_NUMBERS: Final = frozenset(
     """
     false_suspicion_rate rate_max soft spike_slack spike_limit cost_max task_cost_max hour_cost_max
-    cpu_degraded cpu_unhealthy memory_degraded_mb memory_unhealthy_mb jitter failure_rate slow_rate
+    idle_cpu spin_cpu cpu_degraded cpu_unhealthy memory_degraded_mb memory_unhealthy_mb jitter failure_rate slow_rate
     backoff_factor brake_share acted_share
     """.split()
 )

@@ -9,6 +9,7 @@ be stored and a restored engine continues exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from math import inf
 from typing import Final
 
@@ -57,6 +58,14 @@ class Call:
     bound: float
 
 
+class Heat(StrEnum):
+    """How much of a core a program uses, as far as it matters here."""
+
+    COLD = "cold"
+    WARM = "warm"
+    HOT = "hot"
+
+
 @dataclass(slots=True)
 class Work:
     """How an agent with something to do comes forward.
@@ -69,6 +78,10 @@ class Work:
     checkpoint_id: str | None = None
     tool_at: float | None = None
     tokens_at: float | None = None
+    output_at: float | None = None
+    heat: Heat | None = None
+    heat_at: float = 0.0
+    """How much CPU it uses, and since when: a program that is watched from outside shows little else."""
     calls: dict[str, Call] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
     """The last calls that ended, and when: on a bus that reorders and repeats, a beginning may come after."""
@@ -104,6 +117,8 @@ class Work:
                 self.tool_at = min(now, self.tool_at + took)
             if self.tokens_at is not None:
                 self.tokens_at = min(now, self.tokens_at + took)
+            if self.output_at is not None:
+                self.output_at = min(now, self.output_at + took)
 
 
 @dataclass(slots=True)

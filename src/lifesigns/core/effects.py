@@ -26,6 +26,8 @@ class Kind(StrEnum):
     NO_CHECKPOINT = "no_checkpoint"
     NO_TOOL_CALL = "no_tool_call"
     NO_TOKENS = "no_tokens"
+    NO_OUTPUT = "no_output"
+    SPINNING = "spinning"
     LONG_CALL = "long_call"
     LOOPING = "looping"
     ERRORS = "errors"

@@ -44,13 +44,16 @@ FAMILY: Final[Mapping[Kind, str]] = {
     Kind.TASK_STALLED: "progress",
     Kind.NO_TOOL_CALL: "activity",
     Kind.NO_TOKENS: "activity",
+    Kind.NO_OUTPUT: "activity",
     Kind.LONG_CALL: "activity",
     Kind.LOOPING: "looping",
     Kind.ERRORS: "errors",
     Kind.SPENDING: "spending",
+    Kind.SPINNING: "overload",
     Kind.OVERLOAD: "overload",
 }
-"""Kinds of one family say the same thing twice: no tool call and no tokens are one observation."""
+"""Kinds of one family say the same thing twice: no tool call and no tokens are one observation, as are all
+that rest on how much CPU is used."""
 
 
 def worst(findings: Iterable[Finding]) -> Finding | None:

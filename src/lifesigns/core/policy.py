@@ -76,6 +76,13 @@ class StallPolicy:
     tokens_after: float = 15 * MINUTE
     call_max: float = 30 * MINUTE
     """How long a declared tool or model call may take before it is a finding."""
+    output_after: float = 10 * MINUTE
+    """For programs that are watched from outside: neither output nor CPU for this long."""
+    spin_after: float = 10 * MINUTE
+    """The same, but burning CPU all the while."""
+    idle_cpu: float = 5.0
+    spin_cpu: float = 50.0
+    """Percent of one core: below the first nothing is done, from the second on it burns. Between, it works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +360,11 @@ def _check_relations(policy: Policy) -> None:
             "stall.checkpoint_stuck_after",
             f"{st.checkpoint_stuck_after} s is shorter than checkpoint_degraded_after "
             f"({st.checkpoint_degraded_after} s)",
+        ),
+        (
+            st.idle_cpu <= st.spin_cpu,
+            "stall.spin_cpu",
+            f"{st.spin_cpu} is lower than idle_cpu ({st.idle_cpu})",
         ),
         (
             1 < lo.same_notice <= lo.same_stuck <= lo.same_conclusive,

@@ -72,6 +72,8 @@ WEAK_FAMILIES: Final = {
     e.Kind.TASK_STALLED: "progress",
     e.Kind.NO_TOOL_CALL: "activity",
     e.Kind.NO_TOKENS: "activity",
+    e.Kind.NO_OUTPUT: "activity",
+    e.Kind.SPINNING: "overload",
     e.Kind.LONG_CALL: "activity",
 }
 

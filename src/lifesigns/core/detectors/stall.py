@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lifesigns.core.agent import NEVER, Agent, Call, Work
+from lifesigns.core.agent import NEVER, Agent, Call, Heat, Work
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import StallPolicy
@@ -20,7 +20,14 @@ from lifesigns.core.words import duration
 Due = Callable[[float, float], float]
 """`Awareness.due`: when a wait is over, our own lapses not counted."""
 
-KINDS = (Kind.NO_CHECKPOINT, Kind.NO_TOOL_CALL, Kind.NO_TOKENS, Kind.LONG_CALL)
+KINDS = (
+    Kind.NO_CHECKPOINT,
+    Kind.NO_TOOL_CALL,
+    Kind.NO_TOKENS,
+    Kind.NO_OUTPUT,
+    Kind.SPINNING,
+    Kind.LONG_CALL,
+)
 
 AT_WORK = frozenset({Doing.WORKING, Doing.BUSY, Doing.UNKNOWN, Doing.DRAINING})
 
@@ -44,7 +51,20 @@ def has_work(agent: Agent) -> bool:
 
 def soonest(policy: StallPolicy) -> float:
     """The shortest time in which anybody can stall who is getting on right now, declared calls apart."""
-    return min(policy.checkpoint_degraded_after, policy.tool_call_after, policy.tokens_after)
+    return min(
+        policy.checkpoint_degraded_after,
+        policy.tool_call_after,
+        policy.tokens_after,
+        policy.output_after,
+        policy.spin_after,
+    )
+
+
+def heat_of(cpu_percent: float, policy: StallPolicy) -> Heat:
+    """How much of a core this is."""
+    if cpu_percent < policy.idle_cpu:
+        return Heat.COLD
+    return Heat.HOT if cpu_percent >= policy.spin_cpu else Heat.WARM
 
 
 def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[list[Finding], float]:
@@ -121,3 +141,11 @@ def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
         since = max(work.tokens_at, work.since)
         text = "No tokens used for {}."
         yield Rule(Kind.NO_TOKENS, since, policy.tokens_after, Severity.DEGRADED, text)
+    if work.output_at is not None:
+        since = max(work.output_at, work.heat_at, work.since)
+        if work.heat is Heat.COLD:
+            text = "No output for {}, and no CPU used."
+            yield Rule(Kind.NO_OUTPUT, since, policy.output_after, Severity.STUCK, text)
+        elif work.heat is Heat.HOT:
+            text = "Burns CPU, but has put nothing out for {}."
+            yield Rule(Kind.SPINNING, since, policy.spin_after, Severity.STUCK, text)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lifesigns.core import signals as s
-from lifesigns.core.agent import Agent, Outcomes, Spending
+from lifesigns.core.agent import Agent, Outcomes, Spending, Work
 from lifesigns.core.desk import Desk
-from lifesigns.core.detectors import freeze, overload, silence
+from lifesigns.core.detectors import freeze, overload, silence, stall
 from lifesigns.core.effects import Kind
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.hearing.admission import LEAP_MAX
 from lifesigns.core.hearing.work import WorkHearing
-from lifesigns.core.policy import Policy
+from lifesigns.core.policy import Policy, StallPolicy
 from lifesigns.errors import PolicyError
 
 
@@ -51,7 +51,18 @@ def has_news(agent: Agent, beat: s.Beat, pages: Sequence[Policy]) -> bool:
     lag, metrics = beat.loop_lag_ms, beat.metrics
     if lag is not None and lag >= 1000.0 * pages[agent.policy_no].freeze.after:
         return True
-    return metrics is not None and overload.over(metrics, pages[agent.policy_no].overload)
+    if metrics is None:
+        return False
+    policy = pages[agent.policy_no]
+    return overload.over(metrics, policy.overload) or (
+        agent.work is not None and _changed_heat(agent.work, metrics, policy.stall)
+    )
+
+
+def _changed_heat(work: Work, metrics: s.Gauges, policy: StallPolicy) -> bool:
+    """Whether a program that is judged by its output works in another way than before."""
+    cpu = metrics.cpu_percent
+    return work.output_at is not None and cpu is not None and stall.heat_of(cpu, policy) is not work.heat
 
 
 class BeatHearing:
@@ -125,6 +136,9 @@ class BeatHearing:
     def _load(self, agent: Agent, beat: s.Beat, now: float) -> None:
         if beat.metrics is None:
             return  # Not to know is not to be well.
+        cpu, work = beat.metrics.cpu_percent, agent.work
+        if cpu is not None and work is not None and work.output_at is not None:
+            self._work.heated(agent, work, cpu, now)
         policy = self._desk.policy(agent).overload
         found = overload.examine(beat.metrics, policy, now)
         if found is None:

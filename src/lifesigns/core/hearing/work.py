@@ -16,6 +16,9 @@ from lifesigns.core.watching import Watching
 
 BREAKERS_MAX: Final = 64
 
+OUTPUT: Final = "output"
+"""The kind of activity that is progress."""
+
 REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.TASK_STALLED})
 """Findings about work; they end with it."""
 
@@ -43,8 +46,18 @@ class WorkHearing:
             s.BreakerReported: self._breaker,
         }
 
-    def _activity(self, agent: Agent, signal: Any, now: float) -> None:
-        """A sign of life and nothing else."""
+    def _activity(self, agent: Agent, signal: s.ActivitySeen, now: float) -> None:
+        """A sign of life and nothing else; output is how a program watched from outside comes forward."""
+        if signal.kind == OUTPUT:
+            self._begin(agent, now).output_at = now
+            self._settle_stall(agent, now)
+
+    def heated(self, agent: Agent, work: Work, cpu_percent: float, now: float) -> None:
+        """How much CPU it uses now; judged only beside its output."""
+        heat = stall.heat_of(cpu_percent, self._desk.policy(agent).stall)
+        if heat is not work.heat:
+            work.heat, work.heat_at = heat, now
+            self._settle_stall(agent, now)
 
     def _tool_started(self, agent: Agent, signal: s.ToolStarted, now: float) -> None:
         self._call(agent, signal.call_id, signal.tool, signal.bound, now)
