@@ -1,16 +1,9 @@
-"""Ports: what we ask of the world, as protocols. Adapters answer; `assembly` brings both together.
-
-Everything here is asynchronous and belongs to one event loop. What fails raises `AdapterError`: `transient` if it is
-worth another try. Nothing is retried behind the caller's back, except that a bus finds its way back to its server.
-"""
+"""The bus: carries messages by subject, from anybody to everybody who wants to hear them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
-
-from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, Word
 
 Hear = Callable[[str, bytes], None]
 """Called with subject and payload, on the loop of the bus; it must not block."""
@@ -55,22 +48,3 @@ class Bus(Protocol):
 
     async def close(self) -> None:
         """Send what is on its way, then end."""
-
-
-class Link(Protocol):
-    """The agent's side's way to its hub."""
-
-    async def open(self, obey: Callable[[Order], None]) -> None:
-        """Reach the hub, or fail. Orders for those it follows are given to `obey`, on this loop."""
-
-    async def follow(self, agent_id: str) -> None:
-        """Bring the orders of this agent, too."""
-
-    async def unfollow(self, agent_id: str) -> None:
-        """Bring no more orders of this agent."""
-
-    async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
-        """Return when the other side has all of it; if it fails, none of it is certain to be there."""
-
-    async def close(self) -> None:
-        """End, whatever is still open."""
