@@ -10,6 +10,7 @@ from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.simulation import Faults, SimulationConfig, World, simulate
 from lifesigns.simulation.being import Being, Life
+from lifesigns.simulation.lives import failing
 from lifesigns.simulation.lives.failing import FAILURES
 from lifesigns.simulation.report import of as report_of
 from lifesigns.simulation.truth import Ill
@@ -30,6 +31,22 @@ def test_one_agent_more_does_not_change_the_lives_of_the_others() -> None:
     for world in worlds:
         world.run()
     assert len({world.beings[3].calls for world in worlds}) == 1
+
+
+@pytest.mark.parametrize("ill", [Ill.ERRORS, Ill.FREEZE])
+def test_who_recovers_by_itself_lives_one_life(ill: Ill, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A life that was replaced takes no step more. One that did once restarted its agent and never let it speak."""
+    monkeypatch.setattr(failing, "ENDS_BY_ITSELF", 1.0)
+    world = World(SimulationConfig(agents=1, seed=3))
+    being = world.beings[0]
+    being.born()
+    being.speak_up()
+    being.take_task()
+    life = FAILURES[ill](being)
+    while (wait := next(life, None)) is not None and being.failure is not None:
+        world.now += wait
+    assert being.failure is None
+    assert wait == failing.FOREVER
 
 
 # --- what may happen to the monitor -----------------------------------------------------------------------

@@ -95,6 +95,7 @@ def err(being: Being) -> Life:
         if failures % 20 == 0:
             yield from wait_for_human(being)
     being.come_round()
+    yield FOREVER  # Another life has begun: not one step of this one more.
 
 
 def overspend(being: Being) -> Life:
