@@ -14,7 +14,8 @@ class Subscription(Protocol):
 
     @property
     def dropped(self) -> int:
-        """Messages lost because they came faster than they were heard; the oldest go first."""
+        """Messages lost because they came faster than they were heard; the oldest go first.
+        What a server drops before us nobody can count."""
 
     async def end(self) -> None:
         """Hear nothing more."""
@@ -38,13 +39,15 @@ class Bus(Protocol):
         """Find the server, or fail. From then on a lost connection is looked for again, for ever."""
 
     async def publish(self, subject: str, payload: bytes) -> None:
-        """Send. Fails at once while the connection is lost: what to keep for later, the caller knows."""
+        """Hand over. Fails at once while the connection is lost: what to keep for later, the caller knows. It is certain
+        to be at the server only after `flush`."""
 
     async def flush(self) -> None:
-        """Return when the server has everything that was published before."""
+        """Return when the server has everything that was published before. Fails within seconds if it does not answer,
+        or refused something."""
 
     async def subscribe(self, pattern: str, hear: Hear) -> Subscription:
-        """Hear what is published from now on; also after the connection was lost and found."""
+        """Hear what is published from now on, or from when a lost connection is found again."""
 
     async def close(self) -> None:
         """Send what is on its way, then end."""

@@ -1,0 +1,168 @@
+"""One connection to a NATS server, by nats-py. Its own reconnecting is off: see `server_bus.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Sequence
+from typing import Any, Final
+
+from nats import errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from lifesigns.adapters.bus.server_bus import Receive
+from lifesigns.errors import AdapterError
+
+logger = logging.getLogger("lifesigns.bus")
+
+_CONNECT_FOR: Final = 2
+_FOR_EVER: Final = 10**6
+"""Seconds nats-py waits for an answer; our own bound is in `server_bus.py`. If its wait ended first, it would cancel
+the future of that answer, and the answer, when it came after all, would end its reading without a word."""
+
+
+async def open_line(
+    servers: Sequence[str], user: str | None, password: str | None, receive: Receive
+) -> NatsLine:
+    """Connect to one of the servers, or raise `AdapterError`."""
+    line = NatsLine(receive)
+    try:
+        await line.client.connect(
+            servers=list(servers),
+            error_cb=line.note,
+            name="lifesigns",
+            allow_reconnect=False,
+            # One is the least that ends: each server is tried twice, then it is over.
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0,
+            connect_timeout=_CONNECT_FOR,
+            # Nothing is buffered for later, and nothing waits for the network: our own bounds are in `server_bus.py`.
+            pending_size=0,
+            user=user if password is not None else None,
+            password=password,
+            token=user if password is None else None,
+        )
+    except (OSError, errors.Error, ValueError) as error:  # ValueError: somebody who speaks, but not NATS.
+        await line.close()
+        cause = line.last_error or error
+        raise AdapterError(
+            f"cannot connect to {','.join(servers)}: {_text(cause)}", transient=not _is_final(cause)
+        ) from cause
+    except BaseException:
+        await line.close()
+        raise
+    line.payload_max = line.client.max_payload
+    return line
+
+
+class NatsLine:
+    """A `Line` of `server_bus.py`."""
+
+    def __init__(self, receive: Receive) -> None:
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.refusal: str | None = None
+        self.payload_max = 0
+        self.last_error: Exception | None = None
+        self.client = _Client(self._end)
+        self._receive = receive
+        self._heard: dict[str, Subscription] = {}
+        self._asked: set[asyncio.Task[float]] = set()
+
+    @property
+    def backlog(self) -> int:
+        return self.client.pending_data_size
+
+    async def send(self, subject: str, payload: bytes) -> None:
+        try:
+            await self.client.publish(subject, payload)
+        except (OSError, errors.Error) as error:
+            raise AdapterError(f"nothing was sent to {subject!r}: {_text(error)}") from error
+
+    async def listen(self, pattern: str) -> None:
+        async def hear(message: Msg) -> None:
+            self._receive(pattern, message.subject, message.data)
+
+        try:
+            # Its queue never fills: `hear` is done at once, and our own queue is the one that is bounded.
+            self._heard[pattern] = await self.client.subscribe(pattern, cb=hear)
+        except (OSError, errors.Error) as error:
+            self._end(_text(error))
+
+    async def unlisten(self, pattern: str) -> None:
+        try:
+            await self._heard.pop(pattern).unsubscribe()
+        except (OSError, errors.Error) as error:
+            self._end(_text(error))
+
+    def ask(self) -> asyncio.Future[Any]:
+        # Not `flush`: that returns without an answer if the reading has ended.
+        task = asyncio.create_task(self.client.rtt(timeout=_FOR_EVER))
+        self._asked.add(task)
+        task.add_done_callback(self._answered)
+        return task
+
+    async def close(self) -> None:
+        self._end("closed")
+        for task in tuple(self._asked):
+            task.cancel()
+        await self.client.close()
+
+    async def note(self, error: Exception) -> None:
+        """Keep what went wrong; nats-py calls this for every error it does not raise."""
+        self.last_error = error
+        if "permissions violation" in str(error):
+            self.refusal = _text(error)
+        logger.debug("NATS: %s", _text(error))
+
+    def _answered(self, task: asyncio.Task[float]) -> None:
+        self._asked.discard(task)
+        if not task.cancelled():
+            task.exception()  # Looked at here, too, because whoever asked may be gone.
+
+    def _end(self, reason: str) -> None:
+        if not self.lost.done():
+            self.lost.set_result(reason)
+
+
+class _Client(Client):
+    """nats-py's client, except for how it ends and when it speaks."""
+
+    def __init__(self, on_end: Any) -> None:
+        super().__init__()
+        self._on_end = on_end
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:
+        # Every end goes through here. The original sends what is pending first: on a frozen server that never
+        # returns, on a dead one it raises, and then its tasks are never ended. Then it waits until the socket is
+        # closed: after a failed TLS handshake that never returns either. So the socket is cut here, and gone.
+        self._on_end(_text(self.last_error) if self.last_error else "closed by the server")
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
+            self._transport = None
+        await super()._close(status, do_cbs)
+
+    def _connect_command(self) -> bytes:
+        # Called when TLS is there, if the server wanted it, and before any password is sent.
+        server = self._current_server
+        if server is not None and server.uri.scheme == "tls" and not self._server_info.get("tls_required"):
+            raise errors.Error("nats: the server offers no TLS, but the address says tls://")
+        return super()._connect_command()
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return str(error).removeprefix("nats: ").strip().strip("'") or type(error).__name__
+
+
+def _is_final(error: BaseException) -> bool:
+    """Whether another try would fail as well: wrong credentials, a certificate nobody vouches for."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return True
+    return isinstance(error, errors.Error) and any(
+        word in str(error).lower() for word in ("authorization", "authentication", "no tls")
+    )

@@ -1,0 +1,228 @@
+"""One pair of connections to a Redis server, by redis-py's connections: one to send, one to hear.
+
+Protocol 2 needs two, for a connection that hears may not publish; in return every server of the family speaks it.
+Commands are handed over without waiting for their answers, as on NATS: a publisher that waited for each would send
+some thousand messages a second. Only the answer to a PING is waited for; it comes after all others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from redis import exceptions
+from redis.asyncio.connection import AbstractConnection, Connection, parse_url
+
+from lifesigns.adapters.bus.server_bus import Receive
+from lifesigns.adapters.bus.subjects import is_plain, matcher
+from lifesigns.errors import AdapterError
+
+logger = logging.getLogger("lifesigns.bus")
+
+_CONNECT_FOR: Final = 2.0
+_WRITE_FOR: Final = 4.0
+_escape: Final = re.compile(r"([\\*?\[\]])")
+_OUR_SETTINGS: Final = {
+    "protocol": 2,
+    "socket_connect_timeout": _CONNECT_FOR,
+    "socket_timeout": _WRITE_FOR,
+    "health_check_interval": 0,
+    "db": 0,
+}
+
+
+async def open_line(url: str, name: str, payload_max: int, receive: Receive) -> RedisLine:
+    """Connect to this server, or raise `AdapterError`."""
+    settings: dict[str, Any] = {**parse_url(url), **_OUR_SETTINGS}
+    kind: type[AbstractConnection] = settings.pop("connection_class", Connection)
+    try:
+        line = RedisLine(kind(**settings), kind(**settings), payload_max, receive)
+    except TypeError as error:
+        raise AdapterError(
+            f"the address of {name} has an unknown parameter: {error}", transient=False
+        ) from error
+    try:
+        await line.open()
+    except (OSError, exceptions.RedisError) as error:
+        await line.close()
+        raise AdapterError(
+            f"cannot connect to {name}: {_text(error)}", transient=not _is_final(error)
+        ) from error
+    except BaseException:
+        await line.close()
+        raise
+    return line
+
+
+class RedisLine:
+    """A `Line` of `server_bus.py`."""
+
+    def __init__(
+        self, sending: AbstractConnection, hearing: AbstractConnection, payload_max: int, receive: Receive
+    ) -> None:
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.refusal: str | None = None
+        self.payload_max = payload_max
+        self._receive = receive
+        self._sending = _Pipe(sending, self._heed, self._end)
+        self._hearing = _Pipe(hearing, self._heed, self._end)
+        self._globs: dict[str, dict[str, Callable[[str], bool]]] = {}
+
+    @property
+    def backlog(self) -> int:
+        return self._sending.backlog
+
+    async def open(self) -> None:
+        await self._sending.open()
+        await self._hearing.open()
+
+    async def send(self, subject: str, payload: bytes) -> None:
+        self._sending.put("PUBLISH", subject, payload)
+
+    async def listen(self, pattern: str) -> None:
+        glob = _glob(pattern)
+        patterns = self._globs.setdefault(glob, {})
+        patterns[pattern] = matcher(pattern)
+        if len(patterns) == 1:
+            self._hearing.put("SUBSCRIBE" if is_plain(pattern) else "PSUBSCRIBE", glob)
+
+    async def unlisten(self, pattern: str) -> None:
+        glob = _glob(pattern)
+        patterns = self._globs[glob]
+        del patterns[pattern]
+        if not patterns:
+            del self._globs[glob]
+            self._hearing.put("UNSUBSCRIBE" if is_plain(pattern) else "PUNSUBSCRIBE", glob)
+
+    def ask(self) -> asyncio.Future[Any]:
+        return asyncio.gather(self._sending.ask(), self._hearing.ask())
+
+    async def close(self) -> None:
+        self._end("closed")
+        await self._sending.close()
+        await self._hearing.close()
+
+    def _heed(self, reply: object) -> None:
+        """A message, or an answer to a command: only refusals are interesting."""
+        match reply:
+            case [b"message", bytes(channel), bytes(payload)]:
+                self._pass_on(channel, channel, payload)
+            case [b"pmessage", bytes(glob), bytes(channel), bytes(payload)]:
+                self._pass_on(glob, channel, payload)
+            case exceptions.ResponseError():
+                self.refusal = _text(reply)
+
+    def _pass_on(self, glob: bytes, channel: bytes, payload: bytes) -> None:
+        try:
+            subject = channel.decode()
+        except UnicodeDecodeError:  # Somebody else's; none of our patterns can mean it.
+            return
+        # A glob's * also stands for dots and for nothing, so that several patterns may share one.
+        for pattern, is_meant in tuple(self._globs.get(glob.decode(), {}).items()):
+            if is_meant(subject):
+                self._receive(pattern, subject, payload)
+
+    def _end(self, reason: str) -> None:
+        if not self.lost.done():
+            self.lost.set_result(reason)
+
+
+class _Pipe:
+    """One connection: commands go in, replies come out, and neither waits for the other."""
+
+    def __init__(
+        self, connection: AbstractConnection, heed: Callable[[object], None], end: Callable[[str], None]
+    ) -> None:
+        self.backlog = 0
+        self._connection = connection
+        self._heed = heed
+        self._end = end
+        self._commands: list[bytes] = []
+        self._has_commands = asyncio.Event()
+        self._asked: deque[asyncio.Future[None]] = deque()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def open(self) -> None:
+        await self._connection.connect()  # type: ignore[no-untyped-call]
+        self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._read())]
+
+    def put(self, *command: str | bytes) -> None:
+        packed = self._connection.pack_command(*command)
+        self._commands += packed
+        self.backlog += sum(map(len, packed))
+        self._has_commands.set()
+
+    def ask(self) -> asyncio.Future[None]:
+        asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asked.append(asked)
+        self.put("PING")
+        return asked
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        # Cut, not closed: closing waits until the server has taken everything, and it may be frozen.
+        writer = self._connection._writer  # redis-py has no other way.
+        if writer is not None:
+            writer.transport.abort()
+        await self._connection.disconnect(nowait=True)
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                await self._has_commands.wait()
+                self._has_commands.clear()
+                commands, self._commands = self._commands, []
+                self.backlog = 0
+                await self._connection.send_packed_command(commands, check_health=False)
+        except (OSError, exceptions.RedisError) as error:
+            self._end(_text(error))
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                reply = await self._connection.read_response(timeout=math.inf, disconnect_on_error=False)
+            except exceptions.ResponseError as refusal:
+                reply = refusal
+            except (OSError, exceptions.RedisError) as error:
+                self._end(_text(error))
+                return
+            if reply == b"PONG" or (type(reply) is list and reply[0] == b"pong"):
+                self._answer()
+            else:
+                self._heed(reply)
+
+    def _answer(self) -> None:
+        if self._asked:
+            asked = self._asked.popleft()
+            if not asked.done():
+                asked.set_result(None)
+
+
+def _glob(pattern: str) -> str:
+    """The channel, or the glob for at least what the pattern means."""
+    if is_plain(pattern):
+        return pattern
+    return ".".join("*" if word in ("*", ">") else _escape.sub(r"\\\1", word) for word in pattern.split("."))
+
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, TimeoutError | exceptions.TimeoutError):
+        return "no answer in time"
+    return str(error).strip() or type(error).__name__
+
+
+def _is_final(error: BaseException) -> bool:
+    """Whether another try would fail as well: wrong credentials, a certificate nobody vouches for."""
+    if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
+        return True
+    causes = (error, error.__cause__, error.__context__)
+    return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes)

@@ -1,0 +1,313 @@
+"""A bus by way of a server: one line at a time, looked for again whenever it is lost.
+
+What the servers have in common is here; a `Line` is what differs: one connection (or two) for as long as it lasts.
+The drivers' own reconnecting is not used. Each does it differently, keeps other things meanwhile, and gives up for
+other reasons (nats-py for good at any error of the server), while the port promises one behaviour.
+
+A line is lost when its connection ends, or when the server leaves a question unanswered: then it is frozen, or the
+network swallows everything. What was not sent on a lost line is dropped, for the caller was told that it is not certain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+from lifesigns.adapters.bus.delivery import Delivery
+from lifesigns.adapters.bus.subjects import check_pattern, check_payload, check_subject
+from lifesigns.errors import AdapterError
+from lifesigns.ports import Hear
+
+logger = logging.getLogger("lifesigns.bus")
+
+CONNECT_FOR: Final = 5.0
+"""Seconds for one attempt to connect."""
+ANSWER_FOR: Final = 4.0
+"""Seconds for an answer: long for any network, and with the check below a frozen server is noticed within 9 s."""
+CHECK_EVERY: Final = 5.0
+"""Seconds between checks of a quiet line. A wake-up costs up to 0.3 ms: each second would be half of a sender's
+budget, and a sender that flushes after each batch notices sooner by itself."""
+_RETRY_FIRST_AFTER: Final = 0.05
+_RETRY_MAX_AFTER: Final = 2.0
+"""Seconds between attempts, doubled up to here: everybody is back about two seconds after the server is, and
+to look for it takes less than a thousandth of a core."""
+BACKLOG_MAX: Final = 256 * 1024
+"""Bytes handed to the line and not yet to the network; above, a publisher waits for the others' turns."""
+
+Receive = Callable[[str, str, bytes], None]
+"""Pattern, subject, payload."""
+
+
+class Line(Protocol):
+    """One connection to a server. All its methods but `close` only hand over, and do not wait for the network."""
+
+    lost: asyncio.Future[str]
+    """Done, with the reason, when the line carries no more."""
+    refusal: str | None
+    """What the server last refused to do for us, in its words."""
+    payload_max: int
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that the network has not taken yet."""
+
+    async def send(self, subject: str, payload: bytes) -> None: ...
+    async def listen(self, pattern: str) -> None: ...
+    async def unlisten(self, pattern: str) -> None: ...
+
+    def ask(self) -> asyncio.Future[Any]:
+        """Done when the server answered, and so has everything that was handed over before."""
+
+    async def close(self) -> None:
+        """End at once, sending nothing more, and soon, whatever the state of the server."""
+
+
+Dial = Callable[[Receive], Awaitable[Line]]
+"""A new line, or `AdapterError`; a cancelled attempt leaves nothing open."""
+
+
+class ServerBus:
+    """What the buses with a server have in common. Implements `lifesigns.ports.Bus`."""
+
+    def __init__(self, name: str, dial: Dial, *, payload_max: int, waiting_max: int) -> None:
+        """`name` is the address as shown to people, without its secrets; `payload_max` holds until the server says."""
+        self.losses = 0
+        """How often the connection was lost, also to a server that found us too slow."""
+        self._name = name
+        self._dial = dial
+        self._payload_max = payload_max
+        self._waiting_max = waiting_max
+        self._line: Line | None = None
+        self._heard: dict[str, list[Delivery]] = {}
+        self._keeper: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
+        self._closed = False
+        self._answered_at = 0.0
+
+    @property
+    def payload_max(self) -> int:
+        """The largest message it carries; a larger one is refused."""
+        return self._payload_max
+
+    @property
+    def connected(self) -> bool:
+        return self._line is not None and not self._line.lost.done()
+
+    async def connect(self) -> None:
+        """Find the server, or fail. From then on a lost connection is looked for again, for ever."""
+        async with self._connecting:
+            self._refuse_if_closed()
+            if self._keeper is not None:
+                return
+            line = await self._reach()
+            try:
+                self._refuse_if_closed()
+            except AdapterError:
+                await line.close()
+                raise
+            self._line = line
+            self._keeper = asyncio.create_task(self._keep(line), name=f"keeps the line to {self._name}")
+
+    async def publish(self, subject: str, payload: bytes) -> None:
+        """Send. Fails at once while the connection is lost, and within `ANSWER_FOR` if the server takes nothing."""
+        check_subject(subject)
+        line = self._living_line()
+        check_payload(f"the bus {self._name}", subject, payload, self._payload_max)
+        if line.backlog > BACKLOG_MAX:
+            await asyncio.sleep(0)  # Let the network have it, if it only had no turn yet.
+            if line.backlog > BACKLOG_MAX:
+                await self._answer(line)
+            line = self._living_line()
+        await line.send(subject, payload)
+
+    async def flush(self) -> None:
+        """Return when the server has everything that was published before."""
+        line = self._living_line()
+        await self._answer(line)
+        self._raise_refusal(line)
+
+    async def subscribe(self, pattern: str, hear: Hear) -> Delivery:
+        """Hear what is published from now on; if the connection is lost just now, from when it is found again."""
+        check_pattern(pattern)
+        if self._keeper is None or self._closed:
+            raise self._absence()
+        delivery = Delivery(pattern, hear, self._forget, self._waiting_max)
+        try:
+            await self._begin(delivery)
+        except BaseException:
+            await delivery.end()
+            raise
+        return delivery
+
+    async def close(self) -> None:
+        """Send what is on its way, then end."""
+        self._closed = True
+        try:
+            if self._line is not None and not self._line.lost.done():
+                await self._answer(self._line)
+        except AdapterError as error:
+            logger.warning("%s: closed without knowing whether all was sent: %s", self._name, error)
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper})
+        if self._line is not None:
+            await self._line.close()
+            self._line = None
+        for deliveries in self._heard.values():
+            for delivery in deliveries:
+                delivery.cease()
+        self._heard.clear()
+
+    # Subscriptions
+
+    async def _begin(self, delivery: Delivery) -> None:
+        others = self._heard.setdefault(delivery.pattern, [])
+        others.append(delivery)
+        line = self._line
+        if line is None or line.lost.done():
+            return  # Who finds the server again tells it everything that is wanted.
+        if len(others) == 1:
+            await line.listen(delivery.pattern)
+        try:
+            await self._answer(line)
+        except AdapterError:
+            return
+        self._raise_refusal(line)
+
+    async def _forget(self, delivery: Delivery) -> None:
+        deliveries = self._heard.get(delivery.pattern, [])
+        if delivery in deliveries:
+            deliveries.remove(delivery)
+            if not deliveries:
+                del self._heard[delivery.pattern]
+                if self._line is not None and not self._line.lost.done():
+                    await self._line.unlisten(delivery.pattern)
+
+    def _receive(self, pattern: str, subject: str, payload: bytes) -> None:
+        for delivery in self._heard.get(pattern, ()):
+            delivery.put(subject, payload)
+
+    # The line
+
+    async def _reach(self) -> Line:
+        try:
+            async with asyncio.timeout(CONNECT_FOR):
+                line = await self._dial(self._receive)
+        except TimeoutError as error:
+            raise AdapterError(f"no answer from {self._name} within {CONNECT_FOR:g} s") from error
+        self._payload_max = line.payload_max
+        self._answered_at = asyncio.get_running_loop().time()
+        return line
+
+    async def _keep(self, line: Line) -> None:
+        while True:
+            try:
+                await self._watch(line)
+            finally:
+                await line.close()
+            self._line = None
+            self.losses += 1
+            logger.warning("lost the connection to %s: %s", self._name, line.lost.result())
+            line = await self._find_again()
+            self._line = line
+            logger.warning("found %s again", self._name)
+
+    async def _watch(self, line: Line) -> None:
+        """Return when it is lost; ask whenever the server has not answered anybody for a while."""
+        loop = asyncio.get_running_loop()
+        while not line.lost.done():
+            quiet_for = loop.time() - self._answered_at
+            if quiet_for < CHECK_EVERY:
+                await asyncio.wait({line.lost}, timeout=CHECK_EVERY - quiet_for)
+                continue
+            try:
+                await self._answer(line)
+            except AdapterError:
+                return
+            if line.refusal is not None:
+                logger.warning("%s refused: %s", self._name, line.refusal)
+                line.refusal = None
+
+    async def _find_again(self) -> Line:
+        wait_for = _RETRY_FIRST_AFTER
+        while True:
+            # Chance keeps a thousand agents from knocking at the same moment.
+            await asyncio.sleep(wait_for * random.uniform(0.5, 1.0))  # noqa: S311 -- no secret
+            wait_for = min(wait_for * 2, _RETRY_MAX_AFTER)
+            try:
+                line = await self._reach()
+            except AdapterError as error:
+                logger.debug("%s is still away: %s", self._name, error)
+                continue
+            except Exception:  # A driver's bug is no reason to stop looking.
+                logger.exception("%s cannot be reached", self._name)
+                continue
+            try:
+                await self._tell_wishes(line)
+            except AdapterError as error:
+                logger.debug("%s was lost again at once: %s", self._name, error)
+                await line.close()
+            except BaseException:
+                await line.close()
+                raise
+            else:
+                return line
+
+    async def _tell_wishes(self, line: Line) -> None:
+        """Restore what is heard. Wishes may come and go meanwhile: in the end the server has exactly ours."""
+        told: set[str] = set()
+        while told != self._heard.keys():
+            wanted = set(self._heard)
+            for pattern in wanted - told:
+                await line.listen(pattern)
+            for pattern in told - wanted:
+                await line.unlisten(pattern)
+            told = wanted
+            await self._answer(line)
+
+    async def _answer(self, line: Line) -> None:
+        """Wait for an answer; a line that gives none is given up."""
+        answer = line.ask()
+        either: set[asyncio.Future[Any]] = {answer, line.lost}
+        # Twice half of the time: if it was our own loop that stood still, the first wait is over before
+        # anything that arrived meanwhile was read, and the second sees the answer.
+        for _ in range(2):
+            await asyncio.wait(either, timeout=ANSWER_FOR / 2, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done() and not answer.cancelled() and answer.exception() is None:
+                self._answered_at = asyncio.get_running_loop().time()
+                return
+            if answer.done() or line.lost.done():
+                break
+        if not line.lost.done():
+            failure = None if not answer.done() or answer.cancelled() else answer.exception()
+            line.lost.set_result(str(failure) if failure else f"no answer within {ANSWER_FOR:g} s")
+        raise AdapterError(f"lost the connection to {self._name}: {line.lost.result()}")
+
+    def _living_line(self) -> Line:
+        line = self._line
+        if line is None or self._closed or line.lost.done():
+            raise self._absence()
+        return line
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise self._absence()
+
+    def _absence(self) -> AdapterError:
+        if self._closed:
+            return AdapterError(f"the bus {self._name} is closed", transient=False)
+        if self._keeper is None:
+            return AdapterError(f"the bus {self._name} is not connected: connect() first")
+        return AdapterError(f"the connection to {self._name} is lost, and being looked for")
+
+    def _raise_refusal(self, line: Line) -> None:
+        refusal, line.refusal = line.refusal, None
+        if refusal is not None:
+            raise AdapterError(f"{self._name} refused: {refusal}", transient=False)
