@@ -85,11 +85,31 @@ def wire() -> Iterator[Row]:
         yield Row(row["name"], cost, "pydantic, same fields and limits", against, target)
 
 
+def guard() -> Iterator[Row]:
+    """What a guarded call costs while all is well."""
+    from benchmarks import guard as guarding
+
+    targets = {"pybreaker": 4.0, "purgatory": 3.0, "circuitbreaker": 2.0}
+    rows = guarding.run()
+    ours = {row["kind"]: row for row in rows if row["name"] == guarding.OURS}
+    for row in rows:
+        if row["name"] in targets:
+            mine = ours[row["kind"]]
+            yield Row(
+                f"a guarded call, closed, {row['kind']}: overhead",
+                f"{mine['overhead_ns']:,} ns ±{mine['spread'] / 2:.0%}",
+                f"{row['name']}: {row['overhead_ns']:,} ns",
+                row["ratio_to_ours"],
+                targets[row["name"]],
+            )
+
+
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "beats": beats,
     "looking": looking,
     "memory": memory,
     "wire": wire,
+    "guard": guard,
 }
 
 

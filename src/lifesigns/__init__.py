@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from lifesigns.agent.guard import Breaker, guard
+    from lifesigns.agent.saving import AsyncSaveQueue, SaveQueue
     from lifesigns.core.engine import Engine
     from lifesigns.core.health import Health
     from lifesigns.core.policy import Policy
@@ -28,6 +30,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdapterError",
+    "AsyncSaveQueue",
+    "Breaker",
     "BreakerOpen",
     "Bug",
     "Engine",
@@ -35,16 +39,22 @@ __all__ = [
     "LifesignsError",
     "Policy",
     "PolicyError",
+    "SaveQueue",
     "UsageError",
     "WireError",
     "__version__",
+    "guard",
     "profile",
 ]
 
 _HOMES: Final = {
+    "AsyncSaveQueue": "lifesigns.agent.saving",
+    "Breaker": "lifesigns.agent.guard",
     "Engine": "lifesigns.core.engine",
     "Health": "lifesigns.core.health",
     "Policy": "lifesigns.core.policy",
+    "SaveQueue": "lifesigns.agent.saving",
+    "guard": "lifesigns.agent.guard",
     "profile": "lifesigns.core.profiles",
 }
 

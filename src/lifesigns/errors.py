@@ -5,7 +5,7 @@
     │   └── PolicyError       you: a policy with an unknown key or an impossible relation; `.key`
     ├── WireError             the peer: malformed or oversized input; `.field`; count it, answer it, go on
     ├── AdapterError          the world: a server, a disk, a network; `.transient` says whether to retry
-    ├── BreakerOpen           the world, known to be down: refused without trying; `.until`
+    ├── BreakerOpen           the world, known to be down: refused without trying; `.retry_after`
     └── Bug                   us: a state the design calls impossible
 
 The docstring of a class is its default message. A sick agent is never an exception.
@@ -13,12 +13,26 @@ The docstring of a class is its default message. A sick agent is never an except
 
 from __future__ import annotations
 
+from math import isfinite
+from typing import Any
+
 
 class LifesignsError(Exception):
     """Something in lifesigns went wrong."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross process pools, whatever their constructors ask for."""
+        return _revived, (type(self), self.args, vars(self))
+
+
+def _revived(kind: type[LifesignsError], args: tuple[Any, ...], values: dict[str, Any]) -> LifesignsError:
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(values)
+    return error
 
 
 class UsageError(LifesignsError):
@@ -54,10 +68,13 @@ class AdapterError(LifesignsError):
 class BreakerOpen(LifesignsError):
     """The breaker is open: the call was refused without being tried."""
 
-    def __init__(self, name: str, until: float) -> None:
-        super().__init__(f"breaker {name!r} is open until {until:.3f}")
+    def __init__(self, name: str, until: float, now: float) -> None:
         self.name = name
         self.until = until
+        """On the breaker's clock."""
+        self.retry_after = max(0.0, until - now)
+        when = f"in {self.retry_after:.1f} s" if isfinite(until) else "when somebody closes it"
+        super().__init__(f"breaker {name!r} is open: it will be tried again {when}")
 
 
 class Bug(LifesignsError):

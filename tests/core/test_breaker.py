@@ -666,7 +666,7 @@ class Timid(Breaker):
 
     def permit(self, now: float) -> Permit:
         if self._failures:
-            raise BreakerOpen(self.name, now + 1)
+            raise BreakerOpen(self.name, now + 1, now)
         return super().permit(now)
 
 

@@ -138,8 +138,8 @@ class Breaker:
                 probe = Permit(self._generation, probe=True)
                 self._probes[probe] = now + self.policy.half_open_wait_max
                 return probe
-            raise BreakerOpen(self.name, next(iter(self._probes.values())))
-        raise BreakerOpen(self.name, self._until)
+            raise BreakerOpen(self.name, next(iter(self._probes.values())), now)
+        raise BreakerOpen(self.name, self._until, now)
 
     def success(self, permit: Permit, now: float, took: float = 0.0) -> None:
         """The call went well. With a slow-call rate, `took` decides whether it went well enough."""

@@ -1,0 +1,78 @@
+"""What a breaker is told when it is made, checked: its name, its policy, what it ignores.
+
+A breaker's defaults are those of `Policy()`: `breakers` has some names of its own (`tool_execution`,
+`checkpoint_write`), every other name gets `breaker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from lifesigns.core.policy import BreakerPolicy, Policy
+from lifesigns.errors import UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.agent.guard import Breaker
+
+Predicate = Callable[[Exception], bool]
+Ignore = type[BaseException] | tuple[type[BaseException], ...] | Predicate
+
+NAME_MAX: Final = 128
+DEFAULTS: Final = Policy()
+
+
+def policy_for(name: str, policy: BreakerPolicy | None, overrides: Mapping[str, Any]) -> BreakerPolicy:
+    """The policy of a breaker: its own or the default for its name, with single values changed."""
+    start = policy or DEFAULTS.breakers.get(name, DEFAULTS.breaker)
+    return Policy(breaker=start).but({"breaker": overrides}).breaker
+
+
+def checked_name(name: str) -> str:
+    """The name, if it is one."""
+    if not isinstance(name, str):  # most likely @guard without parentheses
+        raise UsageError(f"a breaker needs a name, like guard('search-api'); {name!r} is none")
+    if not 0 < len(name) <= NAME_MAX:
+        raise UsageError(
+            f"a breaker's name has 1 to {NAME_MAX} characters, not {len(name)}: {name[:NAME_MAX]!r}"
+        )
+    return name
+
+
+def checked_ignore(ignore: Ignore) -> tuple[type[BaseException], ...] | Predicate:
+    """What is ignored, as types or a predicate."""
+    if isinstance(ignore, tuple):
+        for kind in ignore:
+            _check_exception(kind)
+    elif isinstance(ignore, type):
+        _check_exception(ignore)
+        return (ignore,)
+    elif not callable(ignore):
+        raise UsageError(f"ignore: {ignore!r} is neither types of exceptions nor a predicate")
+    return ignore
+
+
+def _check_exception(kind: object) -> None:
+    if not isinstance(kind, type) or not issubclass(kind, BaseException):
+        raise UsageError(f"ignore: {kind!r} is not a type of exception")
+
+
+def differences(
+    breaker: Breaker, policy: BreakerPolicy | None, settings: Mapping[str, Any]
+) -> tuple[str, str] | None:
+    """Where what somebody wishes is not what the breaker has: what it has, what is wished. What is left out is no wish."""
+    wished: dict[str, Any] = {
+        key: settings[key] for key in ("clock", "ignore", "failure_if") if key in settings
+    }
+    if "ignore" in wished:
+        wished["ignore"] = checked_ignore(wished["ignore"])
+    has = {key: getattr(breaker, key) for key in wished}
+    overrides = {key: value for key, value in settings.items() if key not in wished}
+    wished |= asdict(policy_for(breaker.name, policy or breaker.policy, overrides))
+    has |= asdict(breaker.policy)
+    different = [key for key in wished if wished[key] != has[key]]
+    if not different:
+        return None
+    old, new = (", ".join(f"{key}={each[key]!r}" for key in different) for each in (has, wished))
+    return old, new

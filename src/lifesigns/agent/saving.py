@@ -1,0 +1,357 @@
+"""Saving: writes that are refused or fail wait for their turn instead of being lost.
+
+    saves = lifesigns.SaveQueue("checkpoint_write", store.put)
+    saves.save(checkpoint)            # written at once if it can be, else as soon as it can be
+    saves.flush(timeout=10)           # True when everything is written
+
+Laws:
+- Order is kept: nothing is written before what was saved earlier, and one write runs at a time.
+- Nothing is dropped in silence. What is saved is written, or its future has the error; when `limit` items wait,
+  the next `save` raises; what is left at `close` is returned by it.
+- What fails (`Breaker.is_failure`) waits and is tried again. What the breaker ignores is the item's own fault: that
+  goes to whoever saved it, and the next one has its turn.
+- While nothing waits there is no thread and no task.
+
+`SaveQueue` is for threads, `AsyncSaveQueue` for one event loop and a `write` that is awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final, Generic, Self, TypeVar
+from weakref import WeakSet
+
+from lifesigns.agent.breakers import LOG, survives_fork
+from lifesigns.agent.guard import Breaker, guard
+from lifesigns.errors import AdapterError, BreakerOpen, UsageError
+
+T = TypeVar("T")
+Fate = TypeVar("Fate", "Future[None]", "asyncio.Future[None]")
+
+LIMIT: Final = 100
+RETRY_EVERY: Final = 5.0
+"""Seconds. A store that stays away is spared by the breaker; this is for one that failed once."""
+EXIT_FOR: Final = 2.0
+"""How long the end of a block or a process waits for what is not written yet."""
+
+
+class _Line(Generic[T, Fate]):
+    """Who waits, in order; the first is being written or will be next. It has no lock: its owner does."""
+
+    def __init__(self, breaker: Breaker | str, limit: int, retry_every: float) -> None:
+        if limit < 1:
+            raise UsageError(f"limit: {limit} leaves no room for an item, it must be at least 1")
+        if not 0 < retry_every <= threading.TIMEOUT_MAX:
+            raise UsageError(f"retry_every: {retry_every} is not a number of seconds greater than 0")
+        self.breaker = guard(breaker) if isinstance(breaker, str) else breaker
+        self.limit = limit
+        self.retry_every = retry_every
+        self.closed = False
+        self.clear()
+
+    def clear(self) -> None:
+        self.waiting: deque[tuple[T, Fate]] = deque()
+        self.busy = False
+        """Whether somebody writes the first one."""
+        self.retry_at = 0.0
+        self.last_error: BaseException | None = None
+
+    def join(self, item: T, fate: Fate) -> bool:
+        """Take a place; whether it is the first, and its owner is to write it now."""
+        if self.closed:
+            raise UsageError(f"the save queue of breaker {self.breaker.name!r} is closed")
+        if len(self.waiting) >= self.limit:
+            raise self.unsaved(f"is full, {self.limit} items wait") from self.last_error
+        self.waiting.append((item, fate))
+        if len(self.waiting) == 1:
+            self.busy = True
+        return self.busy and len(self.waiting) == 1
+
+    def failed(self, error: BaseException) -> None:
+        """The first one could not be written; it stays, unless nobody will try again."""
+        self.busy = False
+        self.last_error = error
+        wait = self.retry_every
+        if isinstance(error, BreakerOpen):
+            wait = min(wait, error.until - self.breaker.clock())
+        self.retry_at = time.monotonic() + wait
+        if self.closed:
+            self.written(self.waiting[0][1], error)
+
+    def written(self, fate: Fate, error: BaseException | None = None) -> None:
+        """The first one was written, or will never be."""
+        self.busy = False
+        if self.waiting and self.waiting[0][1] is fate:  # not if a fork emptied the line during the write
+            self.waiting.popleft()
+        if fate.done():  # given up by who waited for it, not by us
+            return
+        if error is None:
+            fate.set_result(None)
+        elif isinstance(error, asyncio.CancelledError):
+            fate.cancel()
+        else:
+            fate.set_exception(error)
+
+    def close(self) -> list[T]:
+        """Send everybody away but the one that is being written now."""
+        self.closed = True
+        left = [self.waiting.pop() for _ in range(len(self.waiting) - self.busy)][::-1]
+        for _, fate in left:
+            error = self.unsaved(f"was closed with {len(left)} items unsaved")
+            error.__cause__ = self.last_error
+            if not fate.done():
+                fate.set_exception(error)
+        return [item for item, _ in left]
+
+    def unsaved(self, what: str) -> AdapterError:
+        last = f"; the last error was {self.last_error!r}" if self.last_error else ""
+        return AdapterError(f"the save queue of breaker {self.breaker.name!r} {what}{last}")
+
+    def judge(self, fate: Fate, outcome: object) -> None:
+        """What became of the write of the first one: an exception or a result."""
+        error = outcome if isinstance(outcome, BaseException) else None
+        if isinstance(error, BreakerOpen) or self.breaker.is_failure(outcome):
+            self.failed(error or AdapterError(f"the write returned {outcome!r}"))
+        else:
+            self.written(fate, error)
+
+
+class SaveQueue(Generic[T]):
+    """Saves in order under a breaker. `write(item)` runs in the thread that saves, or in one that tries again."""
+
+    def __init__(
+        self,
+        breaker: Breaker | str,
+        write: Callable[[T], object],
+        *,
+        limit: int = LIMIT,
+        retry_every: float = RETRY_EVERY,
+    ) -> None:
+        if inspect.iscoroutinefunction(write):
+            raise UsageError(f"{write!r} is async: use AsyncSaveQueue")
+        self._line: _Line[T, Future[None]] = _Line(breaker, limit, retry_every)
+        self._write = write
+        self.after_fork()
+        survives_fork(self)
+        _OPEN.add(self)
+
+    def after_fork(self) -> None:
+        """A child begins empty: what waits is its parent's to write."""
+        self._line.clear()
+        self._changed = threading.Condition()
+        self._retrier: threading.Thread | None = None
+
+    @property
+    def breaker(self) -> Breaker:
+        """The breaker that the writes are made under."""
+        return self._line.breaker
+
+    @property
+    def pending(self) -> int:
+        """Items that are not written yet."""
+        return len(self._line.waiting)
+
+    def save(self, item: T) -> Future[None]:
+        """Write it now if nothing else waits, else in its turn; the future is done when it is written.
+
+        Raises what the write raised if that does not count as a failure, `AdapterError` if too many wait.
+        """
+        fate: Future[None] = Future()
+        fate.set_running_or_notify_cancel()  # from now on it cannot be cancelled: it may be written already
+        with self._changed:
+            first = self._line.join(item, fate)
+        if first:
+            self._write_first()
+            if fate.done():
+                fate.result()
+        return fate
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Try now, and wait until everything is written; False if that took longer."""
+        with self._changed:
+            self._line.retry_at = 0.0
+            self._changed.notify_all()
+            return self._changed.wait_for(lambda: not self._line.waiting, timeout)
+
+    def close(self, timeout: float = 0.0) -> list[T]:
+        """`flush`, then take nothing more. What was not written is returned, and its future has the reason."""
+        self.flush(timeout)
+        with self._changed:
+            left = self._line.close()
+            self._changed.notify_all()
+            retrier, wait = self._retrier, timeout if self._line.busy else EXIT_FOR
+        if retrier is not None and retrier is not threading.current_thread():
+            retrier.join(wait)
+        return left
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _report(self.close(EXIT_FOR), self.breaker)
+
+    def _write_first(self) -> None:
+        """Write the first of the line, then see to the others. Called by whoever made the line busy."""
+        item, fate = self._line.waiting[0]
+        outcome: object
+        try:
+            outcome = self.breaker.call(self._write, item)
+        except BaseException as error:  # noqa: BLE001 -- it belongs to the item's future, and `save` raises it from there
+            outcome = error
+        with self._changed:
+            self._line.judge(fate, outcome)
+            if self._line.waiting and self._retrier is None:
+                self._retrier = threading.Thread(target=self._retry, name="lifesigns-save", daemon=True)
+                self._retrier.start()
+            self._changed.notify_all()
+
+    def _retry(self) -> None:
+        while self._its_time():
+            self._write_first()
+
+    def _its_time(self) -> bool:
+        """Wait until the first can be tried; False if nobody is left, and then this thread is gone."""
+        line = self._line
+        with self._changed:
+            while line.waiting:
+                wait = line.retry_at - time.monotonic()
+                if wait <= 0 and not line.busy:
+                    line.busy = True
+                    return True
+                self._changed.wait(None if line.busy else wait)
+            self._retrier = None
+            return False
+
+
+class AsyncSaveQueue(Generic[T]):
+    """`SaveQueue` for one event loop: `write(item)` is awaited, and so are `save`, `flush` and `close`."""
+
+    def __init__(
+        self,
+        breaker: Breaker | str,
+        write: Callable[[T], Awaitable[object]],
+        *,
+        limit: int = LIMIT,
+        retry_every: float = RETRY_EVERY,
+    ) -> None:
+        self._line: _Line[T, asyncio.Future[None]] = _Line(breaker, limit, retry_every)
+        self._write = write
+        self._hurry = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._retrier: asyncio.Task[None] | None = None
+
+    @property
+    def breaker(self) -> Breaker:
+        """The breaker that the writes are made under."""
+        return self._line.breaker
+
+    @property
+    def pending(self) -> int:
+        """Items that are not written yet."""
+        return len(self._line.waiting)
+
+    async def save(self, item: T) -> asyncio.Future[None]:
+        """Write it now if nothing else waits, else in its turn; the future is done when it is written.
+
+        Raises what the write raised if that does not count as a failure, `AdapterError` if too many wait.
+        """
+        fate = asyncio.get_running_loop().create_future()
+        first = self._line.join(item, fate)
+        self._empty.clear()
+        if first:
+            try:
+                await self._write_first()
+            except BaseException as cancel:
+                self._line.written(fate, cancel)
+                self._see_to_the_rest()
+                raise
+            if fate.done():
+                fate.result()
+        return fate
+
+    async def flush(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 -- it answers, it does not raise
+        """Try now, and wait until everything is written; False if that took longer."""
+        self._line.retry_at = 0.0
+        self._hurry.set()
+        try:
+            await asyncio.wait_for(self._empty.wait(), timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    async def close(self, timeout: float = 0.0) -> list[T]:  # noqa: ASYNC109 -- as above
+        """`flush`, then take nothing more. What was not written is returned, and its future has the reason."""
+        await self.flush(timeout)
+        self._line.closed = True
+        if self._retrier is not None:
+            self._retrier.cancel()
+            await asyncio.wait([self._retrier])
+        return self._line.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        _report(await self.close(EXIT_FOR), self.breaker)
+
+    async def _write_first(self) -> None:
+        item, fate = self._line.waiting[0]
+        outcome: object
+        try:
+            outcome = await self.breaker.acall(self._write, item)
+        except Exception as error:  # noqa: BLE001 -- it belongs to the item's future, and `save` raises it from there
+            outcome = error
+        self._line.judge(fate, outcome)
+        self._see_to_the_rest()
+
+    def _see_to_the_rest(self) -> None:
+        if not self._line.waiting:
+            self._empty.set()
+        elif self._retrier is None:
+            self._retrier = asyncio.create_task(self._retry(), name="lifesigns-save")
+
+    async def _retry(self) -> None:
+        """While this runs nobody else writes: the line is not empty, so nobody comes first."""
+        line = self._line
+        try:
+            while line.waiting:
+                await self._patience()
+                line.busy = True
+                await self._write_first()
+        finally:
+            line.busy = False
+            self._retrier = None
+
+    async def _patience(self) -> None:
+        wait = self._line.retry_at - time.monotonic()
+        if wait > 0:
+            self._hurry.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), wait)
+
+
+def _report(left: list[Any], breaker: Breaker) -> None:
+    if left:
+        LOG.error("%d items could not be saved under breaker %r", len(left), breaker.name)
+
+
+_OPEN: Final[WeakSet[SaveQueue[Any]]] = WeakSet()
+
+
+@atexit.register
+def _at_exit() -> None:
+    queues = [queue for queue in list(_OPEN) if queue.pending]
+    for queue in queues:  # all of them try at once, so that one that cannot does not use up the others' time
+        queue.flush(0)
+    end = time.monotonic() + EXIT_FOR
+    for queue in queues:
+        _report(queue.close(max(0.0, end - time.monotonic())), queue.breaker)
