@@ -24,6 +24,8 @@ class Row:
     ratio: float | None = None
     target: float | None = None
     at_most: bool = False
+    absolute: bool = False
+    """What is held against the target is the value itself, no ratio."""
 
     @property
     def holds(self) -> bool:
@@ -70,7 +72,13 @@ def memory() -> Iterator[Row]:
         each = alone(core.bytes_per_agent, size)
         target = 1000.0 if size == 1_000_000 else None
         yield Row(
-            f"memory per agent at {size:,} agents", f"{each:,.0f} bytes", "", each, target, at_most=True
+            f"memory per agent at {size:,} agents",
+            f"{each:,.0f} bytes",
+            "",
+            each,
+            target,
+            at_most=True,
+            absolute=True,
         )
 
 
@@ -104,12 +112,33 @@ def guard() -> Iterator[Row]:
             )
 
 
+def watching() -> Iterator[Row]:
+    """Watching agents in one's own process, beside a monitor that polls each of them."""
+    from benchmarks import watching as bench
+
+    for size, most in ((100, 0.05), (10_000, 3.0)):
+        cost = alone(bench.cost_of_watching, size)
+        percent = cost["percent"]
+        yield Row(
+            f"watching {size:,} in-process agents for 60 s",
+            f"{percent:.3f} % of a core",
+            "",
+            percent,
+            most,
+            at_most=True,
+            absolute=True,
+        )
+        polling = f"polling each of them: {cost['polling_percent']:.1f} %"
+        yield Row(f"watching {size:,} in-process agents", f"{percent:.3f} %", polling, cost["ratio"])
+
+
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "beats": beats,
     "looking": looking,
     "memory": memory,
     "wire": wire,
     "guard": guard,
+    "watching": watching,
 }
 
 
@@ -145,7 +174,7 @@ def main() -> int:
 
 
 def _line(row: Row) -> str:
-    ratio = "" if row.ratio is None or row.what.startswith("memory") else f"{row.ratio:.2f}x"
+    ratio = "" if row.ratio is None or row.absolute else f"{row.ratio:.2f}x"
     sign = "≤" if row.at_most else "≥"
     target = "" if row.target is None else f"{sign} {row.target:g} {'✓' if row.holds else '✗'}"
     return f"{row.what:<46} {row.value:>18} {ratio:>8} {target:>10}  {row.beside}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from lifesigns.agent.guard import Breaker, guard
+    from lifesigns.agent.monitor import AgentHealthMonitor, Event, Monitor
     from lifesigns.agent.saving import AsyncSaveQueue, SaveQueue
     from lifesigns.core.engine import Engine
     from lifesigns.core.health import Health
@@ -30,13 +31,16 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdapterError",
+    "AgentHealthMonitor",
     "AsyncSaveQueue",
     "Breaker",
     "BreakerOpen",
     "Bug",
     "Engine",
+    "Event",
     "Health",
     "LifesignsError",
+    "Monitor",
     "Policy",
     "PolicyError",
     "SaveQueue",
@@ -48,10 +52,13 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "AgentHealthMonitor": "lifesigns.agent.monitor",
     "AsyncSaveQueue": "lifesigns.agent.saving",
     "Breaker": "lifesigns.agent.guard",
     "Engine": "lifesigns.core.engine",
+    "Event": "lifesigns.agent.monitor",
     "Health": "lifesigns.core.health",
+    "Monitor": "lifesigns.agent.monitor",
     "Policy": "lifesigns.core.policy",
     "SaveQueue": "lifesigns.agent.saving",
     "guard": "lifesigns.agent.guard",

@@ -25,6 +25,7 @@ class Entry(NamedTuple):
 
 COMMANDS: Final[dict[str, Entry]] = {
     "config": Entry("lifesigns.cli.config", "Look at the configuration before something runs on it."),
+    "run": Entry("lifesigns.cli.run", "Run any command, watched, and restarted if you like."),
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
 }
 """Each module has a click command with the name of its entry."""

@@ -28,9 +28,13 @@ SIMPLE: Final[Mapping[str, Reader]] = {
     "listen": readers.listen,
 }
 RESERVED: Final = frozenset(
-    PREFIX + name for name in "HUB TOKEN STATE CONFIG CHECKPOINT INCARNATION HANDOFF".split()
+    PREFIX + name
+    for name in """
+    HUB TOKEN STATE CONFIG
+    AGENT_ID TASK INCARNATION ATTEMPT CHECKPOINT HANDOFF RUN NUDGES
+    """.split()
 )
-"""Read elsewhere: by clients, by the sender, by `find`."""
+"""Read elsewhere: by clients and `find`; the second row is what `lifesigns run` tells its child."""
 
 _VARIABLES: Final = {PREFIX + name.upper(): name for name in SIMPLE}
 

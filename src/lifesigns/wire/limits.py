@@ -80,7 +80,7 @@ def check_bytes(message: Struct) -> None:
                 raise WireError(field, f"has a text over the limit of {TEXT_MAX} bytes")
 
 
-PROSE: Final = frozenset({"error", "message", "note", "reason", "text"})
+PROSE: Final = frozenset({"detail", "error", "handoff", "message", "note", "reason", "text"})
 HASHED: Final = frozenset({"args", "result"})
 """Not kept, so not limited."""
 OURS: Final = frozenset({"source"})

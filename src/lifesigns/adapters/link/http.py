@@ -1,0 +1,263 @@
+"""HTTP link: the way to a hub over its API.
+
+Beats and words are posted; orders ride back in the answers. Between beats a long poll brings them at once: one request
+for all agents of this process (in groups, if they are very many). What was taken in is acknowledged, so that the hub
+stops offering it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from lifesigns import wire
+from lifesigns.adapters.link.http_line import Line, Reply, Target
+from lifesigns.core.effects import Order
+from lifesigns.core.signals import Beat, Word
+from lifesigns.errors import AdapterError, LifesignsError, UsageError, WireError
+from lifesigns.wire.limits import BATCH_MAX, ITEMS_MAX
+
+log: Final = logging.getLogger("lifesigns.sender")
+
+POLL_FOR: Final = 30.0
+POLL_MARGIN: Final = 10.0
+POLL_GROUP: Final = 200
+"""Agents per poll: their ids have to fit into the first line of a request."""
+SETTLE_FOR: Final = 0.1
+"""Agents start together: one poll begins for all of them, not one for each."""
+RETRY_MAX: Final = 5.0
+SLOW_RETRY: Final = 30.0
+BREATH: Final = 20
+BREATH_FOR: Final = 0.001
+"""After so many messages written the GIL is let go: nobody in this process should feel a thousand of them."""
+SHOWN_MAX: Final = 3
+COMPLAINTS_MAX: Final = 100
+
+TEMPORARY: Final = frozenset({408, 425, 429})
+REFUSED: Final = frozenset({400, 413, 422})
+"""The message itself is not accepted. To send it again would be in the way of everything behind it, for ever."""
+
+T = TypeVar("T", Beat, Word)
+
+
+class _Rejected(msgspec.Struct):
+    index: int = 0
+    field: str | None = None
+    detail: str = ""
+
+
+class _Answer(msgspec.Struct):
+    """What a hub answers to beats, words and polls; whatever else it says is ignored."""
+
+    rejected: list[_Rejected] = []
+    orders: dict[str, list[msgspec.Raw]] | list[msgspec.Raw] | None = None
+
+
+class _Problem(msgspec.Struct):
+    title: str = ""
+    detail: str = ""
+
+
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
+_PROBLEM: Final = msgspec.json.Decoder(_Problem)
+
+
+class HttpLink:
+    """A `Link` over the hub's HTTP API. `token` is a Bearer token of role `agent`."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self._target = Target.of(url)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
+        self._token = token
+        self._line = Line(self._target, token)
+        self._obey: Callable[[Order], None] | None = None
+        self._followed: dict[str, None] = {}
+        self._polls: list[asyncio.Task[None]] = []
+        self._errands: set[asyncio.Task[None]] = set()
+        self._regroup: asyncio.TimerHandle | None = None
+        self._complaints: set[str] = set()
+        """What is in the log already: it would be there again with every try."""
+        self.rejected = 0
+        """Beats and words that the hub did not accept."""
+
+    async def open(self, obey: Callable[[Order], None]) -> None:
+        self._obey = obey
+        await self._line.connect()
+
+    async def follow(self, agent_id: str) -> None:
+        self._followed[agent_id] = None
+        self._poll_anew()
+
+    async def unfollow(self, agent_id: str) -> None:
+        self._followed.pop(agent_id, None)
+        self._poll_anew()
+
+    async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
+        await self._post("/api/v1/beats", beats, wire.encode_beat)
+        await self._post("/api/v1/signals", words, wire.encode_signal)
+
+    async def close(self) -> None:
+        if self._regroup is not None:
+            self._regroup.cancel()
+        tasks = [*self._polls, *self._errands]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._line.close()
+
+    # --- saying ---------------------------------------------------------------------------------------------------
+
+    async def _post(self, path: str, items: Sequence[T], encode: Callable[..., bytes]) -> None:
+        for body in _bodies(await _written(items, encode)):
+            reply = await self._line.ask("POST", path, body)
+            if reply.status in REFUSED:
+                self.rejected += 1
+                log.error("%s%s refused a message: %s", self._target.url, path, _explain(reply))
+                continue
+            self._check(reply)
+            answer = self._read(reply)
+            self._complain(path, answer.rejected)
+            self._take(answer)
+
+    def _check(self, reply: Reply) -> None:
+        """Anything but success is an error, and whether it passes by itself."""
+        if 200 <= reply.status < 300:
+            return
+        transient = reply.status >= 500 or reply.status in TEMPORARY
+        text = f"{self._target.url}: {_explain(reply)}"
+        if reply.status in (401, 403):
+            known = "its token" if self._token else "no token (token= or LIFESIGNS_TOKEN)"
+            text += f"; it was sent {known}"
+        if not transient and text not in self._complaints:
+            if len(self._complaints) < COMPLAINTS_MAX:
+                self._complaints.add(text)
+            log.error("%s", text)
+        raise AdapterError(text, transient=transient)
+
+    def _read(self, reply: Reply) -> _Answer:
+        try:
+            return _ANSWER.decode(reply.body) if reply.body.strip() else _Answer()
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise AdapterError(
+                f"{self._target.url}: its answer cannot be read: {error}", transient=True
+            ) from error
+
+    def _complain(self, path: str, rejected: list[_Rejected]) -> None:
+        self.rejected += len(rejected)
+        for one in rejected[:SHOWN_MAX]:
+            log.warning("%s%s rejected %s: %s", self._target.url, path, one.field or "a message", one.detail)
+
+    # --- being told -----------------------------------------------------------------------------------------------
+
+    def _poll_anew(self) -> None:
+        """Those who are followed have changed: poll for them, a moment later."""
+        if self._regroup is None:
+            self._regroup = asyncio.get_running_loop().call_later(SETTLE_FOR, self._start_polls)
+
+    def _start_polls(self) -> None:
+        self._regroup = None
+        for task in self._polls:
+            task.cancel()
+        followed = list(self._followed)
+        groups = [followed[n : n + POLL_GROUP] for n in range(0, len(followed), POLL_GROUP)]
+        self._polls = [self._begin(self._poll(group)) for group in groups]
+
+    async def _poll(self, agents: list[str]) -> None:
+        """Ask for orders, for ever."""
+        line = Line(self._target, self._token)
+        failures = 0
+        try:
+            while True:
+                try:
+                    reply = await line.ask("GET", _poll_path(agents), answer_for=POLL_FOR + POLL_MARGIN)
+                    self._check(reply)
+                    answer = self._read(reply)
+                except AdapterError as error:
+                    failures += 1
+                    wait = min(0.25 * 2.0 ** min(failures, 10), RETRY_MAX) if error.transient else SLOW_RETRY
+                    await asyncio.sleep(wait * random.uniform(0.75, 1.0))  # noqa: S311 -- spreads, hides nothing
+                    continue
+                failures = 0
+                if not self._take(answer):
+                    await asyncio.sleep(SETTLE_FOR)  # A hub that does not wait must not make us spin.
+        finally:
+            line.close()
+
+    def _take(self, answer: _Answer) -> bool:
+        """Obey what an answer brought, and acknowledge it. False if it brought nothing."""
+        offered = answer.orders or []
+        raw_orders = (
+            offered if isinstance(offered, list) else [raw for each in offered.values() for raw in each]
+        )
+        for raw in raw_orders:
+            try:
+                order = wire.decode_order(bytes(raw))
+            except WireError as error:
+                log.warning("%s sent an order that cannot be read: %s", self._target.url, error)
+                continue
+            if self._obey is not None:
+                self._obey(order)
+            task = self._begin(self._acknowledge(order))
+            self._errands.add(task)
+            task.add_done_callback(self._errands.discard)
+        return bool(raw_orders)
+
+    async def _acknowledge(self, order: Order) -> None:
+        agent, order_id = quote(order.agent_id, safe=""), quote(order.order_id, safe="")
+        try:
+            self._check(await self._line.ask("POST", f"/api/v1/agents/{agent}/orders/{order_id}/ack", b""))
+        except AdapterError as error:
+            log.debug("%s is not acknowledged; it will be offered again: %s", order.order_id, error)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(work)
+
+
+async def _written(items: Sequence[T], encode: Callable[..., bytes]) -> list[bytes]:
+    """Every message that can be written; one that cannot must not hold up the others for ever."""
+    parts: list[bytes] = []
+    for number, item in enumerate(items, 1):
+        try:
+            parts.append(encode(item))
+        except (LifesignsError, ValueError, TypeError) as error:
+            log.error("%s cannot be written and is left out: %s", type(item).__name__, error)
+        if number % BREATH == 0:
+            await asyncio.sleep(BREATH_FOR)
+    return parts
+
+
+def _bodies(parts: Sequence[bytes]) -> Iterator[bytes]:
+    """One message as it is, several as arrays the hub reads at once."""
+    body: list[bytes] = []
+    size = 2
+    for part in parts:
+        if body and (size + len(part) + 1 > BATCH_MAX or len(body) >= ITEMS_MAX):
+            yield b"[" + b",".join(body) + b"]"
+            body, size = [], 2
+        body.append(part)
+        size += len(part) + 1
+    if body:
+        yield body[0] if len(body) == 1 else b"[" + b",".join(body) + b"]"
+
+
+def _poll_path(agents: list[str]) -> str:
+    if len(agents) == 1:
+        return f"/api/v1/agents/{quote(agents[0], safe='')}/orders?wait={POLL_FOR:g}"
+    return f"/api/v1/orders?{urlencode([('agent', agent) for agent in agents])}&wait={POLL_FOR:g}"
+
+
+def _explain(reply: Reply) -> str:
+    """What a hub says about a request it did not like."""
+    try:
+        problem = _PROBLEM.decode(reply.body)
+        said = problem.detail or problem.title
+    except (msgspec.DecodeError, ValueError):
+        said = ""
+    return f"HTTP {reply.status}{': ' + said[:300] if said else ''}"

@@ -1,0 +1,88 @@
+"""Birth: who this life of an agent is, from the call and from the environment it was started in.
+
+`lifesigns run` and a respawn tell a child who it is by `LIFESIGNS_*`. That counts only for the agent they mean: if the
+id is another one, all of it is somebody else's. An incarnation is one life, so it is taken over once per process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lifesigns.errors import UsageError, WireError
+from lifesigns.wire.limits import check_id
+
+_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_lived: set[str] = set()
+"""Incarnations that this process has taken over from its environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What a life begins with."""
+
+    agent_id: str
+    incarnation: str
+    task: str | None = None
+    resume_from: str | None = None
+    """The checkpoint to go on from."""
+    handoff: str | None = None
+    """What the life before left as a note."""
+
+
+def born(
+    agent_id: str | None,
+    incarnation: str | None = None,
+    task: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Birth:
+    """Who this is. What the call says wins over the environment."""
+    told = os.environ if environment is None else environment
+    name = checked_id(agent_id or told.get("LIFESIGNS_AGENT_ID"))
+    meant = told if told.get("LIFESIGNS_AGENT_ID") == name else {}
+    return Birth(
+        name,
+        incarnation or _take_over(meant.get("LIFESIGNS_INCARNATION")) or new_incarnation(),
+        task or meant.get("LIFESIGNS_TASK") or None,
+        meant.get("LIFESIGNS_CHECKPOINT") or None,
+        meant.get("LIFESIGNS_HANDOFF") or None,
+    )
+
+
+def speaks_for_itself(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
+    """Tell `lifesigns run`, if it started us as this agent, that it need not beat for us."""
+    told = os.environ if environment is None else environment
+    folder = told.get("LIFESIGNS_RUN")
+    if folder and told.get("LIFESIGNS_AGENT_ID") == agent_id:
+        try:
+            Path(folder, "speaks").touch()
+        except OSError:
+            return  # It is gone, or not ours: then both beat, which is only once too often.
+
+
+def new_incarnation() -> str:
+    """26 signs like a ULID: 48 bits of time, so that lives sort by their begin, and 80 bits of chance."""
+    number = int(time.time() * 1000) << 80 | secrets.randbits(80)
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def checked_id(agent_id: str | None) -> str:
+    """The id, if it is one; else it is the caller's mistake."""
+    if not agent_id:
+        raise UsageError("agent_id is missing: Sender('coder-7'), or LIFESIGNS_AGENT_ID in the environment")
+    try:
+        return check_id(agent_id, "agent_id")
+    except (WireError, TypeError) as error:
+        raise UsageError(f"agent_id: {error}") from None
+
+
+def _take_over(incarnation: str | None) -> str | None:
+    if not incarnation or incarnation in _lived:
+        return None
+    _lived.add(incarnation)
+    return incarnation

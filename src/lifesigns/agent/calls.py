@@ -1,0 +1,278 @@
+"""Calls: tool calls, model calls, tasks and declared long operations, as context managers.
+
+They tell of their begin and their end, whatever happens in between; an exception passes through untouched. A call that
+was cancelled has not failed: somebody did not want it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+from lifesigns.agent import evidence
+from lifesigns.agent.statement import Statement, amount, count, prose, text
+from lifesigns.core import signals as s
+from lifesigns.core.health import Doing
+
+CANCELLED: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
+
+
+class Scene:
+    """What the calls of one agent share: who it is, what it says of itself, and whom it tells."""
+
+    __slots__ = ("agent_id", "began", "ended", "incarnation", "say", "statement", "unwell")
+
+    def __init__(
+        self,
+        agent_id: str,
+        incarnation: str,
+        statement: Statement,
+        say: Callable[[s.Word], None],
+        began: Callable[[object], None],
+        ended: Callable[[object], None],
+        unwell: Callable[[], None],
+    ) -> None:
+        self.agent_id, self.incarnation, self.statement = agent_id, incarnation, statement
+        self.say, self.began, self.ended, self.unwell = say, began, ended, unwell
+
+
+class Call:
+    """A call that has begun and not ended. While one is open the agent is busy, and no nudge interrupts it."""
+
+    __slots__ = ("_bound", "_call_id", "_error", "_error_kind", "_scene", "_started_at")
+
+    def __init__(self, scene: Scene, call_id: str, bound: float | None) -> None:
+        self._scene = scene
+        self._call_id = call_id
+        self._bound = None if bound is None else amount(bound, "bound")
+        self._error: str | None = None
+        self._error_kind: str | None = None
+        self._started_at = 0.0
+
+    def failed(self, error: object, kind: str | None = None) -> None:
+        """It did not raise, but it failed. `kind` as the provider says it (429, 503, `rate_limit`): infrastructure
+        is not held against the agent."""
+        self._error = prose(error) or "failed"
+        self._error_kind = None if kind is None else text(kind)
+
+    def __enter__(self) -> Self:
+        self._started_at = time.monotonic()
+        self._scene.statement.works()
+        self._scene.began(self)
+        self._begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and not isinstance(error, CANCELLED) and self._error is None:
+            self._error = _described(error)
+            self._error_kind = _kind_of(error)
+        self._end()
+        self._scene.ended(self)
+        if self._error is not None:
+            self._scene.unwell()
+
+    def _begin(self) -> None:
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        raise NotImplementedError
+
+
+class ToolCall(Call):
+    """`with life.tool("grep", {"pattern": "x"}) as call: call.result(...)`."""
+
+    __slots__ = ("_args", "_result", "_retry", "_tool")
+
+    def __init__(
+        self, scene: Scene, call_id: str, tool: str, args: object, bound: float | None, retry: bool
+    ) -> None:
+        super().__init__(scene, call_id, bound)
+        self._tool = text(tool) or "tool"
+        self._args = evidence.of_arguments(args)
+        self._result = ""
+        self._retry = retry
+
+    def result(self, value: object) -> None:
+        """What it gave. Only a digest leaves the process: whether two results are the same, not what they say."""
+        self._result = evidence.of_result(value)
+
+    def _begin(self) -> None:
+        scene = self._scene
+        scene.statement.tool_at = time.time()
+        scene.say(
+            s.ToolStarted(
+                agent_id=scene.agent_id,
+                incarnation=scene.incarnation,
+                call_id=self._call_id,
+                tool=self._tool,
+                args_digest=self._args,
+                bound=self._bound,
+            )
+        )
+
+    def _end(self) -> None:
+        scene = self._scene
+        scene.say(
+            s.ToolFinished(
+                agent_id=scene.agent_id,
+                incarnation=scene.incarnation,
+                call_id=self._call_id,
+                tool=self._tool,
+                args_digest=self._args,
+                result_digest=self._result,
+                ok=self._error is None,
+                error=self._error,
+                error_kind=self._error_kind,
+                duration_s=round(time.monotonic() - self._started_at, 6),
+                retry=self._retry,
+            )
+        )
+
+
+class ModelCall(Call):
+    """`with life.model() as call: call.tokens(812, 120, cost=0.004)`."""
+
+    __slots__ = ("_cost", "_in", "_out")
+
+    def __init__(self, scene: Scene, call_id: str, bound: float | None) -> None:
+        super().__init__(scene, call_id, bound)
+        self._in = self._out = 0
+        self._cost = 0.0
+
+    def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
+        """What it used; several times adds up."""
+        self._in += count(tokens_in, "tokens_in")
+        self._out += count(tokens_out, "tokens_out")
+        self._cost += amount(cost, "cost")
+
+    def _begin(self) -> None:
+        scene = self._scene
+        scene.say(
+            s.ModelStarted(
+                agent_id=scene.agent_id,
+                incarnation=scene.incarnation,
+                call_id=self._call_id,
+                bound=self._bound,
+            )
+        )
+
+    def _end(self) -> None:
+        scene = self._scene
+        if self._in or self._out or self._cost:
+            scene.statement.spends(self._in + self._out, self._cost)
+        scene.say(
+            s.ModelFinished(
+                agent_id=scene.agent_id,
+                incarnation=scene.incarnation,
+                call_id=self._call_id,
+                tokens_in=self._in,
+                tokens_out=self._out,
+                cost_usd=self._cost,
+                ok=self._error is None,
+                error_kind=self._error_kind,
+            )
+        )
+
+
+class BusyCall(Call):
+    """`with life.busy("compiling", bound=600)`: a declared long operation, which may block whatever it likes."""
+
+    __slots__ = ("_note",)
+
+    def __init__(self, scene: Scene, call_id: str, note: str, bound: float | None) -> None:
+        super().__init__(scene, call_id, bound)
+        self._note = prose(note)
+
+    def _begin(self) -> None:
+        until = None if self._bound is None else time.time() + self._bound
+        self._scene.statement.busy[id(self)] = until, self._note
+        self._tell(Doing.BUSY, until, self._note)
+
+    def _end(self) -> None:
+        statement = self._scene.statement
+        statement.busy.pop(id(self), None)
+        still = list(statement.busy.values())
+        if still:
+            self._tell(Doing.BUSY, statement.until, still[-1][1])
+        else:
+            self._tell(statement.said or statement.derived or Doing.WORKING, statement.until, "")
+
+    def _tell(self, doing: Doing, until: float | None, note: str) -> None:
+        scene = self._scene
+        scene.say(
+            s.DoingChanged(
+                agent_id=scene.agent_id,
+                incarnation=scene.incarnation,
+                doing=doing,
+                until=until,
+                note=note,
+            )
+        )
+
+
+class TaskScope:
+    """`with life.task("t-19"):` done when the block ends, failed if it raises. Cancelled is neither."""
+
+    __slots__ = ("_expected_for", "_failed", "_scene", "id")
+
+    def __init__(self, scene: Scene, task_id: str, expected_for: float | None) -> None:
+        self.id = text(task_id)
+        self._scene = scene
+        self._expected_for = None if expected_for is None else amount(expected_for, "expected_for")
+        self._failed: str | None = None
+
+    def failed(self, reason: object) -> None:
+        """It cannot be finished, though nothing raised."""
+        self._failed = prose(reason) or "failed"
+
+    def __enter__(self) -> Self:
+        scene = self._scene
+        scene.statement.takes(self.id)
+        scene.say(
+            s.TaskAssigned(
+                agent_id=scene.agent_id,
+                incarnation=scene.incarnation,
+                task_id=self.id,
+                expected_for=self._expected_for,
+            )
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        scene, statement = self._scene, self._scene.statement
+        if isinstance(error, CANCELLED):
+            statement.puts_down(self.id, done=None)
+            return
+        reason = self._failed or (None if error is None else _described(error))
+        statement.puts_down(self.id, done=reason is None)
+        if reason is None:
+            done = s.TaskDone(agent_id=scene.agent_id, incarnation=scene.incarnation, task_id=self.id)
+            scene.say(done)
+        else:
+            scene.say(
+                s.TaskFailed(
+                    agent_id=scene.agent_id, incarnation=scene.incarnation, task_id=self.id, reason=reason
+                )
+            )
+            scene.unwell()
+
+
+def _described(error: BaseException) -> str:
+    return prose(f"{type(error).__name__}: {error}")
+
+
+def _kind_of(error: BaseException) -> str:
+    """A status, as clients of HTTP APIs leave it on the error or its response; else the name of its type."""
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "status", "code"):
+            status = getattr(holder, name, None)
+            if isinstance(status, int) and 400 <= status <= 599:
+                return str(status)
+    return type(error).__name__

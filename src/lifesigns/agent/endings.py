@@ -1,0 +1,115 @@
+"""Endings: how the senders of a process take their leave when nobody closes them.
+
+At interpreter exit and on SIGTERM all of them say `left`, within their bound. In a forked child they fall silent: that
+life goes on in the parent, and its threads and sockets are the parent's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Protocol
+
+
+class Leaving(Protocol):
+    """A sender, as far as its end goes."""
+
+    def leave(self, reason: str) -> None:
+        """Say good-bye; wait for nothing."""
+
+    def wait_until_gone(self) -> None:
+        """Until the good-bye has arrived, or its time is over."""
+
+    def fall_silent(self) -> None:
+        """In a forked child: nothing that is called has an effect any more."""
+
+
+_living: dict[int, Leaving] = {}
+_of_the_parent: list[object] = []
+"""What a fork left behind: kept, so that nothing of it is finalised and closed under the parent's feet."""
+_on_fork: list[Callable[[], None]] = []
+
+
+def begins(sender: Leaving) -> None:
+    """It has started: take care of its end."""
+    _living[id(sender)] = sender
+    _watch_for_sigterm()
+
+
+def ended(sender: Leaving) -> None:
+    """It has taken its leave by itself."""
+    _living.pop(id(sender), None)
+    if not _living:
+        _unwatch_sigterm()
+
+
+def after_fork(forget: Callable[[], None]) -> None:
+    """Call this in every forked child."""
+    _on_fork.append(forget)
+
+
+def keep_for_the_parent(what: object) -> None:
+    """In a forked child: never finalise this."""
+    _of_the_parent.append(what)
+
+
+def leave_all(reason: str) -> None:
+    """Everybody says good-bye at once, so that their waits overlap."""
+    leaving = list(_living.values())
+    for sender in leaving:
+        sender.leave(reason)
+    for sender in leaving:
+        sender.wait_until_gone()
+        _living.pop(id(sender), None)
+
+
+def is_main_thread() -> bool:
+    """Whether this is the thread that signals reach."""
+    return threading.current_thread() is threading.main_thread()
+
+
+# --- SIGTERM --------------------------------------------------------------------------------------------------
+
+
+def _watch_for_sigterm() -> None:
+    """Only where nobody else does: an agent with a handler of its own ends its block by itself."""
+    if is_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+
+
+def _unwatch_sigterm() -> None:
+    if is_main_thread() and signal.getsignal(signal.SIGTERM) is _on_sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _on_sigterm(number: int, frame: FrameType | None) -> Any:
+    """Leave, then end as if we had never been here: whoever waits for us sees the signal."""
+    signal.signal(number, signal.SIG_DFL)
+    leave_all("SIGTERM")
+    signal.raise_signal(number)
+
+
+# --- exit and fork --------------------------------------------------------------------------------------------
+
+
+def _at_exit() -> None:
+    leave_all("exit")
+
+
+def _in_child() -> None:
+    for sender in _living.values():
+        sender.fall_silent()
+        keep_for_the_parent(sender)
+    _living.clear()
+    _unwatch_sigterm()
+    for forget in _on_fork:
+        forget()
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,75 @@
+"""Inbox: orders from the hub, obeyed once, by the right life, never from a hub that was deposed.
+
+An order with an epoch lower than one already seen is refused and counted. An order seen before is not obeyed twice. An
+order for another life of this agent is not ours; only `replaced` is the other way round: it names the life that took
+our place, and is meant for everybody who is not that life.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from lifesigns.core.effects import AskStatus, Order, SendNudge, SendPing, StopStranger, Terminate
+
+REMEMBERED_MAX: Final = 1_000
+
+
+class Obedient(Protocol):
+    """Who carries orders out. Called in the relay's thread: nothing here may wait."""
+
+    def pinged(self, ping: SendPing) -> None: ...
+
+    def nudged(self, nudge: SendNudge) -> None: ...
+
+    def asked(self, question: AskStatus) -> None: ...
+
+    def told_to_stop(self, stop: Terminate | StopStranger) -> None: ...
+
+
+class Inbox:
+    """Decides which orders are obeyed."""
+
+    def __init__(self, incarnation: str, agent: Obedient, refused: Callable[[], None]) -> None:
+        self._incarnation = incarnation
+        self._agent = agent
+        self._refused = refused
+        self._epoch = 0
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def obey(self, order: Order) -> None:
+        """Carry it out, if it is for us, new, and of a hub in office."""
+        if not self._is_ours(order):
+            return
+        if order.epoch < self._epoch:
+            self._refused()
+            return
+        self._epoch = order.epoch
+        if self._is_known(order.order_id):
+            return
+        match order:
+            case SendPing():
+                self._agent.pinged(order)
+            case SendNudge():
+                self._agent.nudged(order)
+            case AskStatus():
+                self._agent.asked(order)
+            case Terminate() | StopStranger():
+                self._agent.told_to_stop(order)
+            case _:
+                pass  # Respawn and the like: orders for whoever starts agents.
+
+    def _is_ours(self, order: Order) -> bool:
+        same = order.incarnation == self._incarnation
+        if isinstance(order, StopStranger):
+            return order.incarnation is not None and not same
+        return same or order.incarnation is None
+
+    def _is_known(self, order_id: str) -> bool:
+        if order_id in self._seen:
+            return True
+        self._seen[order_id] = None
+        if len(self._seen) > REMEMBERED_MAX:
+            self._seen.popitem(last=False)
+        return False

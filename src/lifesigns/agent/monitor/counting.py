@@ -1,0 +1,55 @@
+"""Counting: what is known of an agent in numbers. Read from any thread; whoever reads gets a moment's truth."""
+
+from __future__ import annotations
+
+import time
+
+from lifesigns.agent.monitor.events import AgentMetrics
+from lifesigns.agent.monitor.watched import Watched
+from lifesigns.core.agent import Agent
+from lifesigns.core.detectors import silence
+
+
+def wall(moment: float) -> float:
+    """A moment of the monotonic clock as people have it: seconds since 1970."""
+    return time.time() - time.monotonic() + moment
+
+
+def last_heartbeat_at(watched: Watched) -> float:
+    """When it last answered, or was seen alive; of the monotonic clock."""
+    if watched.last_heartbeat_at is not None:
+        return watched.last_heartbeat_at
+    if watched.loop_watch is not None and not watched.by_itself:
+        return max(watched.loop_watch.probe.answered_at or watched.since, watched.since)
+    return watched.folded_at
+
+
+def heartbeats(watched: Watched) -> int:
+    """How often it answered, was seen alive or beat, in all its lives."""
+    before = watched.heartbeats_before
+    if watched.last_heartbeat_at is not None:
+        return before
+    if watched.loop_watch is not None and not watched.by_itself:
+        return before + watched.loop_watch.answered - watched.beats_from
+    return before + watched.beats
+
+
+def metrics(watched: Watched, agent: Agent | None, now: float) -> AgentMetrics:
+    """Everything that is counted, as of now."""
+    seen_at = last_heartbeat_at(watched)
+    missed = 0
+    if watched.ending is None and watched.by_itself and agent is not None:
+        missed = silence.missed(agent, now)
+    elif watched.ending is None and watched.loop_watch is not None:
+        missed = watched.loop_watch.missed
+    ended_at = now if watched.ending is None else seen_at
+    return AgentMetrics(
+        agent_name=watched.name,
+        status=watched.health,
+        uptime=max(0.0, ended_at - watched.since),
+        last_activity=wall(watched.active_at),
+        last_heartbeat=wall(seen_at),
+        missed_heartbeats=missed,
+        total_heartbeats=heartbeats(watched),
+        disconnection_count=watched.disconnections,
+    )

@@ -1,0 +1,88 @@
+"""Objects: whatever has a name. On an event loop its loop answers for it; elsewhere it has to beat.
+
+One with `.on(event, handler)` is an event emitter: its natural events are activity, at the price of an attribute
+write. It is sent a `heartbeat-ping` once, with an id; if it ever answers `heartbeat-response-<id>`, its answers count
+from then on instead of its loop's: whoever can speak for itself has to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from lifesigns.agent.monitor.tie import Ending, Report
+
+NATURAL: Final = ("response_generated", "tool_executed", "config_updated", "personality_updated")
+"""What the agents of seed 000 emit while they work."""
+REMOVED: Final = "agent-removed"
+
+
+class ObjectTie:
+    """Any object."""
+
+    here = False
+    watched_fd = None
+
+    def __init__(self, what: Any, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._what = what
+        self.loop = loop
+        self.by_itself = loop is None
+
+    def fasten(self, report: Report) -> None:
+        """Nothing tells its end but itself."""
+
+    def look(self) -> bool:
+        return True
+
+    def thread_id(self) -> int | None:
+        return None
+
+    def loosen(self) -> None:
+        """There is nothing to undo."""
+
+
+class EmitterTie(ObjectTie):
+    """An object with `.on(event, handler)`, and perhaps `.emit(event, data)`."""
+
+    def __init__(self, what: Any, loop: asyncio.AbstractEventLoop | None, events: Iterable[str]) -> None:
+        super().__init__(what, loop)
+        self._events = tuple(dict.fromkeys(events))
+        self._report: Report | None = None
+        self.ping_id = f"lifesigns-{id(self):x}"
+        """Always the same: a handler for each ping would stay with the emitter for ever."""
+        self.answers: Callable[[], None] | None = None
+        """Called with each answer."""
+        self.acts: Callable[[str], None] | None = None
+        """Called with each natural event."""
+
+    def fasten(self, report: Report) -> None:
+        self._report = report
+        for event in self._events:
+            self._what.on(event, self._active(event))
+        self._what.on(f"heartbeat-response-{self.ping_id}", self._answered)
+        self._what.on(REMOVED, self._removed)
+
+    def ping(self) -> None:
+        """Ask it. On its own loop, for it may do anything then."""
+        emit = getattr(self._what, "emit", None)
+        if emit is not None and self._report is not None:
+            emit("heartbeat-ping", {"id": self.ping_id})
+
+    def loosen(self) -> None:
+        self._report = self.answers = self.acts = None
+
+    def _active(self, event: str) -> Callable[..., None]:
+        def note(*_: object, **__: object) -> None:
+            if self.acts is not None:
+                self.acts(event)
+
+        return note
+
+    def _answered(self, *_: object, **__: object) -> None:
+        if self.answers is not None:
+            self.answers()
+
+    def _removed(self, *_: object, **__: object) -> None:
+        if self._report is not None:
+            self._report(Ending(False, "removed", forget=True))

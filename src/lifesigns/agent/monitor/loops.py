@@ -1,0 +1,151 @@
+"""Loops: an event loop and those who live on it. It is asked once a tick, however many they are.
+
+The law: only time in which we looked counts. A question that is open when we wake late was perhaps answered by nobody
+because nobody ran: the machine slept, the process was stopped, somebody held the interpreter's lock. So a look adds to
+what a loop owes no more than the time it was meant to wait, and before anybody is convicted we look again, soon.
+
+A declared blocking call (`watched.busy`) excuses the loop as long as the task that declared it is the one that runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from math import inf
+from typing import Any, Final
+
+from lifesigns.agent.monitor.emitters import EmitterTie
+from lifesigns.agent.monitor.tie import place_of, stack_of
+from lifesigns.agent.monitor.watched import Declared, Watched
+from lifesigns.agent.probe import LoopProbe
+
+LOOK_AGAIN_AFTER: Final = 0.25
+"""How soon we look again at a loop that owes an answer: a few looks within the shortest `freeze.after` in use."""
+
+SOON: Final = 0.02
+
+
+class LoopWatch:
+    """One loop. Everything but `excuse` belongs to the monitor's thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.probe = LoopProbe(loop)
+        self.carried: dict[str, Watched] = {}
+        """Those for whom the loop answers."""
+        self.own: dict[str, Watched] = {}
+        """Those who beat by themselves; a freeze of the loop is theirs as well."""
+        self.owes = 0.0
+        """For how long it has owed an answer, in time that counts."""
+        self.excused = False
+        """Whether somebody on it has declared that it would not answer."""
+        self.owed_before = 0.0
+        """What it owed when its agents last beat."""
+        self.missed = 0
+        self.answered = 0
+        self._counted_at: float | None = None
+        self._will_tell = False
+        self._evidence: tuple[str, str | None] | None = None
+        self._thread_id: int | None = None
+        self._declared: list[Declared] = []
+
+    @property
+    def members(self) -> list[Watched]:
+        return [*self.carried.values(), *self.own.values()]
+
+    def look(self, now: float, counts: float) -> None:
+        """See whether the question was answered. `counts` is how much of the time since the last look counts."""
+        asked_at, self._evidence = self.probe.asked_at, None
+        self.excused = self._is_excused(now)
+        if asked_at is None:
+            self.owes, self.missed, self._will_tell = 0.0, 0, False
+        elif self.excused or not self.loop.is_running():
+            self.owes = 0.0  # Who does not run, or said that it would not answer, owes nothing.
+        else:
+            self.owes = min(self.owes + counts, now - asked_at)
+
+    def ask(self, now: float) -> bool:
+        """Ask, and have the emitters asked that answer for themselves. False if the loop is closed."""
+        if self.probe.asked_at is not None:
+            self.missed += 1
+        elif self.probe.answered_at != self._counted_at:
+            self._counted_at = self.probe.answered_at
+            self.answered += 1
+        if not self.probe.ask(now):
+            return False
+        if (self._thread_id is None or self.own) and not self.missed:
+            self._call(self._introduce)
+        return True
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was never asked."""
+        return self.probe.asked_at is None and self.probe.answered_at is None
+
+    def ping(self, watched: Watched) -> None:
+        """Ask one emitter, on its own loop."""
+        if isinstance(watched.tie, EmitterTie):
+            self._call(watched.tie.ping)
+
+    def tell_when_it_turns(self, tell: Callable[[], None]) -> None:
+        """Have this called on the loop as soon as it turns again, once."""
+        if not self._will_tell:
+            self._will_tell = True
+            self._call(tell)
+
+    def look_again_after(self) -> float:
+        """How soon to look again; never, if there is nothing more to find out about it now."""
+        if not self.owes:
+            return inf
+        rest = min(
+            (w.freeze_after - self.owes for w in self.members if w.freeze_after > self.owes), default=inf
+        )
+        return inf if rest == inf else max(SOON, min(LOOK_AGAIN_AFTER, rest + SOON))
+
+    def thread_id(self) -> int | None:
+        """The thread it runs in. asyncio's own loop knows; others are asked when they first answer."""
+        known: int | None = getattr(self.loop, "_thread_id", None)
+        return known or self._thread_id
+
+    def evidence(self) -> tuple[str, str | None]:
+        """What runs instead of answering, and where: one for all on it, of this look."""
+        if self._evidence is None:
+            place = place_of(self.thread_id())
+            task = asyncio.current_task(self.loop)
+            who = "A callback" if task is None else self._name_of(task)
+            said = f"{who} holds it up{f' at {place}' if place else ''}."
+            self._evidence = said, stack_of(self.thread_id())
+        return self._evidence
+
+    def excuse(self, declared: Declared) -> None:
+        """A blocking call was declared; from any thread."""
+        self._declared.append(declared)
+
+    def excuse_no_more(self, declared: Declared) -> None:
+        self._declared.remove(declared)
+
+    def _is_excused(self, now: float) -> bool:
+        if not self._declared:
+            return False
+        running = asyncio.current_task(self.loop)
+        return any(d.task is running and now < d.until for d in tuple(self._declared))
+
+    def _name_of(self, task: asyncio.Task[Any]) -> str:
+        for watched in self.members:
+            if watched.what is task:
+                return watched.name
+        return f"Task {task.get_name()!r}"
+
+    def _introduce(self) -> None:
+        """On the loop itself, in the same round as its answer."""
+        self._thread_id = threading.get_ident()
+        for watched in tuple(self.own.values()):
+            if isinstance(watched.tie, EmitterTie):
+                self.loop.call_soon(watched.tie.ping)  # Each by itself: one that raises is its own affair.
+
+    def _call(self, what: Callable[[], None]) -> None:
+        try:
+            self.loop.call_soon_threadsafe(what)
+        except RuntimeError:
+            return  # Closed since it was asked; the next tick notices.

@@ -1,0 +1,160 @@
+"""Processes: alive until they end, and that is seen at once, by a pidfd where there is one and once a tick elsewhere.
+
+Nobody is reaped here: how a child ended is read without taking it away from who waits for it. A process is its pid
+*and* its start time, so a pid that was given to another process is not taken for the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from lifesigns.agent.monitor.tie import Ending, Report
+from lifesigns.errors import UsageError
+
+LOOKS_MAX: Final = 20
+"""How often we look for the status of a child that another thread is just reaping."""
+
+
+class ProcessTie:
+    """A process: a `Popen`, a `multiprocessing` or asyncio process, or a bare pid."""
+
+    loop = None
+    by_itself = False
+    here = False
+
+    def __init__(self, process: Any) -> None:
+        self._process = None if isinstance(process, int) else process
+        self.pid: int = process if isinstance(process, int) else process.pid
+        if self.pid is None:
+            raise UsageError(f"{process!r} has no pid: watch it after its start")
+        self._started = _start_time(self.pid)
+        if self._process is None and (self.pid <= 0 or (self._started is None and not _exists(self.pid))):
+            raise UsageError(f"there is no process with pid {self.pid}")
+        self._fd = _pidfd(self.pid) if self._code() is None else None
+        self._report: Report | None = None
+        self._looks = 0
+
+    @property
+    def watched_fd(self) -> int | None:
+        return self._fd
+
+    def fasten(self, report: Report) -> None:
+        self._report = report
+
+    def look(self) -> bool:
+        if self._is_alive():
+            return True
+        outcome = self._outcome()
+        self._looks += 1
+        if self._report is not None and (outcome is not None or self._looks >= LOOKS_MAX):
+            self._report(_ending(outcome))
+        return False
+
+    def thread_id(self) -> int | None:
+        return None
+
+    def loosen(self) -> None:
+        self._report = None
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _is_alive(self) -> bool:
+        if self._fd is not None:
+            return not _pidfd_ended(self._fd)
+        if self._code() is not None:
+            return False
+        return _start_time(self.pid) == self._started if self._started is not None else _exists(self.pid)
+
+    def _outcome(self) -> int | None:
+        """Its exit status, negative for a signal, as `subprocess` has it; None if it cannot be known (yet)."""
+        how = os.WEXITED | os.WNOWAIT | os.WNOHANG if hasattr(os, "waitid") else 0
+        try:
+            gone = (
+                os.waitid(os.P_PIDFD, self._fd, how)
+                if self._fd is not None
+                else os.waitid(os.P_PID, self.pid, how)
+            )
+        except (ChildProcessError, AttributeError):
+            if self._process is None:
+                self._looks = LOOKS_MAX  # Not our child: nobody tells us.
+            return self._code()
+        if gone is None:
+            return self._code()
+        return gone.si_status if gone.si_code == os.CLD_EXITED else -gone.si_status
+
+    def _code(self) -> int | None:
+        """What its owner knows of its end. A `multiprocessing` process is asked without reaping it for others."""
+        process = self._process
+        if process is None:
+            return None
+        if not isinstance(process, subprocess.Popen | asyncio.subprocess.Process):
+            process = getattr(process, "_popen", None)
+        code: int | None = getattr(process, "returncode", None)
+        return code
+
+
+def is_process(what: object) -> bool:
+    """Whether this is a process, without importing `multiprocessing` for it."""
+    if isinstance(what, bool):
+        return False
+    if isinstance(what, int | subprocess.Popen | asyncio.subprocess.Process):
+        return True
+    module = sys.modules.get("multiprocessing.process")
+    return module is not None and isinstance(what, module.BaseProcess)
+
+
+def _ending(outcome: int | None) -> Ending:
+    if outcome is None:
+        return Ending(True, "The process ended; its exit status is not known")
+    if outcome == 0:
+        return Ending(False, "exited with status 0", status=0)
+    if outcome > 0:
+        return Ending(True, f"The process ended with status {outcome}", status=outcome)
+    try:
+        name = signal.Signals(-outcome).name
+    except ValueError:
+        name = f"signal {-outcome}"
+    return Ending(True, f"The process was ended by {name}", signal=-outcome)
+
+
+def _pidfd(pid: int) -> int | None:
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None  # An old kernel, or it is gone already: then it is looked at once a tick.
+
+
+def _pidfd_ended(fd: int) -> bool:
+    import select  # Only where there are pidfds, and those have poll.
+
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _start_time(pid: int) -> str | None:
+    """When a process was started, in ticks since boot; None where that cannot be read, or it is only a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return None
+    return None if fields[0] in ("Z", "X") else fields[19]

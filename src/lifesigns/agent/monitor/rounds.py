@@ -1,0 +1,408 @@
+"""Rounds: the monitor's thread. It sleeps until something is due, hears what was said, looks, judges, tells.
+
+    look        what was said ──► own beats, in their order ──► loops that owe an answer ──► the ended ──► judge ──► tell
+    tick        once every `tick`: ask the loops, look at threads and processes
+    in between  only if somebody ended, a loop owes an answer, or one that beats by itself falls due
+
+Wake-ups cost, not work: a thread that wakes a hundred times for one agent each pays a hundred times what one that
+wakes once for a hundred pays. And no news is good news: while a loop answers, the engine need not be told so of each
+agent on it, for we would know. The engine is touched by this thread alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import selectors
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from time import monotonic
+from typing import Final, cast
+
+from lifesigns.agent.monitor.bell import Bell
+from lifesigns.agent.monitor.counting import heartbeats, last_heartbeat_at
+from lifesigns.agent.monitor.events import Event
+from lifesigns.agent.monitor.loops import LoopWatch
+from lifesigns.agent.monitor.processes import ProcessTie
+from lifesigns.agent.monitor.reporting import events_of
+from lifesigns.agent.monitor.tie import Ending
+from lifesigns.agent.monitor.watched import Watched
+from lifesigns.core.effects import Effect, Flip, Poisoned, Refusal, SendPing
+from lifesigns.core.engine import Engine
+from lifesigns.core.health import Health
+from lifesigns.core.signals import AgentLeft, AgentRegistered, Beat, BeatReceived, ProcessExited, Signal, Word
+
+log: Final = logging.getLogger("lifesigns.monitor")
+
+SELF: Final = "lifesigns:monitor"
+"""Our own beat, so that the engine knows that somebody is heard while all others are silent: here, nothing is between
+them and us."""
+
+BEATS_EVERY: Final = 60.0
+"""How often the engine hears a beat of those who are well and whose beats we make: it only has to know them."""
+
+LATE: Final = 0.05
+"""A look this late is on time: no thread is woken more exactly on a busy machine."""
+
+INBOX_MAX: Final = 100_000
+ENDED_MAX: Final = 1_000
+"""How many of those who ended are remembered by name."""
+
+REAPED_AFTER: Final = 0.05
+"""How soon to look again for the status of a child that somebody else is just reaping."""
+
+
+class Rounds:
+    """The thread and all it knows. `submit`, `begin`, `ended` and `forget` may be called by anybody."""
+
+    def __init__(self, engine: Engine, tick: float, tell: Callable[[list[Event]], None]) -> None:
+        self.engine = engine
+        self.tick = tick
+        self.records: dict[str, Watched] = {}
+        """Who is watched, and the last of those who ended, by name."""
+        self._tell = tell
+        self._inbox: deque[Word | Callable[[float], None]] = deque()
+        self._loops: dict[asyncio.AbstractEventLoop, LoopWatch] = {}
+        self._singles: dict[str, Watched] = {}
+        """Threads and processes: looked at once a tick."""
+        self._own: dict[str, Watched] = {}
+        """Those who beat by themselves."""
+        self._leaving: dict[str, Watched] = {}
+        """Processes that ended and whose status is not known yet."""
+        self._ended: deque[Watched] = deque()
+        self._pulse = BeatReceived(SELF)
+        self._news: list[Event] = []
+        self._tick_at = self._beat_at = self._looked_at = 0.0
+        self._planned = 0.0
+        self._thread: threading.Thread | None = None
+        self._selector: selectors.BaseSelector | None = None
+        self._bell: Bell | None = None
+        self._stopped = False
+
+    # --- from any thread ----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._bell = Bell()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._bell, selectors.EVENT_READ, None)
+        self._thread = threading.Thread(target=self._run, name="lifesigns-monitor", daemon=True)
+        self._thread.start()
+
+    def stop(self, within: float) -> None:
+        """End the thread. It is never inside anybody's code, so it ends at once."""
+        self._stopped = True
+        self._ring()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(within)
+
+    def mute(self) -> None:
+        """In a forked child: the thread is not here, and what it listened to belongs to the parent."""
+        self._stopped = True
+        self._close_doors()
+
+    def submit(self, word: Word) -> None:
+        """Have a word heard at the next look."""
+        if not self._stopped and len(self._inbox) < INBOX_MAX:
+            self._inbox.append(word)
+
+    def beat(self, watched: Watched) -> None:
+        """Have its beat heard at the next look: it carries something new."""
+        if not self._stopped and len(self._inbox) < INBOX_MAX:
+            self._inbox.append(lambda now: self._hear(watched.pulse, now))
+
+    def begin(self, watched: Watched) -> None:
+        self._command(lambda now: self._begin(watched, now))
+
+    def ended(self, watched: Watched, ending: Ending) -> None:
+        """An agent ended; the first word about it counts."""
+        if watched.ending is None:
+            watched.ending = ending
+            self._command(lambda now: self._end(watched, ending, now))
+
+    def replaced(self, watched: Watched) -> None:
+        """A new life began under its name, which says all there is to say about the old one."""
+        if watched.ending is None:
+            watched.ending = Ending(False, "replaced", forget=True)
+            self._command(lambda now: self._detach(watched))
+
+    def speaks_for_itself(self, watched: Watched) -> None:
+        """An emitter answered a ping: from now on its own answers count."""
+        self._command(lambda now: self._let_speak(watched, now))
+
+    def loop_watch(self, loop: asyncio.AbstractEventLoop) -> LoopWatch:
+        known = self._loops.get(loop)
+        return known or self._loops.setdefault(loop, LoopWatch(loop))
+
+    def _command(self, command: Callable[[float], None]) -> None:
+        if not self._stopped:
+            self._inbox.append(command)
+            self._ring()
+
+    def _ring(self) -> None:
+        if self._bell is not None:
+            self._bell.ring()
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        assert self._selector is not None
+        self._tick_at = self._looked_at = monotonic()
+        self._planned = 0.0
+        stopped = False
+        while not stopped:
+            stopped = self._stopped  # One more look after the last word, which is perhaps somebody's end.
+            wait = 0.0 if stopped else self._looked_at + self._planned - monotonic()
+            ready = self._selector.select(max(0.0, wait))
+            try:
+                self._look(monotonic(), [key.data for key, _ in ready])
+            except Exception:
+                log.exception("a bug of ours in the monitor; it goes on at the next tick")
+                self._planned = self.tick
+        for watched in list(self.records.values()):
+            watched.tie.loosen()
+        self._close_doors()
+
+    def _close_doors(self) -> None:
+        if self._selector is not None:
+            self._selector.close()
+        if self._bell is not None:
+            self._bell.close()
+
+    def _look(self, now: float, ready: list[Watched | None]) -> None:
+        counts = min(now - self._looked_at, self._planned + LATE)
+        self._looked_at = now
+        if None in ready and self._bell is not None:
+            self._bell.silence()
+        self._take_inbox(now)
+        for loop_watch in list(self._loops.values()):
+            loop_watch.look(now, counts)
+        self._fold_beats(now)
+        for loop_watch in list(self._loops.values()):
+            self._tell_frozen(loop_watch, now)
+            if loop_watch.owed_before and not loop_watch.owes:
+                self._beat_for(loop_watch, now)
+        for watched in ready:
+            if watched is not None:
+                self._see_off(watched)
+        for watched in list(self._leaving.values()):
+            watched.tie.look()
+        if now >= self._tick_at:
+            self._make_tick(now)
+        self._take_inbox(now)
+        self._note(self.engine.advance(now))
+        self._planned = max(0.0, self._next_at(now) - now)
+        if self._news:
+            news, self._news = self._news, []
+            self._tell(news)
+
+    def _next_at(self, now: float) -> float:
+        at = self._tick_at
+        if self._leaving:
+            at = min(at, now + REAPED_AFTER)
+        for loop_watch in self._loops.values():
+            if loop_watch.owes:
+                at = min(at, now + loop_watch.look_again_after())
+        for watched in self._own.values():
+            agent = self.engine.agent(watched.name)
+            if agent is not None:
+                # Who has beaten since its alarm was set is not looked after before it can be late again.
+                again_at = watched.active_at + watched.suspect_after if agent.calm else 0.0
+                at = min(at, max(agent.armed_at, again_at))
+        return at
+
+    def _take_inbox(self, now: float) -> None:
+        while self._inbox:
+            item = self._inbox.popleft()
+            if isinstance(item, Word):
+                self._hear(item, now)
+            else:
+                item(now)
+
+    # --- what is seen -----------------------------------------------------------------------------------------------
+
+    def _fold_beats(self, now: float) -> None:
+        """The signs of life of those who beat by themselves, each at its own moment; who is excused, lives."""
+        fresh = [(w.active_at, w) for w in self._own.values() if w.active_at > w.folded_at]
+        fresh += [(now, w) for w in self._own.values() if w.is_excused(now)]
+        for at, watched in sorted(fresh, key=lambda pair: pair[0]):
+            watched.folded_at = at
+            if self.engine.agent(watched.name) is None:
+                self._introduce(watched, at)  # It was silent for so long that the engine forgot it.
+            self._hear(watched.pulse, at)
+
+    def _make_tick(self, now: float) -> None:
+        self._tick_at += self.tick
+        if self._tick_at <= now:
+            self._tick_at = now + self.tick
+        self._hear(self._pulse, now)
+        beats = now >= self._beat_at
+        if beats:
+            self._beat_at = now + BEATS_EVERY
+        for loop_watch in list(self._loops.values()):
+            if beats:
+                self._beat_for(loop_watch, now)
+            if not loop_watch.ask(now):
+                self._close_loop(loop_watch)
+        for watched in list(self._singles.values()):
+            if not watched.tie.look():
+                if isinstance(watched.tie, ProcessTie):
+                    self._leaving[watched.name] = watched
+            elif not watched.by_itself:
+                watched.folded_at = now
+                watched.beats += 1
+                if beats or watched.health is not Health.HEALTHY:
+                    self._hear(watched.pulse, now)
+
+    def _beat_for(self, loop_watch: LoopWatch, now: float) -> None:
+        """A beat for each agent on a loop; it carries how long the loop owes an answer."""
+        owes, owed = loop_watch.owes, loop_watch.owed_before
+        loop_watch.owed_before = owes
+        if owes or owed:
+            for watched in loop_watch.own.values():
+                self._hear_lag(watched, owes, now)
+            for watched in loop_watch.carried.values():
+                watched.pulse.loop_lag_ms = 1000 * owes
+        hear, note = self.engine.hear, self._note
+        for watched in loop_watch.carried.values():
+            effects = hear(watched.pulse, now)
+            if effects:
+                note(effects)
+
+    def _tell_frozen(self, loop_watch: LoopWatch, now: float) -> None:
+        """Those whose patience with their loop is over."""
+        if not loop_watch.owes:
+            return
+        for watched in loop_watch.members:
+            if watched.freeze_after <= loop_watch.owes and watched.health is not Health.DISCONNECTED:
+                loop_watch.tell_when_it_turns(self._ring)
+                loop_watch.owed_before = loop_watch.owes
+                self._hear_lag(watched, loop_watch.owes, now)
+
+    def _hear_lag(self, watched: Watched, owes: float, now: float) -> None:
+        watched.pulse.loop_lag_ms = 1000 * owes
+        self._hear(watched.pulse, now)
+        watched.pulse.loop_lag_ms = None if watched.by_itself else 0.0
+
+    def _see_off(self, watched: Watched) -> None:
+        """A process ended: its descriptor has said all it has to say."""
+        fd = watched.tie.watched_fd
+        if self._selector is not None and fd is not None:
+            self._selector.unregister(fd)
+            self._leaving[watched.name] = watched
+
+    # --- beginnings and ends ----------------------------------------------------------------------------------------
+
+    def _begin(self, watched: Watched, now: float) -> None:
+        if watched.ending is not None and watched.ending.forget:
+            return
+        self._introduce(watched, now)
+        loop_watch = watched.loop_watch
+        if loop_watch is not None:
+            self._loops[loop_watch.loop] = loop_watch
+            (loop_watch.own if watched.by_itself else loop_watch.carried)[watched.name] = watched
+            watched.beats_from = loop_watch.answered
+            if loop_watch.is_new:
+                loop_watch.ask(now)
+            loop_watch.ping(watched)
+        else:
+            self._singles[watched.name] = watched
+        if watched.by_itself:
+            self._own[watched.name] = watched
+        fd = watched.tie.watched_fd
+        if fd is not None and self._selector is not None:
+            self._selector.register(fd, selectors.EVENT_READ, watched)
+        if watched.tie.look() and watched.ending is None:
+            self._hear(watched.pulse, now)  # To be watched is the first sign of life.
+
+    def _introduce(self, watched: Watched, now: float) -> None:
+        self._hear(
+            AgentRegistered(
+                agent_id=watched.name,
+                incarnation=watched.incarnation,
+                role=watched.role,
+                policy=watched.policy_alone if watched.by_itself else watched.own_policy,
+            ),
+            now,
+        )
+
+    def _let_speak(self, watched: Watched, now: float) -> None:
+        loop_watch = watched.loop_watch
+        if loop_watch is not None and loop_watch.carried.pop(watched.name, None) is watched:
+            watched.by_itself = True
+            watched.heartbeats_before += loop_watch.answered - watched.beats_from
+            watched.pulse.loop_lag_ms = None
+            loop_watch.own[watched.name] = self._own[watched.name] = watched
+            self._introduce(watched, now)
+
+    def _end(self, watched: Watched, ending: Ending, now: float) -> None:
+        agent = self.engine.agent(watched.name)
+        watched.heartbeats_before, watched.last_heartbeat_at = heartbeats(watched), last_heartbeat_at(watched)
+        self._detach(watched)
+        if ending.forget and self.records.get(watched.name) is watched:
+            del self.records[watched.name]
+        word: Word
+        if ending.crashed:
+            word = ProcessExited(
+                agent_id=watched.name,
+                incarnation=watched.incarnation,
+                status=ending.status,
+                signal=ending.signal,
+                detail=ending.reason,
+            )
+        else:
+            word = AgentLeft(agent_id=watched.name, incarnation=watched.incarnation, reason=ending.reason)
+        if agent is not None and agent.incarnation == watched.incarnation:
+            self._hear(word, now)
+        if not ending.forget:
+            self._remember(watched)
+
+    def _detach(self, watched: Watched) -> None:
+        for table in (self._singles, self._own, self._leaving):
+            if table.get(watched.name) is watched:
+                del table[watched.name]
+        loop_watch = watched.loop_watch
+        if loop_watch is not None:
+            for members in (loop_watch.carried, loop_watch.own):
+                if members.get(watched.name) is watched:
+                    del members[watched.name]
+            if not loop_watch.carried and not loop_watch.own:
+                self._loops.pop(loop_watch.loop, None)
+        fd = watched.tie.watched_fd
+        if fd is not None and self._selector is not None and fd in self._selector.get_map():
+            self._selector.unregister(fd)
+        watched.tie.loosen()
+
+    def _close_loop(self, loop_watch: LoopWatch) -> None:
+        for watched in loop_watch.members:
+            self.ended(watched, Ending(False, "its event loop was closed"))
+
+    def _remember(self, watched: Watched) -> None:
+        self._ended.append(watched)
+        while len(self._ended) > ENDED_MAX:
+            oldest = self._ended.popleft()
+            if self.records.get(oldest.name) is oldest:
+                del self.records[oldest.name]
+
+    # --- hearing ----------------------------------------------------------------------------------------------------
+
+    def _hear(self, signal: Beat | Word, now: float) -> None:
+        effects = self.engine.hear(cast("Signal", signal), now)
+        if effects:
+            self._note(effects)
+
+    def _note(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Flip):
+                watched, agent = self.records.get(effect.agent_id), self.engine.agent(effect.agent_id)
+                # Of another life than the one that is watched now nothing is told.
+                if watched is not None and agent is not None and agent.incarnation == watched.incarnation:
+                    self._news += events_of(effect, watched, agent)
+            elif isinstance(effect, SendPing):
+                watched = self.records.get(effect.agent_id)
+                if watched is not None and watched.loop_watch is not None:
+                    watched.loop_watch.ping(watched)
+            elif isinstance(effect, Refusal):
+                log.debug("%s: not believed: %s", effect.agent_id, effect.reason)
+            elif isinstance(effect, Poisoned):
+                log.error("%s: a bug of ours, it is set aside: %s", effect.agent_id, effect.error)

@@ -1,0 +1,81 @@
+"""Tasks and loops: agents that live on an event loop. While it answers they do; their end is told by the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from lifesigns.agent.monitor.tie import Ending, Report, crash
+
+
+class TaskTie:
+    """An asyncio task."""
+
+    by_itself = False
+    here = True
+    watched_fd = None
+
+    def __init__(self, task: asyncio.Future[Any]) -> None:
+        self._task = task
+        self.loop: asyncio.AbstractEventLoop | None = task.get_loop()
+        self._report: Report | None = None
+
+    def fasten(self, report: Report) -> None:
+        self._report = report
+        if self._task.done():
+            self._done(self._task)
+        elif running_loop() is self.loop:
+            self._task.add_done_callback(self._done)
+        elif self.loop is not None:
+            self.loop.call_soon_threadsafe(self._task.add_done_callback, self._done)
+
+    def look(self) -> bool:
+        return not self._task.done()
+
+    def thread_id(self) -> int | None:
+        return None
+
+    def loosen(self) -> None:
+        self._report = None
+
+    def _done(self, task: asyncio.Future[Any]) -> None:
+        if self._report is None:
+            return
+        if task.cancelled():
+            self._report(Ending(False, "cancelled"))
+            return
+        # Not `task.exception()`: that would count as retrieved, and asyncio would no longer complain about an
+        # exception that nobody looked at.
+        error: BaseException | None = getattr(task, "_exception", None)
+        self._report(Ending(False, "finished") if error is None else crash("task", error))
+
+
+class LoopTie:
+    """An event loop."""
+
+    by_itself = False
+    here = True
+    watched_fd = None
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = loop
+
+    def fasten(self, report: Report) -> None:
+        """Its end is noticed when it is asked."""
+
+    def look(self) -> bool:
+        return True
+
+    def thread_id(self) -> int | None:
+        return None
+
+    def loosen(self) -> None:
+        """There is nothing to undo."""
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread, if one does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,93 @@
+"""Threads: alive while they run. Whether one is frozen can only be told if it promised to beat.
+
+A thread that ends by an exception tells `threading.excepthook`, so we listen there while any thread is watched, and
+pass everything on to whoever was there before.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from lifesigns.agent.monitor.tie import Ending, Report, crash
+
+_lock = threading.Lock()
+_heirs: Final[list[ThreadTie]] = []
+"""Who wants to know how a thread died; of one thread there may be several, one for each monitor."""
+_before: Callable[[Any], Any] | None = None
+"""The hook that was there before ours; None while ours is not installed."""
+
+
+class ThreadTie:
+    """A thread of this process."""
+
+    loop = None
+    by_itself = False
+    here = True
+    watched_fd = None
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self.thread = thread
+        self._report: Report | None = None
+
+    def fasten(self, report: Report) -> None:
+        self._report = report
+        _listen(self)
+
+    def died(self, error: BaseException) -> None:
+        """It ended with this."""
+        if self._report is not None:
+            self._report(crash("thread", error))
+
+    def look(self) -> bool:
+        if self.thread.is_alive():
+            return True
+        if self.thread.ident is not None and self._report is not None:
+            self._report(Ending(False, "finished"))
+        return False
+
+    def thread_id(self) -> int | None:
+        return self.thread.ident
+
+    def loosen(self) -> None:
+        self._report = None
+        _stop_listening(self)
+
+
+def _listen(heir: ThreadTie) -> None:
+    global _before
+    with _lock:
+        _heirs.append(heir)
+        if _before is None:
+            _before, threading.excepthook = threading.excepthook, _hook
+
+
+def _stop_listening(heir: ThreadTie) -> None:
+    """The hook goes with the last thread, unless somebody put theirs over it: then ours stays and passes on."""
+    global _before
+    with _lock:
+        if heir in _heirs:
+            _heirs.remove(heir)
+        if not _heirs and _before is not None and threading.excepthook is _hook:
+            threading.excepthook, _before = _before, None
+
+
+def _hook(args: Any) -> None:
+    before = _before  # Now, for an heir may be the last one, and take us down.
+    for heir in tuple(_heirs):
+        if heir.thread is args.thread and args.exc_value is not None:
+            heir.died(args.exc_value)
+    if before is not None:
+        before(args)
+
+
+def _fresh_lock() -> None:
+    """In a forked child: whoever held the lock is not here to give it back."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh_lock)

@@ -1,0 +1,151 @@
+"""Nudges: what the hub tells an agent, kept until the agent is at a turn boundary.
+
+A nudge never interrupts a running call. It is *delivered* when it is here, *seen* when the agent takes it, *answered*
+when the agent says something to it; only the last two are the agent's own doing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Final
+
+from lifesigns.agent.statement import prose
+from lifesigns.core.signals import Answer
+from lifesigns.errors import UsageError
+
+WAITING_MAX: Final = 100
+"""Nudges that wait for the agent; the hub sends three at most before it does something else."""
+
+
+class Nudge:
+    """One nudge, or a question about a task (`task_id`)."""
+
+    def __init__(
+        self,
+        nudge_id: str,
+        text: str,
+        *,
+        attempt: int = 1,
+        task_id: str | None = None,
+        say_seen: Callable[[str], None],
+        say_answer: Callable[[str, Answer, str], None],
+    ) -> None:
+        self.id = nudge_id
+        self.text = text
+        self.attempt = attempt
+        self.task_id = task_id
+        self._say_seen = say_seen
+        self._say_answer = say_answer
+        self._seen = False
+
+    def seen(self) -> None:
+        """Tell the hub that the agent has read it. Who takes a nudge need not call this."""
+        if not self._seen:
+            self._seen = True
+            self._say_seen(self.id)
+
+    def answer(self, answer: str, note: str = "") -> None:
+        """`progress`, `need_time`, `handoff` or `blocked`, and a word about it."""
+        try:
+            known = Answer(answer)
+        except ValueError:
+            raise UsageError(f"answer is {answer!r}, known are {', '.join(Answer)}") from None
+        self.seen()
+        self._say_answer(self.id, known, prose(note))
+
+    def __repr__(self) -> str:
+        return f"Nudge({self.id!r}, {self.text!r})"
+
+
+class Nudges:
+    """Those that wait. `add` and `release` are called from any thread."""
+
+    def __init__(self, tell: Callable[[Nudge], None] | None) -> None:
+        self._tell = tell
+        self._held: deque[Nudge] = deque(maxlen=WAITING_MAX)
+        self._ready: queue.SimpleQueue[Nudge | None] = queue.SimpleQueue()
+        self._open_calls: set[object] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bell: asyncio.Event | None = None
+        self._closed = False
+
+    def listen_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The agent's loop: its iterators are woken there."""
+        self._loop, self._bell = loop, asyncio.Event()
+
+    def began(self, call: object) -> None:
+        """A call began: nothing is handed out until it has ended."""
+        self._open_calls.add(call)
+
+    def ended(self, call: object) -> None:
+        """A call ended. If none is open, this is a turn boundary."""
+        self._open_calls.discard(call)
+        if self._held:
+            self.release()
+
+    def add(self, nudge: Nudge) -> None:
+        self._held.append(nudge)
+        self.release()
+
+    def release(self) -> None:
+        """Hand out what waits, if this is a turn boundary."""
+        while self._held and not self._open_calls:
+            try:
+                nudge = self._held.popleft()
+            except IndexError:
+                return  # Another thread was quicker.
+            if self._tell is not None:
+                self._tell(nudge)
+            else:
+                self._ready.put(nudge)
+                self._ring()
+
+    def close(self) -> None:
+        """Nothing more will come: whoever waits is told."""
+        self._closed = True
+        self._ready.put(None)
+        self._ring()
+
+    def next(self, timeout: float | None) -> Nudge | None:
+        """The next one, for threads; None if none came in time or the sender has ended."""
+        until = None if timeout is None else time.monotonic() + timeout
+        try:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            nudge = self._ready.get(timeout=left)
+        except queue.Empty:
+            return None
+        return self._taken(nudge)
+
+    async def each(self) -> AsyncIterator[Nudge]:
+        """Every one as it comes, until the sender ends."""
+        bell = self._bell
+        if bell is None:
+            raise UsageError("nudges() is for `async with`; in a thread, call next_nudge(timeout=...)")
+        while True:
+            bell.clear()
+            try:
+                nudge = self._taken(self._ready.get_nowait())
+            except queue.Empty:
+                await bell.wait()
+                continue
+            if nudge is None:
+                return
+            yield nudge
+
+    def _taken(self, nudge: Nudge | None) -> Nudge | None:
+        if nudge is None:
+            self._ready.put(None)  # For the others who wait.
+            self._ring()
+        else:
+            nudge.seen()
+        return nudge
+
+    def _ring(self) -> None:
+        if self._loop is not None and self._bell is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._bell.set)

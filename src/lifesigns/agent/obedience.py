@@ -1,0 +1,194 @@
+"""Obedience: what a sender does with the orders its inbox lets through.
+
+Everything here is called in the relay's thread and waits for nothing: pings are answered on the spot, nudges are laid
+out for the agent, a stop gets a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any, Final
+
+from lifesigns.agent.callbacks import Callback, call, until_done
+from lifesigns.agent.inbox import Inbox
+from lifesigns.agent.nudges import Nudge, Nudges
+from lifesigns.agent.statement import text
+from lifesigns.agent.stopping import END_FOR, Ender, Stop, StopFlag
+from lifesigns.agent.voice import Voice
+from lifesigns.core import signals as s
+from lifesigns.core.effects import AskStatus, SendNudge, SendPing, StopStranger, Terminate
+from lifesigns.core.signals import Answer
+
+log: Final = logging.getLogger("lifesigns.sender")
+
+_saving: ContextVar[bool] = ContextVar("saving", default=False)
+"""Inside the agent's save hook. If that closes its sender, the close must not wait for the hook."""
+
+
+class Obedience:
+    """Carries orders out, for one life."""
+
+    def __init__(
+        self, voice: Voice, on_nudge: Callback[Nudge] | None, on_stop: Callback[Stop] | None
+    ) -> None:
+        self.nudges = Nudges(None if on_nudge is None else self._telling(on_nudge))
+        self.stopping = StopFlag()
+        self._voice = voice
+        self._on_stop = on_stop
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ender: Ender | None = None
+        self._saved: Future[str | None] = Future()
+        voice.obey = Inbox(voice.incarnation, self, self._count_refusal).obey
+
+    def listen(self, loop: asyncio.AbstractEventLoop | None, ender: Ender) -> None:
+        """The agent begins: this is its loop, if it has one, and this ends it."""
+        self._loop, self._ender = loop, ender
+        if loop is not None:
+            self.nudges.listen_on(loop)
+
+    # --- pings and nudges -----------------------------------------------------------------------------------------
+
+    def pinged(self, ping: SendPing) -> None:
+        """Answer at once. No status: that would count as the agent's own word about its task, and it said nothing.
+
+        A hub that asks may have missed who we are, and our rhythm: it is told again.
+        """
+        voice = self._voice
+        voice.stir()
+        self._say(s.PongReceived, seq=ping.seq, task_id=voice.statement.task)
+        if voice.introduce is not None:
+            voice.introduce()
+        voice.hurry()
+
+    def nudged(self, nudge: SendNudge) -> None:
+        self._voice.stir()
+        self._say(s.NudgeDelivered, order_id=nudge.order_id)
+        self.nudges.add(self._nudge(nudge.order_id, nudge.text, attempt=nudge.attempt))
+
+    def asked(self, question: AskStatus) -> None:
+        self._voice.stir()
+        self.nudges.add(self._nudge(question.order_id, question.text, task_id=question.task_id))
+
+    def _nudge(self, nudge_id: str, words: str, *, attempt: int = 1, task_id: str | None = None) -> Nudge:
+        return Nudge(
+            nudge_id,
+            words,
+            attempt=attempt,
+            task_id=task_id,
+            say_seen=lambda seen: self._say(s.NudgeSeen, nudge_id=seen),
+            say_answer=self._say_answer,
+        )
+
+    def _say_answer(self, nudge_id: str, answer: Answer, note: str) -> None:
+        self._say(s.NudgeAnswered, nudge_id=nudge_id, answer=answer, note=note)
+
+    def _telling(self, on_nudge: Callback[Nudge]) -> Callable[[Nudge], None]:
+        """The callback, with `seen` told when it really begins."""
+
+        async def run(nudge: Nudge) -> None:
+            nudge.seen()
+            outcome = on_nudge(nudge)
+            if inspect.isawaitable(outcome):
+                await outcome
+
+        def run_plain(nudge: Nudge) -> None:
+            nudge.seen()
+            on_nudge(nudge)
+
+        taken = run if inspect.iscoroutinefunction(on_nudge) else run_plain
+        return lambda nudge: _ignore(call(taken, nudge, self._loop))
+
+    # --- stop ---------------------------------------------------------------------------------------------------
+
+    def told_to_stop(self, order: Terminate | StopStranger) -> None:
+        if isinstance(order, Terminate):
+            stop = Stop(order.order_id, order.reason, order.save_for, order.by)
+        else:
+            stop = Stop(order.order_id, order.reason, 0.0, replaced=True)
+        if self.stopping.set(stop):
+            threading.Thread(target=self._stop, args=(stop,), name="lifesigns-stop", daemon=True).start()
+
+    def _stop(self, stop: Stop) -> None:
+        """Save, then end, then see whether it did."""
+        self._saved.set_result(None if stop.replaced else self._save(stop))
+        if self._ender is not None:
+            self._ender.end(stop)
+        with suppress(NotInTime):
+            self._voice.gone.result(END_FOR)
+            return
+        if not stop.replaced:
+            reason = f"it was asked to stop and still runs {END_FOR:g} s after it has saved"
+            self._say(s.TerminationFailed, order_id=stop.order_id, reason=reason)
+
+    def _save(self, stop: Stop) -> str | None:
+        """What the agent's save hook returns, within its time."""
+        if self._on_stop is None:
+            return None
+        until = time.monotonic() + stop.save_for
+        try:
+            saved = call(self._hook(self._on_stop), stop, self._loop).result(until - time.monotonic())
+        except NotInTime:
+            log.error("%s: the save hook took longer than %g s", self._voice.agent_id, stop.save_for)
+            return None
+        except BaseException:  # noqa: BLE001 -- the agent's code; `call` has logged it, and the agent ends anyway
+            return None
+        if not isinstance(saved, str) or not saved:
+            return None
+        checkpoint, task = text(saved), self._voice.statement.task
+        self._voice.statement.checkpoint_at = time.time()
+        self._say(s.CheckpointSaved, checkpoint_id=checkpoint, task_id=task)
+        return checkpoint
+
+    def _hook(self, on_stop: Callback[Stop]) -> Callback[Stop]:
+        async def run(stop: Stop) -> object:
+            _saving.set(True)
+            outcome = on_stop(stop)
+            return await outcome if inspect.isawaitable(outcome) else outcome
+
+        def run_plain(stop: Stop) -> object:
+            _saving.set(True)
+            return on_stop(stop)
+
+        return run if inspect.iscoroutinefunction(on_stop) else run_plain
+
+    def report_stopped(self) -> None:
+        """The agent ends now: if it was asked to, the order is carried out."""
+        stop = self.stopping.stop
+        if stop is not None and not stop.replaced:
+            saved = self._saved.result() if self._saved.done() else None
+            self._say(s.TerminationDone, order_id=stop.order_id, checkpoint_id=saved)
+
+    def wait_until_saved(self) -> None:
+        """An agent that ends because it was asked to must not end under its own save hook."""
+        stop = self.stopping.stop
+        if stop is not None and not _saving.get():
+            with suppress(NotInTime):
+                self._saved.result(stop.save_for + 1.0)
+
+    async def until_saved(self) -> None:
+        """`wait_until_saved` for coroutines."""
+        stop = self.stopping.stop
+        if stop is not None and not _saving.get():
+            await until_done(self._saved, stop.save_for + 1.0)
+
+    # --- parts --------------------------------------------------------------------------------------------------
+
+    def _count_refusal(self) -> None:
+        self._voice.refused_orders += 1
+
+    def _say(self, kind: Callable[..., s.Word], **values: object) -> None:
+        voice = self._voice
+        voice.say(kind(agent_id=voice.agent_id, incarnation=voice.incarnation, **values))
+
+
+def _ignore(outcome: Future[Any]) -> None:
+    """Whatever becomes of it is logged where it happens."""

@@ -1,0 +1,351 @@
+"""Sender: one line, and an agent is watched.
+
+    async with lifesigns.Sender("coder-7", hub="http://127.0.0.1:8710", task="t-19") as life:
+        life.progress("12/40 files")
+        with life.tool("grep", {"pattern": "x"}) as call:
+            call.result(...)
+
+It beats from a thread of its own, so a frozen loop is seen and not silent. The law: no call here waits, and none raises
+because of the network. A value that makes no sense raises `UsageError` at the call that brought it.
+
+This file is the door. What it says is in `statement.py` and `calls.py`, how it is sent in `voice.py`, `relay.py` and
+`rounds.py`, what it is told in `inbox.py`, `obedience.py`, `nudges.py` and `stopping.py`, how it ends in `endings.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import socket
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import Final, Self
+
+from lifesigns.agent import birth, endings
+from lifesigns.agent.breaker_reports import BreakerReports
+from lifesigns.agent.callbacks import Callback, call, until_done
+from lifesigns.agent.calls import CANCELLED, BusyCall, ModelCall, Scene, TaskScope, ToolCall
+from lifesigns.agent.nudges import Nudge
+from lifesigns.agent.obedience import Obedience
+from lifesigns.agent.relay import Relay
+from lifesigns.agent.rhythm import rhythm
+from lifesigns.agent.statement import Statement, amount, count, prose, text
+from lifesigns.agent.stopping import Ender, Ending, Stop, StopFlag
+from lifesigns.agent.voice import WORDS_MAX, Alert, Stats, Voice
+from lifesigns.core import signals as s
+from lifesigns.core.health import Doing
+from lifesigns.errors import UsageError
+
+CLOSE_FOR: Final = 2.0
+
+
+class Sender:
+    """One life of an agent. `lifesigns.assembly.senders` adds the way to the hub, and the words for users."""
+
+    def __init__(
+        self,
+        agent_id: str | None = None,
+        hub: str | None = None,
+        *,
+        task: str | None = None,
+        role: str | None = None,
+        profile: str | None = None,
+        interval: float | None = None,
+        token: str | None = None,
+        host: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        incarnation: str | None = None,
+        on_nudge: Callback[Nudge] | None = None,
+        on_stop: Callback[Stop] | None = None,
+        on_alert: Callback[Alert] | None = None,
+        retries: int = 3,
+        retry_after: float = 5.0,
+        words_max: int = WORDS_MAX,
+        close_for: float = CLOSE_FOR,
+    ) -> None:
+        self._birth = born = birth.born(agent_id, incarnation, task)
+        pulse, self._policy = rhythm(profile, interval)
+        self._find_relay = partial(self._relay_to, hub, token)
+        self._find_relay()  # A wrong address is told now; which relay it is, when it starts: a fork may lie between.
+        self._close_for = amount(close_for, "close_for")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._statement = Statement(
+            host=text(host or socket.gethostname()),
+            pid=os.getpid(),
+            role=None if role is None else text(role),
+            task=None if born.task is None else text(born.task),
+        )
+        self._voice = Voice(
+            born.agent_id,
+            born.incarnation,
+            self._statement,
+            pulse,
+            words_max=max(1, count(words_max, "words_max")),
+            retries=max(1, count(retries, "retries")),
+            retry_after=amount(retry_after, "retry_after"),
+            tell=None if on_alert is None else lambda alert: self._call(on_alert, alert),
+        )
+        self._orders = Obedience(self._voice, on_nudge, on_stop)
+        self._scene = Scene(
+            born.agent_id,
+            born.incarnation,
+            self._statement,
+            self._voice.say,
+            self._orders.nudges.began,
+            self._orders.nudges.ended,
+            self._voice.stir,
+        )
+        self._breakers = BreakerReports(born.agent_id, born.incarnation, self._voice.say)
+        self._call_ids = itertools.count(1)
+        self._started = False
+        self._leave_by = float("inf")
+        if metadata:
+            self.metadata(**metadata)
+
+    @abstractmethod
+    def _relay_to(self, hub: str | None, token: str | None) -> Relay:
+        """The relay this process has to that hub; the assembly knows."""
+
+    # --- who it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def agent_id(self) -> str:
+        return self._birth.agent_id
+
+    @property
+    def incarnation(self) -> str:
+        """This life, as every message names it."""
+        return self._birth.incarnation
+
+    @property
+    def resume_from(self) -> str | None:
+        """The checkpoint to go on from, if this life follows another one."""
+        return self._birth.resume_from
+
+    @property
+    def handoff(self) -> str | None:
+        """What was done and what is open, if this life follows another one."""
+        return self._birth.handoff
+
+    @property
+    def stats(self) -> Stats:
+        """How sending went so far."""
+        return self._voice.stats()
+
+    # --- what it says about itself --------------------------------------------------------------------------------
+
+    def status(self, status: str | None) -> None:
+        """A word of your own; `idle`, `busy`, `waiting_for_human` and the like also say what it is doing."""
+        self._statement.status = None if status is None else text(status)
+
+    def load(self, load: float | None) -> None:
+        """How full it is, 0 to 1; more is 1."""
+        self._statement.load = None if load is None else min(1.0, amount(load, "load"))
+
+    def capacity(self, tasks: int | None) -> None:
+        """How many more tasks it could take."""
+        self._statement.capacity = None if tasks is None else count(tasks, "capacity")
+
+    def phase(self, phase: str | None) -> None:
+        """Where in its work it is."""
+        self._statement.phase = None if phase is None else text(phase)
+
+    def metadata(self, **values: object) -> None:
+        """Texts that go along with every beat; None takes one away. `provider` groups agents by their model provider."""
+        self._statement.tags(values)
+
+    def progress(self, note: str, percent: float | None = None) -> None:
+        """It came forward."""
+        self._statement.progress = text(note)
+        done = None if percent is None else amount(percent, "percent")
+        self._say(s.ProgressMade, task_id=self._statement.task, percent=done, note=prose(note))
+
+    def checkpoint(
+        self, checkpoint_id: str, *, parent: str | None = None, digest: str = "", size: int = 0
+    ) -> None:
+        """It saved what it has; `digest` and `parent` are compared before a later life goes on from there."""
+        self._statement.checkpoint_at = time.time()
+        self._say(
+            s.CheckpointSaved,
+            checkpoint_id=text(checkpoint_id),
+            task_id=self._statement.task,
+            parent_id=None if parent is None else text(parent),
+            digest=text(digest),
+            size=count(size, "size"),
+        )
+
+    def doing(self, doing: str | Doing | None, *, until: float | None = None, note: str = "") -> None:
+        """Say what it does (`working`, `idle`, `waiting_for_human`, `rate_limited` ...), until when by the wall clock if
+        that is known. It holds until you say otherwise; None leaves it to what your calls and tasks show."""
+        known = None if doing is None else _doing(doing)
+        self._statement.says(known, None if until is None else amount(until, "until"))
+        told = known or self._statement.derived or Doing.UNKNOWN
+        self._say(s.DoingChanged, doing=told, until=until, note=prose(note))
+
+    def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
+        """Tokens and money used since the last time; what `model()` calls report is added by itself."""
+        used = count(tokens_in, "tokens_in") + count(tokens_out, "tokens_out")
+        self._statement.spends(used, amount(cost, "cost"))
+
+    def error(self, message: object, *, recoverable: bool = True) -> None:
+        """Something went wrong outside of a tool or model call."""
+        self._voice.stir()
+        self._say(s.ErrorReported, message=prose(message) or "error", recoverable=bool(recoverable))
+
+    # --- what it is in the middle of --------------------------------------------------------------------------------
+
+    def tool(
+        self, name: str, args: object = None, *, bound: float | None = None, retry: bool = False
+    ) -> ToolCall:
+        """A tool call. `bound`: how long it may take before somebody should look; `retry`: a declared retry of a call
+        that failed, never counted as a loop."""
+        return ToolCall(self._scene, str(next(self._call_ids)), name, args, bound, retry)
+
+    def model(self, *, bound: float | None = None) -> ModelCall:
+        """A model call."""
+        return ModelCall(self._scene, str(next(self._call_ids)), bound)
+
+    def busy(self, note: str = "", *, bound: float | None = None) -> BusyCall:
+        """A long operation that may block loop and thread: within its bound that is no freeze and no stall."""
+        return BusyCall(self._scene, str(next(self._call_ids)), note, bound)
+
+    def task(self, task_id: str, *, expected_for: float | None = None) -> TaskScope:
+        """A task: done when the block ends, failed if it raises."""
+        return TaskScope(self._scene, task_id, expected_for)
+
+    # --- what it is told ------------------------------------------------------------------------------------------
+
+    @property
+    def stopping(self) -> StopFlag:
+        """Set when the hub wants this agent to end: `is_set()`, `wait(timeout)`, `await life.stopping`."""
+        return self._orders.stopping
+
+    def nudges(self) -> AsyncIterator[Nudge]:
+        """`async for nudge in life.nudges()`: each at a turn boundary, until the sender ends. Not with `on_nudge`."""
+        return self._orders.nudges.each()
+
+    def next_nudge(self, timeout: float | None = None) -> Nudge | None:
+        """The next nudge, for threads; None if none came in time."""
+        return self._orders.nudges.next(timeout)
+
+    # --- its life -------------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Begin to beat. `with` and `async with` do this and `close` by themselves."""
+        self._start("process" if endings.is_main_thread() else "word")
+        return self
+
+    def close(self, reason: str = "done") -> None:
+        """Say good-bye and wait until it has arrived, `close_for` at most. Inside a coroutine, await `aclose`."""
+        self._orders.wait_until_saved()
+        self.leave(reason)
+        self.wait_until_gone()
+
+    async def aclose(self, reason: str = "done") -> None:
+        """`close` for coroutines."""
+        await self._orders.until_saved()
+        self.leave(reason)
+        if self._started and not self._voice.mute:
+            await until_done(self._voice.gone, max(0.0, self._leave_by - time.monotonic()))
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(self._reason(error))
+
+    async def __aenter__(self) -> Self:
+        self._start("task")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose(self._reason(error))
+
+    def _start(self, how: Ending) -> None:
+        if self._started:
+            raise UsageError(
+                f"the sender of {self.agent_id} was started before: a Sender lives once, make a new one"
+            )
+        self._started = True
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._loop = None
+        voice, relay = self._voice, self._find_relay()
+        self._statement.pid = os.getpid()
+        if self._loop is not None:
+            voice.probe = relay.probe(self._loop)
+        self._orders.listen(self._loop, Ender(how, self._loop))
+        voice.introduce = self._introduce
+        voice.speaks_through(relay)
+        self._introduce()
+        self._breakers.begin()
+        birth.speaks_for_itself(self.agent_id)
+        endings.begins(self)
+        relay.join(voice)
+
+    def leave(self, reason: str) -> None:
+        """Say good-bye and wait for nothing; from here on every call is harmless and has no effect."""
+        if not self._started:
+            return
+        self._breakers.end()
+        self._orders.report_stopped()
+        left = s.AgentLeft(agent_id=self.agent_id, incarnation=self.incarnation, reason=prose(reason))
+        self._leave_by = min(self._leave_by, time.monotonic() + self._close_for)
+        self._voice.say_last(left, self._leave_by)
+        self._orders.nudges.close()
+        endings.ended(self)
+
+    def wait_until_gone(self) -> None:
+        """Until the good-bye has arrived, or `close_for` is over."""
+        if self._started and not self._voice.mute:
+            self._voice.wait_until_gone(max(0.0, self._leave_by - time.monotonic()))
+
+    def fall_silent(self) -> None:
+        """In a forked child: this life goes on in the parent."""
+        self._voice.mute = True
+        self._orders.nudges.close()
+
+    # --- parts ----------------------------------------------------------------------------------------------------
+
+    def _introduce(self) -> None:
+        """What a hub should know before the first beat, and again when the way to it was lost."""
+        self._say(
+            s.AgentRegistered,
+            role=self._statement.role,
+            host=self._statement.host,
+            task_id=self._statement.task,
+            policy=self._policy,
+        )
+        self._breakers.tell_all()
+
+    def _reason(self, error: BaseException | None) -> str:
+        """Why the block ended; an error that leaves it is one nobody could recover from."""
+        if self.stopping and (error is None or isinstance(error, CANCELLED)):
+            return f"stopped: {self.stopping.reason}"
+        if error is None:
+            return "done"
+        if not isinstance(error, CANCELLED):
+            self.error(f"{type(error).__name__}: {error}", recoverable=False)
+        return type(error).__name__
+
+    def _say(self, kind: Callable[..., s.Word], **values: object) -> None:
+        self._voice.say(kind(agent_id=self._birth.agent_id, incarnation=self._birth.incarnation, **values))
+
+    def _call(self, callback: Callback[Alert], alert: Alert) -> None:
+        call(callback, alert, self._loop)
+
+
+def _doing(doing: str | Doing) -> Doing:
+    try:
+        return Doing(doing)
+    except ValueError:
+        raise UsageError(f"doing is {doing!r}, known are {', '.join(Doing)}") from None

@@ -1,0 +1,151 @@
+"""Child: the process, in a session of its own, from its start to its end.
+
+The law: its number stays taken until nobody of its session is left. We learn of its end without reaping it, end
+those who stay behind, and reap it last; so no signal of ours can ever reach a stranger who got the same number.
+
+It is started by `posix_spawn`, which is safe beside other threads, and whose errors are those of `exec`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psutil
+
+from lifesigns.errors import LifesignsError
+
+PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Python ignores these in itself; a child must find them as every other program does."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a process ended: with a status, or of a signal."""
+
+    status: int | None = None
+    signal: int | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.status != 0
+
+    def __str__(self) -> str:
+        return (
+            f"status {self.status}" if self.signal is None else f"signal {self.signal} ({_name(self.signal)})"
+        )
+
+
+class CannotStart(LifesignsError):
+    """The command cannot be started."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Child:
+    """A process that leads a session of its own."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    @classmethod
+    def start(
+        cls, command: tuple[str, ...], environ: Mapping[str, str], file_actions: Sequence[tuple[Any, ...]]
+    ) -> Child:
+        """Start it, or say why that cannot be done with the exit status a shell would give."""
+        try:
+            pid = os.posix_spawnp(
+                command[0], command, environ, file_actions=file_actions, setsid=True, setsigdef=PYTHON_IGNORES
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            raise CannotStart(f"{command[0]}: command not found", 127) from None
+        except OSError as error:
+            raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}", 126) from error
+        return cls(pid)
+
+    def end(self) -> End | None:
+        """How it ended; None while it lives. It is not reaped by this."""
+        found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return None
+        if found.si_code == os.CLD_EXITED:
+            return End(status=found.si_status)
+        return End(signal=found.si_status)
+
+    def stop_changed(self) -> bool | None:
+        """True if it was stopped since we last asked, False if it goes on again, None if neither."""
+        try:
+            found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
+        except ChildProcessError:
+            return None  # It has ended.
+        return None if found is None else found.si_code == os.CLD_STOPPED
+
+    def send(self, number: int) -> None:
+        """Send a signal to its group; one that cannot be ignored, to everybody in its session."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+        if number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM):
+            for pid in self.others():
+                with suppress(ProcessLookupError, PermissionError):
+                    if os.getpgid(pid) != self.pid:
+                        os.kill(pid, number)
+
+    def others(self) -> list[int]:
+        """Who else lives in its session: its descendants, unless they made a session of their own."""
+        return [pid for pid in _session(self.pid) if pid != self.pid and not _is_zombie(pid)]
+
+    def reap(self) -> None:
+        """It ended and nobody is left: let its number go."""
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def _session(leader: int) -> Iterator[int]:
+    for pid in psutil.pids():
+        with suppress(OSError):
+            if os.getsid(pid) == leader:
+                yield pid
+
+
+def _is_zombie(pid: int) -> bool:
+    """A zombie is gone already; whether it is reaped is its parent's business."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return True
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+def reap_orphans(known: set[int]) -> None:
+    """As the first process of a container we inherit everybody's orphans; nobody else would reap them."""
+    for process in psutil.Process().children():
+        if process.pid not in known and _is_zombie(process.pid):
+            with suppress(ChildProcessError):
+                os.waitpid(process.pid, os.WNOHANG)
+
+
+def die_of(number: int) -> None:
+    """End this process by a signal, so that whoever waits for us sees what happened to the child."""
+    import resource
+
+    with suppress(ValueError, OSError):
+        resource.setrlimit(
+            resource.RLIMIT_CORE, (0, 0)
+        )  # The child left a core if one was wanted; ours tells nothing.
+    with suppress(OSError, ValueError):
+        signal.signal(number, signal.SIG_DFL)  # SIGKILL has no handler to reset.
+    with suppress(ValueError):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)

@@ -1,0 +1,70 @@
+"""Guardian: a shell of four lines that ends the child's group when we are killed before we can.
+
+It waits on a pipe that only we hold open. A clean end tells it that there is nothing left to do; if the pipe closes
+without that, we died: it gives the terminal back, asks the group to end, and forces it a moment later.
+
+A pipe, and not Linux's parent-death signal: that one reaches only the child itself, not its children, is lost
+when the child changes its user, and comes when our *thread* ends. A shell, because it takes a megabyte.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+SAVE_FOR: Final = 5
+"""Seconds. Shorter than for a stop that somebody decided: nobody watches this child any more."""
+
+_SCRIPT: Final = """
+while IFS= read -r line; do group=$line; done
+[ -n "$group" ] || exit 0
+[ -z "$2" ] || stty "$2" <&1
+kill -s TERM -- "-$group"; kill -s CONT -- "-$group"
+tries=0
+while [ "$tries" -lt "$1" ] && kill -s 0 -- "-$group"; do sleep 0.1; tries=$((tries + 1)); done
+kill -s KILL -- "-$group"
+rm -rf -- "$3"
+"""
+
+
+class Guardian:
+    """Knows which group to end, for as long as there is one."""
+
+    def __init__(self, folder: Path, terminal: int | None, settings: str = "") -> None:
+        self._shell = subprocess.Popen(  # noqa: S603 -- our own script; what it is given are its arguments
+            ["/bin/sh", "-c", _SCRIPT, "lifesigns-guardian", str(SAVE_FOR * 10), settings, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL if terminal is None else terminal,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            bufsize=0,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._shell.pid
+
+    def watch(self, group: int | None) -> None:
+        """End this group if we die; none, if None. Should somebody have killed the guardian, go on without."""
+        assert self._shell.stdin is not None
+        with suppress(OSError):
+            self._shell.stdin.write(f"{group or ''}\n".encode())
+
+    def close(self) -> None:
+        """All is well: it has nothing to do."""
+        self.watch(None)
+        assert self._shell.stdin is not None
+        with suppress(OSError):
+            self._shell.stdin.close()
+        self._shell.wait()
+
+
+def stty_settings(terminal: int) -> str:
+    """The terminal's settings in the words of `stty`, which can set them again; empty if there is no stty."""
+    try:
+        said = subprocess.run(["stty", "-g"], stdin=terminal, capture_output=True, check=True, timeout=5)  # noqa: S607
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return said.stdout.decode().strip()

@@ -1,0 +1,208 @@
+"""Life: one life of the agent: a child, what connects it to us, and what we saw of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from lifesigns.agent.birth import new_incarnation
+from lifesigns.agent.supervise.child import Child, End
+from lifesigns.agent.supervise.facts import Observer
+from lifesigns.agent.supervise.nudging import Nudge
+from lifesigns.agent.supervise.settings import LINGER_FOR, NudgeBy, Settings
+from lifesigns.agent.supervise.streams import DRAIN_FOR, Keys, Ours, Streams
+from lifesigns.agent.supervise.tail import Tail
+from lifesigns.core.health import Doing
+from lifesigns.core.signals import ActivitySeen, AgentRegistered, BeatReceived, DoingChanged, Metrics, Signal
+
+HANDOFF_MAX: Final = 4096
+CHECKPOINT_MAX: Final = 1024
+LOOK_EVERY: Final = 0.05
+"""While an end is under way: whether everybody is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inheritance:
+    """What a life gets from the one before it, or from a hub."""
+
+    attempt: int = 1
+    incarnation: str = ""
+    checkpoint: str | None = None
+    handoff: str = ""
+
+
+class Life:
+    """Starts the child; raises `CannotStart`."""
+
+    def __init__(
+        self, settings: Settings, inherited: Inheritance, ours: Ours, keys: Keys, folder: Path, now: float
+    ) -> None:
+        self.incarnation = inherited.incarnation or new_incarnation()
+        self.started_at = self.output_at = now
+        self.tail = Tail()
+        self.nudges: list[Nudge] = []
+        self.stopped_at: float | None = None
+        """Since when a signal has stopped it."""
+        self.end: End | None = None
+        self.ended_at = math.inf
+        self._settings = settings
+        self._folder = folder
+        self._told_bytes = 0
+        self._linger_until = math.inf
+        self._alone = False
+        self._speaks = folder / "speaks"
+        self._speaks.unlink(missing_ok=True)
+        self._now = now
+        self.streams = Streams(ours, keys, self._seen, pty=settings.pty, feed=settings.nudge is NudgeBy.STDIN)
+        try:
+            environ = environment(settings, inherited, self.incarnation, folder)
+            self.child = Child.start(settings.command, environ, self.streams.file_actions)
+        except BaseException:
+            self.streams.close()
+            raise
+        self.streams.started()
+        self._observer = _observe(self.child.pid)
+
+    # --- what we see -----------------------------------------------------------------------------------
+
+    def _seen(self, data: bytes) -> None:
+        self.tail.add(data)
+        if data.replace(b"^C", b"").strip():  # A terminal shows Ctrl-C as this; the child said nothing.
+            self.output_at = self._now
+
+    def follow(self, ready: set[int], now: float) -> None:
+        """Pass on what came."""
+        self._now = now
+        self.streams.follow(ready)
+
+    def state_changed(self, now: float) -> None:
+        """We were told that something happened to it: stopped, going on, ended."""
+        while self.end is None and (stopped := self.child.stop_changed()) is not None:
+            self.stopped_at = now if stopped else None
+        if self.end is None and (end := self.child.end()) is not None:
+            self.end, self.ended_at = end, now
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it beats for itself."""
+        return self._speaks.exists()
+
+    def lived_for(self, now: float) -> float:
+        return min(now, self.ended_at) - self.started_at
+
+    # --- what we say of it -------------------------------------------------------------------------------
+
+    def introduction(self, policy: Mapping[str, object]) -> Iterator[Signal]:
+        """The first words about it: it is there, it works, and it counts as having put something out."""
+        agent_id, life, task_id = self._settings.agent_id, self.incarnation, self._settings.task_id
+        host = socket.gethostname()
+        yield AgentRegistered(agent_id=agent_id, incarnation=life, host=host, task_id=task_id, policy=policy)
+        yield DoingChanged(agent_id=agent_id, incarnation=life, doing=Doing.WORKING)
+        yield ActivitySeen(agent_id=agent_id, incarnation=life, kind="output")
+
+    def beats(self, now: float) -> Iterator[Signal]:
+        """A word about output if there was any since the last beat, and a beat. It has no number: when the child begins
+        to speak for itself, it counts from one."""
+        self.streams.wake()
+        facts = None if self._observer is None else self._observer.look(now)
+        if facts is None:
+            return
+        if self.tail.bytes > self._told_bytes:
+            self._told_bytes = self.tail.bytes
+            yield ActivitySeen(agent_id=self._settings.agent_id, incarnation=self.incarnation, kind="output")
+        yield BeatReceived(
+            self._settings.agent_id,
+            incarnation=self.incarnation,
+            task_id=self._settings.task_id,
+            loop_lag_ms=0.0 if self.stopped_at is None else (now - self.stopped_at) * 1000,
+            metrics=Metrics(facts.cpu_percent, facts.memory_mb, uptime_s=now - self.started_at),
+            host=socket.gethostname(),
+            pid=self.child.pid,
+            metadata={
+                "state": facts.state,
+                "processes": str(facts.processes),
+                "output_bytes": str(self.tail.bytes),
+                "output_lines": str(self.tail.lines),
+            },
+        )
+
+    def deliver(self, now: float) -> Iterator[Signal]:
+        """Deliver the nudges whose moment has come; the outcome of each."""
+        for nudge in list(self.nudges):
+            outcome = nudge.deliver(
+                self.child.pid, self.streams, self._folder / "nudges", quiet_since=self.output_at, now=now
+            )
+            if outcome is not None:
+                self.nudges.remove(nudge)
+                yield outcome
+
+    # --- its end -----------------------------------------------------------------------------------------
+
+    def finished(self, now: float) -> bool:
+        """Once it has ended: whether its session is empty and its last byte passed on. Brings that about."""
+        if not self._alone and self.child.others():
+            if self._linger_until == math.inf:
+                self._linger_until = now + LINGER_FOR
+                self.child.send(signal.SIGTERM)
+                self.child.send(signal.SIGCONT)
+            elif now >= self._linger_until:
+                self.child.send(signal.SIGKILL)
+            return False
+        self._alone = True
+        if not self.streams.drained():
+            return False
+        return self.streams.pty is None or not self.streams.open or now >= self.ended_at + DRAIN_FOR
+
+    def close(self) -> None:
+        """Its number and its files go."""
+        self.streams.close()
+        self.child.reap()
+
+    def checkpoint(self) -> str | None:
+        """The checkpoint it left: the first line of the file `checkpoint` in its folder."""
+        with suppress(OSError):
+            said = (self._folder / "checkpoint").read_bytes()[:CHECKPOINT_MAX]
+            return said.decode(errors="replace").strip().partition("\n")[0] or None
+        return None
+
+
+def _observe(pid: int) -> Observer | None:
+    try:
+        return Observer(pid)
+    except psutil.Error:
+        return None
+
+
+def environment(
+    settings: Settings, inherited: Inheritance, incarnation: str, folder: Path
+) -> Mapping[str, str]:
+    """What a child finds in its environment: ours, and who it is."""
+    told: dict[str, str | None] = {
+        "AGENT_ID": settings.agent_id,
+        "INCARNATION": incarnation,
+        "TASK": settings.task_id,
+        "HUB": settings.hub,
+        "RUN": str(folder),
+        "NUDGES": str(folder / "nudges") if settings.nudge in (NudgeBy.FILE, NudgeBy.SIGNAL) else None,
+        "ATTEMPT": str(inherited.attempt),
+        "CHECKPOINT": inherited.checkpoint,
+        "HANDOFF": cut(inherited.handoff, HANDOFF_MAX) or None,
+    }
+    environ = {
+        name: value for name, value in os.environ.items() if name.removeprefix("LIFESIGNS_") not in told
+    }
+    return environ | {f"LIFESIGNS_{name}": value for name, value in told.items() if value is not None}
+
+
+def cut(text: str, bytes_max: int) -> str:
+    """As much of a text as fits, without what the environment cannot hold."""
+    return text.replace("\0", "").encode()[:bytes_max].decode(errors="ignore")

@@ -1,0 +1,179 @@
+"""Orders: what the watch wants done with the child, done once, and its outcome told.
+
+A repeated order gets the same answer again. One of a lower epoch than we have seen comes from a hub that has been
+replaced, and is refused; so is one that means another life.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from lifesigns.agent.supervise.life import Inheritance, Life
+from lifesigns.agent.supervise.nudging import Nudge
+from lifesigns.agent.supervise.settings import Settings
+from lifesigns.agent.supervise.stopping import Stopping
+from lifesigns.core.effects import Order, Respawn, SendNudge, SendPing, StopStranger, Terminate
+from lifesigns.core.signals import (
+    PongReceived,
+    RespawnFailed,
+    RespawnStarted,
+    Signal,
+    TerminationDone,
+    TerminationFailed,
+)
+
+ANSWERS_MAX: Final = 64
+
+
+class Body(Protocol):
+    """What can be done with the child."""
+
+    life: Life | None
+    last: Life | None
+
+    def stop(self, stopping: Stopping) -> None: ...
+    def start_now(self, inherited: Inheritance, now: float) -> None: ...
+    def tell(self, signal_: Signal, now: float) -> None: ...
+
+
+class Orders:
+    """Obeys."""
+
+    def __init__(self, settings: Settings, body: Body) -> None:
+        self._settings = settings
+        self._body = body
+        self._epoch = 0
+        self._answers: dict[str, Signal] = {}
+        self._respawn: Respawn | None = None
+        self._waiting: Respawn | None = None
+
+    def obey(self, order: Order, now: float) -> None:
+        """Do it, or begin to."""
+        if order.epoch < self._epoch:
+            return
+        self._epoch = order.epoch
+        if order.order_id in self._answers:
+            self._body.tell(self._answers[order.order_id], now)
+            return
+        match order:
+            case SendPing():
+                self._ping(order, now)
+            case SendNudge():
+                self._nudge(order, now)
+            case Terminate():
+                self._terminate(order, now)
+            case StopStranger():
+                self._replaced(order, now)
+            case Respawn():
+                self._start(order, now)
+            case _:
+                pass  # Everything else is for people, or for an agent that speaks for itself.
+
+    def _ping(self, order: SendPing, now: float) -> None:
+        life = self._body.life
+        if life is not None and _means(order, life) and life.end is None and not life.speaks:
+            pong = PongReceived(agent_id=order.agent_id, incarnation=life.incarnation, seq=order.seq)
+            self._body.tell(pong, now)
+
+    def _nudge(self, order: SendNudge, now: float) -> None:
+        life = self._body.life
+        if life is not None and _means(order, life) and not life.speaks:
+            life.nudges.append(Nudge(order, self._settings.nudge, now))
+
+    def _terminate(self, order: Terminate, now: float) -> None:
+        life = self._body.life
+        if life is None:
+            self._answer(order, TerminationDone(agent_id=order.agent_id, order_id=order.order_id), now)
+        elif not _means(order, life):
+            reason = f"{order.incarnation} is not the life that runs; that is {life.incarnation}"
+            failed = TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
+            self._answer(order, failed, now)
+        else:
+            # Who speaks for itself hears the order too, and has its time to save before it is asked by a signal.
+            ask_at = now + order.save_for if life.speaks else now
+            self._body.stop(Stopping(order.reason, now, order.save_for, ask_at=ask_at, order=order))
+
+    def _replaced(self, order: StopStranger, now: float) -> None:
+        """It names the life that took our place, and is meant for everybody who is not that life."""
+        life = self._body.life
+        if life is not None and order.incarnation is not None and not _means(order, life):
+            self._body.stop(Stopping(order.reason, now, self._settings.save_for, order=order))
+
+    def stopped(self, stopping: Stopping, now: float) -> None:
+        """The end that an order wanted has come."""
+        order, last = stopping.order, self._body.last
+        if isinstance(order, Terminate):
+            done = TerminationDone(
+                agent_id=order.agent_id,
+                incarnation=order.incarnation,
+                order_id=order.order_id,
+                checkpoint_id=last.checkpoint() if last is not None else None,
+                forced=stopping.forced,
+            )
+            self._answer(order, done, now)
+
+    def stop_failed(self, stopping: Stopping, now: float) -> None:
+        """It did not even end by force. Should it end later, that is told, too."""
+        order = stopping.order
+        if isinstance(order, Terminate):
+            reason = "it is still there 10 s after SIGKILL"
+            failed = TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
+            self._body.tell(failed, now)
+
+    def _start(self, order: Respawn, now: float) -> None:
+        """A new life in place of the one that ended; unless that has a successor already."""
+        life, last = self._body.life, self._body.last
+        if life is not None and life.end is None:
+            reason = f"{life.incarnation} lives already"
+        elif life is not None:
+            self._waiting = order  # Its end is known and not quite over: its last bytes are on their way.
+            return
+        elif last is None or not _means(order, last):
+            reason = f"{order.incarnation} is not the life that ended here"
+        else:
+            self._respawn = order
+            inherited = Inheritance(
+                order.attempt + 1, order.new_incarnation, order.checkpoint_id, order.handoff
+            )
+            self._body.start_now(inherited, now)
+            return
+        self._answer(
+            order, RespawnFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason), now
+        )
+
+    def buried(self, now: float) -> None:
+        """The life before is over now: start what waited for that."""
+        order, self._waiting = self._waiting, None
+        if order is not None:
+            self._start(order, now)
+
+    def started(self, life: Life, now: float) -> None:
+        """A life began; perhaps the one that was ordered."""
+        order, self._respawn = self._respawn, None
+        if order is not None:
+            word = RespawnStarted(
+                agent_id=order.agent_id,
+                order_id=order.order_id,
+                task_id=order.task_id,
+                new_incarnation=life.incarnation,
+            )
+            self._answer(order, word, now)
+
+    def start_failed(self, reason: str, now: float) -> None:
+        """The life that was ordered could not begin."""
+        order, self._respawn = self._respawn, None
+        if order is not None:
+            self._answer(
+                order, RespawnFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason), now
+            )
+
+    def _answer(self, order: Order, word: Signal, now: float) -> None:
+        self._answers[order.order_id] = word
+        while len(self._answers) > ANSWERS_MAX:
+            del self._answers[next(iter(self._answers))]
+        self._body.tell(word, now)
+
+
+def _means(order: Order, life: Life) -> bool:
+    """Whether an order is about this life."""
+    return order.incarnation in (None, life.incarnation)

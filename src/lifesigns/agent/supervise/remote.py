@@ -1,0 +1,137 @@
+"""Remote: a hub judges. We tell it what we see, over the relay every sender uses, and hear its orders.
+
+The relay has its own thread; what comes from there waits in a queue, and the loop is woken up. A hub that is away
+changes nothing for the child: words wait for it, and whoever runs us is told once.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
+from typing import Final
+
+from lifesigns.agent.pulse import Pulse
+from lifesigns.agent.relay import Relay
+from lifesigns.agent.statement import Statement
+from lifesigns.agent.supervise.verdicts import Verdict
+from lifesigns.agent.vitals import Vitals
+from lifesigns.agent.voice import Alert, Voice
+from lifesigns.core.effects import Effect, Order
+from lifesigns.core.signals import (
+    ActivitySeen,
+    AgentLeft,
+    AgentRegistered,
+    BeatReceived,
+    DoingChanged,
+    ProcessExited,
+    Signal,
+    Word,
+)
+
+LAST_WORDS_FOR: Final = 2.0
+"""How long our own end waits for the hub to hear of the child's."""
+ONLY_WHEN_TOLD: Final = 1e9
+"""The relay beats for senders by its own clock; a child's beats go out when the supervisor has looked at it."""
+
+
+class ChildVoice(Voice):
+    """The voice of a child that cannot speak: its beats are what was last seen of it."""
+
+    def __init__(self, agent_id: str, tell: Callable[[Alert], None]) -> None:
+        statement = Statement(host=socket.gethostname(), pid=os.getpid(), role=None, task=None)
+        super().__init__(agent_id, "", statement, Pulse(ONLY_WHEN_TOLD, ONLY_WHEN_TOLD), tell=tell)
+        self.newest = BeatReceived(agent_id)
+
+    def every(self, now: float) -> float:
+        return ONLY_WHEN_TOLD
+
+    def beat(self, now: float, vitals: Vitals) -> BeatReceived:
+        self.newest.sent_at = time.time()
+        return self.newest
+
+
+class AtHub:
+    """The watch is a hub."""
+
+    remote = True
+
+    def __init__(self, relay: Relay, agent_id: str, beat_every: float, wake: Callable[[], None]) -> None:
+        self.beat_every = beat_every
+        self._relay = relay
+        self._agent_id = agent_id
+        self._wake = wake
+        self._came: deque[Order | Verdict] = deque(maxlen=1000)
+        self._introduction: list[Word] = []
+        self._joined = False
+        self._voice = ChildVoice(agent_id, self._sending_changed)
+        self._voice.obey = self._take
+        self._voice.introduce = self._introduce
+        self._voice.speaks_through(relay)
+
+    def tell(self, signal: Signal, now: float) -> Sequence[Effect | Verdict]:
+        if isinstance(signal, Word):
+            self._remember(signal)
+            self._voice.say(signal)
+        elif isinstance(signal, BeatReceived):
+            self._voice.newest = signal
+            if self._joined:
+                self._voice.due_at = 0.0
+                self._relay.hurry()
+            else:
+                self._joined = True
+                self._relay.join(self._voice)
+        return ()
+
+    def look(self, now: float) -> Sequence[Effect | Verdict]:
+        came: list[Effect | Verdict] = []
+        while self._came:
+            came.append(self._came.popleft())
+        return came
+
+    def wake_at(self) -> float:
+        return float("inf")
+
+    def close(self) -> None:
+        """Wait a moment for the last words to arrive."""
+        if self._joined:
+            self._voice.leaving_by = time.monotonic() + LAST_WORDS_FOR
+            self._relay.hurry()
+            with suppress(NotYet):
+                self._voice.gone.result(LAST_WORDS_FOR + 1.0)
+
+    def _remember(self, word: Word) -> None:
+        """What a hub that lost us must be told again: who lives, and that it works."""
+        if isinstance(word, AgentRegistered):
+            self._introduction = [word]
+        elif isinstance(word, ProcessExited | AgentLeft):
+            self._introduction = []
+        elif isinstance(word, DoingChanged) or (
+            isinstance(word, ActivitySeen) and len(self._introduction) == 2
+        ):
+            self._introduction.append(word)
+
+    # --- in the relay's thread ------------------------------------------------------------------------------
+
+    def _take(self, order: Order) -> None:
+        self._came.append(order)
+        self._wake()
+
+    def _introduce(self) -> None:
+        for word in list(self._introduction):
+            self._voice.say(word)
+
+    def _sending_changed(self, alert: Alert) -> None:
+        if alert.well:
+            text = f"the hub hears of {self._agent_id} again."
+        else:
+            text = (
+                f"the hub cannot be reached ({alert.error}); {self._agent_id} runs on, and is told of later."
+            )
+        kind = "HUB_REACHED" if alert.well else "HUB_AWAY"
+        self._came.append(Verdict(kind, text, minor=alert.well, details={"error": alert.error}))
+        self._wake()

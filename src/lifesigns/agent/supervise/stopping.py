@@ -1,0 +1,58 @@
+"""Stopping: ask a child to end, give it time to save, then force it. Pure: it is told the time."""
+
+from __future__ import annotations
+
+import math
+import signal
+from typing import Final
+
+from lifesigns.core.effects import StopStranger, Terminate
+
+UNKILLABLE_AFTER: Final = 10.0
+"""Who is there this long after SIGKILL hangs in the kernel: a dead disk, a dead network file system."""
+
+
+class Stopping:
+    """One end that was decided. `due` says what to send; nothing is sent twice."""
+
+    def __init__(
+        self,
+        reason: str,
+        now: float,
+        save_for: float,
+        *,
+        ask_at: float | None = None,
+        order: Terminate | StopStranger | None = None,
+    ) -> None:
+        self.reason = reason
+        self.order = order
+        self.forced = False
+        self._ask_at = now if ask_at is None else ask_at
+        self._force_at = self._ask_at + save_for
+        self._overdue_at = math.inf
+
+    def wake_at(self) -> float:
+        return min(self._ask_at, self._force_at, self._overdue_at)
+
+    def due(self, now: float) -> signal.Signals | None:
+        """The signal that is due, once."""
+        if now >= self._force_at:
+            self._ask_at = self._force_at = math.inf
+            self.forced = True
+            self._overdue_at = now + UNKILLABLE_AFTER
+            return signal.SIGKILL
+        if now >= self._ask_at:
+            self._ask_at = math.inf
+            return signal.SIGTERM
+        return None
+
+    def overdue(self, now: float) -> bool:
+        """Whether even force did not help; said once."""
+        if now < self._overdue_at:
+            return False
+        self._overdue_at = math.inf
+        return True
+
+    def hurry(self, now: float) -> None:
+        """The user lost patience: no more time to save."""
+        self._force_at = min(self._force_at, now)

@@ -1,0 +1,50 @@
+"""Tail: the last lines a child put out, kept as evidence. Bounded, and cheap while nobody asks."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Final
+
+LINES_MAX: Final = 100
+BYTES_MAX: Final = 64 * 1024
+
+_CONTROL: Final = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f]"
+)
+"""Colours, titles, cursor movements: what makes sense on a screen only."""
+
+
+class Tail:
+    """Counts what a child puts out, and remembers the end of it."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.lines = 0
+        self._chunks: deque[bytes] = deque()
+        self._kept = 0
+
+    def add(self, data: bytes) -> None:
+        """The child put this out."""
+        self.bytes += len(data)
+        self.lines += data.count(b"\n")
+        kept = data[-BYTES_MAX:]
+        self._chunks.append(kept)
+        self._kept += len(kept)
+        while self._kept - len(self._chunks[0]) >= BYTES_MAX:
+            self._kept -= len(self._chunks.popleft())
+
+    def last(self, lines: int = LINES_MAX, bytes_max: int = BYTES_MAX) -> list[str]:
+        """The last lines as text without control codes, newest last; together at most `bytes_max` of UTF-8."""
+        text = b"".join(self._chunks)[-BYTES_MAX:].decode(errors="replace").replace("\r\n", "\n")
+        found = [_CONTROL.sub("", line.rpartition("\r")[2]).rstrip() for line in text.split("\n")]
+        while found and not found[-1]:
+            found.pop()
+        kept: deque[str] = deque()
+        room = bytes_max
+        for line in reversed(found[-lines:]):
+            room -= len(line.encode()) + 1
+            if room < 0:
+                break
+            kept.appendleft(line)
+        return list(kept)

@@ -1,0 +1,56 @@
+"""Vitals: what a process costs, from the standard library alone, measured once per tick for all agents in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+if sys.platform != "win32":
+    import resource
+
+_MB: Final = 1024.0 * 1024.0
+_STATM: Final = Path("/proc/self/statm")
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """One measurement. None where the platform does not tell, or there is nothing to compare with yet."""
+
+    cpu_percent: float | None = None
+    memory_mb: float | None = None
+
+
+class VitalSigns:
+    """Measures this process; CPU is what was used since the last measurement, 100 being one core."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+        self._used = time.process_time()
+        self._cpu: float | None = None
+
+    def measure(self) -> Vitals:
+        """Now. Two measurements within a moment share their CPU, for a short span says nothing."""
+        now, used = time.monotonic(), time.process_time()
+        if now - self._at >= _SPAN_MIN:
+            self._cpu = round(100.0 * (used - self._used) / (now - self._at), 1)
+            self._at, self._used = now, used
+        return Vitals(self._cpu, _memory_mb())
+
+
+_SPAN_MIN: Final = 0.2
+
+
+def _memory_mb() -> float | None:
+    """Resident memory now; where only the peak is known, that."""
+    try:
+        pages = int(_STATM.read_bytes().split()[1])
+    except (OSError, ValueError, IndexError):
+        if sys.platform == "win32":
+            return None
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return round(peak / (_MB if sys.platform == "darwin" else 1024.0), 1)
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / _MB, 1)

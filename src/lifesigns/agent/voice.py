@@ -1,0 +1,229 @@
+"""Voice: one agent as the relay knows it: what it has to say, when it beats next, how sending went.
+
+The law: `say` never waits and never raises. It appends to a bounded queue and, once per coalescing window, wakes the
+relay. Words leave the queue only when they were carried; the newest beat is made when it is sent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from lifesigns.agent.probe import LoopProbe
+from lifesigns.agent.pulse import Pulse
+from lifesigns.agent.statement import Statement
+from lifesigns.agent.vitals import Vitals
+from lifesigns.core.effects import Order
+from lifesigns.core.signals import Beat, Word
+
+if TYPE_CHECKING:
+    from lifesigns.agent.relay import Relay
+
+WORDS_MAX: Final = 10_000
+FROZEN_AFTER: Final = 1.0
+"""A loop this late is unwell enough to beat faster about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Sending fails, or goes well again (`well`)."""
+
+    agent_id: str
+    well: bool
+    failures: int
+    """How many tries in a row failed."""
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How sending went so far."""
+
+    sent: int
+    """Beats and words that arrived."""
+    failed: int
+    """Tries that failed."""
+    consecutive_failures: int
+    buffered: int
+    dropped: int
+    """Words that were lost because too many waited; the oldest went first."""
+    refused_orders: int
+    connected: bool
+    """Whether the last try arrived."""
+
+
+class Voice:
+    """What a sender and its relay share. The queue is written by any thread, the rest by the relay's."""
+
+    def __init__(
+        self,
+        agent_id: str,
+        incarnation: str,
+        statement: Statement,
+        pulse: Pulse,
+        *,
+        words_max: int = WORDS_MAX,
+        retries: int = 3,
+        retry_after: float = 5.0,
+        tell: Callable[[Alert], None] | None = None,
+    ) -> None:
+        self.agent_id = agent_id
+        self.incarnation = incarnation
+        self.statement = statement
+        self.pulse = pulse
+        self.retry_after = retry_after
+        self.obey: Callable[[Order], None] | None = None
+        self.introduce: Callable[[], None] | None = None
+        """Says again what a hub that lost us should know; called when the way to it was lost and found."""
+        self.probe: LoopProbe | None = None
+        self.due_at = 0.0
+        self.mute = False
+        """In a forked child: the life this voice belongs to goes on in the parent."""
+        self.leaving_by: float | None = None
+        self.gone: Future[None] = Future()
+        self.refused_orders = 0
+        self._relay: Relay | None = None
+        self._words: deque[Word] = deque()
+        self._words_max = words_max
+        self.retries = retries
+        self._tell = tell
+        self._seq = 0
+        self._stirred_at: float | None = None
+        self._sent = self._failed = self._failures = self._dropped = 0
+        self._connected = False
+
+    # --- the sender's side: any thread ------------------------------------------------------------------------
+
+    def speaks_through(self, relay: Relay) -> None:
+        self._relay = relay
+
+    def say(self, word: Word) -> None:
+        """Take a word along with the next message."""
+        relay = self._relay
+        if self.mute or relay is None or self.leaving_by is not None:
+            return
+        self._append(word)
+        if not relay.rung:
+            relay.ring()
+
+    def say_last(self, word: Word, by: float) -> None:
+        """The last word; it has until then to arrive."""
+        relay = self._relay
+        if self.mute or relay is None or self.leaving_by is not None:
+            return
+        self._append(word)
+        self.leaving_by = by
+        relay.hurry()
+
+    def hurry(self) -> None:
+        """What was said must not wait for the window."""
+        if self._relay is not None and not self.mute:
+            self._relay.hurry()
+
+    def wait_until_gone(self, timeout: float) -> None:
+        """Until its last word has arrived or was given up, no longer than this."""
+        with suppress(NotInTime):
+            self.gone.result(timeout)
+
+    def stir(self) -> None:
+        """Somebody wonders about this agent, or it is unwell: beat faster for a while."""
+        self._stirred_at = time.monotonic()
+
+    def stats(self) -> Stats:
+        return Stats(
+            self._sent,
+            self._failed,
+            self._failures,
+            len(self._words),
+            self._dropped,
+            self.refused_orders,
+            self._connected,
+        )
+
+    def _append(self, word: Word) -> None:
+        if len(self._words) >= self._words_max:
+            self._drop_oldest()
+        self._words.append(word)
+
+    def _drop_oldest(self) -> None:
+        try:
+            self._words.popleft()
+        except IndexError:
+            return  # The relay was quicker.
+        self._dropped += 1
+
+    # --- the relay's side -------------------------------------------------------------------------------------
+
+    def every(self, now: float) -> float:
+        """Seconds between its beats, as things are."""
+        stirred, idle = self._stirred_at, self.statement.idle_at
+        return self.pulse.every(
+            stirred_for=None if stirred is None else now - stirred,
+            idle_for=None if idle is None else now - idle,
+        )
+
+    def beat(self, now: float, vitals: Vitals) -> Beat:
+        """Its next beat."""
+        lag = None
+        if self.probe is not None:
+            lag = self.probe.lag(now)
+            if lag >= FROZEN_AFTER:
+                self.stir()
+        self._seq += 1
+        return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag)
+
+    def take(self, most: int) -> list[Word]:
+        """The oldest words."""
+        taken: list[Word] = []
+        while self._words and len(taken) < most:
+            try:
+                taken.append(self._words.popleft())
+            except IndexError:
+                break  # A full queue dropped its oldest at this moment.
+        return taken
+
+    def put_back(self, words: list[Word]) -> None:
+        """They were not carried: they are the oldest again."""
+        self._words.extendleft(reversed(words))
+        while len(self._words) > self._words_max:
+            self._drop_oldest()
+
+    @property
+    def has_words(self) -> bool:
+        return bool(self._words)
+
+    def arrived(self, count: int) -> None:
+        """So many beats and words arrived."""
+        failures, self._failures = self._failures, 0
+        self._sent += count
+        self._connected = True
+        if not failures:
+            return
+        if self.introduce is not None:
+            self.introduce()
+        if failures >= self.retries:
+            self._alert(Alert(self.agent_id, True, failures, ""))
+
+    def end(self) -> None:
+        """Whoever waits for its last word to arrive waits no longer."""
+        self.leaving_by = 0.0
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+    def lost(self, error: str) -> None:
+        """A try failed."""
+        self._failed += 1
+        self._failures += 1
+        self._connected = False
+        if self._failures == self.retries:
+            self._alert(Alert(self.agent_id, False, self._failures, error))
+
+    def _alert(self, alert: Alert) -> None:
+        if self._tell is not None:
+            self._tell(alert)

@@ -1,0 +1,115 @@
+"""HeartbeatMonitor: the worker's side of Task Sentinel's heartbeat protocol, over `Sender`.
+
+For people who come from there: same methods, same config keys, milliseconds as there. What that protocol did with stale
+locks (`stale_threshold`, `detection_interval`) is the hub's policy now, so these two keys are read and have no effect.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lifesigns.agent.vitals import VitalSigns
+from lifesigns.assembly.senders import Sender
+from lifesigns.core.policy import OverloadPolicy
+from lifesigns.core.signals import Metrics
+from lifesigns.errors import UsageError
+
+DEFAULTS: Final[Mapping[str, float]] = {
+    "heartbeat_interval": 300_000.0,
+    "stale_threshold": 600_000.0,
+    "detection_interval": 60_000.0,
+    "retry_attempts": 3.0,
+    "retry_delay": 5_000.0,
+}
+
+
+class HeartbeatMonitor:
+    """Beats for one worker, every 5 minutes unless the config says otherwise. `hub` and `token` as for `Sender`."""
+
+    def __init__(
+        self,
+        worker_id: str,
+        repo: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        *,
+        hub: str | None = None,
+        token: str | None = None,
+    ) -> None:
+        unknown = set(config or {}) - set(DEFAULTS)
+        if unknown:
+            raise UsageError(f"config has {', '.join(sorted(unknown))}; known are {', '.join(DEFAULTS)}")
+        settings = {**DEFAULTS, **(config or {})}
+        self._worker = _Worker(
+            worker_id,
+            hub,
+            token=token,
+            profile="fleet",
+            interval=settings["heartbeat_interval"] / 1000,
+            retries=int(settings["retry_attempts"]),
+            retry_after=settings["retry_delay"] / 1000,
+            metadata=None if repo is None else {"repo": repo},
+        )
+        self._vitals = VitalSigns()
+        self._started_at = time.monotonic()
+
+    def start(self) -> None:
+        """Begin to beat; the first beat goes out at once."""
+        self._worker.start()
+
+    def stop(self) -> None:
+        """Say good-bye."""
+        self._worker.close()
+
+    def add_task(self, task_id: str) -> None:
+        """The worker works on this task; its beats say so."""
+        self._worker.take(task_id)
+
+    def remove_task(self, task_id: str) -> None:
+        """The worker no longer works on this task. Whether it went well, `record_...` says."""
+        self._worker.put_down(task_id)
+
+    def record_task_completion(self) -> None:
+        """One more task went well."""
+        self._worker.count_task(done=True)
+
+    def record_task_failure(self) -> None:
+        """One more task went wrong."""
+        self._worker.count_task(done=False)
+
+    def get_metrics(self) -> dict[str, float]:
+        """`cpu_usage` (percent), `memory_usage` (MB), `tasks_completed`, `tasks_failed`, `uptime` (seconds)."""
+        vitals, counted = self._vitals.measure(), self._worker.counted()
+        return {
+            "cpu_usage": vitals.cpu_percent or 0.0,
+            "memory_usage": vitals.memory_mb or 0.0,
+            "tasks_completed": counted.tasks_completed or 0,
+            "tasks_failed": counted.tasks_failed or 0,
+            "uptime": time.monotonic() - self._started_at,
+        }
+
+    def get_health_status(self) -> str:
+        """`healthy`, `degraded` or `unhealthy`, by CPU and memory alone, as there."""
+        limits, metrics = OverloadPolicy(), self.get_metrics()
+        cpu, memory = metrics["cpu_usage"], metrics["memory_usage"]
+        if cpu > limits.cpu_unhealthy or memory > limits.memory_unhealthy_mb:
+            return "unhealthy"
+        return "degraded" if cpu >= limits.cpu_degraded or memory >= limits.memory_degraded_mb else "healthy"
+
+
+class _Worker(Sender):
+    """A sender whose tasks and counts are told apart, as that protocol does."""
+
+    def take(self, task_id: str) -> None:
+        self.task(task_id).__enter__()
+
+    def put_down(self, task_id: str) -> None:
+        self._statement.puts_down(task_id, done=None)
+
+    def count_task(self, *, done: bool) -> None:
+        self._statement.counts(done=done)
+
+    def counted(self) -> Metrics:
+        statement = self._statement
+        return Metrics(tasks_completed=statement.tasks_completed, tasks_failed=statement.tasks_failed)

@@ -1,0 +1,57 @@
+"""Links: which way leads to a hub, by the scheme of its address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from lifesigns.agent.bus_link import BusLink
+from lifesigns.errors import UsageError
+from lifesigns.ports import Bus, Link
+
+
+def link_to(url: str, token: str | None = None) -> Link:
+    """The link to a hub. Drivers are imported here, by those who need them."""
+    scheme, separator, _ = url.partition("://")
+    if separator and scheme in ("http", "https"):
+        from lifesigns.adapters.link.http import HttpLink
+
+        return HttpLink(url, token)
+    return BusLink(bus_at(url))
+
+
+def bus_at(url: str) -> Bus:
+    """The bus at this address."""
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in _BUSES:
+        known = ", ".join(f"{name}://" for name in ("http", "https", *_BUSES))
+        raise UsageError(f"hub is {url!r}, but its address begins with one of {known}")
+    return _BUSES[scheme](url)
+
+
+def _memory(url: str) -> Bus:
+    from lifesigns.adapters.bus.memory import MemoryBus
+
+    return MemoryBus(url)
+
+
+def _nats(url: str) -> Bus:
+    from lifesigns.adapters.bus.nats import NatsBus
+
+    return NatsBus(url)
+
+
+def _redis(url: str) -> Bus:
+    from lifesigns.adapters.bus.redis import RedisBus
+
+    return RedisBus(url)
+
+
+_BUSES: Final[Mapping[str, Callable[[str], Bus]]] = {
+    "nats": _nats,
+    "tls": _nats,
+    "redis": _redis,
+    "rediss": _redis,
+    "valkey": _redis,
+    "memory": _memory,
+}

@@ -1,0 +1,54 @@
+"""Senders: the front door's `Sender`, which finds its hub by address and shares one relay per hub and process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final
+
+from lifesigns.agent import endings
+from lifesigns.agent import sender as agent
+from lifesigns.agent.relay import Relay
+from lifesigns.assembly.links import link_to
+
+HUB: Final = "http://127.0.0.1:8710"
+
+
+class Sender(agent.Sender):
+    """One life of an agent, told to a hub: `http(s)://`, `nats://`, `redis://` or `memory://`. Use it as `async with` or
+    `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else one on this machine.
+
+    `on_nudge`, `on_stop` and `on_alert` may be plain functions (called in a thread of their own) or coroutine functions
+    (run on the agent's loop). `on_stop` is the save hook: it has the time the hub grants, and may return the id of a
+    checkpoint. `profile` or `interval` set the rhythm; without either it beats every 5 s.
+    """
+
+    def _relay_to(self, hub: str | None, token: str | None) -> Relay:
+        return relay_to(hub, token)
+
+
+def relay_to(hub: str | None = None, token: str | None = None) -> Relay:
+    """The relay of this process to that hub; by default to `LIFESIGNS_HUB`, else to one on this machine."""
+    url = hub or os.environ.get("LIFESIGNS_HUB") or HUB
+    known = token or os.environ.get("LIFESIGNS_TOKEN") or None
+    with _lock:
+        relay = _relays.get((url, known))
+        if relay is None:
+            link_to(url, known)  # a wrong address is the caller's mistake, and known to be one now
+            relay = _relays[url, known] = Relay(lambda: link_to(url, known), url.partition("@")[2] or url)
+        return relay
+
+
+_lock = threading.Lock()
+_relays: dict[tuple[str, str | None], Relay] = {}
+
+
+def _forget() -> None:
+    """In a forked child: the parent's relays are the parent's."""
+    global _lock
+    _lock = threading.Lock()  # Whoever held the old one does not exist here.
+    endings.keep_for_the_parent(dict(_relays))
+    _relays.clear()
+
+
+endings.after_fork(_forget)

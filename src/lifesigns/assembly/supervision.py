@@ -1,0 +1,82 @@
+"""Supervision: `lifesigns run` put together: settings, and who judges."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lifesigns.agent.birth import checked_id
+from lifesigns.agent.supervise.child import End, die_of
+from lifesigns.agent.supervise.settings import Loudness, NudgeBy, Restart, RestartPolicy, Settings
+from lifesigns.agent.supervise.supervisor import MakeWatch, Supervisor
+from lifesigns.agent.supervise.watch import Alone
+from lifesigns.core.policy import Policy
+from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES
+from lifesigns.core.profiles import profile as named
+
+__all__ = ["End", "Loudness", "NudgeBy", "Restart", "RestartPolicy", "Settings", "die_of", "supervise"]
+
+LOOKS_WHILE_IDLE: Final = 4
+"""Beats within the time of silence that is allowed: enough to know that no CPU was used all the while."""
+BEAT_MIN: Final = 0.5
+NO_LIMIT: Final = 1e9
+
+
+def supervise(settings: Settings, policy: Policy, profile: str | None = None) -> End:
+    """Run the command to its end, watched: by `policy`, or by the hub of the settings, which is told the profile.
+
+    Needs the main thread.
+    """
+    checked_id(settings.agent_id)
+    own = _own_policy(settings)
+    make = _alone(settings, policy.but(own)) if settings.hub is None else _at_hub(settings, profile)
+    if settings.hub is not None:
+        own = {
+            **PROFILES.get(profile or "", {}),
+            **own,
+            "respawn": {"enabled": settings.restart.when is not Restart.NEVER},
+        }
+    return Supervisor(settings, make, own).run()
+
+
+def _alone(settings: Settings, policy: Policy) -> MakeWatch:
+    every = _beat_every(settings, policy)
+    return lambda _wake: Alone(policy, beat_every=every)
+
+
+def _at_hub(settings: Settings, profile: str | None) -> MakeWatch:
+    from lifesigns.agent.supervise.remote import AtHub  # These two bring asyncio, and alone nobody needs it.
+    from lifesigns.assembly.senders import relay_to
+
+    # What matters of the relay's log is said as a verdict; a line of it would stand in the child's output.
+    logging.getLogger("lifesigns").addHandler(logging.NullHandler())
+    relay = relay_to(settings.hub)
+    every = _beat_every(settings, named(profile or DEFAULT_PROFILE))
+    return lambda wake: AtHub(relay, settings.agent_id, every, wake)
+
+
+def _beat_every(settings: Settings, policy: Policy) -> float:
+    every = policy.silence.interval
+    if settings.idle_after is None:
+        return every
+    return min(every, max(BEAT_MIN, settings.idle_after / LOOKS_WHILE_IDLE))
+
+
+def _own_policy(settings: Settings) -> Mapping[str, Any]:
+    """What is different about a program that knows nothing of us.
+
+    Using all the CPU it can get is what a compiler is for: no reason for a word. Where nudges have no way to it, none
+    is tried. And a program at a terminal that is quiet and does nothing waits for whoever sits there: idle is healthy,
+    unless the user says otherwise.
+    """
+    own: dict[str, Any] = {
+        "overload": {"cpu_degraded": NO_LIMIT, "cpu_unhealthy": NO_LIMIT},
+        "ladder": {"nudge_enabled": settings.nudge is not NudgeBy.NONE},
+    }
+    if settings.idle_after is not None:
+        own["stall"] = {"output_after": settings.idle_after, "spin_after": settings.idle_after}
+    elif os.isatty(0):
+        own["stall"] = {"output_after": NO_LIMIT}
+    return own

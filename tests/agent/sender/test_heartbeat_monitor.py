@@ -1,0 +1,67 @@
+"""`HeartbeatMonitor`: Task Sentinel's worker, over a sender."""
+
+import pytest
+
+from lifesigns.assembly.heartbeat_monitor import HeartbeatMonitor
+from lifesigns.core.health import Doing
+from lifesigns.core.signals import AgentLeft, AgentRegistered, TaskAssigned
+from lifesigns.errors import UsageError
+from tests.agent.sender.ear import Ear
+
+
+def test_a_worker_beats_with_its_tasks_and_counts(ear: Ear) -> None:
+    monitor = HeartbeatMonitor("worker-local-1", "org/repo", {"heartbeat_interval": 100}, hub=ear.url)
+    monitor.start()
+    monitor.add_task("task-123")
+    monitor.add_task("task-456")
+    ear.until(lambda: ear.beats and ear.beats[-1].tasks == ("task-123", "task-456"))
+    monitor.remove_task("task-123")
+    monitor.record_task_completion()
+    monitor.remove_task("task-456")
+    monitor.record_task_failure()
+    ear.until(lambda: ear.beats[-1].doing is Doing.IDLE)
+    beat = ear.beats[-1]
+    metrics = monitor.get_metrics()
+    assert monitor.get_health_status() in ("healthy", "degraded", "unhealthy")
+    monitor.stop()
+    assert beat.metadata == {"repo": "org/repo"}
+    assert beat.metrics is not None
+    assert (beat.metrics.tasks_completed, beat.metrics.tasks_failed) == (1, 1)
+    assert (metrics["tasks_completed"], metrics["tasks_failed"]) == (1, 1)
+    assert set(metrics) == {"cpu_usage", "memory_usage", "tasks_completed", "tasks_failed", "uptime"}
+    assert [task.task_id for task in ear.of(TaskAssigned)] == ["task-123", "task-456"]
+    ear.until_word(AgentLeft)
+
+
+def test_by_default_it_beats_every_five_minutes_as_the_fleet_profile(ear: Ear) -> None:
+    monitor = HeartbeatMonitor("w", hub=ear.url)
+    monitor.start()
+    policy = ear.until_word(AgentRegistered).policy
+    monitor.stop()
+    assert policy is not None
+    assert policy["silence"]["interval"] == 300.0  # type: ignore[index]
+    assert policy["silence"]["timeout"] == 600.0  # type: ignore[index]
+
+
+def test_an_unknown_key_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match=r"heartbeat_intervall.*heartbeat_interval"):
+        HeartbeatMonitor("w", None, {"heartbeat_intervall": 1})
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "status"),
+    [
+        (69.9, 4095.0, "healthy"),
+        (70.0, 0.0, "degraded"),
+        (0.0, 4096.0, "degraded"),
+        (90.0, 8192.0, "degraded"),
+        (90.1, 0.0, "unhealthy"),
+        (0.0, 8192.1, "unhealthy"),
+    ],
+)
+def test_health_is_judged_by_cpu_and_memory(
+    cpu: float, memory: float, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = HeartbeatMonitor("w", hub="memory://x")
+    monkeypatch.setattr(monitor, "get_metrics", lambda: {"cpu_usage": cpu, "memory_usage": memory})
+    assert monitor.get_health_status() == status
