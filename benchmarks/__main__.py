@@ -132,11 +132,39 @@ def watching() -> Iterator[Row]:
         yield Row(f"watching {size:,} in-process agents", f"{percent:.3f} %", polling, cost["ratio"])
 
 
+def sender() -> Iterator[Row]:
+    """What an agent pays for being heard."""
+    from benchmarks import sender as sending
+
+    cpu, memory = alone(sending.cpu_percent, 0), alone(sending.memory_mb, 0)
+    yield Row(
+        "a sender at a beat every 5 s",
+        f"{cpu['one']:.3f} % of a core",
+        f"a thread with urllib and psutil: {cpu['plain']:.3f} %; 100 of ours in one process: {cpu['hundred']:.3f} %",
+        cpu["one"],
+        0.05,
+        at_most=True,
+        absolute=True,
+    )
+    yield Row(
+        "memory of a sender",
+        f"{memory['first']:.2f} MB",
+        f"each further one: {memory['each'] * 1024:.0f} kB",
+        memory["first"],
+        2.0,
+        at_most=True,
+        absolute=True,
+    )
+    for call, ns in alone(sending.call_ns, 0).items():
+        yield Row(f"life.{call}(...)", f"{ns:,.0f} ns")
+
+
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "beats": beats,
     "looking": looking,
     "memory": memory,
     "wire": wire,
+    "sender": sender,
     "guard": guard,
     "watching": watching,
 }

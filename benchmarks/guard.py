@@ -17,7 +17,7 @@ import circuitbreaker  # type: ignore[import-untyped]
 import purgatory
 import pybreaker
 
-from lifesigns.agent.guard import Breaker
+from lifesigns.agent.guard.guard import Breaker
 
 BARE = "bare"
 OURS = "lifesigns"

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import lifesigns
-from lifesigns.agent.breakers import BREAKERS
 
 DOWN_FOR = 1.5
 GIVE_UP_AFTER = 8.0
@@ -72,7 +71,9 @@ def ask_until_it_is_up(weather: Callable[[], str]) -> Counter[str]:
 def main() -> int:
     """Serve, ask, and say what the breaker did; 0 if it ended closed."""
     Weather.up_at = time.monotonic() + DOWN_FOR
-    unwatch = BREAKERS.watch(lambda name, turn: print(f"{name}: {turn.was} -> {turn.now} ({turn.reason})"))
+    unwatch = lifesigns.BREAKERS.watch(
+        lambda name, turn: print(f"{name}: {turn.was} -> {turn.now} ({turn.reason})")
+    )
     with ThreadingHTTPServer(("127.0.0.1", 0), Weather) as server:
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         serving.start()

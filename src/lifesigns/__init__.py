@@ -10,9 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from lifesigns.agent.guard import Breaker, guard
+    from lifesigns.agent.guard.breakers import BREAKERS
+    from lifesigns.agent.guard.guard import Breaker, guard
+    from lifesigns.agent.guard.saving import AsyncSaveQueue, SaveQueue
     from lifesigns.agent.monitor import AgentHealthMonitor, Event, Monitor
-    from lifesigns.agent.saving import AsyncSaveQueue, SaveQueue
+    from lifesigns.assembly.heartbeat_monitor import HeartbeatMonitor
+    from lifesigns.assembly.senders import Sender
     from lifesigns.core.engine import Engine
     from lifesigns.core.health import Health
     from lifesigns.core.policy import Policy
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BREAKERS",
     "AdapterError",
     "AgentHealthMonitor",
     "AsyncSaveQueue",
@@ -39,11 +43,13 @@ __all__ = [
     "Engine",
     "Event",
     "Health",
+    "HeartbeatMonitor",
     "LifesignsError",
     "Monitor",
     "Policy",
     "PolicyError",
     "SaveQueue",
+    "Sender",
     "UsageError",
     "WireError",
     "__version__",
@@ -52,16 +58,19 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "BREAKERS": "lifesigns.agent.guard.breakers",
     "AgentHealthMonitor": "lifesigns.agent.monitor",
-    "AsyncSaveQueue": "lifesigns.agent.saving",
-    "Breaker": "lifesigns.agent.guard",
+    "AsyncSaveQueue": "lifesigns.agent.guard.saving",
+    "Breaker": "lifesigns.agent.guard.guard",
     "Engine": "lifesigns.core.engine",
     "Event": "lifesigns.agent.monitor",
     "Health": "lifesigns.core.health",
+    "HeartbeatMonitor": "lifesigns.assembly.heartbeat_monitor",
     "Monitor": "lifesigns.agent.monitor",
     "Policy": "lifesigns.core.policy",
-    "SaveQueue": "lifesigns.agent.saving",
-    "guard": "lifesigns.agent.guard",
+    "SaveQueue": "lifesigns.agent.guard.saving",
+    "Sender": "lifesigns.assembly.senders",
+    "guard": "lifesigns.agent.guard.guard",
     "profile": "lifesigns.core.profiles",
 }
 

@@ -273,3 +273,17 @@ def test_the_blind_do_not_say_who_stands_still() -> None:
     watch.forget()
     watch.hear(s.ToolFinished(agent_id="a", call_id="c", tool="grep", ok=False))
     assert [fact.finding.kind for fact in watch.facts(e.FindingOpened)] == []
+
+
+def test_a_batch_that_is_delivered_twice_does_not_raise_the_dead() -> None:
+    """Its registration came before its good-bye, and comes again after it. Who then begins anew is heard."""
+    watch = Watch()
+    registered = s.AgentRegistered(agent_id="a", incarnation="one")
+    watch.hear(registered)
+    watch.beat(incarnation="one", seq=1)
+    watch.hear(s.AgentLeft(agent_id="a", incarnation="one"))
+    watch.hear(registered)
+    assert watch.health() is Health.TERMINATED
+    watch.hear(s.AgentRegistered(agent_id="a", incarnation="two"))
+    watch.beat(incarnation="two", seq=1)
+    assert watch.health() is Health.HEALTHY

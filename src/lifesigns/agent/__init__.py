@@ -1,1 +1,7 @@
-"""The agent's side: what runs inside or beside an agent. It speaks, it listens to orders, it never disturbs its host."""
+"""The agent's side: what runs inside or beside an agent.
+
+sender/      beats and words to a hub, from a thread of its own; orders back
+monitor/     agents of this very process, watched from a thread: sees a frozen loop and where it stands
+supervise/   `lifesigns run`: any program, watched from beside it
+guard/       a breaker round a call
+"""

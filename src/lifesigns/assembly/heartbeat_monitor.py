@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lifesigns.agent.vitals import VitalSigns
+from lifesigns.agent.sender.vitals import VitalSigns
 from lifesigns.assembly.senders import Sender
 from lifesigns.core.policy import OverloadPolicy
 from lifesigns.core.signals import Metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from lifesigns.agent.bus_link import BusLink
+from lifesigns.agent.sender.bus_link import BusLink
 from lifesigns.errors import UsageError
 from lifesigns.ports import Bus, Link
 

@@ -6,9 +6,9 @@ import os
 import threading
 from typing import Final
 
-from lifesigns.agent import endings
-from lifesigns.agent import sender as agent
-from lifesigns.agent.relay import Relay
+from lifesigns.agent.sender import endings
+from lifesigns.agent.sender import sender as agent
+from lifesigns.agent.sender.relay import Relay
 from lifesigns.assembly.links import link_to
 
 HUB: Final = "http://127.0.0.1:8710"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lifesigns.agent.guard import Breaker
+from lifesigns.agent.guard.guard import Breaker
 from lifesigns.core.breaker import Turn
 from lifesigns.errors import BreakerOpen
 from tests.agent.guard.world import Clock, Down, Service, breaker, fail, half_open, opened, registry_with

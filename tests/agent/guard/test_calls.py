@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.agent import guard as module
-from lifesigns.agent.guard import Breaker
+from lifesigns.agent.guard import guard as module
+from lifesigns.agent.guard.guard import Breaker
 from lifesigns.core.signals import BreakerState
 from lifesigns.errors import BreakerOpen, UsageError
 from tests.agent.guard.world import Clock, Down, Service, breaker, fail, half_open, opened

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lifesigns.agent.breakers import BREAKERS, NAMES_MAX, Registry
-from lifesigns.agent.guard import Breaker, guard
+from lifesigns.agent.guard.breakers import BREAKERS, NAMES_MAX, Registry
+from lifesigns.agent.guard.guard import Breaker, guard
 from lifesigns.core.breaker import Turn
 from lifesigns.core.policy import BreakerPolicy
 from lifesigns.errors import BreakerOpen, PolicyError, UsageError

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifesigns.agent.guard import Breaker, guard
-from lifesigns.agent.saving import AsyncSaveQueue, SaveQueue
+from lifesigns.agent.guard.guard import Breaker, guard
+from lifesigns.agent.guard.saving import AsyncSaveQueue, SaveQueue
 from lifesigns.errors import AdapterError, UsageError
 from tests.agent.guard.world import Down
 
@@ -191,7 +191,7 @@ def test_what_is_left_at_the_end_is_given_back_with_the_reason(caplog: pytest.Lo
     assert saves.close() == []
     wait_until_no_thread_is_left()
     with caplog.at_level(logging.ERROR), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lifesigns.agent.saving.EXIT_FOR", 0.01)
+        patch.setattr("lifesigns.agent.guard.saving.EXIT_FOR", 0.01)
         with SaveQueue(quick_breaker(), disk.write, retry_every=LONG) as saves:
             saves.save("a")
     assert "1 items could not be saved under breaker 'checkpoint_write'" in caplog.text
@@ -262,8 +262,8 @@ def test_eight_threads_save_and_nothing_is_lost_or_doubled() -> None:
 
 def test_a_process_that_ends_writes_what_waits() -> None:
     code = """
-import lifesigns.agent.saving as saving
-from lifesigns.agent.guard import Breaker
+import lifesigns.agent.guard.saving as saving
+from lifesigns.agent.guard.guard import Breaker
 tries = []
 def write(item):
     tries.append(item)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import assert_type
 
-from lifesigns.agent.guard import guard
-from lifesigns.agent.saving import AsyncSaveQueue, SaveQueue
+from lifesigns.agent.guard.guard import guard
+from lifesigns.agent.guard.saving import AsyncSaveQueue, SaveQueue
 from tests.agent.guard.world import breaker
 
 one = breaker()

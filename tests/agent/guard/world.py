@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lifesigns.agent.breakers import Registry
-from lifesigns.agent.guard import Breaker
+from lifesigns.agent.guard.breakers import Registry
+from lifesigns.agent.guard.guard import Breaker
 
 
 class Clock:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from lifesigns.agent.rounds import SLACK
+from lifesigns.agent.sender.rounds import SLACK
 from lifesigns.assembly.senders import Sender
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import AgentLeft, AgentRegistered
@@ -104,7 +104,7 @@ def test_one_sender_alone_beats_under_its_own_name(ear: Ear) -> None:
 
 def test_processes_are_spread_over_the_interval() -> None:
     """A thousand agents started by one script must not beat in the same millisecond."""
-    from lifesigns.agent.relay import Relay
+    from lifesigns.agent.sender.relay import Relay
 
     phases = [Relay(lambda: None).phase for _ in range(100)]  # type: ignore[arg-type, return-value]
     assert max(phases) - min(phases) > 0.5
@@ -171,6 +171,6 @@ def test_a_sender_without_a_loop_says_nothing_of_one(ear: Ear) -> None:
 
 
 def test_the_slack_is_less_than_any_rhythm() -> None:
-    from lifesigns.agent.rhythm import INTERVAL_MIN
+    from lifesigns.agent.sender.rhythm import INTERVAL_MIN
 
     assert SLACK < INTERVAL_MIN / 2

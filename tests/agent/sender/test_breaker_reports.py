@@ -1,11 +1,12 @@
 """The breakers of a process are told by its senders: changes at once, what is not closed again after an outage."""
 
+import time
 import uuid
 
 import pytest
 
-from lifesigns.agent.breakers import BREAKERS
-from lifesigns.agent.guard import Breaker
+from lifesigns.agent.guard.breakers import BREAKERS
+from lifesigns.agent.guard.guard import Breaker
 from lifesigns.assembly.senders import Sender
 from lifesigns.core.signals import BreakerReported, BreakerState
 from tests.agent.sender.ear import Ear
@@ -29,6 +30,20 @@ def test_a_change_is_told_at_once(ear: Ear, name: str) -> None:
         ear.until(lambda: _of(ear.of(BreakerReported), name) == [BreakerState.OPEN])
         breaker.reset()
         ear.until(lambda: _of(ear.of(BreakerReported), name) == [BreakerState.OPEN, BreakerState.CLOSED])
+
+
+def test_an_opening_is_told_with_its_numbers_and_a_forced_one_has_no_end(ear: Ear, name: str) -> None:
+    breaker = Breaker(name, failure_threshold=2, recovery_timeout=60)
+    with Sender("a", ear.url):
+        _fail(breaker)
+        _fail(breaker)
+        ear.until(lambda: _of(ear.of(BreakerReported), name) == [BreakerState.OPEN])
+        breaker.force_open()
+        ear.until(lambda: _of(ear.of(BreakerReported), name)[1:] == [BreakerState.FORCED_OPEN])
+    opened, forced = [report for report in ear.of(BreakerReported) if report.name == name]
+    assert opened.failures == 2
+    assert opened.until == pytest.approx(time.time() + 60, abs=5)
+    assert forced.until is None
 
 
 def test_an_open_one_is_told_when_a_sender_starts_and_after_an_outage(hub: HttpHub, name: str) -> None:

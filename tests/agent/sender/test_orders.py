@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lifesigns.agent.nudges import Nudge
+from lifesigns.agent.sender.nudges import Nudge
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
 from lifesigns.core.effects import AskStatus, Order, SendNudge, SendPing

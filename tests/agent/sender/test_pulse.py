@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.agent.pulse import FASTER_FOR, SLOWER_AFTER, Pulse, next_on_grid
-from lifesigns.agent.rhythm import rhythm
+from lifesigns.agent.sender.pulse import FASTER_FOR, SLOWER_AFTER, Pulse, next_on_grid
+from lifesigns.agent.sender.rhythm import rhythm
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PROFILES
 from lifesigns.errors import PolicyError, UsageError

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from lifesigns.agent import endings
-from lifesigns.agent.voice import Alert
+from lifesigns.agent.sender import endings
+from lifesigns.agent.sender.voice import Alert
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
 from lifesigns.core.effects import SendPing

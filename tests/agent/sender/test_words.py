@@ -8,8 +8,8 @@ import uuid
 
 import pytest
 
-from lifesigns.agent import evidence
-from lifesigns.agent.nudges import Nudges
+from lifesigns.agent.sender import evidence
+from lifesigns.agent.sender.nudges import Nudges
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
@@ -299,7 +299,7 @@ def test_no_value_is_too_strange_to_be_digested(value: object) -> None:
 
 
 def test_nudges_wait_is_bounded() -> None:
-    from lifesigns.agent.nudges import WAITING_MAX, Nudge
+    from lifesigns.agent.sender.nudges import WAITING_MAX, Nudge
 
     nudges = Nudges(None)
     nudges.began("call")

@@ -15,12 +15,12 @@ from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from typing import Final
 
-from lifesigns.agent.pulse import Pulse
-from lifesigns.agent.relay import Relay
-from lifesigns.agent.statement import Statement
+from lifesigns.agent.sender.pulse import Pulse
+from lifesigns.agent.sender.relay import Relay
+from lifesigns.agent.sender.statement import Statement
+from lifesigns.agent.sender.vitals import Vitals
+from lifesigns.agent.sender.voice import Alert, Voice
 from lifesigns.agent.supervise.verdicts import Verdict
-from lifesigns.agent.vitals import Vitals
-from lifesigns.agent.voice import Alert, Voice
 from lifesigns.core.effects import Effect, Order
 from lifesigns.core.signals import (
     ActivitySeen,

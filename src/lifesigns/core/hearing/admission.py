@@ -92,7 +92,8 @@ class Admission:
         elif begins and ended(agent):
             named = life is not None and known is None
             recent = now - agent.since < self._desk.policy(agent).silence.timeout
-            if own and not named and (life is not None or recent):
+            repeated = life is not None and life == known  # What it said before its end came a second time.
+            if repeated or (own and not named and (life is not None or recent)):
                 return self._refuse(agent, "this life has ended", now)
             self._lives.reborn(agent, life, now)
         elif not isinstance(signal, s.Word) and agent.seq >= 0 and (stray := self._stray(agent, signal)):

@@ -18,12 +18,12 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final
 
-from lifesigns.agent.callbacks import Callback, call, until_done
-from lifesigns.agent.inbox import Inbox
-from lifesigns.agent.nudges import Nudge, Nudges
-from lifesigns.agent.statement import text
-from lifesigns.agent.stopping import END_FOR, Ender, Stop, StopFlag
-from lifesigns.agent.voice import Voice
+from lifesigns.agent.sender.callbacks import Callback, call, until_done
+from lifesigns.agent.sender.inbox import Inbox
+from lifesigns.agent.sender.nudges import Nudge, Nudges
+from lifesigns.agent.sender.statement import text
+from lifesigns.agent.sender.stopping import END_FOR, Ender, Stop, StopFlag
+from lifesigns.agent.sender.voice import Voice
 from lifesigns.core import signals as s
 from lifesigns.core.effects import AskStatus, SendNudge, SendPing, StopStranger, Terminate
 from lifesigns.core.signals import Answer

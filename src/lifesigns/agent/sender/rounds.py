@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
-from lifesigns.agent.pulse import next_on_grid
-from lifesigns.agent.vitals import VitalSigns
-from lifesigns.agent.voice import Voice
+from lifesigns.agent.sender.pulse import next_on_grid
+from lifesigns.agent.sender.vitals import VitalSigns
+from lifesigns.agent.sender.voice import Voice
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Link
 
 if TYPE_CHECKING:
-    from lifesigns.agent.relay import Relay
+    from lifesigns.agent.sender.relay import Relay
 
 log: Final = logging.getLogger("lifesigns.sender")
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Final
 
-from lifesigns.agent.statement import prose
+from lifesigns.agent.sender.statement import prose
 from lifesigns.core.signals import Answer
 from lifesigns.errors import UsageError
 

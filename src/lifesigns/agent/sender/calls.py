@@ -12,8 +12,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
-from lifesigns.agent import evidence
-from lifesigns.agent.statement import Statement, amount, count, prose, text
+from lifesigns.agent.sender import evidence
+from lifesigns.agent.sender.statement import Statement, amount, count, prose, text
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 

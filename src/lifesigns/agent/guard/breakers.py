@@ -24,7 +24,7 @@ from lifesigns.core.breaker import BreakerStatus, Turn
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
-    from lifesigns.agent.guard import Breaker
+    from lifesigns.agent.guard.guard import Breaker
 
 LOG: Final = logging.getLogger("lifesigns.guard")
 

@@ -25,17 +25,18 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
-from lifesigns.agent import birth, endings
-from lifesigns.agent.breaker_reports import BreakerReports
-from lifesigns.agent.callbacks import Callback, call, until_done
-from lifesigns.agent.calls import CANCELLED, BusyCall, ModelCall, Scene, TaskScope, ToolCall
-from lifesigns.agent.nudges import Nudge
-from lifesigns.agent.obedience import Obedience
-from lifesigns.agent.relay import Relay
-from lifesigns.agent.rhythm import rhythm
-from lifesigns.agent.statement import Statement, amount, count, prose, text
-from lifesigns.agent.stopping import Ender, Ending, Stop, StopFlag
-from lifesigns.agent.voice import WORDS_MAX, Alert, Stats, Voice
+from lifesigns.agent import birth
+from lifesigns.agent.sender import endings
+from lifesigns.agent.sender.breaker_reports import BreakerReports
+from lifesigns.agent.sender.callbacks import Callback, call, until_done
+from lifesigns.agent.sender.calls import CANCELLED, BusyCall, ModelCall, Scene, TaskScope, ToolCall
+from lifesigns.agent.sender.nudges import Nudge
+from lifesigns.agent.sender.obedience import Obedience
+from lifesigns.agent.sender.relay import Relay
+from lifesigns.agent.sender.rhythm import rhythm
+from lifesigns.agent.sender.statement import Statement, amount, count, prose, text
+from lifesigns.agent.sender.stopping import Ender, Ending, Stop, StopFlag
+from lifesigns.agent.sender.voice import WORDS_MAX, Alert, Stats, Voice
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
-    from lifesigns.agent.guard import Breaker
+    from lifesigns.agent.guard.guard import Breaker
 
 F = TypeVar("F", bound=Callable[..., Any])
 """The very type of the function. A protocol with a `.breaker` would be lost on methods of instances and classes."""

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import isfinite
+from typing import TYPE_CHECKING
 
-from lifesigns.agent.breakers import BREAKERS, Registry
-from lifesigns.agent.statement import text
-from lifesigns.core.breaker import Turn
+from lifesigns.agent.guard.breakers import BREAKERS, Registry
+from lifesigns.agent.sender.statement import text
+from lifesigns.core.breaker import BreakerStatus, Turn
 from lifesigns.core.signals import BreakerReported, BreakerState, Word
+
+if TYPE_CHECKING:
+    from lifesigns.agent.guard.guard import Breaker
 
 
 class BreakerReports:
@@ -39,20 +44,25 @@ class BreakerReports:
         for breaker in self._registry.all():
             status = breaker.status()
             if status.state is not BreakerState.CLOSED:
-                until = None if status.until is None else time.time() + status.until - breaker.clock()
-                self._report(status.name, status.state, status.failures, until)
+                self._report(breaker, status, status.state)
 
     def _turned(self, name: str, turn: Turn) -> None:
-        self._report(name, turn.now)
+        breaker = self._registry.get(name)
+        if breaker is not None:
+            self._report(breaker, breaker.status(), turn.now)
 
-    def _report(self, name: str, state: BreakerState, failures: int = 0, until: float | None = None) -> None:
+    def _report(self, breaker: Breaker, status: BreakerStatus, state: BreakerState) -> None:
+        """`state` may be behind the status already; then the next turn is told right after this one."""
+        until = status.until
+        if until is not None:  # Forced open has no end.
+            until = time.time() + until - breaker.clock() if isfinite(until) else None
         self._say(
             BreakerReported(
                 agent_id=self._agent_id,
                 incarnation=self._incarnation,
-                name=text(name),
+                name=text(breaker.name),
                 state=state,
-                failures=failures,
+                failures=status.failures,
                 until=until,
             )
         )

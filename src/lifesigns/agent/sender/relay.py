@@ -15,9 +15,9 @@ from contextlib import suppress
 from typing import Final
 
 from lifesigns.agent.probe import LoopProbe
-from lifesigns.agent.quiet_loop import QuietLoop
-from lifesigns.agent.rounds import Rounds
-from lifesigns.agent.voice import Voice
+from lifesigns.agent.sender.quiet_loop import QuietLoop
+from lifesigns.agent.sender.rounds import Rounds
+from lifesigns.agent.sender.voice import Voice
 from lifesigns.ports import Link
 
 log: Final = logging.getLogger("lifesigns.sender")

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
 
-from lifesigns.agent.vitals import Vitals
+from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import BeatReceived, Metrics
 from lifesigns.errors import UsageError

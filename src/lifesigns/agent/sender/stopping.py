@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from lifesigns.agent.callbacks import until_done
+from lifesigns.agent.sender.callbacks import until_done
 
 END_FOR: Final = 5.0
 """How long an agent may take to end after it has saved."""

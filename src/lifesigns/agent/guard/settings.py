@@ -14,7 +14,7 @@ from lifesigns.core.policy import BreakerPolicy, Policy
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
-    from lifesigns.agent.guard import Breaker
+    from lifesigns.agent.guard.guard import Breaker
 
 Predicate = Callable[[Exception], bool]
 Ignore = type[BaseException] | tuple[type[BaseException], ...] | Predicate

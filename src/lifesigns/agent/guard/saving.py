@@ -29,8 +29,8 @@ from contextlib import suppress
 from typing import Any, Final, Generic, Self, TypeVar
 from weakref import WeakSet
 
-from lifesigns.agent.breakers import LOG, survives_fork
-from lifesigns.agent.guard import Breaker, guard
+from lifesigns.agent.guard.breakers import LOG, survives_fork
+from lifesigns.agent.guard.guard import Breaker, guard
 from lifesigns.errors import AdapterError, BreakerOpen, UsageError
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, Final
 
-from lifesigns.agent.pulse import Pulse
+from lifesigns.agent.sender.pulse import Pulse
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES, profile
 from lifesigns.errors import UsageError

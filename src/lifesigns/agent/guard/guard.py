@@ -25,9 +25,9 @@ from contextvars import ContextVar
 from types import CoroutineType, TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
-from lifesigns.agent.breaker_settings import Ignore, checked_ignore, checked_name, differences, policy_for
-from lifesigns.agent.breakers import BREAKERS, LOG, Registry, survives_fork
-from lifesigns.agent.wrapping import F, wrapped
+from lifesigns.agent.guard.breakers import BREAKERS, LOG, Registry, survives_fork
+from lifesigns.agent.guard.settings import Ignore, checked_ignore, checked_name, differences, policy_for
+from lifesigns.agent.guard.wrapping import F, wrapped
 from lifesigns.core import breaker as core
 from lifesigns.core.breaker import BreakerStatus, Permit
 from lifesigns.core.policy import BreakerPolicy

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
-from lifesigns.agent.pulse import Pulse
-from lifesigns.agent.statement import Statement
-from lifesigns.agent.vitals import Vitals
+from lifesigns.agent.sender.pulse import Pulse
+from lifesigns.agent.sender.statement import Statement
+from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
 
 if TYPE_CHECKING:
-    from lifesigns.agent.relay import Relay
+    from lifesigns.agent.sender.relay import Relay
 
 WORDS_MAX: Final = 10_000
 FROZEN_AFTER: Final = 1.0
