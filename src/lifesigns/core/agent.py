@@ -192,55 +192,58 @@ class Agent:
     id: str
     order: int
     """When it was first heard of, as a number: breaks ties between deadlines the same way every time."""
+
+    # What every beat reads or writes comes first, side by side: at a million agents a beat costs what it fetches.
+    calm: bool = False
+    """Healthy, unsuspected, nothing open: a beat that says nothing new needs no second look."""
+    incarnation: str | None = None
+    seq: int = -1
+    beats: int = 0
+    teach_at: int = 0
+    heard_at: float = 0.0
+    load: float | None = None
+    capacity: int | None = None
     policy_no: int = 0
     """Which page of the policy book is its own."""
+
+    # And next to it what its deadline looks at, when it comes up and is moved on.
+    armed_at: float = NEVER
+    other_at: float = NEVER
+    """The earliest deadline apart from silence."""
+    margin: float = 0.0
+    interval: float = 0.0
+    refit_at: int = 0
+    suspicion: Suspicion | None = None
+
+    health: Health = Health.STARTING
+    since: float = 0.0
+    cause: Cause | None = None
+    findings: tuple[Finding, ...] = ()
     role: str | None = None
     host: str | None = None
     provider: str | None = None
     source: str = ""
     grace: float | None = None
     """How long it may take to speak, if it asked for other than its policy's."""
-    incarnation: str | None = None
     retired: tuple[str, ...] = ()
     respawned: bool = False
-
-    health: Health = Health.STARTING
-    since: float = 0.0
-    cause: Cause | None = None
-    findings: tuple[Finding, ...] = ()
-    calm: bool = False
-    """Healthy, unsuspected, nothing open: a beat that says nothing new needs no second look."""
-
-    armed_at: float = NEVER
-    other_at: float = NEVER
-    """The earliest deadline apart from silence."""
-    heard_at: float = 0.0
     started_at: float = 0.0
-    seq: int = -1
     strays: int = 0
     """Beats in a row that did not follow the one before."""
     sent_at: float | None = None
-    beats: int = 0
     lost: int = 0
     lessons: int = 0
     """Beats that were compared with their prediction; `taught_*` is the last, `teach_at` the next of them."""
-    teach_at: int = 0
     taught_at: float = 0.0
     taught_seq: int | None = None
     taught_beat: int = 0
-    interval: float = 0.0
     expected_at: float = 0.0
     lateness2: float = 0.0
-    margin: float = 0.0
-    refit_at: int = 0
-    suspicion: Suspicion | None = None
     peer_at: float = -NEVER
 
     doing: Doing = Doing.UNKNOWN
     doing_from: float = 0.0
     doing_until: float = NEVER
-    load: float | None = None
-    capacity: int | None = None
     task_id: str | None = None
     work: Work | None = None
     tape: Tape | None = None

@@ -38,7 +38,7 @@ from lifesigns.core.effects import Effect, Poisoned
 from lifesigns.core.falling_due import FallingDue
 from lifesigns.core.fleet import least_loaded
 from lifesigns.core.hearing import Hearing
-from lifesigns.core.hearing.beats import has_news, receive
+from lifesigns.core.hearing.beats import receive
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import CanaryReturned, GroupReleased, Signal, Word
@@ -85,14 +85,15 @@ class Engine:
         self._now = now
         if not isinstance(signal, Word):
             agent = self._agents.get(signal.agent_id)
-            if agent is not None and agent.calm and not has_news(agent, signal, self._pages):
+            if agent is not None and agent.calm:
                 try:
-                    receive(agent, signal, now)
+                    noted = receive(agent, signal, now, self._pages)
                 except Exception as error:  # noqa: BLE001 -- our bug, whatever it is, is one agent's and not all's
                     self._poison(agent.id, error, now)
-                    quiet = False
-                self._awareness.heard_at = now
-                return () if quiet else self._outbox.take()
+                    noted, quiet = True, False
+                if noted:
+                    self._awareness.heard_at = now
+                    return () if quiet else self._outbox.take()
         self._hear_closely(signal, now)
         return self._outbox.take()
 

@@ -49,30 +49,36 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
 
     Without a sequence the beats that were lost in between are guessed from the time that passed.
     """
-    agent.teach_at = agent.beats + (1 if agent.beats < MEMORY else LESSON)
-    if agent.beats == 1:
+    beats = agent.beats
+    agent.teach_at = beats + (1 if beats < MEMORY else LESSON)
+    if beats == 1:
         _begin(agent, seq, now)
         return
-    interval, heard = agent.interval, agent.beats - agent.taught_beat
+    interval, heard, taught_seq = agent.interval, beats - agent.taught_beat, agent.taught_seq
     passed = now - agent.taught_at
-    guess = int(passed / interval + 0.5)
-    steps = max(heard, guess if seq is None or agent.taught_seq is None else seq - agent.taught_seq)
+    steps = int(passed / interval + 0.5) if seq is None or taught_seq is None else seq - taught_seq
+    if steps < heard:
+        steps = heard
     if passed < BACKLOG * steps * interval:
         return
     error = now - agent.expected_at - (steps - 1) * interval
-    agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, agent.beats
+    agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, beats
     if abs(error) > OUTAGE * interval:
         # Or the sender has another rhythm now. Its own is taken up from here, and until as much was heard of
         # it as the prediction remembers, the fixed rule holds alone.
         agent.interval = interval = max(passed / steps, INTERVAL_MIN)
         agent.expected_at = now + interval
-        agent.margin, agent.refit_at = inf, agent.beats + MEMORY
+        agent.margin, agent.refit_at = inf, beats + MEMORY
         return
-    agent.lost += steps - heard
-    agent.lessons += 1
+    if steps > heard:
+        agent.lost += steps - heard
+    agent.lessons = lessons = agent.lessons + 1
     agent.lateness2 += error * error
-    weight = 1.0 / min(agent.lessons, MEMORY)
-    agent.interval = interval = max(interval + (passed / steps - interval) * weight, INTERVAL_MIN)
+    weight = 1.0 / lessons if lessons < MEMORY else 1.0 / MEMORY
+    interval += (passed / steps - interval) * weight
+    if interval < INTERVAL_MIN:
+        interval = INTERVAL_MIN
+    agent.interval = interval
     agent.expected_at = now - error * (1.0 - weight) + interval
 
 

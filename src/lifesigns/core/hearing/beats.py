@@ -13,30 +13,18 @@ from lifesigns.core.effects import Kind
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.hearing.admission import LEAP_MAX
 from lifesigns.core.hearing.work import WorkHearing
-from lifesigns.core.policy import Policy, StallPolicy
+from lifesigns.core.policy import FreezePolicy, Policy, StallPolicy
 from lifesigns.errors import PolicyError
 
 
-def receive(agent: Agent, beat: s.Beat, now: float) -> None:
-    """The part of a beat that every beat has: it came."""
-    agent.beats = beats = agent.beats + 1
-    seq = beat.seq
-    if beats >= agent.teach_at:
-        silence.learn(agent, seq, now)
-    if seq is not None:
-        agent.seq = seq
-    agent.heard_at = now
-    if beat.incarnation is None:
-        agent.sent_at = beat.sent_at  # Nothing else tells a restart of it from a replay.
-    agent.load = beat.load
-    agent.capacity = beat.capacity_available
+def receive(agent: Agent, beat: s.Beat, now: float, pages: Sequence[Policy] | None = None) -> bool:
+    """Note that a beat came. With `pages` only if it says nothing beyond that: else False, and nothing is noted.
 
-
-def has_news(agent: Agent, beat: s.Beat, pages: Sequence[Policy]) -> bool:
-    """Whether the beat of a calm agent says anything beyond "I live"."""
-    seq = beat.seq
-    if (
-        beat.incarnation != agent.incarnation
+    One function for both, because a call costs as much as a tenth of what is done here.
+    """
+    seq, life = beat.seq, beat.incarnation
+    if pages is not None and (
+        life != agent.incarnation
         or (seq is not None and not 0 < seq - agent.seq <= LEAP_MAX)
         or (beat.doing is not None and beat.doing is not agent.doing)
         or (beat.task_id is not None and beat.task_id != agent.task_id)
@@ -46,14 +34,29 @@ def has_news(agent: Agent, beat: s.Beat, pages: Sequence[Policy]) -> bool:
         or beat.cost_usd is not None
         or beat.error_count is not None
         or beat.metadata is not None
+        or (beat.loop_lag_ms is not None and _frozen(beat.loop_lag_ms, pages[agent.policy_no].freeze))
+        or (beat.metrics is not None and _strained(agent, beat.metrics, pages[agent.policy_no]))
     ):
-        return True
-    lag, metrics = beat.loop_lag_ms, beat.metrics
-    if lag is not None and lag >= 1000.0 * pages[agent.policy_no].freeze.after:
-        return True
-    if metrics is None:
         return False
-    policy = pages[agent.policy_no]
+    agent.beats = beats = agent.beats + 1
+    if beats >= agent.teach_at:
+        silence.learn(agent, seq, now)
+    if seq is not None:
+        agent.seq = seq
+    agent.heard_at = now
+    if life is None:
+        agent.sent_at = beat.sent_at  # Nothing else tells a restart of it from a replay.
+    agent.load = beat.load
+    agent.capacity = beat.capacity_available
+    return True
+
+
+def _frozen(lag_ms: float, policy: FreezePolicy) -> bool:
+    return lag_ms >= 1000.0 * policy.after
+
+
+def _strained(agent: Agent, metrics: s.Gauges, policy: Policy) -> bool:
+    """Whether its load is worth a second look."""
     return overload.over(metrics, policy.overload) or (
         agent.work is not None and _changed_heat(agent.work, metrics, policy.stall)
     )
