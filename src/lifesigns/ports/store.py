@@ -108,14 +108,18 @@ class KeptToken:
 
 
 class Store(Protocol):
-    """Keeps pages. Every method raises `AdapterError` if it cannot: transient if it may succeed later."""
+    """Keeps pages. Every method raises `AdapterError` if it cannot: transient if it may succeed later.
+
+    Only `open` takes over. Who reads or changes tokens without it does so beside a hub that runs.
+    """
 
     async def open(self) -> Remembered:
         """Make or migrate what is needed, and take over from the hub before: its pages are refused from now on."""
 
     async def commit(self, page: Page) -> None:
         """Keep a page, all of it or nothing; it is on the disk when this returns. A number that is kept already is
-        skipped. Refused for good (not transient) if another hub has taken over since."""
+        skipped; one that is not the next, of a page or of an event, is our `Bug`: so the next page is not given before
+        this one is kept. Refused for good (not transient) if another hub has taken over since."""
 
     async def events(
         self,
@@ -131,10 +135,12 @@ class Store(Protocol):
         """Events with `after < id <= until`, not older than `since`, of these types (none: all) and this agent."""
 
     async def samples(self, agent_id: str, since: float, until: float) -> Sequence[Sample]:
-        """The minutes of an agent in order; older than a day they are hours, with the same meaning."""
+        """The minutes of an agent that begin at `since` or later and before `until`, in order; older than a day they are
+        hours, with the same meaning."""
 
     async def forget(self, now: float, *, keep_for: float) -> int:
-        """Thin out samples, drop events and samples older than `keep_for`; how many rows went. Never a belief."""
+        """Thin out samples, drop events and samples older than `keep_for`; how many rows went. Never a belief. In small
+        steps, between which pages are kept. Refused as a page is."""
 
     async def tokens(self) -> Sequence[KeptToken]: ...
 
