@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from lifesigns.core.signals import AgentLeft, TaskDone
 from lifesigns.errors import WireError
-from lifesigns.wire import Batch, Rejected, decode_beat, decode_beats, decode_signals
+from lifesigns.wire import Batch, Rejected, decode_beat, decode_beats, decode_signals, pack, write_each
+from lifesigns.wire.batches import split
 
 GOOD, BAD, OTHER = b'{"agent_id": "a"}', b'{"agent_id": "b", "seq": "one"}', b'{"agent_id": "c", "seq": 1}'
 
@@ -118,3 +119,23 @@ def test_signals_come_in_batches_too() -> None:
     assert batch.accepted == [AgentLeft(agent_id="a"), TaskDone(agent_id="a", task_id="t")]
     assert batch.rejected == [Rejected(1, "agent_id", "is missing")]
     assert decode_signals(raw[1:-1].replace(b"},{", b"}\n{"), now=0) == batch
+
+
+@pytest.mark.parametrize("size_max", [20, 21, 64, 10_000])
+def test_what_is_packed_is_read_back_in_order_and_no_parcel_is_too_large(size_max: int) -> None:
+    parts = [f'{{"n":{n}}}'.encode() for n in range(200)]
+    parcels = list(pack(parts, size_max))
+    assert [part for parcel in parcels for part in split(parcel)] == parts
+    assert max(map(len, parcels)) <= size_max
+
+
+def test_what_is_too_large_for_any_parcel_is_left_out_alone(caplog: pytest.LogCaptureFixture) -> None:
+    assert list(pack([b'"a"', b'"' + b"x" * 50 + b'"', b'"b"'], 20)) == [b'["a","b"]']
+    assert "52 bytes is left out: the limit is 20" in caplog.text
+
+
+def test_a_message_that_cannot_be_written_does_not_hold_up_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert list(write_each(["1", "two", "3"], lambda text: b"%d" % int(text))) == [b"1", b"3"]
+    assert "str cannot be written" in caplog.text

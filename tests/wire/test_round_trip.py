@@ -245,6 +245,15 @@ def test_until_of_a_signal_is_translated_to_our_clock_if_it_says_when_it_was_sen
         assert signal.until == until
 
 
+def test_a_sender_whose_clock_is_wrong_is_parked_for_as_long_as_it_asked() -> None:
+    """Its clock is an hour ahead of ours: what counts is that it said "for a minute"."""
+    word = signals.DoingChanged(agent_id="a", doing=Doing.RATE_LIMITED, until=8660.0)
+    signal = decode_signal(encode_signal(word, sent_at=8600.0), now=5000.0)
+    assert isinstance(signal, signals.DoingChanged)
+    assert signal.until == 5060.0
+    assert b"timestamp" not in encode_signal(signals.ActivitySeen(agent_id="a"), sent_at=8600.0)
+
+
 def test_arguments_are_hashed_exactly_and_results_without_their_volatile_parts() -> None:
     raw = (
         b'{"type":"tool_finished","agent_id":"a","call_id":"c","tool":"t",'

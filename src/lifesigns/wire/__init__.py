@@ -4,7 +4,7 @@ Reading raises `WireError`, which names the field, and nothing else, however hos
 `limits.py` says how much of everything is read.
 """
 
-from lifesigns.wire.batches import Batch, Rejected
+from lifesigns.wire.batches import Batch, Rejected, pack, write_each
 from lifesigns.wire.beats import WireBeat, WireMetrics, decode_beat, decode_beats, encode_beat, plain
 from lifesigns.wire.orders import decode_order, encode_order
 from lifesigns.wire.signals import decode_signal, decode_signals, encode_signal
@@ -22,5 +22,7 @@ __all__ = [
     "encode_beat",
     "encode_order",
     "encode_signal",
+    "pack",
     "plain",
+    "write_each",
 ]

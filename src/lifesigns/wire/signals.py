@@ -105,11 +105,16 @@ def decode_signals(raw: bytes, *, now: float, source: str = "") -> Batch[Signal]
     return batches.decode_each(raw, partial(decode_signal, now=now, source=source))
 
 
-def encode_signal(signal: Signal, *, msgpack: bool = False) -> bytes:
-    """A signal an agent sends; a beat too. Moments are written in whole milliseconds."""
+def encode_signal(signal: Signal, *, msgpack: bool = False, sent_at: float | None = None) -> bytes:
+    """A signal an agent sends; a beat too. Moments are written in whole milliseconds.
+
+    `sent_at` goes along with an `until`, so that the other side can translate that to its own clock.
+    """
     if isinstance(signal, BeatReceived | WireBeat):
         return encode_beat(signal, msgpack=msgpack)
     message = _SHAPES.message(signal)
     if message is None:
         raise UsageError(f"{type(signal).__name__} is no signal an agent sends")
+    if sent_at is not None and "until" in message:
+        message["timestamp"] = codec.written(sent_at)
     return codec.write(message, msgpack=msgpack)

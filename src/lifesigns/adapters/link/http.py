@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -20,8 +22,8 @@ from lifesigns import wire
 from lifesigns.adapters.link.http_line import Line, Reply, Target
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
-from lifesigns.errors import AdapterError, LifesignsError, UsageError, WireError
-from lifesigns.wire.limits import BATCH_MAX, ITEMS_MAX
+from lifesigns.errors import AdapterError, UsageError, WireError
+from lifesigns.wire.limits import BATCH_MAX
 
 log: Final = logging.getLogger("lifesigns.sender")
 
@@ -101,7 +103,7 @@ class HttpLink:
 
     async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
         await self._post("/api/v1/beats", beats, wire.encode_beat)
-        await self._post("/api/v1/signals", words, wire.encode_signal)
+        await self._post("/api/v1/signals", words, partial(wire.encode_signal, sent_at=time.time()))
 
     async def close(self) -> None:
         if self._regroup is not None:
@@ -115,7 +117,12 @@ class HttpLink:
     # --- saying ---------------------------------------------------------------------------------------------------
 
     async def _post(self, path: str, items: Sequence[T], encode: Callable[..., bytes]) -> None:
-        for body in _bodies(await _written(items, encode)):
+        parts: list[bytes] = []
+        for part in wire.write_each(items, encode):
+            parts.append(part)
+            if len(parts) % BREATH == 0:
+                await asyncio.sleep(BREATH_FOR)
+        for body in wire.pack(parts, BATCH_MAX):
             reply = await self._line.ask("POST", path, body)
             if reply.status in REFUSED:
                 self.rejected += 1
@@ -218,33 +225,6 @@ class HttpLink:
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
-
-
-async def _written(items: Sequence[T], encode: Callable[..., bytes]) -> list[bytes]:
-    """Every message that can be written; one that cannot must not hold up the others for ever."""
-    parts: list[bytes] = []
-    for number, item in enumerate(items, 1):
-        try:
-            parts.append(encode(item))
-        except (LifesignsError, ValueError, TypeError) as error:
-            log.error("%s cannot be written and is left out: %s", type(item).__name__, error)
-        if number % BREATH == 0:
-            await asyncio.sleep(BREATH_FOR)
-    return parts
-
-
-def _bodies(parts: Sequence[bytes]) -> Iterator[bytes]:
-    """One message as it is, several as arrays the hub reads at once."""
-    body: list[bytes] = []
-    size = 2
-    for part in parts:
-        if body and (size + len(part) + 1 > BATCH_MAX or len(body) >= ITEMS_MAX):
-            yield b"[" + b",".join(body) + b"]"
-            body, size = [], 2
-        body.append(part)
-        size += len(part) + 1
-    if body:
-        yield body[0] if len(body) == 1 else b"[" + b",".join(body) + b"]"
 
 
 def _poll_path(agents: list[str]) -> str:

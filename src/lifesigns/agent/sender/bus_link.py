@@ -11,15 +11,16 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from lifesigns import wire
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
-from lifesigns.errors import LifesignsError, WireError
+from lifesigns.errors import WireError
 from lifesigns.ports import Bus, Subscription
-from lifesigns.wire.limits import ITEMS_MAX
 
 log: Final = logging.getLogger("lifesigns.sender")
 
@@ -58,7 +59,7 @@ class BusLink:
 
     async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
         await self._publish(BEATS, beats, wire.encode_beat)
-        await self._publish(WORDS, words, wire.encode_signal)
+        await self._publish(WORDS, words, partial(wire.encode_signal, sent_at=time.time()))
         await self._bus.flush()
 
     async def close(self) -> None:
@@ -70,7 +71,12 @@ class BusLink:
             return
         speakers = {item.agent_id for item in items if hasattr(item, "agent_id")}
         subject = f"{under}.{speakers.pop() if len(speakers) == 1 else self._name}"
-        for payload in parcels(await written(items, encode), self._bus.payload_max):
+        parts: list[bytes] = []
+        for part in wire.write_each(items, encode):
+            parts.append(part)
+            if len(parts) % BREATH == 0:
+                await asyncio.sleep(BREATH_FOR)
+        for payload in wire.pack(parts, self._bus.payload_max):
             await self._bus.publish(subject, payload)
 
     def _hear(self, subject: str, payload: bytes) -> None:
@@ -81,37 +87,3 @@ class BusLink:
             return
         if self._obey is not None:
             self._obey(order)
-
-
-async def written(items: Sequence[T], encode: Callable[..., bytes]) -> list[bytes]:
-    """Every message that can be written; one that cannot must not hold up the others for ever."""
-    parts: list[bytes] = []
-    for number, item in enumerate(items, 1):
-        try:
-            parts.append(encode(item))
-        except (LifesignsError, ValueError, TypeError) as error:
-            log.error("%s cannot be written and is left out: %s", type(item).__name__, error)
-        if number % BREATH == 0:
-            await asyncio.sleep(BREATH_FOR)
-    return parts
-
-
-def parcels(parts: Sequence[bytes], size_max: int) -> Iterator[bytes]:
-    """One message as it is, several as arrays, none larger than the bus carries."""
-    parcel: list[bytes] = []
-    size = 2
-    for part in parts:
-        if len(part) + 2 > size_max:
-            log.error("a message of %d bytes is left out: the bus carries %d", len(part), size_max)
-            continue
-        if parcel and (size + len(part) + 1 > size_max or len(parcel) >= ITEMS_MAX):
-            yield _parcel(parcel)
-            parcel, size = [], 2
-        parcel.append(part)
-        size += len(part) + 1
-    if parcel:
-        yield _parcel(parcel)
-
-
-def _parcel(parts: list[bytes]) -> bytes:
-    return parts[0] if len(parts) == 1 else b"[" + b",".join(parts) + b"]"
