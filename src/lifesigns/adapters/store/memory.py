@@ -1,0 +1,164 @@
+"""MemoryStore: keeps everything for as long as the process lives; for tests, demos and simulations.
+
+`MemoryStore("name")` finds what an earlier one of the same name kept, as a hub that starts again finds its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field, replace
+from itertools import islice
+from typing import Final
+
+from lifesigns.adapters.store.event_filter import EventFilter
+from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
+from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, hour_of
+from lifesigns.errors import AdapterError
+from lifesigns.ports import Belief, Event, KeptOrder, KeptToken, Page, Remembered, Sample
+
+
+@dataclass
+class _Kept:
+    """What outlives the hub."""
+
+    ledger: Ledger = field(default_factory=lambda: Ledger(0, 0, 0))
+    beliefs: dict[tuple[str, str], Belief] = field(default_factory=dict)
+    events: dict[int, Event] = field(default_factory=dict)
+    orders: dict[str, KeptOrder] = field(default_factory=dict)
+    minutes: dict[tuple[str, float], Sample] = field(default_factory=dict)
+    hours: dict[tuple[str, float], Sample] = field(default_factory=dict)
+    tokens: dict[str, KeptToken] = field(default_factory=dict)
+
+
+_kept_by_name: Final[dict[str, _Kept]] = {}
+
+
+class MemoryStore:
+    """Keeps everything in this process. Implements `lifesigns.ports.Store`."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = "the memory store" if name is None else f"the memory store {name!r}"
+        self._kept = _Kept() if name is None else _kept_by_name.setdefault(name, _Kept())
+        self._epoch: int | None = None
+        self._closed = False
+
+    async def open(self) -> Remembered:
+        """Take over from the one before."""
+        self._refuse_if_closed()
+        kept = self._kept
+        kept.ledger = replace(kept.ledger, epoch=kept.ledger.epoch + 1)
+        self._epoch = kept.ledger.epoch
+        oldest_first = sorted(kept.orders.values(), key=lambda order: order.at)
+        return Remembered(
+            self._epoch, kept.ledger.page, kept.ledger.event, list(kept.beliefs.values()), oldest_first
+        )
+
+    async def commit(self, page: Page) -> None:
+        """Keep a page."""
+        self._refuse_if_closed()
+        kept = self._kept
+        ledger = turned(self._name, kept.ledger, self._epoch, page)
+        if ledger is None:
+            return
+        for belief in page.beliefs:
+            if belief.value is None:
+                kept.beliefs.pop((belief.kind, belief.key), None)
+            else:
+                kept.beliefs[belief.kind, belief.key] = belief
+        kept.events.update((event.id, event) for event in page.events)
+        kept.orders.update((order.order_id, order) for order in page.orders)
+        for order_id in page.settled:
+            kept.orders.pop(order_id, None)
+        for sample in page.samples:
+            at = sample.at // MINUTE * MINUTE
+            kept.minutes[sample.agent_id, at] = replace(sample, at=at)
+        kept.ledger = ledger
+
+    async def events(
+        self,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        since: float | None = None,
+        types: Sequence[str] = (),
+        agent_id: str | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> Sequence[Event]:
+        """Those that are asked for."""
+        self._refuse_if_closed()
+        asked = EventFilter(after, until, since, types, agent_id, newest_first, limit)
+        events = self._kept.events.values()
+        wanted = filter(asked.wants, reversed(events) if newest_first else events)
+        return list(islice(wanted, asked.count_max))
+
+    async def samples(self, agent_id: str, since: float, until: float) -> Sequence[Sample]:
+        """Hours, then minutes."""
+        self._refuse_if_closed()
+        return [
+            sample
+            for kept in (self._kept.hours, self._kept.minutes)
+            for sample in sorted(kept.values(), key=lambda sample: sample.at)
+            if sample.agent_id == agent_id and since <= sample.at < until
+        ]
+
+    async def forget(self, now: float, *, keep_for: float) -> int:
+        """Thin out and drop."""
+        self._refuse_if_closed()
+        check_turn(self._name, self._kept.ledger, self._epoch)
+        return self._drop(now - keep_for) + self._thin(first_kept_hour(now))
+
+    async def tokens(self) -> Sequence[KeptToken]:
+        """All of them, oldest first."""
+        self._refuse_if_closed()
+        return sorted(self._kept.tokens.values(), key=lambda token: (token.made_at, token.id))
+
+    async def keep_token(self, token: KeptToken) -> None:
+        """Keep a token, or what has changed about it."""
+        self._refuse_if_closed()
+        self._kept.tokens[token.id] = token
+
+    async def drop_token(self, token_id: str) -> bool:
+        """Whether there was one."""
+        self._refuse_if_closed()
+        return self._kept.tokens.pop(token_id, None) is not None
+
+    async def ping(self) -> None:
+        """Whether it is still ours."""
+        self._refuse_if_closed()
+        if self._epoch is not None:
+            check_turn(self._name, self._kept.ledger, self._epoch)
+
+    async def close(self) -> None:
+        """Let go; what is kept under a name stays."""
+        self._closed = True
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise AdapterError(f"{self._name} is closed", transient=False)
+
+    def _drop(self, before: float) -> int:
+        kept, gone = self._kept, 0
+        for old_event in [event for event in kept.events.values() if event.at < before]:
+            del kept.events[old_event.id]
+            gone += 1
+        for samples in (kept.minutes, kept.hours):
+            for key in [key for key, sample in samples.items() if sample.at < before]:
+                del samples[key]
+                gone += 1
+        return gone
+
+    def _thin(self, kept_from: int) -> int:
+        kept = self._kept
+        old = sorted(
+            (sample for sample in kept.minutes.values() if sample.at < kept_from * HOUR),
+            key=lambda sample: sample.at,
+        )
+        by_hour: dict[tuple[str, float], list[Sample]] = {}
+        for sample in old:
+            key = (sample.agent_id, sample.at // HOUR * HOUR)
+            by_hour.setdefault(key, [kept.hours[key]] if key in kept.hours else []).append(sample)
+            del kept.minutes[sample.agent_id, sample.at]
+        for key, samples in by_hour.items():
+            kept.hours[key] = Sample(*key, *hour_of(astuple(sample)[2:] for sample in samples))
+        return len(old)

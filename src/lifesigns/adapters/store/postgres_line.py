@@ -1,0 +1,128 @@
+"""One connection to a PostgreSQL server: made when it is needed, given up at the first trouble, and made anew.
+
+Every use of it is bounded in time, also on a server that is frozen. Whatever interrupts a use ends the connection:
+the server then rolls back what was not committed, and nothing half done is left for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from lifesigns.adapters.store.sql import Migration, next_migration, queries
+from lifesigns.errors import AdapterError, LifesignsError, UsageError
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+_T = TypeVar("_T")
+
+_SETTINGS: Final = {
+    "application_name": "lifesigns",
+    "search_path": "lifesigns",
+    "synchronous_commit": "on",  # Also if the server's own setting is faster and forgets.
+    "lock_timeout": "5s",
+    "statement_timeout": "60s",
+    # A hub that stopped in the middle of a page must not keep the next one from taking over.
+    "idle_in_transaction_session_timeout": "10s",
+    "jit": "off",  # It takes longer to compile these statements than to run them.
+}
+_TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
+"""Beginnings of the codes that may pass: connection, read-only (a standby), conflict, resources (also the disk), locks,
+intervention (also shutdown), system."""
+_TROUBLES: Final = (
+    TimeoutError,
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # Seen when a connection breaks between two statements.
+)
+
+
+class PostgresLine:
+    """A connection, used by one at a time."""
+
+    def __init__(self, url: str, *, answer_for: float) -> None:
+        self.name = _shown(url)
+        self._url = url
+        self._answer_for = answer_for
+        self._turn = asyncio.Lock()
+        self._connection: Connection | None = None
+
+    async def use(self, work: Callable[[Connection], Awaitable[_T]], *, within: float | None = None) -> _T:
+        """Do this in one transaction, which may take longer than an answer usually does: `within`. Whatever goes wrong
+        becomes an `AdapterError`."""
+        try:
+            async with asyncio.timeout(within or self._answer_for), self._turn:
+                return await self._transaction(work)
+        except _TROUBLES as error:
+            raise _translated(error, self.name) from error
+
+    async def close(self) -> None:
+        async with self._turn:
+            self._give_up()
+
+    async def _transaction(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
+        try:
+            async with asyncio.timeout(self._answer_for):  # However long the work may take.
+                if self._connection is None or self._connection.is_closed():
+                    self._connection = await asyncpg.connect(self._url, server_settings=_SETTINGS)
+                connection = self._connection
+                await connection.execute("BEGIN")
+            result = await work(connection)
+            await connection.execute("COMMIT")
+        except BaseException:
+            self._give_up()
+            raise
+        return result
+
+    def _give_up(self) -> None:
+        """At once, without a word to the server, which may not answer."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+
+
+async def migrate_once(connection: Connection, store: str, known: Sequence[Migration]) -> bool:
+    """Do the next migration in the transaction that runs; False if there is none to do."""
+    sql = queries("postgres")
+    await connection.execute(sql["lock_migrations"])
+    if not await connection.fetchval(sql["has_schema"]):
+        await connection.execute(sql["make_schema"])
+    if not await connection.fetchval(sql["has_migrations"]):
+        await connection.execute(sql["make_migrations"])
+    migration = next_migration(store, await connection.fetchval(sql["version"]), known)
+    if migration is None:
+        return False
+    await connection.execute(migration.sql)
+    await connection.execute(sql["record_migration"], migration.number, migration.name)
+    return True
+
+
+def _translated(error: Exception, name: str) -> LifesignsError:
+    match error:
+        case TimeoutError():
+            return AdapterError(f"{name} did not answer in time")
+        case asyncpg.PostgresError():
+            code = str(getattr(error, "sqlstate", None) or "")
+            return AdapterError(f"{name} refused: {error} ({code})", transient=code.startswith(_TRANSIENT))
+        case asyncpg.ClientConfigurationError():
+            return UsageError(f"{name} is no address of a PostgreSQL server: {error}")
+        case _:
+            return AdapterError(f"{name} cannot be reached: {error}")
+
+
+def _shown(url: str) -> str:
+    """The address for people, without its secrets."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise UsageError(f"the address of the PostgreSQL server cannot be read: {error}") from None
+    if parts.scheme not in ("postgres", "postgresql"):
+        raise UsageError(
+            f"{parts.scheme}://{host} is no address of a PostgreSQL server; it would be postgres://USER@HOST/DATABASE"
+        )
+    return f"the database postgres://{host}{f':{port}' if port else ''}{parts.path}"

@@ -1,0 +1,111 @@
+"""Rows: what the two databases keep, in the same columns in the same order.
+
+Samples are rows, not packed chunks. Measured with ids of eleven letters, a row takes 84 bytes and 5 µs, a sample in a
+compressed chunk of a hundred 40 bytes and 9 µs, and a chunk must be read and rewritten for a minute that comes late.
+Their key begins with the minute, because everybody's minute comes at once: these rows are appended side by side. With
+the agent first, each would go to a page of its own, 4 kB written for 84 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from lifesigns.adapters.store.sampling import MINUTE, Numbers, hour_of
+from lifesigns.adapters.store.values import countable, escaped, unescaped
+from lifesigns.ports import Belief, Event, KeptOrder, KeptToken, Page, Sample
+
+Row = Sequence[Any]
+Found = Iterable[Any]
+"""A row as a database gives it."""
+
+
+def page_rows(page: Page) -> list[tuple[str, list[Row]]]:
+    """What a page changes: the names of queries, and the rows for each. Of a belief told twice, the later counts."""
+    beliefs = {(belief.kind, belief.key): belief for belief in page.beliefs}.values()
+    orders = {order.order_id: order for order in page.orders}.values()
+    changes: tuple[tuple[str, list[Row]], ...] = (
+        ("keep_beliefs", [_belief_row(belief) for belief in beliefs if belief.value is not None]),
+        ("drop_beliefs", [_belief_row(belief)[:2] for belief in beliefs if belief.value is None]),
+        ("keep_events", [_event_row(event) for event in page.events]),
+        ("keep_orders", [_order_row(order) for order in orders]),
+        ("settle_orders", [(escaped(order_id),) for order_id in page.settled]),
+        ("keep_minutes", _minute_rows(page.samples)),
+    )
+    return [(query, rows) for query, rows in changes if rows]
+
+
+def belief_of(row: Found) -> Belief:
+    """As a hub knows it."""
+    kind, key, value = row
+    return Belief(unescaped(kind), unescaped(key), value)
+
+
+def event_of(row: Found) -> Event:
+    """As a hub knows it."""
+    id_, at, type_, agent_id, data = row
+    return Event(id_, at, unescaped(type_), unescaped(agent_id), data)
+
+
+def order_of(row: Found) -> KeptOrder:
+    """As a hub knows it."""
+    order_id, at, agent_id, data = row
+    return KeptOrder(unescaped(order_id), at, unescaped(agent_id), data)
+
+
+def token_of(row: Found) -> KeptToken:
+    """As a hub knows it."""
+    id_, digest, role, name, agents, *moments = row
+    return KeptToken(unescaped(id_), digest, unescaped(role), unescaped(name), unescaped(agents), *moments)
+
+
+def token_row(token: KeptToken) -> Row:
+    """As a database keeps it."""
+    words = (escaped(token.role), escaped(token.name), escaped(token.agents))
+    return (escaped(token.id), token.digest, *words, token.made_at, token.expires_at, token.used_at)
+
+
+def sample_of(row: Found, every: int) -> Sample:
+    """As a hub knows it; `every` tells minutes from hours."""
+    number, agent_id, *numbers = row
+    return Sample(unescaped(agent_id), float(number * every), *numbers)
+
+
+def hour_rows(hour: int, there: Iterable[Row], minutes: Iterable[Row]) -> list[Row]:
+    """One row for each agent: of an hour, what is there already and its minutes."""
+    by_agent: dict[str, list[Numbers]] = {}
+    for _, agent_id, *numbers in (*there, *sorted(minutes, key=itemgetter(0))):
+        by_agent.setdefault(agent_id, []).append(tuple(numbers))
+    return [(hour, agent_id, *hour_of(by_agent[agent_id])) for agent_id in sorted(by_agent)]
+
+
+def _belief_row(belief: Belief) -> Row:
+    return (escaped(belief.kind), escaped(belief.key), belief.value)
+
+
+def _event_row(event: Event) -> Row:
+    return (event.id, event.at, escaped(event.type), escaped(event.agent_id), event.data)
+
+
+def _order_row(order: KeptOrder) -> Row:
+    return (escaped(order.order_id), order.at, escaped(order.agent_id), order.data)
+
+
+def _minute_rows(samples: Iterable[Sample]) -> list[Row]:
+    """Keyed by the number of minutes since 1970 and the agent, in this order; of one told twice, the later."""
+    by_key: dict[tuple[int, str], Row] = {}
+    for sample in samples:
+        key = int(sample.at // MINUTE), escaped(sample.agent_id)
+        by_key[key] = (
+            *key,
+            countable(sample.beats),
+            sample.late_max,
+            sample.load,
+            sample.cpu_percent,
+            sample.memory_mb,
+            None if sample.tokens is None else countable(sample.tokens),
+            sample.cost_usd,
+            None if sample.errors is None else countable(sample.errors),
+        )
+    return [by_key[key] for key in sorted(by_key)]

@@ -1,0 +1,63 @@
+"""SQL in files: named, described queries, and numbered migrations.
+
+A query begins with its name between dashes (`-- take_over --`) and says in a comment what it is for. A migration is
+a file `0001_name.sql`; it is never changed once it was released, and there is no way back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from lifesigns.errors import AdapterError
+
+_HERE: Final = files("lifesigns.adapters.store")
+_named = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step from one shape of the database to the next."""
+
+    number: int
+    name: str
+    sql: str
+
+
+@cache
+def queries(dialect: str) -> Mapping[str, str]:
+    """The queries for `sqlite` or `postgres`, by name."""
+    text = (_HERE / "queries" / f"{dialect}.sql").read_text(encoding="utf-8")
+    _, *parts = _named.split(text)
+    return {name: sql.strip().removesuffix(";") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@cache
+def migrations(dialect: str) -> Sequence[Migration]:
+    """All there are for `sqlite` or `postgres`, in order."""
+    found = sorted(
+        (file for file in (_HERE / "migrations" / dialect).iterdir() if file.name.endswith(".sql")),
+        key=lambda file: file.name,
+    )
+    return [_migration(file.name, file.read_text(encoding="utf-8")) for file in found]
+
+
+def next_migration(store: str, kept: int, known: Sequence[Migration]) -> Migration | None:
+    """What is to be done to a database whose last migration has the number `kept`; None if nothing."""
+    newest = known[-1].number
+    if kept > newest:
+        raise AdapterError(
+            f"{store} was made by a newer lifesigns (its version is {kept}, this one knows {newest}); "
+            "update lifesigns, or choose another store",
+            transient=False,
+        )
+    return next((migration for migration in known if migration.number > kept), None)
+
+
+def _migration(file: str, sql: str) -> Migration:
+    number, _, name = file.removesuffix(".sql").partition("_")
+    return Migration(int(number), name, sql)

@@ -1,0 +1,53 @@
+"""Every store, and a real server for the one that needs it. The tables are dropped before a test, not the server."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from lifesigns.adapters.store.memory import MemoryStore
+from lifesigns.adapters.store.postgres import PostgresStore
+from lifesigns.adapters.store.sqlite import SqliteStore
+from tests.contracts.store.ground import Ground
+from tests.servers.postgres import PostgresServer
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One for all; a test that harms it lets it recover."""
+    with PostgresServer() as server:
+        yield server
+
+
+async def wipe(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("DROP SCHEMA IF EXISTS lifesigns CASCADE")
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def postgres_url(postgres_server: PostgresServer) -> str:
+    """A database with nothing of ours in it."""
+    await wipe(postgres_server.url)
+    return postgres_server.url
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Ground]:
+    """Any store."""
+    match request.param:
+        case "memory":
+            name = str(uuid.uuid4())
+            ground = Ground(lambda place: MemoryStore(f"{name}-{place}"))
+        case "sqlite":
+            ground = Ground(lambda place: SqliteStore(tmp_path / f"{place}.db"))
+        case _:
+            url = request.getfixturevalue("postgres_server").url
+            await wipe(url)
+            ground = Ground(lambda place: PostgresStore(url), lambda: wipe(url))
+    yield ground
+    await ground.close()
