@@ -1,0 +1,86 @@
+"""Mailboxes: orders that wait for agents who come and fetch them.
+
+Fetching is not taking: an order stays until the agent's side acknowledges it, its outcome comes back, or it is too
+old to make sense. A ping is worth something only now, so the newest replaces the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from lifesigns.core.effects import Order, SendPing, StopStranger
+
+PER_AGENT_MAX: Final = 64
+"""The ladder gives one order at a time; more than this waits for nobody who ever comes."""
+
+PING_FOR: Final = 60.0
+STRANGER_FOR: Final = 600.0
+
+
+class Mailboxes:
+    """Orders by agent, and those who stand waiting for them."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[str, dict[str, Order]] = {}
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+
+    def put(self, order: Order) -> None:
+        """An order for somebody; who waits for it is woken."""
+        box = self._boxes.setdefault(order.agent_id, {})
+        if isinstance(order, SendPing):
+            for known in [o.order_id for o in box.values() if isinstance(o, SendPing)]:
+                del box[known]
+        while len(box) >= PER_AGENT_MAX:
+            del box[next(iter(box))]
+        box[order.order_id] = order
+        for waiting in self._waiting.pop(order.agent_id, ()):
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def waiting_for(self, agent_id: str, now: float) -> list[Order]:
+        """What an agent has to fetch, oldest first."""
+        box = self._boxes.get(agent_id)
+        if box is None:
+            return []
+        for order in [order for order in box.values() if _stale(order, now)]:
+            self.drop(agent_id, order.order_id)
+        return list(box.values())
+
+    def drop(self, agent_id: str, order_id: str) -> bool:
+        """An order was acknowledged or is settled. Whether it was there."""
+        box = self._boxes.get(agent_id)
+        if box is None or box.pop(order_id, None) is None:
+            return False
+        if not box:
+            del self._boxes[agent_id]
+        return True
+
+    def forget(self, agent_id: str) -> None:
+        self._boxes.pop(agent_id, None)
+
+    async def wait(self, agent_ids: Iterable[str], wait_for: float) -> None:
+        """Return when one of these agents gets an order, or after a while."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        names = tuple(agent_ids)
+        for name in names:
+            self._waiting.setdefault(name, set()).add(woken)
+        try:
+            async with asyncio.timeout(wait_for):
+                await woken
+        except TimeoutError:
+            pass
+        finally:
+            for name in names:
+                others = self._waiting.get(name)
+                if others is not None:
+                    others.discard(woken)
+                    if not others:
+                        del self._waiting[name]
+
+
+def _stale(order: Order, now: float) -> bool:
+    if isinstance(order, SendPing):
+        return now - order.at > PING_FOR
+    return isinstance(order, StopStranger) and now - order.at > STRANGER_FOR

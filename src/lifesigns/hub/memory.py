@@ -1,0 +1,164 @@
+"""Memory: beliefs as rows of the store, and back.
+
+Beats are not kept: what they say, the next one says again, and after a restart every silence starts from zero.
+Words are said once. So what changed is known by what passed through the engine's door: whoever a word or an effect
+names may be believed otherwise than before, and nobody else. `Touched` collects those names; a sweep now and then
+catches who was forgotten in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.claims import Hold
+from lifesigns.core.effects import Effect
+from lifesigns.core.fleet import FleetState
+from lifesigns.core.messages import Letter
+from lifesigns.core.respawn import Lineage
+from lifesigns.core.signals import BreakerState, Word
+from lifesigns.core.tasks import Task
+from lifesigns.ports import Belief
+
+AGENT, HOLD, LETTER, TASK, HUB = "agent", "hold", "letter", "task", "hub"
+
+
+@dataclass(slots=True)
+class Dossier:
+    """Everything about one agent."""
+
+    agent: Agent
+    lineage: Lineage | None = None
+    policy: Mapping[str, Any] | None = None
+    breakers: dict[str, BreakerState] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Self:
+    """What the engine believes about itself and the fleet as a whole."""
+
+    at: float
+    awareness: Awareness
+    fleet: FleetState
+    canary_due_at: float
+    things: int
+    numbered: int
+    tokens: int
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_KINDS: Final[Mapping[str, type]] = {AGENT: Dossier, HOLD: Hold, LETTER: Letter, TASK: Task, HUB: Self}
+_DECODERS: Final[Mapping[str, msgspec.msgpack.Decoder[Any]]] = {
+    kind: msgspec.msgpack.Decoder(of) for kind, of in _KINDS.items()
+}
+
+
+class Touched:
+    """Whose beliefs may have changed since the last page."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, None] = {}
+        self._tasks: dict[str, None] = {}
+        self._letters: dict[str, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._agents)
+
+    def by(self, what: Word | Effect) -> None:
+        """A word was heard, or an effect came out."""
+        for name in ("agent_id", "to", "sender"):
+            if (agent_id := getattr(what, name, None)) is not None:
+                self._agents[agent_id] = None
+        if (task_id := getattr(what, "task_id", None)) is not None:
+            self._tasks[task_id] = None
+        if (message_id := getattr(what, "message_id", None)) is not None:
+            self._letters[message_id] = None
+
+    def take(self, beliefs: Beliefs) -> list[Belief]:
+        """The rows of everybody who was touched, as they are now."""
+        rows = list(self._rows(beliefs))
+        self._agents, self._tasks, self._letters = {}, {}, {}
+        if rows:
+            rows.append(_self(beliefs))
+        return rows
+
+    def _rows(self, beliefs: Beliefs) -> Iterator[Belief]:
+        for agent_id in self._agents:
+            if (agent := beliefs.agents.get(agent_id)) is None:
+                yield Belief(AGENT, agent_id, None)
+            else:
+                yield Belief(AGENT, agent_id, _encode(_dossier(beliefs, agent)))
+        for task_id in self._tasks:
+            yield _row(HOLD, task_id, beliefs.holds)
+            yield _row(TASK, task_id, beliefs.tasks)
+        for message_id in self._letters:
+            yield _row(LETTER, message_id, beliefs.letters)
+
+
+def everything(beliefs: Beliefs) -> Iterator[Belief]:
+    """All rows there should be: for the sweep, and for a clean end."""
+    for agent in beliefs.agents.values():
+        yield Belief(AGENT, agent.id, _encode(_dossier(beliefs, agent)))
+    for kind, table in ((HOLD, beliefs.holds), (TASK, beliefs.tasks), (LETTER, beliefs.letters)):
+        for key in table:
+            yield _row(kind, key, table)
+    yield _self(beliefs)
+
+
+def recalled(rows: Iterable[Belief]) -> Beliefs:
+    """What was believed when the last page was kept."""
+    beliefs = Beliefs()
+    tables: dict[str, dict[str, Any]] = {HOLD: beliefs.holds, LETTER: beliefs.letters, TASK: beliefs.tasks}
+    for row in rows:
+        if row.value is None or row.kind not in _DECODERS:
+            continue
+        value: Any = _DECODERS[row.kind].decode(row.value)
+        if row.kind == HUB:
+            _recall_self(beliefs, value)
+        elif row.kind == AGENT:
+            _recall_agent(beliefs, row.key, value)
+        else:
+            tables[row.kind][row.key] = value
+    return beliefs
+
+
+def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:
+    return Dossier(
+        agent,
+        beliefs.lineages.get(agent.id),
+        beliefs.own_policies.get(agent.id),
+        beliefs.breakers.get(agent.id, {}),
+    )
+
+
+def _recall_agent(beliefs: Beliefs, agent_id: str, dossier: Dossier) -> None:
+    beliefs.agents[agent_id] = dossier.agent
+    if dossier.lineage is not None:
+        beliefs.lineages[agent_id] = dossier.lineage
+    if dossier.policy is not None:
+        beliefs.own_policies[agent_id] = dossier.policy
+    if dossier.breakers:
+        beliefs.breakers[agent_id] = dossier.breakers
+
+
+def _self(beliefs: Beliefs) -> Belief:
+    b = beliefs
+    me = Self(b.at, b.awareness, b.fleet, b.canary_due_at, b.things, b.numbered, b.tokens)
+    return Belief(HUB, "", _encode(me))
+
+
+def _recall_self(beliefs: Beliefs, me: Self) -> None:
+    beliefs.at, beliefs.awareness, beliefs.fleet = me.at, me.awareness, me.fleet
+    beliefs.canary_due_at, beliefs.things = me.canary_due_at, me.things
+    beliefs.numbered, beliefs.tokens = me.numbered, me.tokens
+
+
+def _row(kind: str, key: str, table: Mapping[str, object]) -> Belief:
+    value = table.get(key)
+    return Belief(kind, key, None if value is None else _encode(value))

@@ -1,0 +1,89 @@
+"""Telling: facts as events, under the names and with the fields that others build on (contract section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.core import effects as e
+from lifesigns.ports import Event
+
+HEARTBEAT: Final = "AGENT_HEARTBEAT"
+
+_NAMES: Final[Mapping[type[e.Fact], str]] = {
+    e.Flip: "HEALTH_STATE_CHANGED",
+    e.FindingOpened: "FINDING_OPENED",
+    e.FindingClosed: "FINDING_CLOSED",
+    e.Claim: "CLAIM_CHANGED",
+    e.MessageOverdue: "MESSAGE_OVERDUE",
+    e.TaskVerdict: "TASK_JUDGED",
+    e.NeedsHuman: "NEEDS_HUMAN",
+    e.BreakerFlip: "CIRCUIT_BREAKER_STATE_CHANGED",
+    e.Brake: "GROUP_BRAKED",
+    e.Refusal: "SIGNAL_REFUSED",
+    e.Poisoned: "AGENT_POISONED",
+}
+_RECOVERIES: Final = {
+    e.Recovered.INITIATED: "RECOVERY_INITIATED",
+    e.Recovered.COMPLETED: "RECOVERY_COMPLETED",
+    e.Recovered.FAILED: "RECOVERY_FAILED",
+}
+_CHANGE: Final = {"was": "from", "now": "to"}
+_RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
+    "HEALTH_STATE_CHANGED": _CHANGE,
+    "CIRCUIT_BREAKER_STATE_CHANGED": _CHANGE,
+    "RECOVERY_INITIATED": {"checkpoint_id": "from_checkpoint"},
+    "RECOVERY_COMPLETED": {"agent_id": "new_agent_id"},
+    "RECOVERY_FAILED": {"attempt": "attempts"},
+    "NUDGE_SENT": {"text": "message"},
+    "ESCALATION_TRIGGERED": {"text": "reason"},
+    "AGENT_TERMINATED": {"text": "reason"},
+}
+"""What our fields are called there."""
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def event(number: int, fact: e.Fact) -> Event:
+    """A fact as it is kept and told."""
+    kind = type_of(fact)
+    names = _RENAMED.get(kind, {})
+    data = {names.get(f.name, f.name): getattr(fact, f.name) for f in fields(fact) if f.name != "at"}
+    return Event(number, fact.at, kind, subject(fact), _encode(data))
+
+
+def type_of(fact: e.Fact) -> str:
+    """The name under which others know this fact."""
+    match fact:
+        case e.Recovery():
+            return _RECOVERIES[fact.stage]
+        case e.Sight():
+            return "HUB_BLIND" if fact.blind else "HUB_SIGHTED"
+        case e.Claim(stage=e.ClaimStage.RELEASED):
+            return "CLAIM_RELEASED"
+        case e.Intervention():
+            return _intervention(fact)
+        case _:
+            return _NAMES[type(fact)]
+
+
+def _intervention(fact: e.Intervention) -> str:
+    match fact.rung, fact.stage:
+        case e.Rung.NUDGE, e.Stage.ORDERED:
+            return "NUDGE_SENT"
+        case e.Rung.ESCALATE, e.Stage.ORDERED:
+            return "ESCALATION_TRIGGERED"
+        case e.Rung.TERMINATE, e.Stage.DONE:
+            return "AGENT_TERMINATED"
+        case _:
+            return "INTERVENTION"
+
+
+def subject(fact: e.Fact) -> str:
+    """Whom a fact is about; empty if it is the hub itself."""
+    if isinstance(fact, e.MessageOverdue):
+        return fact.to
+    agent_id: Any = getattr(fact, "agent_id", "")
+    return str(agent_id)

@@ -1,0 +1,156 @@
+"""One agent, as the contract shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from lifesigns.core.agent import Agent, Case
+from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.detectors import silence
+from lifesigns.core.effects import Finding, Kind, Rung, Severity
+from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.core.signals import BreakerState
+from lifesigns.views.moments import Moment, moment, moment_or_none
+
+
+class FindingView(Struct, frozen=True):
+    """What one detector noticed."""
+
+    kind: Kind
+    since: Moment
+    severity: Severity
+    text: str
+    numbers: Mapping[str, float | str]
+    conclusive: bool
+
+
+class AgentMetrics(Struct, frozen=True):
+    """An agent in numbers."""
+
+    uptime_seconds: float
+    token_count: int
+    cost_usd: float
+    error_count: int
+    tool_call_count: int
+    intervention_count: int
+    missed_heartbeats: int
+    total_heartbeats: int
+    disconnection_count: int
+
+
+class BreakerView(Struct, frozen=True):
+    """A circuit breaker as its agent reports it."""
+
+    agent_id: str
+    name: str
+    state: BreakerState
+
+
+class InterventionView(Struct, frozen=True):
+    """The step of the ladder an agent is on."""
+
+    id: str
+    rung: Rung
+    attempt: int
+    reason: str
+    since: Moment
+    next_at: Moment | None
+
+
+class AgentHealth(Struct, frozen=True):
+    """Everything that is believed about an agent."""
+
+    agent_id: str
+    task_id: str | None
+    state: Health
+    doing: Doing
+    cause: Cause | None
+    state_changed_at: Moment
+    last_heartbeat: Moment | None
+    last_checkpoint: Moment | None
+    since_heartbeat_s: float | None
+    findings: tuple[FindingView, ...]
+    role: str | None
+    host: str | None
+    incarnation: str | None
+    load: float | None
+    capacity_available: int | None
+    phi: float
+    paused_until: Moment | None
+    metrics: AgentMetrics
+    circuit_breakers: tuple[BreakerView, ...]
+    intervention: InterventionView | None
+
+
+def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
+    """An agent as it is now."""
+    work = agent.work
+    heard_at = agent.heard_at if agent.beats else None
+    return AgentHealth(
+        agent_id=agent.id,
+        task_id=agent.task_id,
+        state=agent.health,
+        doing=agent.doing,
+        cause=agent.cause if agent.health is Health.DISCONNECTED else None,
+        state_changed_at=moment(agent.since),
+        last_heartbeat=moment_or_none(heard_at),
+        last_checkpoint=moment_or_none(work.checkpoint_at if work else None),
+        since_heartbeat_s=None if heard_at is None else round(max(0.0, now - heard_at), 3),
+        findings=tuple(map(_finding, agent.findings)),
+        role=agent.role,
+        host=agent.host,
+        incarnation=agent.incarnation,
+        load=agent.load,
+        capacity_available=agent.capacity,
+        phi=round(silence.phi(agent, now), 3) if agent.alive else 0.0,
+        paused_until=moment_or_none(agent.paused_until if agent.paused_until > now else None),
+        metrics=_metrics(agent, now),
+        circuit_breakers=breakers_of(agent.id, beliefs),
+        intervention=None if agent.case is None else _intervention(agent.case),
+    )
+
+
+def breakers_of(agent_id: str, beliefs: Beliefs) -> tuple[BreakerView, ...]:
+    """The breakers an agent has reported."""
+    known = beliefs.breakers.get(agent_id, {})
+    return tuple(BreakerView(agent_id, name, state) for name, state in known.items())
+
+
+def _finding(finding: Finding) -> FindingView:
+    return FindingView(
+        finding.kind,
+        moment(finding.since),
+        finding.severity,
+        finding.text,
+        finding.numbers,
+        finding.conclusive,
+    )
+
+
+def _metrics(agent: Agent, now: float) -> AgentMetrics:
+    work, spent, outcomes = agent.work, agent.spending, agent.outcomes
+    return AgentMetrics(
+        uptime_seconds=round(now - agent.started_at, 3) if agent.alive and agent.started_at else 0.0,
+        token_count=spent.tokens if spent else 0,
+        cost_usd=round(spent.cost, 6) if spent else 0.0,
+        error_count=outcomes.reported if outcomes else 0,
+        tool_call_count=work.tool_calls if work else 0,
+        intervention_count=agent.interventions,
+        missed_heartbeats=silence.missed(agent, now) if agent.alive else 0,
+        total_heartbeats=agent.beats,
+        disconnection_count=agent.disconnections,
+    )
+
+
+def _intervention(case: Case) -> InterventionView:
+    next_at = case.waited_from + case.wait if case.wait else None
+    return InterventionView(
+        case.order_id,
+        case.rung,
+        case.attempt,
+        case.reason,
+        moment(case.opened_at),
+        moment_or_none(next_at),
+    )

@@ -1,0 +1,103 @@
+"""The fleet at a glance, and how the hub itself is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from lifesigns.core.engine import Engine
+from lifesigns.core.health import Doing, Health
+from lifesigns.views.moments import Moment, moment_or_none
+
+SPARE_MAX = 10
+
+
+class Spare(Struct, frozen=True):
+    """An agent that has room for more work."""
+
+    agent_id: str
+    load: float | None
+    capacity_available: int | None
+
+
+class HubHealth(Struct, frozen=True):
+    """How far the hub can be trusted right now."""
+
+    blind: bool
+    blind_since: Moment | None
+    score: int
+    """Its doubt of itself, 0 to 8; every wait for an answer is that much longer."""
+    truce_until: Moment | None
+    look_late_s: float
+    look_late_max_s: float
+    inbox: int
+    store: str
+    """`ok`, or what is wrong with it."""
+    bus: str
+    """`ok`, `none`, or what is wrong with it."""
+    epoch: int
+
+
+class FleetView(Struct, frozen=True):
+    """Counts by state, who has room, and the hub's own health."""
+
+    agents: int
+    states: Mapping[Health, int]
+    doing: Mapping[Doing, int]
+    waiting_for_human: tuple[str, ...]
+    braked: tuple[str, ...]
+    """Groups in which too many are unwell at once: nothing is done there until a person decides."""
+    least_loaded: tuple[Spare, ...]
+    hub: HubHealth
+
+
+def fleet_view(engine: Engine, hub: HubHealth) -> FleetView:
+    """The fleet as it is now. Looks at every agent: the caller keeps it for a moment."""
+    states = dict.fromkeys(Health, 0)
+    doing = dict.fromkeys(Doing, 0)
+    waiting = []
+    total = 0
+    for agent in engine.agents():
+        total += 1
+        states[agent.health] += 1
+        doing[agent.doing] += 1
+        if agent.doing is Doing.WAITING_FOR_HUMAN:
+            waiting.append(agent.id)
+    groups = engine.beliefs.fleet.groups
+    return FleetView(
+        agents=total,
+        states=states,
+        doing=doing,
+        waiting_for_human=tuple(waiting[:1000]),
+        braked=tuple(name for name, group in groups.items() if group.braked),
+        least_loaded=tuple(Spare(a.id, a.load, a.capacity) for a in engine.least_loaded(SPARE_MAX)),
+        hub=hub,
+    )
+
+
+def hub_health(
+    engine: Engine,
+    now: float,
+    *,
+    inbox: int,
+    look_late: float,
+    look_late_max: float,
+    store: str,
+    bus: str,
+    epoch: int,
+) -> HubHealth:
+    """How the hub is now."""
+    aware = engine.beliefs.awareness
+    return HubHealth(
+        blind=aware.blind,
+        blind_since=moment_or_none(aware.blind_since),
+        score=aware.score,
+        truce_until=moment_or_none(aware.truce_until if aware.truce_until > now else None),
+        look_late_s=round(look_late, 4),
+        look_late_max_s=round(look_late_max, 4),
+        inbox=inbox,
+        store=store,
+        bus=bus,
+        epoch=epoch,
+    )

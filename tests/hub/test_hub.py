@@ -1,0 +1,124 @@
+"""The hub's loop: what it hears is judged, what is judged is kept, what is kept is carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from lifesigns.core.effects import SendNudge, SendPing
+from lifesigns.core.health import Health
+from lifesigns.core.signals import (
+    BeatReceived,
+    CheckpointSaved,
+    NudgeDelivered,
+    NudgeRequested,
+    Signal,
+    TaskAssigned,
+    ToolStarted,
+)
+from tests.hub.ground import Ground
+
+
+def beat(seq: int = 1, agent_id: str = "a") -> BeatReceived:
+    return BeatReceived(agent_id, seq, "one")
+
+
+async def test_a_first_beat_is_told_as_a_change_of_health() -> None:
+    async with Ground() as ground:
+        assert ground.hub.hear([beat()])
+        await ground.until(lambda: ground.told("HEALTH_STATE_CHANGED"))
+        (event,) = ground.told("HEALTH_STATE_CHANGED")
+        assert (event.id, event.agent_id, event.at) == (1, "a", ground.now)
+        told = json.loads(event.data)
+        assert (told["from"], told["to"]) == ("starting", "healthy")
+
+
+async def test_who_falls_silent_is_asked_at_once_and_found() -> None:
+    async with Ground() as ground:
+        ground.hub.hear([beat(agent_id="a"), beat(agent_id="b")])
+        for seq in range(2, 8):
+            await ground.pass_time(2.0)
+            ground.hub.hear([beat(seq, "b")])
+        await ground.until(lambda: len(ground.told("HEALTH_STATE_CHANGED")) == 3)
+        assert {order.agent_id for order in ground.orders if isinstance(order, SendPing)} == {"a"}
+        lost = json.loads(ground.told("HEALTH_STATE_CHANGED")[-1].data)
+        assert (lost["agent_id"], lost["to"]) == ("a", "disconnected")
+        assert ground.hub.pulse.flips[Health.DISCONNECTED] == 1
+
+
+async def test_words_are_acknowledged_when_they_are_kept_and_survive_a_sudden_death() -> None:
+    async with Ground() as ground:
+        words: list[Signal] = [
+            TaskAssigned(agent_id="a", incarnation="one", task_id="t", expected_for=600),
+            ToolStarted(agent_id="a", incarnation="one", call_id="c", tool="grep"),
+            CheckpointSaved(agent_id="a", incarnation="one", checkpoint_id="cp-1"),
+        ]
+        ground.hub.hear([beat()])
+        assert await ground.hub.keep(words)
+        await ground.restart(cleanly=False)
+        agent = ground.hub.engine.agent("a")
+        assert agent is not None
+        assert agent.work is not None
+        assert (agent.task_id, list(agent.work.calls)) == ("t", ["c"])
+        assert agent.work.checkpoint_id == "cp-1"
+        assert list(ground.hub.engine.beliefs.tasks) == ["t"]
+
+
+async def test_an_order_without_an_outcome_is_given_again_and_one_with_is_not() -> None:
+    async with Ground() as ground:
+        ground.hub.hear([beat()])
+        await ground.hub.keep([NudgeRequested(agent_id="a", by="me", message="hello")])
+        await ground.until(lambda: ground.orders)
+        (nudge,) = ground.orders
+        assert isinstance(nudge, SendNudge)
+        await ground.restart(cleanly=False)
+        assert ground.orders == [nudge]
+        await ground.hub.keep([NudgeDelivered(agent_id="a", order_id=nudge.order_id)])
+        await ground.restart(cleanly=False)
+        assert ground.orders == []
+
+
+async def test_downtime_is_nobodys_death() -> None:
+    async with Ground() as ground:
+        ground.hub.hear([beat(agent_id="a"), beat(agent_id="b")])
+        await ground.hub.keep([])
+        ground.now += 600
+        await ground.restart(cleanly=False)
+        await ground.pass_time(2.0)
+        assert {agent.health for agent in ground.hub.engine.agents()} == {Health.HEALTHY}
+
+
+async def test_a_clean_end_keeps_what_beats_said() -> None:
+    async with Ground() as ground:
+        ground.hub.hear([beat(seq) for seq in range(1, 40)])
+        await ground.restart(cleanly=True)
+        agent = ground.hub.engine.agent("a")
+        assert agent is not None
+        assert (agent.beats, agent.seq) == (39, 39)
+
+
+async def test_a_full_inbox_turns_away_and_takes_nothing_of_it() -> None:
+    ground = Ground()
+    ground.hub = ground.hub.__class__(
+        ground.hub.store,
+        carry_out=ground.orders.append,
+        tell=ground._told,
+        send_canary=lambda _: None,
+        inbox_max=10,
+    )
+    async with ground:
+        assert ground.hub.hear([beat(seq) for seq in range(10)])
+        assert not ground.hub.hear([beat(11)])
+        assert ground.hub.pulse.turned_away == 1
+        await ground.until(lambda: not ground.hub.waiting)
+        assert ground.hub.hear([beat(12)])
+
+
+async def test_others_get_their_turn_while_a_flood_is_heard() -> None:
+    async with Ground() as ground:
+        assert ground.hub.hear([beat(seq) for seq in range(50_000)])
+        turns = 0
+        while ground.hub.waiting:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns > 5
