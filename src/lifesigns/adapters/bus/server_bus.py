@@ -31,9 +31,9 @@ CHECK_EVERY: Final = 5.0
 """Seconds between checks of a quiet line. A wake-up costs up to 0.3 ms: each second would be half of a sender's
 budget, and a sender that flushes after each batch notices sooner by itself."""
 _RETRY_FIRST_AFTER: Final = 0.05
-_RETRY_MAX_AFTER: Final = 2.0
-"""Seconds between attempts, doubled up to here: everybody is back about two seconds after the server is, and
-to look for it takes less than a thousandth of a core."""
+_RETRY_MAX_AFTER: Final = 1.0
+"""Seconds between attempts, doubled up to here: everybody is back about a second after the server is. To look for it
+takes a thousandth or two of a core; at 2 s a sender was sometimes heard again only after 5 s."""
 BACKLOG_MAX: Final = 256 * 1024
 """Bytes handed to the line and not yet to the network; above, a publisher waits for the others' turns."""
 

@@ -49,13 +49,14 @@ CARRY_FOR: Final = 5.0
 CLOSE_FOR: Final = 1.0
 FIRST_WAIT: Final = 0.25
 WAIT_MAX: Final = 1.0
-"""Between two tries while it fails. A bus looks for its server by itself, every 2 s; with this on top everybody is back
-within 5 s of the server's return."""
+"""Between two tries while it fails. A bus looks for its server by itself, every second; with this on top everybody is
+back within 2 s of the server's return, and has 3 s left for a machine that is busy."""
 OVERSLEPT: Final = 0.5
 """If we wake up so late, the whole process stood still (stopped, swapped out, no CPU): no loop is to blame for it."""
 NEVER: Final = float("inf")
-ECHO_AFTER: Final = 2.5
-"""After an outage everybody beats once more so soon: a bus keeps nothing, and the hub may be back on it after us."""
+ECHO_AFTER: Final = 1.5
+"""After an outage everybody beats once more so soon: a bus keeps nothing, and the hub may be back on it after us, though
+not by more than the second in which it looks for the server."""
 SLOW_WAIT_MAX: Final = 60.0
 """Between two tries when trying again is not expected to help (a wrong token)."""
 
