@@ -6,6 +6,7 @@ changes nothing for the child: words wait for it, and whoever runs us is told on
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -46,6 +47,7 @@ class ChildVoice(Voice):
         statement = Statement(host=socket.gethostname(), pid=os.getpid(), role=None, task=None)
         super().__init__(agent_id, "", statement, Pulse(ONLY_WHEN_TOLD, ONLY_WHEN_TOLD), tell=tell)
         self.newest = BeatReceived(agent_id)
+        self.due_at = math.inf
 
     def every(self, now: float) -> float:
         return ONLY_WHEN_TOLD
@@ -78,13 +80,11 @@ class AtHub:
             self._remember(signal)
             self._voice.say(signal)
         elif isinstance(signal, BeatReceived):
-            self._voice.newest = signal
-            if self._joined:
-                self._voice.due_at = 0.0
-                self._relay.hurry()
-            else:
-                self._joined = True
-                self._relay.join(self._voice)
+            self._voice.newest, self._voice.due_at = signal, 0.0
+            self._relay.hurry()
+        if not self._joined:  # With the first word: a child may be gone before its first beat.
+            self._joined = True
+            self._relay.join(self._voice)
         return ()
 
     def look(self, now: float) -> Sequence[Effect | Verdict]:
