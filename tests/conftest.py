@@ -1,4 +1,4 @@
-"""How Hypothesis behaves in this suite.
+"""How Hypothesis behaves in this suite, and what its processes inherit.
 
 `dev` explores: every run tries other examples. `ci` repeats: the same examples for the same code, so that a
 red build is the fault of the change in front of you. Counterexamples found elsewhere are pinned with `@example`.
@@ -8,6 +8,7 @@ None has a deadline, because a busy machine is not a failure. Chosen by `CI` in 
 """
 
 import os
+import signal
 
 from hypothesis import Phase, settings
 
@@ -15,3 +16,6 @@ settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("glance", deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+# Whoever was started by `nohup` ignores SIGHUP, and so would every child in these tests; some are about just that signal.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)

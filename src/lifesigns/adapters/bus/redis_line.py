@@ -27,6 +27,7 @@ logger = logging.getLogger("lifesigns.bus")
 
 _CONNECT_FOR: Final = 2.0
 _WRITE_FOR: Final = 4.0
+_CANCEL_AGAIN_AFTER: Final = 0.05
 _escape: Final = re.compile(r"([\\*?\[\]])")
 _OUR_SETTINGS: Final = {
     "protocol": 2,
@@ -165,10 +166,13 @@ class _Pipe:
         return asked
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        # Once is not enough: what the driver awaits may end in the moment it is cancelled, and then the task goes on as
+        # if nothing had been said (`asyncio.wait_for` before Python 3.12). To wait for it would be to wait for ever.
+        running = {task for task in self._tasks if not task.done()}
+        while running:
+            for task in running:
+                task.cancel()
+            _, running = await asyncio.wait(running, timeout=_CANCEL_AGAIN_AFTER)
         # Cut, not closed: closing waits until the server has taken everything, and it may be frozen.
         writer = self._connection._writer  # redis-py has no other way.
         if writer is not None:

@@ -1,0 +1,41 @@
+"""A driver that does not hear the first time that it should stop must not hold up the way back for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+from lifesigns.adapters.bus.redis_line import _Pipe
+
+
+class HardOfHearing:
+    """A connection whose write ends in the very moment it is cancelled: the cancel is lost, as in `asyncio.wait_for`."""
+
+    _writer = None
+
+    async def connect(self) -> None: ...
+
+    def pack_command(self, *command: str | bytes) -> list[bytes]:
+        return [b"command"]
+
+    async def send_packed_command(self, commands: list[bytes], *, check_health: bool) -> None:
+        try:
+            await asyncio.sleep(math.inf)
+        except asyncio.CancelledError:
+            return
+
+    async def read_response(self, **_: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def disconnect(self, *, nowait: bool) -> None: ...
+
+
+async def test_a_cancel_that_was_lost_is_said_again() -> None:
+    connection: Any = HardOfHearing()
+    pipe = _Pipe(connection, lambda reply: None, lambda reason: None)
+    await pipe.open()
+    pipe.put("PUBLISH", "a", b"b")
+    await asyncio.sleep(0.01)
+    async with asyncio.timeout(5):
+        await pipe.close()
