@@ -17,7 +17,7 @@ demo:  ## a simulated week of 40 agents, and what lifesigns made of it
 	$(RUN) lifesigns simulate --agents 40 --days 7 --seed 7
 
 test: check  ## everything that must hold: check, then the tests
-	$(RUN) pytest -n 3
+	$(RUN) pytest -n 2
 
 check:  ## lock, lint, format, types, rooms
 	$(LOCK) --check --quiet

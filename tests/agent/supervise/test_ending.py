@@ -31,7 +31,7 @@ STUBBORN = "import os, signal; signal.signal(15, signal.SIG_IGN); print('ready',
 
 def test_a_supervisor_that_is_killed_takes_the_whole_group_with_it(tmp_path: Path) -> None:
     """By kill -9 nothing of ours runs any more; the guardian does."""
-    family = f"echo $$ > {tmp_path}/child; sleep 300 & echo $! > {tmp_path}/grandchild; wait"
+    family = f"sleep 1; echo $$ > {tmp_path}/child; sleep 300 & echo $! > {tmp_path}/grandchild; wait"
     with started("--", "sh", "-c", family) as process:
         child, grandchild = number_in(tmp_path / "child"), number_in(tmp_path / "grandchild")
         process.kill()

@@ -6,7 +6,7 @@ import math
 import os
 import signal
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +41,17 @@ class Inheritance:
 
 
 class Life:
-    """Starts the child; raises `CannotStart`."""
+    """Starts the child; raises `CannotStart`. `began` is given its group at once, before anything else is done."""
 
     def __init__(
-        self, settings: Settings, inherited: Inheritance, ours: Ours, keys: Keys, folder: Path, now: float
+        self,
+        settings: Settings,
+        inherited: Inheritance,
+        ours: Ours,
+        keys: Keys,
+        folder: Path,
+        now: float,
+        began: Callable[[int], None],
     ) -> None:
         self.incarnation = inherited.incarnation or new_incarnation()
         self.started_at = self.output_at = now
@@ -69,6 +76,7 @@ class Life:
         except BaseException:
             self.streams.close()
             raise
+        began(self.child.pid)
         self.streams.started()
         self._observer = _observe(self.child.pid)
 

@@ -189,7 +189,7 @@ class Supervisor:
         if terminal is not None:
             terminal.make_raw()
         try:
-            life = Life(self._settings, inherited, self._ours, self, self._folder, now)
+            life = Life(self._settings, inherited, self._ours, self, self._folder, now, self._guardian.watch)
         except CannotStart as error:
             if terminal is not None:
                 terminal.restore()
@@ -198,7 +198,6 @@ class Supervisor:
             self._outcome = End(status=error.status)
             return
         self.life, self.last, self.stopping = life, None, None
-        self._guardian.watch(life.child.pid)
         if inherited.attempt > 1:
             text = f"{self._settings.agent_id} was started again."
             self.say(Verdict("RESTARTED", text, minor=True, details={"attempt": inherited.attempt}), now)
