@@ -47,6 +47,7 @@ beats = st.builds(
 )
 others = st.one_of(
     st.builds(s.AgentRegistered, grace=st.none() | st.floats(0, 100), role=st.none(), **common),
+    st.builds(s.ActivitySeen, kind=st.sampled_from(("activity", "output")), **common),
     st.builds(
         s.ToolStarted, call_id=texts, tool=st.just("grep"), bound=st.none() | st.floats(0, 1e4), **common
     ),

@@ -22,7 +22,7 @@ class Ground:
 
     def __init__(self, store: Callable[[], Store] | None = None) -> None:
         name = str(uuid.uuid4())
-        self._store = store or (lambda: MemoryStore(name))
+        self.another_store = store or (lambda: MemoryStore(name))
         self.now = 1_000_000.0
         self.orders: list[Order] = []
         self.events: list[Event] = []
@@ -30,7 +30,7 @@ class Ground:
 
     def _hub(self) -> Hub:
         return Hub(
-            self._store(),
+            self.another_store(),
             carry_out=self.orders.append,
             tell=self._told,
             send_canary=lambda _: None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
+
 from lifesigns.core.effects import SendNudge, SendPing
 from lifesigns.core.health import Health
 from lifesigns.core.signals import (
@@ -16,6 +18,7 @@ from lifesigns.core.signals import (
     TaskAssigned,
     ToolStarted,
 )
+from lifesigns.errors import AdapterError
 from tests.hub.ground import Ground
 
 
@@ -122,3 +125,17 @@ async def test_others_get_their_turn_while_a_flood_is_heard() -> None:
             await asyncio.sleep(0)
             turns += 1
         assert turns > 5
+
+
+async def test_a_hub_that_was_replaced_says_so_instead_of_keeping_people_waiting() -> None:
+    """It goes on watching, and acknowledges nothing: what it hears now is another hub's to keep."""
+    async with Ground() as ground:
+        ground.hub.hear([beat()])
+        await ground.hub.keep([])
+        await ground.another_store().open()
+        for _ in range(2):
+            with pytest.raises(AdapterError):
+                await asyncio.wait_for(ground.hub.keep([NudgeRequested(agent_id="a", by="me")]), 5)
+        assert ground.orders == []
+        ground.hub.hear([beat(2)])
+        await ground.until(lambda: not ground.hub.waiting)

@@ -1,4 +1,4 @@
-"""`lifesigns run`: any program, watched and restarted with no change to it."""
+"""`lifesigns run`: any program, watched, and restarted if you like, with no change to it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(
     loudness: str | None,
     command: tuple[str, ...],
 ) -> None:
-    """Run any command, watched and restarted.
+    """Run any command, watched, and restarted if you like.
 
     The command needs no change: its output, its terminal, its exit status and its signals are what they would be
     without us. What we notice is said on stderr, and nothing while all is well.

@@ -52,8 +52,6 @@ class Pages:
         """Events that had no place any more."""
         self.trouble: AdapterError | None = None
         """Why the last attempt failed; None if it did not."""
-        self.fatal = False
-        """Another hub has taken over: nothing is written any more."""
 
     # --- what is to be written ------------------------------------------------------------------------
 
@@ -76,7 +74,9 @@ class Pages:
         self._wanted.set()
 
     async def kept(self) -> None:
-        """Return when everything said so far is kept."""
+        """Return when everything said so far is kept; fails if nothing ever will be any more."""
+        if self.trouble is not None and not self.trouble.transient:
+            raise self.trouble
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         self._wanted.set()
@@ -132,7 +132,6 @@ class Pages:
                     log.error("the store takes nothing: %s", error, extra={"action": "store_failed"})
                 self.trouble = error
                 if not error.transient:
-                    self.fatal = True
                     raise
                 await asyncio.sleep(RETRY_AFTER[min(attempt, len(RETRY_AFTER) - 1)])
                 attempt += 1

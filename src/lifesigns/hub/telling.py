@@ -11,8 +11,6 @@ import msgspec
 from lifesigns.core import effects as e
 from lifesigns.ports import Event
 
-HEARTBEAT: Final = "AGENT_HEARTBEAT"
-
 _NAMES: Final[Mapping[type[e.Fact], str]] = {
     e.Flip: "HEALTH_STATE_CHANGED",
     e.FindingOpened: "FINDING_OPENED",

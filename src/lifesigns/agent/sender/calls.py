@@ -38,6 +38,10 @@ class Scene:
         self.agent_id, self.incarnation, self.statement = agent_id, incarnation, statement
         self.say, self.began, self.ended, self.unwell = say, began, ended, unwell
 
+    def tell(self, kind: Callable[..., s.Word], **values: object) -> None:
+        """Say a word of this agent's life."""
+        self.say(kind(agent_id=self.agent_id, incarnation=self.incarnation, **values))
+
 
 class Call:
     """A call that has begun and not ended. While one is open the agent is busy, and no nudge interrupts it."""
@@ -104,33 +108,27 @@ class ToolCall(Call):
     def _begin(self) -> None:
         scene = self._scene
         scene.statement.tool_at = time.time()
-        scene.say(
-            s.ToolStarted(
-                agent_id=scene.agent_id,
-                incarnation=scene.incarnation,
-                call_id=self._call_id,
-                tool=self._tool,
-                args_digest=self._args,
-                bound=self._bound,
-            )
+        scene.tell(
+            s.ToolStarted,
+            call_id=self._call_id,
+            tool=self._tool,
+            args_digest=self._args,
+            bound=self._bound,
         )
 
     def _end(self) -> None:
         scene = self._scene
-        scene.say(
-            s.ToolFinished(
-                agent_id=scene.agent_id,
-                incarnation=scene.incarnation,
-                call_id=self._call_id,
-                tool=self._tool,
-                args_digest=self._args,
-                result_digest=self._result,
-                ok=self._error is None,
-                error=self._error,
-                error_kind=self._error_kind,
-                duration_s=round(time.monotonic() - self._started_at, 6),
-                retry=self._retry,
-            )
+        scene.tell(
+            s.ToolFinished,
+            call_id=self._call_id,
+            tool=self._tool,
+            args_digest=self._args,
+            result_digest=self._result,
+            ok=self._error is None,
+            error=self._error,
+            error_kind=self._error_kind,
+            duration_s=round(time.monotonic() - self._started_at, 6),
+            retry=self._retry,
         )
 
 
@@ -152,30 +150,24 @@ class ModelCall(Call):
 
     def _begin(self) -> None:
         scene = self._scene
-        scene.say(
-            s.ModelStarted(
-                agent_id=scene.agent_id,
-                incarnation=scene.incarnation,
-                call_id=self._call_id,
-                bound=self._bound,
-            )
+        scene.tell(
+            s.ModelStarted,
+            call_id=self._call_id,
+            bound=self._bound,
         )
 
     def _end(self) -> None:
         scene = self._scene
         if self._in or self._out or self._cost:
             scene.statement.spends(self._in + self._out, self._cost)
-        scene.say(
-            s.ModelFinished(
-                agent_id=scene.agent_id,
-                incarnation=scene.incarnation,
-                call_id=self._call_id,
-                tokens_in=self._in,
-                tokens_out=self._out,
-                cost_usd=self._cost,
-                ok=self._error is None,
-                error_kind=self._error_kind,
-            )
+        scene.tell(
+            s.ModelFinished,
+            call_id=self._call_id,
+            tokens_in=self._in,
+            tokens_out=self._out,
+            cost_usd=self._cost,
+            ok=self._error is None,
+            error_kind=self._error_kind,
         )
 
 
@@ -204,14 +196,11 @@ class BusyCall(Call):
 
     def _tell(self, doing: Doing, until: float | None, note: str) -> None:
         scene = self._scene
-        scene.say(
-            s.DoingChanged(
-                agent_id=scene.agent_id,
-                incarnation=scene.incarnation,
-                doing=doing,
-                until=until,
-                note=note,
-            )
+        scene.tell(
+            s.DoingChanged,
+            doing=doing,
+            until=until,
+            note=note,
         )
 
 
@@ -233,13 +222,10 @@ class TaskScope:
     def __enter__(self) -> Self:
         scene = self._scene
         scene.statement.takes(self.id)
-        scene.say(
-            s.TaskAssigned(
-                agent_id=scene.agent_id,
-                incarnation=scene.incarnation,
-                task_id=self.id,
-                expected_for=self._expected_for,
-            )
+        scene.tell(
+            s.TaskAssigned,
+            task_id=self.id,
+            expected_for=self._expected_for,
         )
         return self
 
@@ -253,14 +239,9 @@ class TaskScope:
         reason = self._failed or (None if error is None else _described(error))
         statement.puts_down(self.id, done=reason is None)
         if reason is None:
-            done = s.TaskDone(agent_id=scene.agent_id, incarnation=scene.incarnation, task_id=self.id)
-            scene.say(done)
+            scene.tell(s.TaskDone, task_id=self.id)
         else:
-            scene.say(
-                s.TaskFailed(
-                    agent_id=scene.agent_id, incarnation=scene.incarnation, task_id=self.id, reason=reason
-                )
-            )
+            scene.tell(s.TaskFailed, task_id=self.id, reason=reason)
             scene.unwell()
 
 

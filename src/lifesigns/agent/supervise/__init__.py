@@ -1,4 +1,4 @@
-"""Supervise: any program, watched and restarted with no change to it. `lifesigns run` is this room's door.
+"""Supervise: any program, watched, and restarted if you like, with no change to it. `lifesigns run` is this room's door.
 
 One thread, one loop, in this order of reading:
 
