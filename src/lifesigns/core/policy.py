@@ -6,17 +6,15 @@ decides which agent gets which. All durations are seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from lifesigns.core import policy_changes, policy_rules
 from lifesigns.errors import PolicyError
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
-
-NUMBER_MAX: Final = 1e15
-"""No clock counts further; and sums and products of what is below stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +257,11 @@ class Policy:
     task: TaskPolicy = field(default_factory=TaskPolicy)
 
     def __post_init__(self) -> None:
-        for section, values in _sections(self):
-            _check_numbers(section, values)
-        _check_relations(self)
+        policy_rules.check(self)
 
     def but(self, changes: Mapping[str, Any]) -> Policy:
         """This policy with some values changed: `policy.but({"silence": {"interval": 2}})`."""
-        changed: Policy = _replaced(self, changes, "")
+        changed: Policy = policy_changes.changed(self, changes, BreakerPolicy())
         return changed
 
 
@@ -295,220 +291,6 @@ class FleetPolicy:
     """Three canaries in a row must be missing: one lost message does not make us blind."""
 
     def __post_init__(self) -> None:
-        _check_numbers("fleet", self)
+        policy_rules.check_numbers("fleet", self)
         if not 0 < self.brake_share <= 1:
             raise PolicyError("fleet.brake_share", f"{self.brake_share} is not between 0 and 1")
-
-
-# --- checking -----------------------------------------------------------------------------------------
-
-
-def _sections(policy: Policy) -> Iterator[tuple[str, Any]]:
-    for f in fields(policy):
-        value = getattr(policy, f.name)
-        if isinstance(value, Mapping):
-            yield from ((f"{f.name}.{name}", part) for name, part in value.items())
-        else:
-            yield f.name, value
-
-
-def _check_numbers(section: str, values: Any) -> None:
-    for f in (f for f in fields(values) if f.init):
-        value = getattr(values, f.name)
-        for number in value if isinstance(value, tuple) else (value,):
-            if not isinstance(number, bool | str | None):
-                _check_number(f"{section}.{f.name}", number)
-
-
-def _check_number(key: str, number: float) -> None:
-    if number > NUMBER_MAX:
-        raise PolicyError(key, f"is larger than {NUMBER_MAX:g}")
-    if not number >= 0:
-        raise PolicyError(key, f"{number} is not a number >= 0")
-
-
-def _check_relations(policy: Policy) -> None:
-    """Impossible relations, each told with both numbers."""
-    s, st, lo, r = policy.silence, policy.stall, policy.looping, policy.respawn
-    relations = [
-        (s.interval > 0, "silence.interval", "must be greater than 0"),
-        (
-            s.timeout > s.interval,
-            "silence.timeout",
-            f"{s.timeout} s is not longer than the interval of {s.interval} s",
-        ),
-        (s.missed_max >= 1, "silence.missed_max", "must be at least 1"),
-        (s.pings >= 1, "silence.pings", "must be at least 1: nobody is convicted unasked"),
-        (
-            s.suspect_after > s.interval,
-            "silence.ping_wait",
-            f"{s.pings} pings of {s.ping_wait} s leave no time for a beat every {s.interval} s "
-            f"within the timeout of {s.timeout} s",
-        ),
-        (
-            0 < s.false_suspicion_rate < 1,
-            "silence.false_suspicion_rate",
-            f"{s.false_suspicion_rate} is not between 0 and 1",
-        ),
-        (
-            policy.freeze.conclusive_after >= policy.freeze.after,
-            "freeze.conclusive_after",
-            f"{policy.freeze.conclusive_after} s is shorter than freeze.after ({policy.freeze.after} s)",
-        ),
-        (
-            st.checkpoint_stuck_after >= st.checkpoint_degraded_after,
-            "stall.checkpoint_stuck_after",
-            f"{st.checkpoint_stuck_after} s is shorter than checkpoint_degraded_after "
-            f"({st.checkpoint_degraded_after} s)",
-        ),
-        (
-            st.idle_cpu <= st.spin_cpu,
-            "stall.spin_cpu",
-            f"{st.spin_cpu} is lower than idle_cpu ({st.idle_cpu})",
-        ),
-        (
-            1 < lo.same_notice <= lo.same_stuck <= lo.same_conclusive,
-            "looping.same_notice",
-            f"{lo.same_notice}/{lo.same_stuck}/{lo.same_conclusive} do not rise from 2",
-        ),
-        (
-            1 < lo.error_notice <= lo.error_stuck <= lo.error_conclusive,
-            "looping.error_notice",
-            f"{lo.error_notice}/{lo.error_stuck}/{lo.error_conclusive} do not rise from 2",
-        ),
-        (
-            1 < lo.cycle_notice <= lo.cycle_conclusive,
-            "looping.cycle_notice",
-            f"{lo.cycle_notice}/{lo.cycle_conclusive} do not rise from 2",
-        ),
-        (
-            1 < lo.changing_notice <= lo.changing_human,
-            "looping.changing_notice",
-            f"{lo.changing_notice}/{lo.changing_human} do not rise from 2",
-        ),
-        (
-            1 < lo.recent_notice <= lo.recent_window,
-            "looping.recent_notice",
-            f"{lo.recent_notice} does not fit into the window of {lo.recent_window}",
-        ),
-        (
-            0 < policy.erring.rate_max <= 1,
-            "erring.rate_max",
-            f"{policy.erring.rate_max} is not a rate between 0 and 1",
-        ),
-        (
-            0 < policy.spending.soft <= 1,
-            "spending.soft",
-            f"{policy.spending.soft} is not between 0 and 1",
-        ),
-        (
-            policy.overload.cpu_unhealthy >= policy.overload.cpu_degraded,
-            "overload.cpu_unhealthy",
-            f"{policy.overload.cpu_unhealthy} is lower than cpu_degraded ({policy.overload.cpu_degraded})",
-        ),
-        (
-            policy.overload.memory_unhealthy_mb >= policy.overload.memory_degraded_mb,
-            "overload.memory_unhealthy_mb",
-            f"{policy.overload.memory_unhealthy_mb} is lower than memory_degraded_mb "
-            f"({policy.overload.memory_degraded_mb})",
-        ),
-        (bool(r.backoff), "respawn.backoff", "needs at least one wait"),
-        (
-            sum(r.backoff) <= HOUR,
-            "respawn.backoff",
-            f"{list(r.backoff)} s are together longer than the hour that per_hour_max counts over",
-        ),
-        (
-            policy.claim.lease > s.interval,
-            "claim.lease",
-            f"{policy.claim.lease} s is not longer than the interval of {s.interval} s",
-        ),
-        (
-            policy.message.urgent <= policy.message.high <= policy.message.normal <= policy.message.low,
-            "message.urgent",
-            "deadlines must not shrink from urgent to low",
-        ),
-    ]
-    relations += [
-        (value <= most, key, f"{value} is more than {most}, and would be remembered for every agent")
-        for key, value, most in (
-            ("erring.rate_window", policy.erring.rate_window, 1000),
-            ("looping.recent_window", lo.recent_window, 1000),
-            ("looping.cycle_length_max", lo.cycle_length_max, 32),
-            ("looping.cycle_conclusive", lo.cycle_conclusive, 100),
-            ("respawn.chain_max", r.chain_max, 1000),
-            ("message.open_max", policy.message.open_max, 100_000),
-        )
-    ]
-    for name, breaker in (("breaker", policy.breaker), *policy.breakers.items()):
-        key = name if name == "breaker" else f"breakers.{name}"
-        relations += [
-            (breaker.failure_threshold >= 1, f"{key}.failure_threshold", "must be at least 1"),
-            (breaker.half_open_requests >= 1, f"{key}.half_open_requests", "must be at least 1"),
-            (breaker.backoff_factor >= 1, f"{key}.backoff_factor", "must be at least 1"),
-            (breaker.recovery_timeout > 0, f"{key}.recovery_timeout", "must be greater than 0"),
-            (breaker.half_open_wait_max > 0, f"{key}.half_open_wait_max", "must be greater than 0"),
-            (breaker.window_calls >= 1, f"{key}.window_calls", "must be at least 1"),
-            (_is_rate(breaker.failure_rate), f"{key}.failure_rate", "must be between 0 and 1"),
-            (_is_rate(breaker.slow_rate), f"{key}.slow_rate", "must be between 0 and 1"),
-        ]
-    for holds, key, detail in relations:
-        if not holds:
-            raise PolicyError(key, detail)
-
-
-def _is_rate(value: float | None) -> bool:
-    return value is None or 0 < value <= 1
-
-
-def _replaced(value: Any, changes: Mapping[str, Any], path: str) -> Any:
-    """A copy of a frozen dataclass with nested changes; unknown keys and wrong types are named."""
-    if not isinstance(changes, Mapping):
-        raise PolicyError(path.rstrip("."), f"needs named values, not {changes!r}")
-    known = {f.name: f.default is None for f in fields(value) if f.init}
-    made: dict[str, Any] = {}
-    for name, change in changes.items():
-        key = f"{path}{name}"
-        if name not in known:
-            raise PolicyError(key, f"is unknown; known are {', '.join(sorted(known))}")
-        optional = known[name] and change is None
-        made[name] = None if optional else _changed(getattr(value, name), change, key)
-    return replace(value, **made)
-
-
-def _changed(old: Any, new: Any, key: str) -> Any:
-    if is_dataclass(old):
-        return _replaced(old, new, f"{key}.")
-    if isinstance(old, Mapping):
-        if not isinstance(new, Mapping):
-            raise PolicyError(key, f"needs named values, not {new!r}")
-        changed = {
-            name: _replaced(old.get(name, BreakerPolicy()), part, f"{key}.{name}.")
-            for name, part in new.items()
-        }
-        return {**old, **changed}
-    if isinstance(old, bool):
-        if not isinstance(new, bool):
-            raise PolicyError(key, f"needs true or false, not {new!r}")
-    elif isinstance(old, tuple):
-        return _changed_list(old, new, key)
-    elif isinstance(new, bool) or not isinstance(new, int | float):
-        raise PolicyError(key, f"needs a number, not {new!r}")
-    elif isinstance(old, int) and isinstance(new, float):
-        if not new.is_integer():
-            raise PolicyError(key, f"needs a whole number, not {new!r}")
-        return int(new)
-    else:
-        _check_number(key, new)
-    return new
-
-
-def _changed_list(old: tuple[Any, ...], new: Any, key: str) -> tuple[Any, ...]:
-    if not isinstance(new, list | tuple):
-        raise PolicyError(key, f"needs a list, not {new!r}")
-    words = not old or isinstance(old[0], str)  # The only list that may be empty is one of words.
-    kind = str if words else int | float
-    for item in new:
-        if isinstance(item, bool) or not isinstance(item, kind):
-            raise PolicyError(key, f"needs a list of {'words' if words else 'numbers'}, not {new!r}")
-    return tuple(new)

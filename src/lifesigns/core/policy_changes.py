@@ -1,0 +1,65 @@
+"""A policy with some values changed: nested, checked, and what is wrong is named by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from lifesigns.core.policy_rules import check_number
+from lifesigns.errors import PolicyError
+
+
+def changed(value: Any, changes: Mapping[str, Any], blank: Any, path: str = "") -> Any:
+    """A copy of a frozen dataclass with nested changes; unknown keys and wrong types are named.
+
+    What has a name of the user's choice, and is new, begins as `blank`.
+    """
+    if not isinstance(changes, Mapping):
+        raise PolicyError(path.rstrip("."), f"needs named values, not {changes!r}")
+    known = {f.name: f.default is None for f in fields(value) if f.init}
+    made: dict[str, Any] = {}
+    for name, change in changes.items():
+        key = f"{path}{name}"
+        if name not in known:
+            raise PolicyError(key, f"is unknown; known are {', '.join(sorted(known))}")
+        optional = known[name] and change is None
+        made[name] = None if optional else _new_value(getattr(value, name), change, blank, key)
+    return replace(value, **made)
+
+
+def _new_value(old: Any, new: Any, blank: Any, key: str) -> Any:
+    if is_dataclass(old):
+        return changed(old, new, blank, f"{key}.")
+    if isinstance(old, Mapping):
+        if not isinstance(new, Mapping):
+            raise PolicyError(key, f"needs named values, not {new!r}")
+        parts = {
+            name: changed(old.get(name, blank), part, blank, f"{key}.{name}.") for name, part in new.items()
+        }
+        return {**old, **parts}
+    if isinstance(old, bool):
+        if not isinstance(new, bool):
+            raise PolicyError(key, f"needs true or false, not {new!r}")
+    elif isinstance(old, tuple):
+        return _changed_list(old, new, key)
+    elif isinstance(new, bool) or not isinstance(new, int | float):
+        raise PolicyError(key, f"needs a number, not {new!r}")
+    elif isinstance(old, int) and isinstance(new, float):
+        if not new.is_integer():
+            raise PolicyError(key, f"needs a whole number, not {new!r}")
+        return int(new)
+    else:
+        check_number(key, new)
+    return new
+
+
+def _changed_list(old: tuple[Any, ...], new: Any, key: str) -> tuple[Any, ...]:
+    if not isinstance(new, list | tuple):
+        raise PolicyError(key, f"needs a list, not {new!r}")
+    words = not old or isinstance(old[0], str)  # The only list that may be empty is one of words.
+    kind = str if words else int | float
+    for item in new:
+        if isinstance(item, bool) or not isinstance(item, kind):
+            raise PolicyError(key, f"needs a list of {'words' if words else 'numbers'}, not {new!r}")
+    return tuple(new)
