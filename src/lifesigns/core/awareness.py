@@ -70,9 +70,16 @@ class Awareness:
     def blind(self) -> bool:
         return self.blind_since is not None
 
+    def score_now(self, now: float, policy: FleetPolicy) -> int:
+        """The score with what the calm since has taken off it; to look at."""
+        return max(0, self.score - max(0, self._calm_spells(now, policy)))
+
+    def _calm_spells(self, now: float, policy: FleetPolicy) -> int:
+        return int((now - self.score_at) // policy.calm_after) if self.score else 0
+
     def factor(self, now: float, policy: FleetPolicy) -> int:
         """By how much a suspicion waits longer than usual."""
-        calm = int((now - self.score_at) // policy.calm_after) if self.score else 0
+        calm = self._calm_spells(now, policy)
         if calm > 0:
             self.score = max(0, self.score - calm)
             self.score_at += calm * policy.calm_after

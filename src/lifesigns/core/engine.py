@@ -121,6 +121,10 @@ class Engine:
     def policy_of(self, agent: Agent) -> Policy:
         return self._desk.policy(agent)
 
+    def self_doubt(self, now: float) -> int:
+        """How much we doubt ourselves, 0 to 8."""
+        return self._awareness.score_now(now, self._desk.limits)
+
     def least_loaded(self, count: int = 1) -> list[Agent]:
         """The agents best placed for more work."""
         return least_loaded(self._agents.values(), count)

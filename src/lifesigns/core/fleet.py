@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent
@@ -188,6 +189,10 @@ class Fleet:
                 del groups[name]
 
 
+WELL: Final = (Health.HEALTHY, Health.DEGRADED)
+TAKES_NO_WORK: Final = (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HUMAN)
+
+
 def groups_of(agent: Agent) -> tuple[str, ...]:
     """The groups whose fate an agent shares."""
     names = [WHOLE]
@@ -199,13 +204,25 @@ def groups_of(agent: Agent) -> tuple[str, ...]:
 
 
 def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
-    """The agents best placed for more work: well, taking work, the least load and most room first."""
-    ready = [
-        a
-        for a in agents
-        if a.health in (Health.HEALTHY, Health.DEGRADED)
-        and a.doing not in (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HUMAN)
-        and a.capacity != 0
-    ]
-    ready.sort(key=lambda a: (a.health is not Health.HEALTHY, a.load or 0.0, -(a.capacity or 0), a.id))
-    return ready[:count]
+    """The agents best placed for more work: well, taking work, the least load and most room first.
+
+    Of 100,000 agents nearly all are passed over by one comparison: they have more load than the worst of the best.
+    """
+    best: list[tuple[tuple[bool, float, int, str], Agent]] = []
+    load_max = inf
+    for agent in agents:
+        load = agent.load or 0.0
+        if load > load_max or agent.capacity == 0 or agent.health not in WELL or agent.doing in TAKES_NO_WORK:
+            continue
+        place = (agent.health is not Health.HEALTHY, load, -(agent.capacity or 0), agent.id)
+        if len(best) < count or place < best[-1][0]:
+            best.append((place, agent))
+            best.sort(key=_place)
+            del best[count:]
+            if len(best) == count and not best[-1][0][0]:
+                load_max = best[-1][0][1]
+    return [agent for _, agent in best]
+
+
+def _place(ranked: tuple[tuple[bool, float, int, str], Agent]) -> tuple[bool, float, int, str]:
+    return ranked[0]

@@ -7,7 +7,7 @@ the evidence reaches that far. Only progress or an answer is success; delivered 
 
 from __future__ import annotations
 
-from lifesigns.core import judgement
+from lifesigns.core import judgement, templates
 from lifesigns.core.agent import NEVER, Agent, Case
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.effects import (
@@ -191,7 +191,7 @@ class Ladder:
         elif self._allowed(agent, case, now):
             case.attempt += 1
             case.nudges += 1
-            text = case.reason if case.by and case.reason else nudge_text(agent, now)
+            text = case.reason if case.by and case.reason else nudge_text(agent, now, policy.nudge_template)
             order = self._outbox.order(SendNudge, agent, now, attempt=case.attempt, text=text)
             case.nudge_ids = (*case.nudge_ids, order.order_id)[-NUDGE_IDS_MAX:]
             self._ordered(agent, case, order.order_id, now, text)
@@ -319,16 +319,15 @@ class Ladder:
         )
 
 
-def nudge_text(agent: Agent, now: float) -> str:
-    """A nudge states facts. What sounds like a command from nowhere is distrusted, and rightly."""
+def nudge_text(agent: Agent, now: float, template: str) -> str:
+    """What an agent is told of itself."""
     facts = [f.text for f in agent.findings]
-    work = agent.work
+    work, tool = agent.work, ""
     if work is not None and work.tool_at is not None and work.last_tool:
-        ago = duration(now - work.tool_at)
-        repeats = f" x{work.repeats}" if work.repeats > 1 else ""
-        facts.append(f"Last tool call {ago} ago: {work.last_tool}{repeats}.")
-    facts.append("You can report progress, request a handoff or report a blocker.")
-    return " ".join(facts)
+        tool = f"{work.last_tool} x{work.repeats}" if work.repeats > 1 else work.last_tool
+        facts.append(f"Last tool call {duration(now - work.tool_at)} ago: {tool}.")
+    said = (agent.id, " ".join(facts), tool or "none", duration(now - agent.since))
+    return templates.filled(template, dict(zip(templates.NUDGE_FACTS, said, strict=True))).strip()
 
 
 def _is_crash(agent: Agent) -> bool:

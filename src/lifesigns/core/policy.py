@@ -154,6 +154,9 @@ class LadderPolicy:
     nudge_enabled: bool = True
     nudge_max: int = 3
     nudge_every: float = 10 * MINUTE
+    nudge_template: str = "{facts} You can report progress, request a handoff or report a blocker."
+    """What a nudge says, with places for `templates.NUDGE_FACTS`. A nudge states facts: what sounds like a command
+    from nowhere is distrusted, and rightly."""
     hesitate_for: float = 10.0
     """Before people are asked about a lost agent: when a host dies, its agents are lost one after the other
     within seconds, and are one question instead of twenty if that is waited for."""

@@ -41,6 +41,9 @@ def _new_value(old: Any, new: Any, blank: Any, key: str) -> Any:
     if isinstance(old, bool):
         if not isinstance(new, bool):
             raise PolicyError(key, f"needs true or false, not {new!r}")
+    elif isinstance(old, str):
+        if not isinstance(new, str):
+            raise PolicyError(key, f"needs a text, not {new!r}")
     elif isinstance(old, tuple):
         return _changed_list(old, new, key)
     elif isinstance(new, bool) or not isinstance(new, int | float):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
+from lifesigns.core import templates
 from lifesigns.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ def _what_follows(policy: Policy) -> Iterator[Rule]:
     yield bool(backoff), "respawn.backoff", "needs at least one wait"
     too_long = f"{list(backoff)} s are together longer than the hour that per_hour_max counts over"
     yield sum(backoff) <= 3600, "respawn.backoff", too_long
+    wrong = templates.fault(policy.ladder.nudge_template, templates.NUDGE_FACTS)
+    yield not wrong, "ladder.nudge_template", wrong
     yield lease > interval, "claim.lease", f"{lease} s is not longer than the interval of {interval} s"
     m = policy.message
     rising = m.urgent <= m.high <= m.normal <= m.low

@@ -81,6 +81,9 @@ class Phase(StrEnum):
     QUARANTINED = "quarantined"
 
 
+ON_ITS_WAY = frozenset({Phase.WAITING, Phase.VERIFYING, Phase.STARTING})
+
+
 @dataclass(slots=True)
 class Lineage:
     """The succession of lives of one agent id."""
@@ -103,6 +106,8 @@ class Lineage:
     candidates: list[str] = field(default_factory=list)
     order_id: str = ""
     checkpoint_id: str | None = None
+    read_back: bool = True
+    """Whether somebody has read that checkpoint's content, or only its agent's word speaks for it."""
     new_incarnation: str = ""
     requested: bool = False
     """A person wants the current respawn: neither brake nor limits bind it."""
@@ -184,7 +189,12 @@ class Respawns:
         self._give_up(lineage, now, why)
 
     def request(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
-        """A person wants it respawned: limits, review and quarantine are lifted."""
+        """A person wants it respawned: limits, review and quarantine are lifted. One that is on its way is that one."""
+        if lineage.phase in ON_ITS_WAY and lineage.ended == (agent.incarnation or ""):
+            lineage.requested = True
+            if lineage.phase is Phase.WAITING or not lineage.order_id:
+                self._wait(lineage, now, 0.0)
+            return
         self.clear(lineage, now)
         lineage.requested = True
         lineage.ended, lineage.why = agent.incarnation or "", "requested by a person"
@@ -224,7 +234,7 @@ class Respawns:
             self._record(lineage, Stage.DONE, now, "")
             self._recovered(lineage, Recovered.COMPLETED, now)
             self._enter(lineage, Phase.PROBATION, now, policy.probation)
-        elif lineage.phase in (Phase.WAITING, Phase.VERIFYING, Phase.STARTING):
+        elif lineage.phase in ON_ITS_WAY:
             # It came back by itself: nothing is left to do.
             self._enter(lineage, Phase.IDLE, now, NEVER)
         lineage.ended = None
@@ -387,7 +397,9 @@ def handoff(lineage: Lineage, agent: Agent, now: float) -> str:
         lines.append(f"Task: {lineage.task_id}.")
     if lineage.checkpoint_id:
         at = next((c.at for c in lineage.chain if c.id == lineage.checkpoint_id), now)
-        lines.append(f"Done: everything up to checkpoint {lineage.checkpoint_id}, {duration(now - at)} ago.")
+        saved = f"checkpoint {lineage.checkpoint_id}, {duration(now - at)} ago."
+        unread = "" if lineage.read_back else " Nobody has read it back: see for yourself whether it is whole."
+        lines.append(f"Done: everything up to {saved}{unread}")
     else:
         lines.append("Done: nothing that was kept; begin at the task's start.")
     if agent.work is not None and agent.work.last_tool:

@@ -447,6 +447,8 @@ class CheckpointVerified(OrderOutcome):
     task_id: str
     checkpoint_id: str
     valid: bool
+    read_back: bool = True
+    """False: nobody here has its content, and its agent's word is all that speaks for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ _SHAPES: Final = Shapes(
     ]
 )
 
+ORDER_TYPES: Final = _SHAPES.structs
+
 
 def encode_order(order: Order, *, msgpack: bool = False) -> bytes:
     """An order for an agent. Moments are written in whole milliseconds."""

@@ -71,6 +71,7 @@ class Shape:
             tag_field="type" if tag else None,
             tag=tag,
             kw_only=True,
+            namespace={"__doc__": of.__doc__},
         )
 
     def values(self, message: Struct) -> dict[str, Any]:
@@ -146,6 +147,11 @@ class Shapes:
         self._by_core_type = {shape.of: shape for shape in shapes}
         self._by_struct = {shape.struct: shape for shape in shapes}
         self._codec = Codec(_union(list(self._by_struct)))
+
+    @property
+    def structs(self) -> tuple[type[Struct], ...]:
+        """What their messages look like, for those who describe them."""
+        return tuple(self._by_struct)
 
     def read(self, raw: bytes) -> tuple[Shape, Any]:
         """The message, and the shape it has; or a `WireError`."""

@@ -74,6 +74,8 @@ _SHAPES: Final = Shapes(
     [Shape(of, tag, {"timestamp": Moment} | _EXTRA.get(tag, {})) for tag, of in _KINDS.items()]
 )
 
+SIGNAL_TYPES: Final = _SHAPES.structs
+
 
 def decode_signal(raw: bytes, *, now: float, source: str = "") -> Signal:
     """One signal, JSON or MessagePack. Raises `WireError` and nothing else.

@@ -132,7 +132,10 @@ class ActHearing:
 
     def _verified(self, agent: Agent, signal: s.CheckpointVerified, now: float) -> None:
         desk = self._desk
-        desk.respawns.verified(desk.lineage(agent), signal.checkpoint_id, now, valid=signal.valid)
+        lineage = desk.lineage(agent)
+        if lineage.order_id == signal.order_id:
+            lineage.read_back = signal.read_back
+            desk.respawns.verified(lineage, signal.checkpoint_id, now, valid=signal.valid)
 
     def _respawn_started(self, agent: Agent, signal: s.RespawnStarted, now: float) -> None:
         lineage = self._desk.lineage(agent)
