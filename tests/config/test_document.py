@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.config import ConfigErrors, document
+from lifesigns.config import ConfigErrors, yaml_file
 
 
 def refusal(text: str) -> str:
     with pytest.raises(ConfigErrors) as caught:
-        document.parse(text, "f.yaml")
+        yaml_file.parse(text, "f.yaml")
     return str(caught.value)
 
 
@@ -34,21 +34,21 @@ def refusal(text: str) -> str:
     ],
 )
 def test_values_are_what_a_reader_of_the_file_would_think(text: str, value: object) -> None:
-    assert document.parse(f"key: {text}", "f.yaml").value == {"key": value}
+    assert yaml_file.parse(f"key: {text}", "f.yaml").value == {"key": value}
 
 
 def test_every_key_knows_its_line() -> None:
-    read = document.parse("a:\n  b: 1\n\n  c:\n    d: 2\n", "f.yaml")
+    read = yaml_file.parse("a:\n  b: 1\n\n  c:\n    d: 2\n", "f.yaml")
     assert read.where(("a", "c", "d")) == "f.yaml:5"
 
 
 def test_keys_are_text_even_if_they_look_like_something_else() -> None:
-    assert document.parse("on: 1\n7: 2", "f.yaml").value == {"on": 1, "7": 2}
+    assert yaml_file.parse("on: 1\n7: 2", "f.yaml").value == {"on": 1, "7": 2}
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "~"])
 def test_an_empty_file_is_fine(text: str) -> None:
-    assert document.parse(text, "f.yaml").value is None
+    assert yaml_file.parse(text, "f.yaml").value is None
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_an_empty_file_is_fine(text: str) -> None:
         ("a: " + "[" * 100_000, "f.yaml:1: is nested deeper than 16 levels"),
         ("a: " + "{a: " * 100_000, "f.yaml:1: is nested deeper than 16 levels"),
         ("- " * 100_000, "f.yaml:1: is nested deeper than 16 levels"),
-        ("a: [" + "1," * document.NODES_MAX + "]", "f.yaml:1: has more than 50000 keys and values"),
+        ("a: [" + "1," * yaml_file.NODES_MAX + "]", "f.yaml:1: has more than 50000 keys and values"),
     ],
 )
 def test_what_cannot_be_read_names_file_and_line(text: str, complaint: str) -> None:
@@ -92,29 +92,29 @@ def test_a_page_of_aliases_that_means_a_gigabyte_is_refused_at_its_first_anchor(
 
 def test_a_file_over_the_limit_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "big.yaml"
-    path.write_bytes(b"#" * document.SIZE_MAX)
-    assert document.read(path).value is None
-    path.write_bytes(b"#" * (document.SIZE_MAX + 1))
+    path.write_bytes(b"#" * yaml_file.SIZE_MAX)
+    assert yaml_file.read(path).value is None
+    path.write_bytes(b"#" * (yaml_file.SIZE_MAX + 1))
     with pytest.raises(ConfigErrors, match="is larger than 1024 KiB"):
-        document.read(path)
+        yaml_file.read(path)
 
 
 def test_a_file_that_is_not_text_or_not_a_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "latin.yaml"
     path.write_bytes(b"a: 1\nb: \xe9\n")
     with pytest.raises(ConfigErrors, match=r"latin\.yaml:2: is not UTF-8"):
-        document.read(path)
+        yaml_file.read(path)
     with pytest.raises(ConfigErrors, match="cannot be read"):
-        document.read(tmp_path)
+        yaml_file.read(tmp_path)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
     path = tmp_path / "bom.yaml"
     path.write_bytes(b"\xef\xbb\xbfprofile: swift\n")
-    assert document.read(path).value == {"profile": "swift"}
+    assert yaml_file.read(path).value == {"profile": "swift"}
 
 
 @given(st.text(max_size=200))
 def test_no_text_does_worse_than_a_config_error(text: str) -> None:
     with suppress(ConfigErrors):
-        document.parse(text, "f.yaml")
+        yaml_file.parse(text, "f.yaml")

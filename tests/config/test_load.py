@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lifesigns.config.channels import ChannelSettings
 from lifesigns.config import Listen, find, load
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import ROLES, profile
@@ -102,14 +103,14 @@ def test_an_agent_can_be_given_a_role_a_profile_or_both(said: Said) -> None:
 def test_what_stands_beside_the_policy(said: Said) -> None:
     config = said(
         "store: postgresql://me:secret@db/lifesigns?sslkey=secret\nbus: nats://bus:4222\nlisten: {port: 9000}\n"
-        "channels: {slack: {url: https://hooks.example/secret, tries: 3}, mail: }\n"
+        "channels: {slack: {url: https://hooks.example/secret, per_minute: 3}, log: }\n"
         "limits: {body_bytes: 1024}\nfleet: {tick_every: 2s, brake_share: 0.5}\n"
     )
     assert config.bus == "nats://bus:4222"
     assert config.listen == Listen(port=9000)
     assert config.channels == {
-        "slack": {"url": "https://hooks.example/secret", "tries": 3},
-        "mail": {},
+        "slack": ChannelSettings("slack", "slack", {"url": "https://hooks.example/secret"}, per_minute=3),
+        "log": ChannelSettings("log", "log", {}),
     }
     assert config.limits.body_bytes == 1024
     assert (config.fleet.tick_every, config.fleet.brake_share) == (2.0, 0.5)
@@ -117,7 +118,7 @@ def test_what_stands_beside_the_policy(said: Said) -> None:
 
 def test_secrets_are_kept_but_never_shown(said: Said) -> None:
     config = said(
-        "store: postgresql://me:hush@db/x?password=hush&a=hush\nchannels: {slack: {token: hush}}\n"
+        "store: postgresql://me:hush@db/x?password=hush&a=hush\nchannels: {slack: {token: hush, channel: ops}}\n"
         "bus: nats://hush@bus:4222\n"
     )
     assert config.store == "postgresql://me:hush@db/x?password=hush&a=hush"

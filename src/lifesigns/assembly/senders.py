@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Final
 
 from lifesigns.agent.sender import endings
 from lifesigns.agent.sender import sender as agent
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.assembly.links import link_to
 
-HUB: Final = "http://127.0.0.1:8710"
-
 
 class Sender(agent.Sender):
     """One life of an agent, told to a hub: `http(s)://`, `nats://`, `redis://` or `memory://`. Use it as `async with` or
-    `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else one on this machine.
+    `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else the one on this machine, to which the sender then
+    shows the token of its state folder; `LIFESIGNS_TOKEN` is for any other.
 
     `on_nudge`, `on_stop` and `on_alert` may be plain functions (called in a thread of their own) or coroutine functions
     (run on the agent's loop). `on_stop` is the save hook: it has the time the hub grants, and may return the id of a
@@ -28,15 +26,21 @@ class Sender(agent.Sender):
 
 
 def relay_to(hub: str | None = None, token: str | None = None) -> Relay:
-    """The relay of this process to that hub; by default to `LIFESIGNS_HUB`, else to one on this machine."""
-    url = hub or os.environ.get("LIFESIGNS_HUB") or HUB
-    known = token or os.environ.get("LIFESIGNS_TOKEN") or None
+    """The relay of this process to that hub; by default to `LIFESIGNS_HUB`, else to the one on this machine."""
+    url, known = (hub, token) if hub and token else _found(hub, token)
     with _lock:
         relay = _relays.get((url, known))
         if relay is None:
             link_to(url, known)  # a wrong address is the caller's mistake, and known to be one now
             relay = _relays[url, known] = Relay(lambda: link_to(url, known), url.partition("@")[2] or url)
         return relay
+
+
+def _found(hub: str | None, token: str | None) -> tuple[str, str | None]:
+    from lifesigns.config import whereabouts  # Who names both pays nothing for the search.
+
+    found = whereabouts.find(os.environ, hub, token)
+    return found.hub, found.token
 
 
 _lock = threading.Lock()

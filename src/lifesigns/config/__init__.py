@@ -2,13 +2,16 @@
 
 The rooms, in the order a value passes them:
 
-    document.py    the file as plain values, with the line of every key; hostile YAML ends here
+    yaml_file.py   the file is read; hostile YAML ends here
+    document.py    its plain values, with the line of every key
     outside.py     the environment and flags
     schema.py      which keys there are, and the reader of each; unknown keys end here
     readers.py     one value at a time: durations, numbers, words; wrong types end here
     tree.py        the `health_monitoring:` tree in terms of the policy
     load.py        the layers laid over each other; impossible relations end here
     values.py      what comes out: `Config`
+
+and beside them `listening.py`, which of it a hub may listen with, and `whereabouts.py`, how clients find a hub.
 
 Everything wrong is collected, so that one look shows all of it: `ConfigErrors.errors`.
 """

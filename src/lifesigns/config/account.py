@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.layers import Layers, Settings
-from lifesigns.config.values import DEFAULT, Config, Source
+from lifesigns.config.values import DEFAULT, Config, Listen, Source
 from lifesigns.core.profiles import PROFILES
 
 Row = tuple[str, object, Source]
@@ -20,14 +21,14 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "enabled", config.enabled, _source(settings, "health_monitoring", "enabled")
     yield "store", masked(config.store), _source(settings, "store")
     yield "bus", masked(config.bus), _source(settings, "bus")
-    yield "listen", str(config.listen), _listen_source(settings)
+    yield from _listen(config.listen, settings)
     yield from _policy(config, layers)
     yield from _said(settings, "roles")
     yield from _said(settings, "agents")
     yield from _section("fleet", settable(config.fleet), settings)
     yield from _alerting(config, settings)
     for name, channel in config.channels.items():
-        yield f"channels.{name}", tuple(channel), _source(settings, "channels", name)
+        yield f"channels.{name}", channel.type, _source(settings, "channels", name)
     yield from _section("limits", settable(config.limits), settings)
 
 
@@ -67,11 +68,21 @@ def _alerting(config: Config, settings: Settings) -> Iterator[Row]:
             yield f"alerting.{kind}.{key}", value, source
 
 
-def _listen_source(settings: Settings) -> Source:
-    for name in ("port", "host"):
-        if (name,) in settings:
-            return settings[(name,)].source
-    return _source(settings, "listen")
+def _listen(listen: Listen, settings: Settings) -> Iterator[Row]:
+    yield "listen", str(listen), _listen_source(settings, "port", "host")
+    for part in ("tls_cert", "tls_key", "behind_proxy", "names"):
+        value = getattr(listen, part)
+        shown = str(value) if isinstance(value, Path) else value
+        yield f"listen.{part}", shown, _listen_source(settings, part)
+
+
+def _listen_source(settings: Settings, *parts: str) -> Source:
+    """Where one of these parts was said: outside of the file, else in it."""
+    for part in parts:
+        if ("listen", part) in settings:
+            return settings["listen", part].source
+    in_file = settings.get(("listen",))
+    return in_file.source if in_file and any(part in in_file.value for part in parts) else DEFAULT
 
 
 def _source(settings: Settings, *path: str) -> Source:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from lifesigns.config import alerting
 from lifesigns.config.account import account
+from lifesigns.config.channels import channels
 from lifesigns.config.complaints import Complaints
 from lifesigns.config.fitting import fitted, nested
 from lifesigns.config.layers import Layers, Settings, layers, under
@@ -19,6 +21,11 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
     """The configuration. Raises `ConfigErrors` if there are complaints, old ones or new ones."""
     said = layers(settings, file, complaints)
     fleet, _ = fitted(_fleet, _only(settings, "fleet"), complaints, "fleet")
+    ways = {path[0]: setting.value for path, setting in under(settings, "channels").items()}
+    made = channels(ways, complaints)
+    routes = alerting.routes(_value(settings, "routes", default=()), ways, complaints)
+    silences = alerting.silences(_value(settings, "silences", default=()), complaints)
+    maintenance = alerting.maintenance(_value(settings, "maintenance", default=()), complaints)
     policies = _policies(said, complaints)
     config = Config(
         policies=policies,
@@ -29,10 +36,14 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
         store=_value(settings, "store"),
         bus=_value(settings, "bus"),
         listen=_listen(settings),
-        channels={path[0]: s.value for path, s in under(settings, "channels").items()},
+        channels=made,
         limits=replace(Limits(), **nested(under(settings, "limits"))),
         effective={},
         sources={},
+        routes=routes,
+        silences=silences,
+        maintenance=maintenance,
+        pacing=replace(alerting.PacingSettings(), **nested(under(settings, "alerting"))),
     )
     rows = list(account(config, said, settings))
     return replace(
@@ -69,12 +80,9 @@ def _alerting(settings: Settings) -> dict[str, AlertRoute]:
 
 
 def _listen(settings: Settings) -> Listen:
-    """Where to listen; a host or a port given by a flag of its own replaces only that part."""
-    listen: Listen = _value(settings, "listen", default=Listen())
-    return Listen(
-        host=_value(settings, "host", default=listen.host),
-        port=_value(settings, "port", default=listen.port),
-    )
+    """Where to listen: what the file says, and over it the parts that are said outside of it."""
+    outside = {path[0]: setting.value for path, setting in under(settings, "listen").items()}
+    return replace(Listen(), **{**_value(settings, "listen", default={}), **outside})
 
 
 def _only(settings: Settings, section: str) -> Settings:

@@ -64,4 +64,8 @@ def _content(file: Path | None, named_by: str, environ: Mapping[str, str]) -> do
         key = named_by if named_by in environ else str(file)
         detail = f"{file} does not exist" if key == named_by else "does not exist"
         raise ConfigErrors([ConfigError(key, detail)])
-    return document.read(file)
+    from lifesigns.config import (
+        yaml_file,
+    )  # Who has no file, as every agent that looks for its hub, needs no YAML.
+
+    return yaml_file.read(file)

@@ -1,7 +1,7 @@
 """What is said outside the file: the environment, then flags.
 
-`LIFESIGNS_PROFILE`, `_STORE`, `_BUS` and `_LISTEN` are settings; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2`
-and `LIFESIGNS_FLEET__TICK_EVERY=2` reach every threshold. An empty variable counts as not set. Other
+`LIFESIGNS_PROFILE`, `_STORE`, `_BUS` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` reaches a part of
+one; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2` and `LIFESIGNS_FLEET__TICK_EVERY=2` reach every threshold. An empty variable counts as not set. Other
 variables that begin with LIFESIGNS_ may belong to somebody else and are left alone, unless one looks
 like a slip of the pen.
 """
@@ -20,13 +20,18 @@ from lifesigns.config.schema import ANY, FLEET, POLICY, Path, Schema, Setting, e
 from lifesigns.config.values import Source
 
 PREFIX: Final = "LIFESIGNS_"
-DEEP: Final[Schema] = {"policy": POLICY, "fleet": FLEET}
+DEEP: Final[Schema] = {"policy": POLICY, "fleet": FLEET, "listen": readers.LISTEN}
 SIMPLE: Final[Mapping[str, Reader]] = {
     "profile": readers.text,
     "store": readers.store,
     "bus": readers.bus,
     "listen": readers.listen,
 }
+LISTEN_FLAGS: Final[Mapping[str, str]] = {
+    **{name: f"--{name.replace('_', '-')}" for name in readers.LISTEN},
+    "names": "--allow-host",
+}
+"""Flags that say one part of `listen`, and how they are written."""
 RESERVED: Final = frozenset(
     PREFIX + name
     for name in """
@@ -47,8 +52,8 @@ def environment(environ: Mapping[str, str], complaints: Complaints) -> Iterator[
         source = Source(variable, "environment", written=True)
         if variable in _VARIABLES:
             name = _VARIABLES[variable]
-            yield from _read((name,), SIMPLE[name], environ[variable], source, complaints)
-        elif variable.startswith((PREFIX + "POLICY", PREFIX + "FLEET")):
+            yield from _simple(name, environ[variable], source, complaints)
+        elif variable.startswith((PREFIX + "POLICY", PREFIX + "FLEET", PREFIX + "LISTEN__")):
             path = tuple(variable.removeprefix(PREFIX).lower().split("__"))
             yield from _deep(path, environ[variable], source, complaints)
         elif near := get_close_matches(variable, (*_VARIABLES, *RESERVED), n=1, cutoff=0.85):
@@ -58,14 +63,25 @@ def environment(environ: Mapping[str, str], complaints: Complaints) -> Iterator[
 def flags(given: Mapping[str, object], complaints: Complaints) -> Iterator[Setting]:
     """The settings in flags, by name (`profile`) or dotted key (`policy.silence.interval`)."""
     for name, value in given.items():
-        source = Source(f"--{name}" if "." not in name else name, "flag", written=True)
-        if value is None:
+        written = LISTEN_FLAGS.get(name, f"--{name}" if "." not in name else name)
+        source = Source(written, "flag", written=True)
+        if value is None or value == ():
             continue
-        if name in SIMPLE or name in ("host", "port"):
-            reader = SIMPLE.get(name) or {"host": readers.host, "port": readers.port}[name]
-            yield from _read((name,), reader, value, source, complaints)
+        if name in SIMPLE:
+            yield from _simple(name, value, source, complaints)
+        elif name in LISTEN_FLAGS:
+            yield from _read(("listen", name), readers.LISTEN[name], value, source, complaints)
         else:
             yield from _deep(tuple(name.split(".")), value, source, complaints)
+
+
+def _simple(name: str, value: object, source: Source, complaints: Complaints) -> Iterator[Setting]:
+    """A setting under its own name. `host:port` says these two, and nothing about the rest of `listen`."""
+    for setting in _read((name,), SIMPLE[name], value, source, complaints):
+        if name == "listen":
+            yield from (Setting(("listen", part), v, source) for part, v in setting.value.items())
+        else:
+            yield setting
 
 
 def _deep(path: Path, value: object, source: Source, complaints: Complaints) -> Iterator[Setting]:
@@ -93,7 +109,7 @@ def _unknown(path: Path, source: Source) -> str:
     if source.where == "environment":
         names = [PREFIX + "__".join(parts).upper() for parts in known]
     else:
-        names = [".".join(parts) for parts in known] + [*SIMPLE, "host", "port"]
+        names = [".".join(parts) for parts in known] + [*SIMPLE, *LISTEN_FLAGS]
     near = get_close_matches(source.key, names, n=1)
     if near:
         return unknown(source.key, near)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from math import isfinite
+from pathlib import Path
 from typing import Final
 
 from lifesigns.config import durations
-from lifesigns.config.values import Listen
 
 Reader = Callable[[object], object]
 
@@ -83,17 +83,16 @@ def bus(value: object) -> str:
     return _url(value, "nats://host:4222 or redis://host:6379")
 
 
-def listen(value: object) -> Listen:
-    """`host:port`, `[::1]:port`, a port alone, or the two by name."""
+def listen(value: object) -> Mapping[str, object]:
+    """`host:port`, `[::1]:port`, a port alone, or by name: the parts of `Listen` that were said."""
     if isinstance(value, Mapping):
-        if strange := set(value) - {"host", "port"}:
-            raise ValueError(f"knows host and port, not {', '.join(sorted(map(str, strange)))}")
-        default = Listen()
-        return Listen(host(value.get("host", default.host)), port(value.get("port", default.port)))
+        if strange := set(value) - set(LISTEN):
+            raise ValueError(f"knows {', '.join(LISTEN)}, not {', '.join(sorted(map(str, strange)))}")
+        return {name: LISTEN[name](part) for name, part in value.items()}
     if isinstance(value, str) and ":" in value:
         name, _, number_ = value.rpartition(":")
-        return Listen(host(name), port(number_))
-    return Listen(port=port(value))
+        return {"host": host(name), "port": port(number_)}
+    return {"port": port(value)}
 
 
 def host(value: object) -> str:
@@ -112,6 +111,30 @@ def port(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
         raise ValueError(f"needs host:port with a port from 0 to 65535, not {said(value)}")
     return value
+
+
+def file(value: object) -> Path:
+    """The name of a file; whether it is there is seen when it is needed."""
+    return Path(text(value)).expanduser()
+
+
+def host_names(value: object) -> tuple[str, ...]:
+    """Names under which somebody is reached, without port."""
+    found = words(value)
+    for name in found:
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,253}", name):
+            raise ValueError(f"needs names such as hub.example.org, without port or *, not {said(name)}")
+    return tuple(name.lower().rstrip(".") for name in found)
+
+
+LISTEN: Final[Mapping[str, Reader]] = {
+    "host": host,
+    "port": port,
+    "tls_cert": file,
+    "tls_key": file,
+    "behind_proxy": yes_no,
+    "names": host_names,
+}
 
 
 def opaque(value: object) -> Mapping[str, object]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from lifesigns.config import readers
+from lifesigns.config import alerting, readers, sections
 from lifesigns.config.complaints import Complaints, unknown
 from lifesigns.config.document import Document
 from lifesigns.config.readers import Reader
@@ -83,6 +83,10 @@ def file_schema(tree: Schema) -> Schema:
         "bus": readers.bus,
         "listen": readers.listen,
         "channels": {ANY: readers.opaque},
+        "alerting": alerting.PACING,
+        "routes": sections.listed,
+        "silences": sections.listed,
+        "maintenance": sections.listed,
         "limits": of(Limits),
     }
 

@@ -1,0 +1,318 @@
+"""Access: who may come in.
+
+The store keeps digests of tokens; here they are in one table, so that a request costs one hash and one lookup and no
+I/O. What is slow happens beside: `tend_on` reads the store again every few seconds (another hub may have made or
+revoked a token) and writes down when tokens were last used.
+
+A revocation holds from the moment it is asked for, even while the store is away: it is then tried again until the store
+has forgotten the token too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Final
+
+from lifesigns.errors import AdapterError, WireError
+from lifesigns.hub import admin_token
+from lifesigns.hub.clock import Clock
+from lifesigns.hub.sign_in import SignIns
+from lifesigns.hub.throttle import Failures, Throttle
+from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_token
+from lifesigns.hub.visitors import NOBODY, Patterns, Role, Visitor
+from lifesigns.ports import KeptToken, Store
+
+__all__ = ["Access", "NewToken", "Role", "Visitor"]
+
+TOKENS_MAX: Final = 10_000
+NAME_MAX: Final = 100
+NOTE_EVERY: Final = 60.0
+"""When a token was used is known to the minute: nobody needs it better, and each note is a write."""
+NOTES_MAX: Final = 20
+"""Notes written at a time: a thousand agents with a token each must not stand in the way of a page."""
+TEND_EVERY: Final = 10.0
+"""After so long at the latest a token that another hub revoked is refused here."""
+
+log: Final = logging.getLogger("lifesigns.hub")
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token that was just made. Nobody will ever see it again."""
+
+    token: str
+    kept: KeptToken
+
+
+@dataclass(slots=True)
+class _Known:
+    """A token as requests look it up."""
+
+    kept: KeptToken
+    visitor: Visitor
+    expires_at: float
+    note_at: float = 0.0
+    """From when on its use is worth another note."""
+
+
+class Access:
+    """The tokens of a hub, the links and sessions made with them, and a throttle for those who guess."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._by_digest: dict[bytes, _Known] = {}
+        self._by_id: dict[str, _Known] = {}
+        self._used: dict[str, float] = {}
+        self._revoked: set[str] = set()
+        """Revoked, but the store has not forgotten them yet."""
+        self._changing = asyncio.Lock()
+        """A list read before a change must not undo it."""
+        self._folder: Path | None = None
+        self._signed_in = SignIns()
+        self._throttle = Throttle()
+
+    # --- coming in ------------------------------------------------------------------------------------
+
+    def visitor(self, bearer: bytes, now: float) -> Visitor | None:
+        """Who shows this token; None if nobody knows it or its time is over."""
+        if len(bearer) > TOKEN_MAX:
+            return None
+        known = self._by_digest.get(digest_of(bearer))
+        if known is None or now >= known.expires_at:
+            return None
+        if now >= known.note_at:
+            self._note(known, now)
+        return known.visitor
+
+    def still_in(self, token_id: str, now: float) -> bool:
+        """Whether somebody who came in with this token, and stays to listen, may still do so."""
+        return self._holder(token_id, now) is not None
+
+    def failed(self, address: str, now: float) -> Failures:
+        """A wrong token, code or session came from this address."""
+        return self._throttle.failed(address, now)
+
+    # --- the dashboard --------------------------------------------------------------------------------
+
+    def link(self, visitor: Visitor, now: float) -> str:
+        """A code with which somebody may sign in once, as this visitor, within five minutes."""
+        return self._signed_in.link(visitor.token_id, now)
+
+    def redeem(self, code: str, now: float) -> str | None:
+        """The session that this code opens; None if it is unknown, used or too old, or its maker's token is gone."""
+        opened = self._signed_in.redeem(code, now)
+        if opened is None:
+            return None
+        session, token_id = opened
+        if self._holder(token_id, now) is None:
+            self._signed_in.sign_out(session)
+            return None
+        return session
+
+    def session(self, session: str, now: float) -> Visitor | None:
+        """Who is signed in with this session."""
+        token_id = self._signed_in.token_of(session, now)
+        known = None if token_id is None else self._holder(token_id, now)
+        return None if known is None else known.visitor
+
+    def sign_out(self, session: str) -> None:
+        """This session ends, if it is one."""
+        self._signed_in.sign_out(session)
+
+    # --- managing tokens ------------------------------------------------------------------------------
+
+    async def create(
+        self, *, role: Role, name: str, now: float, agents: str = "", expires_at: float | None = None
+    ) -> NewToken:
+        """A new token. Raises `WireError` with the field that cannot be so, `AdapterError` if it cannot be kept."""
+        _check(role, name, agents, expires_at, now)
+        async with self._changing:
+            if len(self._by_id) >= TOKENS_MAX:
+                raise WireError("", f"there are {TOKENS_MAX} tokens already; revoke those nobody uses")
+            return await self._make(role, name, agents, expires_at, now)
+
+    def list(self) -> Sequence[KeptToken]:
+        """All tokens, oldest first, with when they were last used."""
+        kept = [
+            replace(known.kept, used_at=self._used.get(known.kept.id, known.kept.used_at))
+            for known in self._by_id.values()
+        ]
+        return sorted(kept, key=lambda token: (token.made_at, token.id))
+
+    async def revoke(self, token_id: str, now: float) -> bool:
+        """Nobody comes in with this token any more, nor with what was made with it. Whether there was one.
+
+        If it is the one in the state folder, another one takes its place there.
+        """
+        known = self._by_id.pop(token_id, None)
+        if known is None:
+            return False
+        self._by_digest.pop(known.kept.digest, None)
+        self._used.pop(token_id, None)
+        self._revoked.add(token_id)
+        self._signed_in.end(token_id)
+        log.warning("token %s (%s) is revoked", token_id, known.kept.name, extra={"action": "token_revoked"})
+        async with self._changing:
+            # The file first: while it holds a revoked token, a store that was lost would take it in again.
+            if self._folder is not None and _is_in(self._folder, token_id):
+                await self._make_admin(self._folder, now)
+            await self._forget_revoked()
+        return True
+
+    # --- beginning, and what happens beside -----------------------------------------------------------
+
+    async def load(self) -> None:
+        """Read the tokens of the store. What they may changes at once; what they were used for is kept."""
+        async with self._changing:
+            await self._load()
+
+    async def open_folder(self, folder: Path, now: float) -> None:
+        """See to it that the state folder holds an admin's token that works.
+
+        The one that is there is used on. A store that knows no token at all was lost, or is new: then the file's token
+        is taken in. One that is unknown to a store which knows others was revoked, and is replaced.
+        """
+        self._folder = folder
+        async with self._changing:
+            await self._load()
+            token = admin_token.read(folder)
+            known = None if token is None else self._by_digest.get(digest_of(token.encode()))
+            if known is not None and known.visitor.role is Role.ADMIN and now < known.expires_at:
+                return
+            if token is not None and not self._by_id:
+                await self._take_in(token, now)
+                return
+            await self._make_admin(folder, now)
+
+    async def tend_on(self, clock: Clock) -> None:
+        """Look after the tokens, for ever."""
+        trouble = False
+        while True:
+            await asyncio.sleep(TEND_EVERY)
+            try:
+                await self.tend(clock())
+            except AdapterError as error:
+                if not trouble:
+                    log.warning("tokens are as they were: %s", error, extra={"action": "tokens_not_tended"})
+                trouble = True
+            else:
+                trouble = False
+
+    async def tend(self, now: float) -> None:
+        """Forget in the store what is revoked, read it again, write down what was used, let go of old sessions."""
+        self._signed_in.forget_old(now)
+        async with self._changing:
+            await self._forget_revoked()
+            await self._load()
+            # Right after reading: to write down the use of a token that was revoked meanwhile would bring it back.
+            for token_id in list(self._used)[:NOTES_MAX]:
+                known = self._by_id.get(token_id)
+                if known is not None:
+                    known.kept = replace(known.kept, used_at=self._used[token_id])
+                    await self._store.keep_token(known.kept)
+                self._used.pop(token_id, None)
+
+    # --- parts ----------------------------------------------------------------------------------------
+
+    def _note(self, known: _Known, now: float) -> None:
+        known.note_at = now + NOTE_EVERY
+        self._used[known.kept.id] = now
+
+    def _holder(self, token_id: str, now: float) -> _Known | None:
+        known = self._by_id.get(token_id)
+        if known is None or now >= known.expires_at:
+            return None
+        if now >= known.note_at:
+            self._note(known, now)
+        return known
+
+    async def _load(self) -> None:
+        kept = await self._store.tokens()
+        by_id: dict[str, _Known] = {}
+        for token in kept:
+            if token.id not in self._revoked and (known := self._recall(token)) is not None:
+                by_id[token.id] = known
+        for gone in self._by_id.keys() - by_id.keys():
+            self._signed_in.end(gone)
+        self._by_id = by_id
+        self._by_digest = {known.kept.digest: known for known in by_id.values()}
+
+    def _recall(self, token: KeptToken) -> _Known | None:
+        known = self._by_id.get(token.id)
+        if known is not None and _same(known.kept, token):
+            return known
+        try:
+            return _known(token)
+        except (ValueError, WireError) as error:
+            log.error("token %s is of no use: %s", token.id, error, extra={"action": "token_unreadable"})
+            return None
+
+    async def _make(
+        self, role: Role, name: str, agents: str, expires_at: float | None, now: float
+    ) -> NewToken:
+        token_id, token = new_token()
+        while token_id in self._by_id:
+            token_id, token = new_token()
+        kept = KeptToken(token_id, digest_of(token.encode()), role, name, agents, now, expires_at)
+        await self._keep(kept)
+        return NewToken(token, kept)
+
+    async def _keep(self, kept: KeptToken) -> None:
+        await self._store.keep_token(kept)
+        known = _known(kept)
+        self._by_id[kept.id] = self._by_digest[kept.digest] = known
+        log.info("token %s (%s) is made: %s", kept.id, kept.name, kept.role, extra={"action": "token_made"})
+
+    async def _make_admin(self, folder: Path, now: float) -> None:
+        """The file first: a token that is only in the file is taken in or replaced by the next start, one that is
+        only in the store would be nobody's for ever."""
+        _, token = new_token()
+        admin_token.write(folder, token)
+        await self._take_in(token, now)
+
+    async def _take_in(self, token: str, now: float) -> None:
+        await self._keep(KeptToken(id_of(token), digest_of(token.encode()), Role.ADMIN, "admin", "", now))
+
+    async def _forget_revoked(self) -> None:
+        for token_id in list(self._revoked):
+            await self._store.drop_token(token_id)
+            self._revoked.discard(token_id)
+
+
+def _known(token: KeptToken) -> _Known:
+    role = Role(token.role)
+    patterns = Patterns.of(token.agents) if role is Role.AGENT else NOBODY
+    expires_at = inf if token.expires_at is None else token.expires_at
+    return _Known(token, Visitor(token.id, token.name, role, patterns), expires_at)
+
+
+def _same(one: KeptToken, other: KeptToken) -> bool:
+    """The same token, whenever it was used."""
+    return (one.digest, one.role, one.name, one.agents, one.expires_at) == (
+        *(other.digest, other.role, other.name, other.agents, other.expires_at),
+    )
+
+
+def _check(role: Role, name: str, agents: str, expires_at: float | None, now: float) -> None:
+    if not 0 < len(name.strip()) <= NAME_MAX or not name.isprintable():
+        raise WireError(
+            "name", f"is {name[:NAME_MAX]!r}, but a name has 1 to {NAME_MAX} signs that can be seen"
+        )
+    if role is Role.AGENT:
+        Patterns.of(agents)
+    elif agents:
+        raise WireError(
+            "agents", f"is {agents[:NAME_MAX]!r}, but only a token of role agent is for certain agents"
+        )
+    if expires_at is not None and not now < expires_at < inf:
+        raise WireError("expires_at", "is not in the future")
+
+
+def _is_in(folder: Path, token_id: str) -> bool:
+    token = admin_token.read(folder)
+    return token is not None and id_of(token) == token_id

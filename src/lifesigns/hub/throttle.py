@@ -1,0 +1,69 @@
+"""Throttle: who shows wrong tokens too often is asked to wait.
+
+No guess will ever find 256 bits; this keeps the log readable and a confused client slow. It is asked only after a
+token was found to be wrong: a right one is always let in, however many wrong ones came from the same address, so that
+nobody behind the same NAT can lock out the others.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from ipaddress import IPv6Address, ip_address
+from math import ceil
+from typing import Final
+
+FAILURES_MAX: Final = 10
+WINDOW_FOR: Final = 60.0
+ADDRESSES_MAX: Final = 10_000
+"""A thousand addresses a minute is an attack by many; then the oldest are forgiven first."""
+
+
+class Throttle:
+    """Failures of the last minute, by address."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def failed(self, address: str, now: float) -> Failures:
+        """One more failure from there."""
+        key = network(address)
+        since, count = self._failures.pop(key, (now, 0))
+        if not since <= now < since + WINDOW_FOR:
+            since, count = now, 0
+        self._failures[key] = (since, count + 1)
+        while len(self._failures) > ADDRESSES_MAX:
+            self._failures.popitem(last=False)
+        return Failures(count + 1, since + WINDOW_FOR - now)
+
+
+class Failures:
+    """How often somebody has failed within the window, this time included."""
+
+    __slots__ = ("count", "retry_after")
+
+    def __init__(self, count: int, retry_after: float) -> None:
+        self.count = count
+        self.retry_after = max(1, ceil(retry_after))
+        """Whole seconds, as the header of that name wants them."""
+
+    @property
+    def too_many(self) -> bool:
+        return self.count > FAILURES_MAX
+
+    @property
+    def worth_a_word(self) -> bool:
+        """The first failure and the one that is throttled: one line each, however many follow."""
+        return self.count in (1, FAILURES_MAX + 1)
+
+
+def network(address: str) -> str:
+    """The address, but for IPv6 the /64: whoever has one address there has all of them."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address[:64]
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return parsed.packed[:8].hex()
+    return str(parsed)
