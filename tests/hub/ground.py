@@ -9,7 +9,7 @@ from typing import Self
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.effects import Order
-from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.hub.hub import Hub
 from lifesigns.ports import Event, Store
@@ -20,11 +20,13 @@ WAIT_MAX = 10.0
 class Ground:
     """Starts hubs one after the other over the same store; its clock moves when it is told to."""
 
-    def __init__(self, store: Callable[[], Store] | None = None) -> None:
+    def __init__(self, store: Callable[[], Store] | None = None, policy: Policy | None = None) -> None:
         name = str(uuid.uuid4())
         self.another_store = store or (lambda: MemoryStore(name))
+        self.policy = policy or profile("balanced")
         self.now = 1_000_000.0
         self.orders: list[Order] = []
+        self.settled: list[str] = []
         self.events: list[Event] = []
         self.hub = self._hub()
 
@@ -32,9 +34,10 @@ class Ground:
         return Hub(
             self.another_store(),
             carry_out=self.orders.append,
+            settled=self.settled.append,
             tell=self._told,
             send_canary=lambda _: None,
-            policies=PolicyBook(profile("balanced")),
+            policies=PolicyBook(self.policy),
             fleet=FleetPolicy(canary_every=0),
             clock=lambda: self.now,
         )

@@ -105,6 +105,7 @@ async def test_a_full_inbox_turns_away_and_takes_nothing_of_it() -> None:
     ground.hub = ground.hub.__class__(
         ground.hub.store,
         carry_out=ground.orders.append,
+        settled=ground.settled.append,
         tell=ground._told,
         send_canary=lambda _: None,
         inbox_max=10,

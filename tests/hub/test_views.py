@@ -54,6 +54,7 @@ def test_the_fleet_counts_everybody_and_names_who_waits_for_a_person() -> None:
         store="ok",
         bus="none",
         epoch=1,
+        version="0.1.0",
     )
     fleet = views.fleet_view(watch.engine, hub)
     assert (fleet.agents, fleet.states[Health.HEALTHY], fleet.waiting_for_human) == (3, 3, ("b",))

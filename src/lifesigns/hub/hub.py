@@ -10,60 +10,86 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
 
 from lifesigns.core.agent import NEVER
 from lifesigns.core.effects import Effect, Fact, Order, Poisoned, SendCanary, SendPing
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import Signal, Word
+from lifesigns.core.signals import Beat, Signal, Word
 from lifesigns.errors import AdapterError
 from lifesigns.hub import memory, telling
+from lifesigns.hub.audit.log import AuditLog
+from lifesigns.hub.changes import Changes
 from lifesigns.hub.clock import Clock, steady_clock
+from lifesigns.hub.journal import Journal
 from lifesigns.hub.orders import kept_order, open_order, settled_by
 from lifesigns.hub.pages import Pages
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Belief, Event, Page, Store
 
-TURN_MAX: Final = 4000
+TURN_MAX: Final = 2000
 """Signals heard before the loop gets back to its sockets: some ten milliseconds."""
 
 STOP_FOR: Final = 10.0
-"""How long a page may take when the hub ends; a store that is away is not waited for longer."""
+"""How long a page may take when the hub ends."""
+
+AWAY_FOR: Final = 2.0
+"""How long a store that is away is waited for then: one more try."""
+
+STRAYS_MAX: Final = 10_000
+"""Beats of agents that the engine did not take in, kept until the next sweep."""
 
 log = logging.getLogger("lifesigns.hub")
 
 
 class Hub:
-    """Runs the engine. `carry_out` is given orders when they are kept, `tell` the events."""
+    """Runs the engine. `carry_out` is given orders when they are kept, `settled` those whose outcome came back, `tell` the
+    events."""
 
     def __init__(
         self,
         store: Store,
         *,
         carry_out: Callable[[Order], None],
+        settled: Callable[[str], None],
         tell: Callable[[Sequence[Event]], None],
         send_canary: Callable[[int], None],
         policies: PolicyBook | None = None,
         fleet: FleetPolicy | None = None,
         clock: Clock | None = None,
         inbox_max: int = 200_000,
+        audit: AuditLog | None = None,
     ) -> None:
         self.store = store
+        self.audit = audit or AuditLog(store)
         self.clock = clock or steady_clock()
         self.pulse = Pulse()
         self._policies = policies or PolicyBook()
         self._fleet = fleet or FleetPolicy()
         self._carry_out = carry_out
+        self._settled = settled
         self._tell = tell
         self._send_canary = send_canary
-        self._inbox: deque[tuple[float, Signal | asyncio.Future[None]]] = deque()
-        """What came in and when; between them the bookmarks of those who wait for what stands before."""
+        self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
+        self.more: Callable[[], Sequence[Belief]] = tuple
+        """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
+        self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None]]] = deque()
+        """What came in and when, delivery by delivery; between them the bookmarks of those who wait for what stands
+        before."""
         self._inbox_max = inbox_max
+        self.waiting = 0
+        """Signals in the inbox."""
         self._touched = memory.Touched()
+        self.last_beats: dict[str, Beat] = {}
+        """Of every agent the last beat, as it came."""
+        self._known = memory.Known()
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = NEVER
         self._turn: asyncio.Handle | None = None
         self._writer: asyncio.Task[None] | None = None
 
@@ -74,17 +100,32 @@ class Hub:
         self._loop = asyncio.get_running_loop()
         remembered = await self.store.open()
         self.epoch = remembered.epoch
-        self._event_id = remembered.event
+        self._event_id = self.began_after = remembered.event
+        beliefs, now = memory.recalled(remembered.beliefs), self.clock()
+        beliefs.at = beliefs.at or now  # The first hub of all has not been away.
         self.engine = Engine.restore(
-            memory.recalled(remembered.beliefs),
-            self.clock(),
+            beliefs,
+            now,
             self._policies,
             self._fleet,
             epoch=remembered.epoch,
         )
+        await self.audit.recall(remembered.beliefs)
+        self.recall(remembered.beliefs)
         self.pages = Pages(
-            self.store, remembered.page, beliefs=self._changed, kept=self._page_kept, encode=kept_order
+            self.store,
+            remembered.page,
+            remembered.event,
+            beliefs=self._changed,
+            kept=self._page_kept,
+            encode=kept_order,
+            record=self.audit.record,
         )
+        self.changes = Changes(remembered.epoch)
+        self.journal = Journal(remembered.epoch, self.clock())
+        self._lapses = self.engine.beliefs.awareness.lapses
+        self._lapse = self._lapses[-1] if self._lapses else None
+        self._known.now(self.engine.beliefs)
         for kept in remembered.orders:
             order = open_order(kept)
             if order is not None:
@@ -96,9 +137,11 @@ class Hub:
         """Hear what is here, keep everything, let go."""
         while self._inbox:
             self._drain()
+        self.keep_journal()
         self.pages.finish()
         if self._writer is not None:
-            await asyncio.wait([self._writer], timeout=STOP_FOR)
+            away = self.pages.trouble is not None
+            await asyncio.wait([self._writer], timeout=AWAY_FOR if away else STOP_FOR)
         self.vanish()
         if self.pages.trouble is None:
             await self._keep_everything()
@@ -116,15 +159,21 @@ class Hub:
 
     # --- hearing --------------------------------------------------------------------------------------
 
-    def hear(self, signals: Sequence[Signal]) -> bool:
-        """Signals arrived now. False if there is no room: none of them is taken."""
-        if len(self._inbox) + len(signals) > self._inbox_max:
+    def hear(self, signals: Sequence[Signal], at: float | None = None) -> bool:
+        """Signals arrived now, or just now at that moment. False if there is no room: none of them is taken."""
+        waiting = self.waiting + len(signals)
+        if waiting > self._inbox_max:
             self.pulse.turned_away += len(signals)
             return False
-        now = self.clock()
-        self._inbox.extend((now, signal) for signal in signals)
+        self.waiting = waiting
+        at = self.clock() if at is None else at
+        self._inbox.append((at, signals))
+        self.journal.note(at, signals)
         if self._turn is None:
             self._turn = self._loop.call_soon(self._take_turn)
+        if waiting >= TURN_MAX:
+            # Many doors bring more in one round of the loop than a turn takes out: who brings it helps to hear it.
+            self._drain()
         return True
 
     async def keep(self, words: Sequence[Signal]) -> bool:
@@ -137,38 +186,56 @@ class Hub:
         await self.pages.kept()
         return True
 
-    @property
-    def waiting(self) -> int:
-        """Signals in the inbox."""
-        return len(self._inbox)
-
     def _take_turn(self) -> None:
         self._turn = None
         self._drain()
+        if len(self.last_beats) > len(self.engine.beliefs.agents) + STRAYS_MAX:
+            self._drop_strays()
         if self._inbox:
             self._turn = self._loop.call_soon(self._take_turn)
         else:
             self.look()
+        if self._lapses and self._lapses[-1] is not self._lapse:
+            self._lapse = self._lapses[-1]
+            self.journal.lapsed(self._lapse.began_at, self._lapse.ended_at)
+
+    def keep_journal(self) -> None:
+        """Write down what was heard, for `lifesigns replay`."""
+        self.pages.journal(self.journal.take(self.clock()))
 
     def _drain(self) -> None:
         """Hear what waits, at the moment it came; not for longer than a turn."""
-        inbox, hear, pulse = self._inbox, self.engine.hear, self.pulse
-        for _ in range(min(len(inbox), TURN_MAX)):
-            at, signal = inbox.popleft()
-            if isinstance(signal, asyncio.Future):
-                if not signal.done():
-                    signal.set_result(None)
+        inbox, hear, last_beats = self._inbox, self.engine.hear, self.last_beats
+        room, words = TURN_MAX, 0
+        while inbox and room > 0:
+            at, delivery = inbox.popleft()
+            if isinstance(delivery, asyncio.Future):
+                if not delivery.done():
+                    delivery.set_result(None)
                 continue
-            effects = hear(signal, at)
-            if isinstance(signal, Word):
-                pulse.words += 1
-                self._touched.by(signal)
-                if (order_id := settled_by(signal)) is not None:
-                    self.pages.settle(order_id)
-            else:
-                pulse.beats += 1
-            if effects:
-                self._take(effects)
+            if len(delivery) > room:
+                inbox.appendleft((at, delivery[room:]))
+                delivery = delivery[:room]
+            room -= len(delivery)
+            for signal in delivery:
+                effects = hear(signal, at)
+                if isinstance(signal, Word):
+                    words += 1
+                    self._word_heard(signal, at)
+                else:
+                    last_beats[signal.agent_id] = signal
+                if effects:
+                    self._take(effects)
+        heard = TURN_MAX - room
+        self.waiting -= heard
+        self.pulse.words += words
+        self.pulse.beats += heard - words
+
+    def _word_heard(self, word: Any, at: float) -> None:
+        self._touch(word, at)
+        if (order_id := settled_by(word)) is not None:
+            self.pages.settle(order_id)
+            self._settled(order_id)
 
     # --- looking --------------------------------------------------------------------------------------
 
@@ -177,16 +244,21 @@ class Hub:
         now = self.clock()
         due_at = self.engine.wake_at()
         if due_at <= now:
-            self.pulse.looked(now - due_at)
             effects = self.engine.advance(now)
+            self.pulse.looked(due_at, now, self.clock(), len(effects))
             if effects:
                 self._take(effects)
             due_at = self.engine.wake_at()
         if self._timer is not None:
+            if due_at == self._timer_at:
+                return  # After most turns: a beat moves no deadline forward.
             self._timer.cancel()
             self._timer = None
         if due_at != NEVER:
-            self._timer = self._loop.call_later(max(0.0, due_at - now), self._time_to_look)
+            self._timer, self._timer_at = (
+                self._loop.call_later(max(0.0, due_at - now), self._time_to_look),
+                due_at,
+            )
 
     def _time_to_look(self) -> None:
         """A deadline: but first everything that is here already."""
@@ -200,17 +272,18 @@ class Hub:
         """Facts and orders go on the next page. Pings and canaries are worth something only now."""
         events: list[Event] = []
         orders: list[Order] = []
+        now = self.clock()
         for effect in effects:
             if isinstance(effect, SendCanary):
                 self._send_canary(effect.seq)
             elif isinstance(effect, SendPing):
                 self._carry_out(effect)
             else:
-                self._touched.by(effect)
+                self._touch(effect, now)
                 if isinstance(effect, Fact):
                     self._event_id += 1
                     events.append(telling.event(self._event_id, effect))
-                    self.pulse.told(effect, self.clock())
+                    self.pulse.told(effect, now)
                     if isinstance(effect, Poisoned):
                         log.error("%s: %s", effect.agent_id, effect.error, extra={"action": "agent_poisoned"})
                 else:
@@ -218,10 +291,40 @@ class Hub:
         if events or orders:
             self.pages.add(events, orders)
 
+    def _touch(self, what: Word | Effect, now: float) -> None:
+        self._touched.by(what)
+        if (agent_id := getattr(what, "agent_id", None)) is not None:
+            self.changes.touch(agent_id, now)
+
+    def announce(self, kind: str, data: Mapping[str, object], agent_id: str = "") -> None:
+        """Something happened to the hub itself, or a person did it: it is kept and told as facts are."""
+        self._event_id += 1
+        self.pages.add([Event(self._event_id, self.clock(), kind, agent_id, msgspec.json.encode(data))])
+
     def _changed(self) -> Sequence[Belief]:
-        return self._touched.take(self.engine.snapshot())
+        return [*self._touched.take(self.engine.snapshot()), *self.more()]
+
+    def sweep(self) -> None:
+        """Let go of what the engine has forgotten, here and in the store."""
+        agents = self.engine.beliefs.agents
+        gone = self._known.now(self.engine.beliefs)
+        for agent_id in gone[memory.AGENT]:
+            self.last_beats.pop(agent_id, None)
+        if len(self.last_beats) > len(agents):
+            self._drop_strays()
+        self.changes.gone(gone[memory.AGENT], self.clock())
+        self.changes.keep_only(agents)
+        if any(gone.values()):
+            self._touched.gone(gone)
+            self.pages.wanted()
+
+    def _drop_strays(self) -> None:
+        agents, beats = self.engine.beliefs.agents, self.last_beats
+        for agent_id in [agent_id for agent_id in beats if agent_id not in agents]:
+            del beats[agent_id]
 
     def _page_kept(self, events: Sequence[Event], orders: Sequence[Order]) -> None:
+        self.audit.page_kept()
         for order in orders:
             self._carry_out(order)
         if events:
@@ -232,12 +335,25 @@ class Hub:
             await self.pages.write_on()
         except AdapterError as error:
             # Another hub has taken over, or the store is beyond repair: we go on watching, and do nothing.
-            log.critical("nothing is kept any more: %s", error, extra={"action": "store_lost"})
+            log.critical(
+                "nothing is kept any more: %s",
+                error,
+                exc_info=error.__cause__,
+                extra={"action": "store_lost"},
+            )
+        except Exception as error:
+            log.exception("nothing is kept any more", extra={"action": "store_lost"})
+            self.pages.trouble = AdapterError(f"a bug of lifesigns: {error}", transient=False)
 
     async def _keep_everything(self) -> None:
         """Every belief as it is now, what beats said since its last page included."""
-        beliefs = list(memory.everything(self.engine.snapshot()))
+        beliefs = [*memory.everything(self.engine.snapshot()), *self.more()]
+        seal = self.audit.last_seal(self.clock())
+        seals = () if seal is None else (seal,)
         try:
-            await self.store.commit(Page(self.pages.next_number(), beliefs))
+            await self.store.commit(Page(self.pages.next_number(), beliefs, seals=seals))
         except AdapterError as error:
             log.error("the last page was not kept: %s", error, extra={"action": "last_page_lost"})
+        else:
+            if seal is not None:
+                await asyncio.to_thread(self.audit.put_down, seal)

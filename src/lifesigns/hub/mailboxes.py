@@ -25,6 +25,7 @@ class Mailboxes:
     def __init__(self) -> None:
         self._boxes: dict[str, dict[str, Order]] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._ended = False
 
     def put(self, order: Order) -> None:
         """An order for somebody; who waits for it is woken."""
@@ -48,6 +49,22 @@ class Mailboxes:
             self.drop(agent_id, order.order_id)
         return list(box.values())
 
+    def sweep(self, now: float) -> None:
+        """Let go of what is too old for those who never came."""
+        for agent_id in list(self._boxes):
+            self.waiting_for(agent_id, now)
+
+    def clear(self) -> None:
+        """Nothing is to be fetched here any more."""
+        self._boxes.clear()
+
+    def end(self) -> None:
+        """The hub stops: nobody waits any more."""
+        self._ended = True
+        for waiting in (one for many in self._waiting.values() for one in many):
+            if not waiting.done():
+                waiting.set_result(None)
+
     def drop(self, agent_id: str, order_id: str) -> bool:
         """An order was acknowledged or is settled. Whether it was there."""
         box = self._boxes.get(agent_id)
@@ -57,11 +74,26 @@ class Mailboxes:
             del self._boxes[agent_id]
         return True
 
-    def forget(self, agent_id: str) -> None:
-        self._boxes.pop(agent_id, None)
+    def holds(self, agent_id: str, order_id: str) -> bool:
+        """Whether an order still waits to be acknowledged."""
+        return order_id in self._boxes.get(agent_id, {})
+
+    def __contains__(self, agent_id: str) -> bool:
+        """Whether anything waits for this agent."""
+        return agent_id in self._boxes
+
+    def __bool__(self) -> bool:
+        """Whether anything waits for anybody."""
+        return bool(self._boxes)
+
+    def __len__(self) -> int:
+        """How many orders wait."""
+        return sum(map(len, self._boxes.values()))
 
     async def wait(self, agent_ids: Iterable[str], wait_for: float) -> None:
-        """Return when one of these agents gets an order, or after a while."""
+        """Return when one of these agents gets an order, or after a while, or when the hub stops."""
+        if self._ended:
+            return
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         names = tuple(agent_ids)
         for name in names:

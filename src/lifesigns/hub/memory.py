@@ -9,7 +9,7 @@ catches who was forgotten in silence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -19,14 +19,19 @@ from lifesigns.core.awareness import Awareness
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.claims import Hold
 from lifesigns.core.effects import Effect
-from lifesigns.core.fleet import FleetState
+from lifesigns.core.fleet import Fleet, FleetState
 from lifesigns.core.messages import Letter
+from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.signals import BreakerState, Word
 from lifesigns.core.tasks import Task
 from lifesigns.ports import Belief
 
 AGENT, HOLD, LETTER, TASK, HUB = "agent", "hold", "letter", "task", "hub"
+
+Keys = Mapping[str, frozenset[str]]
+NOTHING: Final = frozenset[str]()
+"""Names by kind."""
 
 
 @dataclass(slots=True)
@@ -80,6 +85,12 @@ class Touched:
         if (message_id := getattr(what, "message_id", None)) is not None:
             self._letters[message_id] = None
 
+    def gone(self, keys: Keys) -> None:
+        """These were forgotten."""
+        self._agents.update(dict.fromkeys(keys[AGENT]))
+        self._tasks.update(dict.fromkeys((*keys[HOLD], *keys[TASK])))
+        self._letters.update(dict.fromkeys(keys[LETTER]))
+
     def take(self, beliefs: Beliefs) -> list[Belief]:
         """The rows of everybody who was touched, as they are now."""
         rows = list(self._rows(beliefs))
@@ -99,6 +110,29 @@ class Touched:
             yield _row(TASK, task_id, beliefs.tasks)
         for message_id in self._letters:
             yield _row(LETTER, message_id, beliefs.letters)
+
+
+class Known:
+    """What has a row in the store, to notice what is forgotten without a word."""
+
+    def __init__(self) -> None:
+        self._keys = dict.fromkeys((AGENT, HOLD, TASK, LETTER), NOTHING)
+        self._counts: tuple[int, ...] = ()
+
+    def now(self, beliefs: Beliefs) -> Keys:
+        """Look again; what is gone since the last time."""
+        tables: Mapping[str, Mapping[str, object]] = {
+            AGENT: beliefs.agents,
+            HOLD: beliefs.holds,
+            TASK: beliefs.tasks,
+            LETTER: beliefs.letters,
+        }
+        before, counts = self._keys, (beliefs.things, *map(len, tables.values()))
+        if counts == self._counts:
+            return dict.fromkeys(tables, NOTHING)  # Nobody came, and nobody is missing.
+        self._counts = counts
+        self._keys = {kind: frozenset(table) for kind, table in tables.items()}
+        return {kind: keys - self._keys[kind] for kind, keys in before.items()}
 
 
 def everything(beliefs: Beliefs) -> Iterator[Belief]:
@@ -125,7 +159,27 @@ def recalled(rows: Iterable[Belief]) -> Beliefs:
             _recall_agent(beliefs, row.key, value)
         else:
             tables[row.kind][row.key] = value
+    _recount(beliefs)
     return beliefs
+
+
+def _recount(beliefs: Beliefs) -> None:
+    """Counts are of those who are here. A crash may have come between a change that nobody told of, a beat from another
+    host or a letter's end, and the row that knows of it."""
+    state = beliefs.fleet
+    state.sources = {}
+    state.groups = {
+        name: replace(group, members=0, unwell=0)
+        for name, group in state.groups.items()
+        if group.braked or group.released_until > beliefs.at
+    }
+    fleet = Fleet(FleetPolicy(), state)
+    for agent in beliefs.agents.values():
+        agent.letters = 0
+        fleet.join(agent)
+    for letter in beliefs.letters.values():
+        if (sender := beliefs.agents.get(letter.sender)) is not None:
+            sender.letters += 1
 
 
 def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:

@@ -1,11 +1,44 @@
-"""How the hub itself is doing, in numbers: for `/api/v1/fleet`, metrics and doctors."""
+"""How the hub itself is doing, in numbers: for `/api/v1/fleet`, metrics and doctors.
+
+Counted where it happens, so it must cost next to nothing: an addition, or for a `Spread` one look into a short list.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from lifesigns.core.effects import Fact, Flip, Refusal
+from lifesigns.core.effects import Fact, Flip, Intervention, Refusal, Rung, Stage
 from lifesigns.core.health import Health
+
+LATE_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds. A look is late by a millisecond or two, our promise is 100 ms, and from a second on we say that we slept."""
+
+COMMIT_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Seconds. A page on a good disk takes one or two milliseconds, a large one on a busy server a second; then we worry."""
+
+
+class Spread:
+    """How values are spread: how many lie between one bound and the next, and their sum."""
+
+    __slots__ = ("counts", "total", "up_to")
+
+    def __init__(self, up_to: Sequence[float]) -> None:
+        self.up_to = up_to
+        """Bounds in order; a value on a bound is below it."""
+        self.counts = [0] * (len(up_to) + 1)
+        """The last one counts what is above all bounds."""
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        self.counts[bisect_left(self.up_to, value)] += 1
+        self.total += value
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
 
 
 @dataclass(slots=True)
@@ -18,20 +51,33 @@ class Pulse:
     """Signals that found the inbox full."""
     refused: int = 0
     """Signals the engine did not believe."""
+    unreadable: int = 0
+    """Messages that came to a door and were nothing we can read, or not their sender's to say."""
     looks: int = 0
     look_late: float = 0.0
     look_late_max: float = 0.0
     """How late the deadlines were looked at: last time, and at worst."""
+    looks_late: Spread = field(default_factory=lambda: Spread(LATE_UP_TO))
     found: int = 0
     found_late: float = 0.0
     found_late_max: float = 0.0
     """How long after it fell due a disconnection was known."""
+    finds_late: Spread = field(default_factory=lambda: Spread(LATE_UP_TO))
     flips: dict[Health, int] = field(default_factory=dict)
+    interventions: dict[tuple[Rung, Stage], int] = field(default_factory=dict)
+    witness: Callable[[float, float, float, int], None] | None = None
+    """Is told of every look: when it was due, when it began and ended, how many effects it had."""
 
-    def looked(self, late: float) -> None:
+    def looked(self, due_at: float, began_at: float, ended_at: float, effects: int) -> None:
+        """Deadlines that were due have been looked at. The first look finds what fell due while there was no hub: it is
+        not late."""
+        late = began_at - due_at if self.looks else 0.0
         self.looks += 1
         self.look_late = late
         self.look_late_max = max(self.look_late_max, late)
+        self.looks_late.add(late)
+        if self.witness is not None:
+            self.witness(due_at, began_at, ended_at, effects)
 
     def told(self, fact: Fact, now: float) -> None:
         """A fact left the engine."""
@@ -41,5 +87,9 @@ class Pulse:
                 self.found += 1
                 self.found_late = now - fact.at
                 self.found_late_max = max(self.found_late_max, self.found_late)
+                self.finds_late.add(self.found_late)
+        elif isinstance(fact, Intervention):
+            step = (fact.rung, fact.stage)
+            self.interventions[step] = self.interventions.get(step, 0) + 1
         elif isinstance(fact, Refusal):
             self.refused += fact.count

@@ -10,6 +10,7 @@ import msgspec
 
 from lifesigns.core import effects as e
 from lifesigns.ports import Event
+from lifesigns.wire.codec import written
 
 _NAMES: Final[Mapping[type[e.Fact], str]] = {
     e.Flip: "HEALTH_STATE_CHANGED",
@@ -47,9 +48,33 @@ _encode: Final = msgspec.json.Encoder().encode
 def event(number: int, fact: e.Fact) -> Event:
     """A fact as it is kept and told."""
     kind = type_of(fact)
-    names = _RENAMED.get(kind, {})
-    data = {names.get(f.name, f.name): getattr(fact, f.name) for f in fields(fact) if f.name != "at"}
+    names = _told_names.get(kind) or _learn_names(fact, kind)
+    data = {told: getattr(fact, name) for name, told in names}
     return Event(number, fact.at, kind, subject(fact), _encode(data))
+
+
+_told_names: dict[str, list[tuple[str, str]]] = {}
+"""The fields of a fact, and what they are called in the event; by its type, of which there are few."""
+
+
+def _learn_names(fact: e.Fact, kind: str) -> list[tuple[str, str]]:
+    renamed = _RENAMED.get(kind, {})
+    names = [(f.name, renamed.get(f.name, f.name)) for f in fields(fact) if f.name != "at"]
+    return _told_names.setdefault(kind, names)
+
+
+def message(event: Event) -> bytes:
+    """An event as it is told outside: `{"id", "type", "at", "agent_id", "data"}`."""
+    told = _Told(event.id, event.type, written(event.at), event.agent_id, msgspec.Raw(event.data))
+    return _encode(told)
+
+
+class _Told(msgspec.Struct):
+    id: int
+    type: str
+    at: str | float
+    agent_id: str
+    data: msgspec.Raw
 
 
 def type_of(fact: e.Fact) -> str:

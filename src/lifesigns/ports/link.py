@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, Word
+from lifesigns.core.signals import Beat, CheckpointSaved, Word
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedState(Word):
+    """A checkpoint with its content, for a hub that keeps contents; for any other, only what is said about it."""
+
+    saved: CheckpointSaved
+    content: bytes = field(repr=False)
 
 
 class Link(Protocol):
@@ -23,6 +32,10 @@ class Link(Protocol):
 
     async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
         """Return when the other side has all of it; if it fails, none of it is certain to be there."""
+
+    async def upload(self, state: SavedState) -> bool:
+        """Return when the hub has kept the content, and knows of the checkpoint; False if it will not, or there is no way
+        for contents here. It may take a while; beats and words are carried beside it."""
 
     async def close(self) -> None:
         """End, whatever is still open."""

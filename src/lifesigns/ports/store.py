@@ -9,9 +9,21 @@ Values are bytes: what is in them is the hub's business. All moments are seconds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+RAW_FOR: Final = 24 * 3600.0
+"""How long the journal is kept: long enough to ask in the morning what another policy would have said at night."""
+
+RAW_MAX: Final = 512 * 1024 * 1024
+"""Bytes of it. Forty agents say 20 MB a day; at 2,000 signals a second, more than which a hub does not write down, this is
+a few hours."""
+
+
+SEALS_FOR: Final = 7 * 24 * 3600.0
+"""How long seals are kept. The newest says everything the others say; who wants to hold a hub to what its log was a year ago
+has a seal of his own from then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,41 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of what the hub heard, signal by signal: kept for a short while, to be judged anew."""
+
+    from_at: float
+    to_at: float
+    signals: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """An entry of the audit log: something was done to somebody, or allowed. `n` rises from 0 without gaps."""
+
+    n: int
+    event_id: int
+    at: float
+    agent_id: str
+    who: str
+    """Who did it; empty: the hub, by its policy."""
+    leaf: bytes
+    """The hash of the entry. It stays when the entry is retired."""
+    entry: bytes | None
+    """The event as it was told, in JSON; None: retired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """A signed checkpoint of the audit log: what its first `size` entries were."""
+
+    size: int
+    at: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """What is written at once. The first is number 1."""
 
@@ -75,6 +122,10 @@ class Page:
     settled: Sequence[str] = ()
     """Orders whose outcome came back."""
     samples: Sequence[Sample] = ()
+    journal: Sequence[Chunk] = ()
+    deeds: Sequence[Deed] = ()
+    """Those of the events that are deeds."""
+    seals: Sequence[Seal] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +189,35 @@ class Store(Protocol):
         """The minutes of an agent that begin at `since` or later and before `until`, in order; older than a day they are
         hours, with the same meaning."""
 
-    async def forget(self, now: float, *, keep_for: float) -> int:
-        """Thin out samples, drop events and samples older than `keep_for`; how many rows went. Never a belief. In small
-        steps, between which pages are kept. Refused as a page is."""
+    def journal(self, since: float, until: float) -> AsyncIterator[Chunk]:
+        """The chunks that end at `since` or later and begin before `until`, in the order they were kept; read a few at a
+        time, for there may be hundreds of megabytes."""
+
+    async def deeds(
+        self,
+        *,
+        after: int = -1,
+        before: int | None = None,
+        agent_id: str | None = None,
+        who: str | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> Sequence[Deed]:
+        """Entries of the audit log with `after < n < before`, about this agent, by this one."""
+
+    async def seals(
+        self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
+    ) -> Sequence[Seal]:
+        """Signed checkpoints of logs longer than `after`, the shortest first."""
+
+    async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
+        """Thin out samples, drop events and samples older than `keep_for`, chunks older than `raw_for` and the oldest of
+        those beyond `RAW_MAX`, and seals older than `SEALS_FOR` but for the newest; how many rows went. Never a belief
+        nor a deed. In small steps, between which pages are kept. Refused as a page is."""
+
+    async def retire(self, first: int, before: int) -> int:
+        """Drop the entries of the deeds with `first <= n < before`, and whom they name; of how many. Number, moment and
+        leaf stay for ever. In small steps, and refused, as `forget`."""
 
     async def tokens(self) -> Sequence[KeptToken]: ...
 

@@ -1,0 +1,317 @@
+"""Alerting: from events to notices. Pure: `now` comes in, and who wants to tell something asks for it.
+
+    hear(events)          what happened
+    next(channel, now)    the notice to tell there now, if there is one; then `told` or `failed`
+    wake_at(channel)      when to ask again
+    changed(), recall()   what is kept in the store
+
+A channel that fails concerns nobody else. Whatever happened while it could not be told anything is told as it is then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from lifesigns.core.words import duration
+from lifesigns.errors import AdapterError, UsageError
+from lifesigns.hub.alerting import rows
+from lifesigns.hub.alerting.alerts import Alert, Alerts
+from lifesigns.hub.alerting.bundles import NEVER
+from lifesigns.hub.alerting.bundling import Bundling
+from lifesigns.hub.alerting.kinds import KINDS
+from lifesigns.hub.alerting.lookout import Lookout
+from lifesigns.hub.alerting.outlet import Outlet
+from lifesigns.hub.alerting.reading import Closed, Opened, changes
+from lifesigns.hub.alerting.rules import MINUTE, Rules, Silence, silenced
+from lifesigns.ports import Belief, Event, Notice
+
+CHECK_EVERY: Final = 10.0
+"""How often silences, windows and what no event says are looked at, while anything is open."""
+
+DOWN_AFTER: Final = 2 * MINUTE
+"""How long a channel may fail before people are told by the others."""
+
+SILENCES_MAX: Final = 1000
+
+STORM_FROM: Final = 200
+STORM_TEND_EVERY: Final = 0.5
+"""With so many alerts open, what is new is looked at together."""
+
+_OF_THIS_LIFE: Final = ("hub_store_lost", "hub_bus_lost")
+"""Said by a hub about itself: another one has to say it anew."""
+
+log: Final = logging.getLogger("lifesigns.alerting")
+
+
+class Alerting:
+    """Which alerts are open, and what every channel was told of them."""
+
+    def __init__(self, rules: Rules, lookout: Lookout) -> None:
+        self.rules = rules
+        self.cursor = 0
+        """The id of the last event that was looked at."""
+        self._lookout = lookout
+        self.alerts = Alerts(lookout.who, self._touch_alert)
+        self.outlets = {name: Outlet(name, rate) for name, rate in rules.channels.items()}
+        self._bundling = Bundling(
+            self.alerts, self.outlets, rules.pacing, is_silenced=self._is_silenced, touch=self._touch
+        )
+        self._silences: dict[str, Silence] = {}
+        self._touched: dict[tuple[str, str], None] = {}
+        self._news = False
+        self._cursor_kept = 0
+        self._tend_at = self._tended_at = 0.0
+        self._checked_at = -NEVER
+
+    # --- what happened --------------------------------------------------------------------------------
+
+    def hear(self, events: Iterable[Event]) -> bool:
+        """Events were kept (those without an id never will be). Whether any alert has changed."""
+        self._news = False
+        for event in events:
+            if event.id:
+                if event.id <= self.cursor:
+                    continue
+                self.cursor = event.id
+            for change in changes(event):
+                try:
+                    self._apply(change)
+                except Exception:  # a bug of ours about one event must not make us deaf to the others
+                    log.exception("%s of %s", event.type, event.agent_id, extra={"action": "alerting_raised"})
+        if self._news:
+            # In a storm there is more to see in a moment, and to look after every page would be most of its cost.
+            in_storm = len(self.alerts) >= STORM_FROM
+            self._tend_at = min(self._tend_at, self._tended_at + STORM_TEND_EVERY if in_storm else 0.0)
+        return self._news
+
+    def _apply(self, change: Opened | Closed) -> None:
+        if isinstance(change, Closed):
+            self.alerts.close(change)
+        else:
+            self.alerts.open(change)
+
+    def acknowledge(self, key: str, by: str) -> bool:
+        """Somebody has taken on an alert: no more reminders, unless it gets worse. Whether there is one under this key."""
+        found = False
+        for outlet in self.outlets.values():
+            alert = self.alerts.get(key)
+            bundle = outlet.bundles.get(alert.bundles.get(outlet.name, key) if alert is not None else key)
+            if bundle is not None:
+                bundle.acknowledged_by, bundle.acknowledged = by, False
+                self._touch(rows.NOTICE, rows.notice_key(outlet.name, bundle.key))
+                found = True
+        return found
+
+    # --- silences -------------------------------------------------------------------------------------
+
+    def silence(self, silence: Silence) -> None:
+        """A person wants to hear nothing of some alerts for a while."""
+        if len(self._silences) >= SILENCES_MAX and silence.id not in self._silences:
+            raise UsageError(f"there are {SILENCES_MAX} silences already; end one of them first")
+        self._silences[silence.id] = silence
+        self._silences_changed(silence.id)
+        log.info("%s", silence.said(), extra={"action": "silence_made", "silence": silence.id})
+
+    def end_silence(self, silence_id: str) -> bool:
+        """Whether there was one."""
+        ended = self._silences.pop(silence_id, None) is not None
+        if ended:
+            self._silences_changed(silence_id)
+        return ended
+
+    def silences(self) -> list[Silence]:
+        """Those that were configured and those that people made."""
+        return [*self.rules.silences, *self._silences.values()]
+
+    def _silences_changed(self, silence_id: str) -> None:
+        self._touch(rows.SILENCE, silence_id)
+        self._checked_at, self._tend_at = -NEVER, 0.0
+
+    # --- time passing ---------------------------------------------------------------------------------
+
+    def tend(self, now: float) -> None:
+        """Let fall due what is due."""
+        if now < self._tend_at:
+            return
+        pacing = self.rules.pacing
+        if now - self._checked_at >= CHECK_EVERY:
+            self._checked_at = now
+            self._check(now)
+        for alert in self.alerts.drop_gone(now, pacing.hold_for):
+            self._bundling.gone(alert, now)
+        for outlet in self.outlets.values():
+            self._bundling.bundle(outlet, now)
+        self._tend_at, self._tended_at = self._next_tend(now), now
+
+    def _next_tend(self, now: float) -> float:
+        if not len(self.alerts) and not self._silences:
+            return NEVER
+        hold_for, first = self.rules.pacing.hold_for, self._checked_at + CHECK_EVERY
+        for alert in self.alerts.closing:
+            first = min(first, alert.gone_at(hold_for))
+        return min(first, self._bundling.due_after(now))
+
+    def _check(self, now: float) -> None:
+        """What no event says: silences that began or ended, agents that are forgotten, waits that are over."""
+        for silence in [s for s in self._silences.values() if s.until_at <= now]:
+            self.end_silence(silence.id)
+        self.alerts.lapse(now)
+        for alert in list(self.alerts):
+            if alert.is_open:
+                if ending := self._lookout.over(alert):
+                    self.alerts.close(Closed((alert.key,), now, ending))
+                self._is_silenced(alert, now)
+
+    def _is_silenced(self, alert: Alert, now: float) -> bool:
+        """Whether nobody is told of an alert now; it stands on record why."""
+        why = silenced(alert, (*self.silences(), *self.rules.windows), now)
+        if why != alert.silenced_by:
+            alert.silenced_by = why
+            self._touch_alert(alert.key)
+            if why:
+                log.info("%s: %s", alert.title, why, extra={"action": "alert_silenced", "alert": alert.key})
+        return bool(why)
+
+    # --- telling --------------------------------------------------------------------------------------
+
+    def next(self, channel: str, now: float) -> Notice | None:
+        """What to tell there now. `told` or `failed` has to follow."""
+        self.tend(now)
+        notice = self.outlets[channel].next(self.alerts, self.rules.pacing, self.rules.link, now)
+        if notice is not None:
+            self._touch(rows.OUTLET, channel)
+            self._touch(rows.NOTICE, rows.notice_key(channel, notice.key))
+        return notice
+
+    def wake_at(self, channel: str) -> float:
+        """When there may be something to tell there."""
+        due_at = self.outlets[channel].due_at(self.alerts, self.rules.pacing)
+        return min(self._tend_at, due_at)
+
+    def told(self, channel: str, now: float) -> None:
+        """The channel took it."""
+        outlet = self.outlets[channel]
+        self._touch_attempt(outlet)
+        if outlet.trouble is not None:
+            log.warning(
+                "%s takes notices again", channel, extra={"action": "channel_back", "channel": channel}
+            )
+            self.alerts.close(Closed((f"channel_down:{channel}",), now, f"{channel} takes notices again"))
+            self._tend_at = 0.0
+        outlet.told(now)
+        self._touch(rows.OUTLET, channel)
+
+    def failed(self, channel: str, error: AdapterError, now: float) -> None:
+        """The channel did not take it."""
+        outlet = self.outlets[channel]
+        first = outlet.trouble is None
+        self._touch_attempt(outlet)
+        outlet.failed(error, now)
+        self._tend_at = 0.0
+        trouble = outlet.trouble
+        if first or not error.transient:
+            extra = {"action": "channel_failed", "channel": channel}
+            log.error("%s takes no notices: %s", channel, error, extra=extra)
+        if trouble is not None and now - trouble.since >= DOWN_AFTER:
+            title = f"channel {channel} has taken no notice for {duration(now - trouble.since)}"
+            key, kind = f"channel_down:{channel}", "channel_down"
+            if self.alerts.get(key) is None:
+                down = Opened(key, kind, now, "", title, str(error), details={"channel": channel})
+                self.alerts.open(down)
+
+    # --- what is kept ---------------------------------------------------------------------------------
+
+    def changed(self) -> Sequence[Belief]:
+        """The rows that have changed since the last time: they belong on the next page."""
+        touched, self._touched = self._touched, {}
+        kept = [rows.row(kind, key, self._row(kind, key)) for kind, key in touched]
+        if self.cursor != self._cursor_kept:
+            self._cursor_kept = self.cursor
+            kept.append(rows.row(rows.CURSOR, "", self.cursor))
+        return kept
+
+    @property
+    def unkept(self) -> bool:
+        """Whether there is anything a page should be written for."""
+        return bool(self._touched)
+
+    def recall(self, beliefs: Iterable[Belief], now: float) -> bool:
+        """Go on from what was kept. False if nothing ever was."""
+        notices: list[rows.NoticeRow] = []
+        known = False
+        for belief in beliefs:
+            value = rows.read(belief)
+            match value:
+                case Alert() if value.kind in KINDS:
+                    self._recall_alert(value)
+                case rows.NoticeRow():
+                    notices.append(value)
+                case rows.OutletRow() if belief.key in self.outlets:
+                    self.outlets[belief.key].sent.extend(value.sent)
+                    self.outlets[belief.key].missed = value.missed
+                case Silence():
+                    self._silences[value.id] = value
+                case int():
+                    self.cursor = self._cursor_kept = value
+                    known = True
+                case _:
+                    continue
+        for notice in notices:
+            self._recall_bundle(notice)
+        self._mend(now)
+        return known
+
+    def _recall_alert(self, alert: Alert) -> None:
+        self.alerts.put(alert)
+        self._bundling.routes[alert.key] = dict(self.rules.told(alert))
+
+    def _recall_bundle(self, row: rows.NoticeRow) -> None:
+        outlet = self.outlets.get(row.channel)
+        if outlet is None:
+            self._touch(rows.NOTICE, rows.notice_key(row.channel, row.bundle.key))
+            return
+        outlet.bundles[row.bundle.key] = row.bundle
+
+    def _mend(self, now: float) -> None:
+        """Channels may be others than before, and what a hub says of itself it has to say anew."""
+        for alert in list(self.alerts):
+            for channel, key in list(alert.bundles.items()):
+                outlet = self.outlets.get(channel)
+                if outlet is None or key not in outlet.bundles:
+                    del alert.bundles[channel]
+                    self._touch_alert(alert.key)
+                else:
+                    outlet.members.setdefault(key, {})[alert.key] = None
+                    self._bundling.routes[alert.key].pop(channel, None)
+        self.alerts.close(Closed(_OF_THIS_LIFE, now, "the hub was started anew"))
+        down = tuple(f"channel_down:{name}" for name in self.outlets)
+        self.alerts.close(Closed(down or ("",), now, "the hub was started anew"))
+        self._tend_at = 0.0
+
+    def _row(self, kind: str, key: str) -> object:
+        if kind == rows.ALERT:
+            return self.alerts.get(key)
+        if kind == rows.SILENCE:
+            return self._silences.get(key)
+        if kind == rows.OUTLET:
+            outlet = self.outlets[key]
+            return rows.OutletRow(list(outlet.sent), outlet.missed)
+        channel, _, bundle_key = key.partition("\n")
+        bundle = self.outlets[channel].bundles.get(bundle_key) if channel in self.outlets else None
+        return None if bundle is None else rows.NoticeRow(channel, bundle)
+
+    def _touch(self, kind: str, key: str) -> None:
+        self._touched[(kind, key)] = None
+
+    def _touch_attempt(self, outlet: Outlet) -> None:
+        if outlet.attempt is not None:
+            self._touch(rows.NOTICE, rows.notice_key(outlet.name, outlet.attempt.notice.key))
+
+    def _touch_alert(self, key: str) -> None:
+        self._touch(rows.ALERT, key)
+        self._news = True
+        alert = self.alerts.get(key)
+        if alert is not None and not alert.bundles and key not in self._bundling.routes:
+            self._bundling.routes[key] = dict(self.rules.told(alert))

@@ -1,0 +1,70 @@
+"""Rows: what alerting must not forget, as beliefs of the store and back.
+
+alert     an open alert, and in which bundle of which channel it is told
+notice    a bundle: what a channel was told about
+outlet    when a channel was told something, so that its rate holds over a restart
+silence   one that a person made while the hub ran
+alerting  the id of the last event that was looked at
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.hub.alerting.alerts import Alert
+from lifesigns.hub.alerting.bundles import Bundle
+from lifesigns.hub.alerting.rules import Silence
+from lifesigns.ports import Belief
+
+ALERT, NOTICE, OUTLET, SILENCE, CURSOR = "alert", "notice", "outlet", "silence", "alerting"
+
+
+class OutletRow(msgspec.Struct):
+    """A channel."""
+
+    sent: list[float]
+    missed: int
+
+
+class NoticeRow(msgspec.Struct):
+    """A bundle of a channel."""
+
+    channel: str
+    bundle: Bundle
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_DECODERS: Final[Mapping[str, msgspec.msgpack.Decoder[Any]]] = {
+    kind: msgspec.msgpack.Decoder(of)
+    for kind, of in (
+        (ALERT, Alert),
+        (NOTICE, NoticeRow),
+        (OUTLET, OutletRow),
+        (SILENCE, Silence),
+        (CURSOR, int),
+    )
+}
+
+
+def row(kind: str, key: str, value: object) -> Belief:
+    """One row; None: there is nothing to remember any more."""
+    return Belief(kind, key, None if value is None else _encode(value))
+
+
+def read(belief: Belief) -> Any:
+    """What a row says; None if it is none of ours, or nothing we can read."""
+    decoder = _DECODERS.get(belief.kind)
+    if decoder is None or belief.value is None:
+        return None
+    try:
+        return decoder.decode(belief.value)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def notice_key(channel: str, bundle: str) -> str:
+    """Under which a bundle is kept."""
+    return f"{channel}\n{bundle}"

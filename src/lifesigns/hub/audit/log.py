@@ -1,0 +1,284 @@
+"""The audit log of a running hub.
+
+Deeds get their numbers when their page is made, and are kept in the same transaction as the events they are. What is
+kept is sealed: at once after a quiet time, then at most once a minute, and when the hub stops. So what came in the last
+minute before a crash is on record, but not sealed; the next hub seals it with what comes.
+
+The law: a hub seals only what goes on from its last seal. After a start the whole log is read once, in the background, and
+compared with the seal in the state folder (`reading.py`). If it is not what was sealed, people are told, the old seal
+stays where it is, and nothing is sealed any more: a seal over a changed log would make the change good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import msgspec
+
+from lifesigns.core import merkle
+from lifesigns.errors import AdapterError
+from lifesigns.hub.audit import notes
+from lifesigns.hub.audit.deeds import BROKEN, RETIRED, deed, is_deed
+from lifesigns.hub.audit.proofs import Tiles
+from lifesigns.hub.audit.reading import AT_ONCE, read_log
+from lifesigns.hub.audit.seal_file import SealFile
+from lifesigns.ports import Belief, Deed, Event, Seal, Signer, Store
+
+KIND: Final = "audit"
+SEAL_EVERY: Final = 60.0
+RETIRE_EVERY: Final = 86400.0
+
+log: Final = logging.getLogger("lifesigns.hub")
+
+
+@dataclass(slots=True)
+class Standing:
+    """What has to be known to go on with a log: a row of the store, on every page that has deeds."""
+
+    frontier: merkle.Frontier = field(default_factory=merkle.Frontier)
+    retired_from: int = 0
+    """What was retired last; done again after a crash in the middle of it."""
+    retired: int = 0
+    """All entries before this number are retired."""
+    retired_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a page has to hold for the log."""
+
+    deeds: Sequence[Deed] = ()
+    seals: Sequence[Seal] = ()
+    beliefs: Sequence[Belief] = ()
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(Standing).decode
+NOTHING: Final = Recorded()
+
+Announce = Callable[[str, Mapping[str, object]], None]
+"""Tell that something happened, and keep it."""
+
+
+class Writing(Protocol):
+    """What the log asks of the pages."""
+
+    def wanted(self) -> None: ...
+
+    async def kept(self) -> None: ...
+
+
+class AuditLog:
+    """Numbers deeds, seals them, proves them. Without a signer nothing is sealed."""
+
+    def __init__(self, store: Store, signer: Signer | None = None, file: SealFile | None = None) -> None:
+        self._store = store
+        self._signer = signer
+        self._file = file
+        self._next = 0
+        """The number of the next entry: the size of the log, unless that is broken."""
+        self._kept = merkle.Frontier()
+        """The log without the page that is on its way."""
+        self._standing = Standing()
+        """With that page."""
+        self._found = merkle.Frontier()
+        """As it was when the hub started."""
+        self._tiles = Tiles()
+        self._unread: list[bytes] | None = []
+        """Leaves that came before the older ones were read; None: those were."""
+        self._to_keep: list[Seal] = []
+        self._sealing = asyncio.Lock()
+        self._grown = asyncio.Event()
+        self.newest: Seal | None = None
+        """The last seal that is kept."""
+        self.trouble = ""
+        """Why nothing is sealed any more."""
+
+    @property
+    def size(self) -> int:
+        """Entries that are kept."""
+        return self._kept.size
+
+    @property
+    def proves(self) -> bool:
+        """Whether proofs can be made: the log is read, and is what was sealed."""
+        return self._unread is None and not self.trouble
+
+    # --- on the pages ---------------------------------------------------------------------------------
+
+    async def recall(self, rows: Iterable[Belief]) -> None:
+        """Go on where the last hub stopped; and after what is there, whatever was done to the row that says where."""
+        for row in rows:
+            if row.kind == KIND and row.value is not None:
+                with suppress(
+                    msgspec.MsgspecError
+                ):  # Not ours: as if there were none, which will be noticed.
+                    self._standing = _decode(row.value)
+        self._kept, self._found = _copy(self._standing.frontier), _copy(self._standing.frontier)
+        newest = await self._store.deeds(newest_first=True, limit=1)
+        self._next = max([self._kept.size, *(one.n + 1 for one in newest)])
+        if self._kept.size:
+            self._grown.set()
+
+    def record(self, events: Sequence[Event]) -> Recorded:
+        """These events are kept next, together with what this returns."""
+        frontier = self._standing.frontier
+        found: list[Deed] = []
+        for event in events:
+            if is_deed(event):
+                entry = deed(self._next, event)
+                self._next += 1
+                frontier.append(entry.leaf)
+                found.append(entry)
+        if not found and not self._to_keep:
+            return NOTHING
+        seals, self._to_keep = self._to_keep, []
+        for one in found:
+            self._read_on(one.leaf)
+        return Recorded(found, seals, [Belief(KIND, "", _encode(self._standing))] if found else ())
+
+    def page_kept(self) -> None:
+        """The page with what was recorded last is kept."""
+        if self._kept.size != self._standing.frontier.size:
+            self._kept = _copy(self._standing.frontier)
+            self._grown.set()
+
+    def _read_on(self, leaf: bytes) -> None:
+        if self._unread is None:
+            self._tiles.append(leaf)
+        else:
+            self._unread.append(leaf)
+
+    # --- sealing --------------------------------------------------------------------------------------
+
+    async def tend_on(
+        self,
+        pages: Writing,
+        clock: Callable[[], float],
+        announce: Announce,
+    ) -> None:
+        """Look whether the log is what was sealed, then seal it whenever it has grown."""
+        while self._unread is not None:
+            try:
+                await self._read_all(announce)
+            except AdapterError as error:
+                log.warning("the audit log was not read: %s", error, extra={"action": "audit_unread"})
+                await asyncio.sleep(SEAL_EVERY)
+        while True:
+            await self._grown.wait()
+            self._grown.clear()
+            try:
+                await self.seal(pages, clock())
+            except AdapterError as error:
+                log.warning("the audit log was not sealed: %s", error, extra={"action": "audit_not_sealed"})
+            await asyncio.sleep(SEAL_EVERY)
+
+    async def seal(self, pages: Writing, now: float) -> None:
+        """Seal what is kept, if it has grown; returns when the seal is kept, too."""
+        async with self._sealing:
+            seal = self.last_seal(now)
+            if seal is not None:
+                self._to_keep.append(seal)
+                pages.wanted()
+                await pages.kept()
+                await asyncio.to_thread(self.put_down, seal)
+
+    def last_seal(self, now: float) -> Seal | None:
+        """A seal over everything that is kept; None if there is nothing new, or nothing may be sealed."""
+        known = self.newest.size if self.newest is not None else 0
+        if self._signer is None or not self.proves or self.size <= known:
+            return None
+        return Seal(self.size, now, notes.write(self.size, self._kept.root(), self._signer))
+
+    def put_down(self, seal: Seal) -> None:
+        """This seal is kept. Blocks while it is written into the state folder."""
+        self.newest = seal
+        if self._file is not None:
+            self._file.write(seal.size, seal.note)
+
+    # --- after a start --------------------------------------------------------------------------------
+
+    async def _read_all(self, announce: Announce) -> None:
+        """Read the whole log once."""
+        found = await read_log(self._store, self._next - len(self._unread or ()), self._file)
+        self._tiles, self.newest = found.tiles, found.newest
+        unread, self._unread = self._unread or [], None
+        for leaf in unread:
+            self._tiles.append(leaf)
+        if found.wrong:
+            self.trouble = found.wrong
+            self._complain(f"{found.wrong}. Nothing is sealed any more", found.wrong, announce)
+        elif found.log.root() != self._found.root():
+            # The seals hold, so the log is good as far as anybody can know: it is gone on with, and the mark stays in it.
+            self._adopt(found.log, unread)
+            wrong = "its last entries are not those that the last hub wrote"
+            self._complain(f"{wrong}, though the seals hold", wrong, announce)
+
+    def _adopt(self, log: merkle.Frontier, unread: Sequence[bytes]) -> None:
+        kept = self._kept.size - self._found.size
+        self._kept, self._standing.frontier = _copy(log), _copy(log)
+        for n, leaf in enumerate(unread):
+            self._standing.frontier.append(leaf)
+            if n < kept:
+                self._kept.append(leaf)
+
+    def _complain(self, text: str, wrong: str, announce: Announce) -> None:
+        log.critical(
+            "the audit log was changed: %s; see lifesigns audit verify",
+            text,
+            extra={"action": "audit_broken"},
+        )
+        announce(BROKEN, {"reason": wrong})
+
+    # --- proofs ---------------------------------------------------------------------------------------
+
+    async def inclusion(self, n: int, size: int) -> list[bytes]:
+        """The hashes that lead from entry `n` to the root of the log of this size."""
+        return await self._tiles.inclusion(n, size, self._leaves)
+
+    async def consistency(self, old: int, size: int) -> list[bytes]:
+        """The hashes that show that the log of this size begins with the one of the old size."""
+        return await self._tiles.consistency(old, size, self._leaves)
+
+    async def _leaves(self, first: int, before: int) -> list[bytes]:
+        return [one.leaf for one in await self._store.deeds(after=first - 1, before=before)]
+
+    # --- retiring -------------------------------------------------------------------------------------
+
+    async def retire(
+        self,
+        now: float,
+        keep_for: float,
+        pages: Writing,
+        announce: Announce,
+    ) -> None:
+        """Drop entries older than `keep_for`, at most once a day. That is a deed itself, and kept before it is done: so
+        what was retired can be told from what somebody removed."""
+        standing = self._standing
+        if self.proves and now - standing.retired_at >= RETIRE_EVERY:
+            before = await self._first_kept(now - keep_for)
+            if before > standing.retired:
+                standing.retired_from, standing.retired, standing.retired_at = standing.retired, before, now
+                announce(RETIRED, {"before": before, "keep_for_s": keep_for})
+                await pages.kept()
+        if standing.retired > standing.retired_from:
+            await self._store.retire(standing.retired_from, standing.retired)
+
+    async def _first_kept(self, oldest: float) -> int:
+        """The number of the first entry that is not too old. Numbers count, not moments: a clock may be set back."""
+        n = self._standing.retired
+        while some := await self._store.deeds(after=n - 1, limit=AT_ONCE):
+            for one in some:
+                if one.at >= oldest:
+                    return one.n
+            n = some[-1].n + 1
+        return n
+
+
+def _copy(frontier: merkle.Frontier) -> merkle.Frontier:
+    return merkle.Frontier(frontier.size, list(frontier.peaks))

@@ -1,0 +1,57 @@
+"""The newest seal in the state folder: who cuts the log in the database, seals and all, has not changed this one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import Final
+
+from lifesigns.errors import UsageError
+from lifesigns.hub.audit.notes import NOTE_MAX
+
+FILE_NAME: Final = "audit.checkpoint"
+
+log: Final = logging.getLogger("lifesigns.hub")
+
+
+class SealFile:
+    """A file that is replaced as a whole, and never by an older seal."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE_NAME
+        self._size = -1
+        self._writing = threading.Lock()
+
+    def read(self) -> str | None:
+        """The note in it; None if there is none. Raises `UsageError` if it cannot be read."""
+        try:
+            with self.path.open("rb") as file:
+                return file.read(NOTE_MAX + 1).decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UsageError(f"{self.path} cannot be read: {error.strerror}") from error
+
+    def write(self, size: int, note: str) -> None:
+        """Put a seal in its place. A disk that does not take it is logged: the log itself is kept elsewhere."""
+        with self._writing:
+            if size <= self._size:
+                return
+            fresh = self.path.with_name(f".{FILE_NAME}.new")
+            try:
+                with fresh.open("wb") as file:
+                    file.write(note.encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+                fresh.replace(self.path)
+            except OSError as error:
+                log.warning(
+                    "%s was not written: %s",
+                    self.path,
+                    error.strerror,
+                    extra={"action": "audit_seal_not_written"},
+                )
+            else:
+                self._size = size

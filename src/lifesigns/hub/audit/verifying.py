@@ -1,0 +1,268 @@
+"""Verifying: whether a log is what was sealed, and if not, what was done to it.
+
+Everything is looked at once, in order, in constant memory but for the hashes of recent entries. What can be named is
+named: a changed entry by its number, a missing one, two that changed places. What was changed together with its hash is
+known by the seals: the last one that holds and the first one that does not stand on both sides of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from lifesigns.core import merkle
+from lifesigns.errors import WireError
+from lifesigns.hub import telling
+from lifesigns.hub.audit import deeds, notes
+from lifesigns.hub.audit.notes import Note, Trust
+from lifesigns.ports import Deed, Event
+from lifesigns.ports.signer import Verifies
+from lifesigns.wire.codec import written
+
+FAULTS_MAX: Final = 100
+"""Told one by one; the others are counted."""
+
+
+class How(StrEnum):
+    """What was done to a log."""
+
+    CHANGED = "changed"
+    REMOVED = "removed"
+    SWAPPED = "swapped"
+    TRUNCATED = "truncated"
+    REWRITTEN = "rewritten"
+    FORGED = "forged"
+    WRONG_KEY = "wrong_key"
+    UNREADABLE = "unreadable"
+    UNSEALED = "unsealed"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something is not as it was sealed."""
+
+    how: How
+    text: str
+    n: int | None = None
+    """The entry, if it is one."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was found."""
+
+    entries: int = 0
+    retired: int = 0
+    sealed: int = 0
+    """Entries that a good seal vouches for."""
+    seals: int = 0
+    """Good ones."""
+    root: bytes = merkle.EMPTY
+    faults: list[Fault] = field(default_factory=list)
+    faults_total: int = 0
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing was done to it."""
+        return self.faults_total == 0
+
+    def blame(self, how: How, text: str, n: int | None = None) -> None:
+        self.faults_total += 1
+        if len(self.faults) < FAULTS_MAX:
+            self.faults.append(Fault(how, text, n))
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A seal whose signature is good, and where it was found."""
+
+    where: str
+    note: Note
+
+
+class Verifier:
+    """Hears a log entry by entry, then says what it is worth."""
+
+    def __init__(self, keys: Sequence[bytes], verifies: Verifies) -> None:
+        self._keys = keys
+        self._verifies = verifies
+        self._verdict = Verdict()
+        self._seals: dict[int, list[Sealed]] = {}
+        self._read = merkle.Frontier()
+        self._whole = True
+        """No entry is missing so far: roots mean something."""
+        self._end = 0
+        """One more than the number of the last entry."""
+        self._held = 0
+        """Up to here the seals hold."""
+        self._unlike: tuple[int, str] | None = None
+        """The first seal that does not, and where it was found."""
+        self._last_event = 0
+        self._first_event: int | None = None
+        self._gone: list[tuple[int, int]] = []
+        """Ranges of entries that are retired, or were removed."""
+        self._retired_before = 0
+        self._watch_from: int | None = None
+        self._logged: dict[int, tuple[int, bytes]] = {}
+        """Number and leaf of each event that is still in the history."""
+
+    # --- what is heard --------------------------------------------------------------------------------
+
+    def seal(self, where: str, text: str) -> None:
+        """A seal that was found somewhere. All of them come before the entries."""
+        try:
+            note = notes.read(text)
+        except WireError as error:
+            self._verdict.blame(How.UNREADABLE, f"{where}: {error.detail}")
+            return
+        match note.trust(self._keys, self._verifies):
+            case Trust.GOOD:
+                self._verdict.seals += 1
+                self._seals.setdefault(note.size, []).append(Sealed(where, note))
+                if note.size == 0:
+                    self._compare(0)
+            case Trust.FORGED:
+                text = (
+                    f"{where} (of {note.size} entries): its signature is not that of its key, {note.origin}"
+                )
+                self._verdict.blame(How.FORGED, text)
+            case Trust.STRANGER:
+                known = " or ".join(notes.key_name(key) for key in self._keys)
+                signed = ", ".join(name for name, _, _ in note.signatures) or "nobody"
+                text = f"{where} (of {note.size} entries) is signed by {signed}, not by {known}"
+                self._verdict.blame(How.WRONG_KEY, text)
+
+    def watch_events(self, first: int) -> None:
+        """Events from this id on are compared with the log, later."""
+        self._watch_from = first
+
+    def hear(self, entries: Iterable[Deed]) -> None:
+        """The next entries."""
+        for one in entries:
+            if one.n != self._read.size and self._whole:
+                self._out_of_place(one)
+            self._hear(one)
+
+    def _out_of_place(self, one: Deed) -> None:
+        expected = self._read.size
+        self._whole = False
+        if one.n > expected:
+            last = f" to {one.n - 1}" if one.n > expected + 1 else ""
+            self._verdict.blame(How.REMOVED, f"entry {expected}{last} is missing", expected)
+        else:
+            self._verdict.blame(How.SWAPPED, f"entry {one.n} stands where entry {expected} belongs", one.n)
+
+    def _hear(self, one: Deed) -> None:
+        self._verdict.entries += 1
+        if self._first_event is None:
+            self._first_event = one.event_id
+        if one.event_id <= self._last_event:
+            text = (
+                f"entry {one.n} (event {one.event_id}) stands after one of event {self._last_event}: swapped"
+            )
+            self._verdict.blame(How.SWAPPED, text, one.n)
+        self._last_event = max(self._last_event, one.event_id)
+        if one.entry is None:
+            self._note_gone(one.n)
+        elif wrong := self._wrong(one, one.entry):
+            self._verdict.blame(How.CHANGED, f"entry {one.n} was changed: {wrong}", one.n)
+        if self._watch_from is not None and one.event_id >= self._watch_from:
+            self._logged[one.event_id] = one.n, one.leaf
+        self._read.append(one.leaf)
+        self._end = max(self._end, one.n + 1)
+        if self._whole:
+            self._compare(self._read.size)
+
+    def _wrong(self, one: Deed, entry: bytes) -> str:
+        if merkle.leaf(entry) != one.leaf:
+            return "it is not what its hash says"
+        try:
+            told, at = deeds.read(entry), written(one.at)
+        except (msgspec.MsgspecError, ValueError):
+            return "it cannot be read"
+        if told.type == deeds.RETIRED and isinstance(before := told.data.get("before"), int):
+            self._retired_before = max(self._retired_before, min(before, one.n))
+        who = deeds.who_did(told.data.get("by"))
+        if (told.id, told.agent_id, who) != (one.event_id, one.agent_id, one.who) or told.at != at:
+            return "the columns beside it say something else than it does"
+        return ""
+
+    def _note_gone(self, n: int) -> None:
+        if self._gone and self._gone[-1][1] == n:
+            self._gone[-1] = (self._gone[-1][0], n + 1)
+        else:
+            self._gone.append((n, n + 1))
+
+    def _compare(self, size: int) -> None:
+        for sealed in self._seals.pop(size, ()):
+            if sealed.note.root == self._read.root():
+                self._held = size
+            elif self._unlike is None:
+                self._unlike = size, sealed.where
+
+    def compare_events(self, events: Iterable[Event]) -> Sequence[tuple[int, Event]]:
+        """Events of the history, after all entries: each that is a deed must be in the log. Those that look otherwise there
+        are returned, with the number of their entry."""
+        differing = []
+        for event in events:
+            if not deeds.is_deed(event) or event.id < (self._first_event or 0):
+                continue  # The log may have begun later than the history.
+            logged = self._logged.get(event.id)
+            if logged is None:
+                text = f"event {event.id} ({event.type} {event.agent_id}, {written(event.at)}) is missing in the log"
+                self._verdict.blame(How.REMOVED, text)
+            elif logged[1] != merkle.leaf(telling.message(event)):
+                differing.append((logged[0], event))
+        return differing
+
+    def differs(self, event: Event, one: Deed) -> None:
+        """An event and its entry, which do not look the same; they may still mean the same."""
+        try:
+            same = one.entry is None or deeds.read(one.entry) == deeds.read(telling.message(event))
+        except msgspec.MsgspecError:
+            same = False
+        if not same:
+            text = f"event {event.id} was changed in the history: the log has it otherwise, as entry {one.n}"
+            self._verdict.blame(How.CHANGED, text, one.n)
+
+    def unreadable(self, what: str) -> None:
+        """Something that should be there cannot be read."""
+        self._verdict.blame(How.UNREADABLE, what)
+
+    # --- what is said ---------------------------------------------------------------------------------
+
+    def verdict(self) -> Verdict:
+        """All of it was heard."""
+        found = self._verdict
+        found.root, found.sealed = self._read.root(), self._held
+        self._blame_gone()
+        if self._unlike is not None:
+            size, where = self._unlike
+            since = f"from entry {self._held} on" if self._held else "somewhere from the beginning on"
+            text = (
+                f"the first {size} entries are not those that were sealed ({where}): something was changed, removed or "
+                f"swapped together with its hash, {since}"
+            )
+            found.blame(How.REWRITTEN, text, self._held)
+        longest = max(self._seals, default=0)
+        if longest > self._end:
+            (sealed, *_) = self._seals[longest]
+            text = f"the end is missing: the log has {self._end} entries, but {longest} were sealed ({sealed.where})"
+            found.blame(How.TRUNCATED, text, self._end)
+        if not found.seals and self._read.size and found.good:
+            found.blame(How.UNSEALED, "there is no seal at all: nothing vouches for this log")
+        return found
+
+    def _blame_gone(self) -> None:
+        for first, end in self._gone:
+            retired = max(0, min(end, self._retired_before) - first)
+            self._verdict.retired += retired
+            if end > max(first, self._retired_before):
+                first = max(first, self._retired_before)
+                which = f"entry {first}" if end == first + 1 else f"entries {first} to {end - 1}"
+                text = f"{which}: what is in it was removed, and no policy has retired it"
+                self._verdict.blame(How.REMOVED, text, first)

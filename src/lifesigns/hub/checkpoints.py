@@ -1,0 +1,106 @@
+"""Checkpoints: their contents kept, and read back before anybody goes on from one.
+
+Which checkpoints a task has and how they follow each other the engine knows: a digest that begins with `hub:sha256:`
+says that the content is here. Such a one is good if it can be read and still has this digest. Of one whose content was
+never here somebody else may be asked (`elsewhere`); if nobody can be, its agent's word counts, and the handoff says that
+nobody has read it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from typing import Final
+
+from lifesigns.core.effects import Order, VerifyCheckpoint
+from lifesigns.core.signals import CheckpointVerified, Signal
+from lifesigns.errors import AdapterError, WireError
+from lifesigns.ports import Contents, Hand
+
+HERE: Final = "hub:sha256:"
+"""What the digest of a checkpoint begins with whose content is kept here."""
+
+log: Final = logging.getLogger("lifesigns.hands")
+
+
+class Checkpoints:
+    """Keeps contents, and is the hand that verifies checkpoints. Without `contents` it keeps none."""
+
+    def __init__(self, contents: Contents | None = None) -> None:
+        self._contents = contents
+        self.elsewhere: Hand | None = None
+        """Who can say something about contents that were never here."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a place for contents."""
+        return self._contents is not None
+
+    async def keep(self, task_id: str, content: bytes, digest: str = "") -> str:
+        """Keep it; the digest to remember it by. Raises `WireError` if it is not what `digest` (SHA-256) says, `TooLarge`,
+        or another `AdapterError`."""
+        if self._contents is None:
+            raise AdapterError("this hub keeps no contents of checkpoints", transient=False)
+        wanted = digest.removeprefix(HERE).removeprefix("sha256:").lower()
+        if wanted:
+            found = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
+            if found != wanted:
+                raise WireError("digest", f"is {digest[:100]!r}, but the content has sha256:{found}")
+        return HERE + await self._contents.keep(task_id, content)
+
+    async def read(self, task_id: str, digest: str) -> bytes | None:
+        """The content with this digest; None if it is not here, or no longer what it was."""
+        if self._contents is None or not digest.startswith(HERE):
+            return None
+        wanted = digest.removeprefix(HERE)
+        if len(wanted) != hashlib.sha256().digest_size * 2 or not set(wanted) <= set("0123456789abcdef"):
+            return None  # An agent said this. It is no digest, and must not become the name of a file.
+        content = await self._contents.read(task_id, wanted)
+        if content is None:
+            return None
+        found = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
+        return content if found == wanted else None
+
+    async def carry_out(self, order: Order) -> Signal | None:
+        """Verify a checkpoint."""
+        assert isinstance(order, VerifyCheckpoint)
+        if order.digest.startswith(HERE):
+            content = await self.read(order.task_id, order.digest)
+            if content is None:
+                log.error(
+                    "checkpoint %s of %s is broken or gone: the one before it is looked at",
+                    order.checkpoint_id,
+                    order.task_id,
+                    extra={"action": "checkpoint_broken"},
+                )
+            return _verified(order, valid=content is not None)
+        if self.elsewhere is not None:
+            try:
+                return await self.elsewhere.carry_out(order)
+            except AdapterError as error:
+                if error.transient:
+                    raise
+                log.error(
+                    "nobody can say whether checkpoint %s of %s is whole: %s",
+                    order.checkpoint_id,
+                    order.task_id,
+                    error,
+                    extra={"action": "checkpoint_unread"},
+                )
+        return _verified(order, valid=True, read_back=False)
+
+    async def close(self) -> None:
+        if self.elsewhere is not None:
+            await self.elsewhere.close()
+
+
+def _verified(order: VerifyCheckpoint, *, valid: bool, read_back: bool = True) -> CheckpointVerified:
+    return CheckpointVerified(
+        agent_id=order.agent_id,
+        order_id=order.order_id,
+        task_id=order.task_id,
+        checkpoint_id=order.checkpoint_id,
+        valid=valid,
+        read_back=read_back,
+    )

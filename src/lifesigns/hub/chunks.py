@@ -1,0 +1,291 @@
+"""Chunks: signals as the journal packs them, and back.
+
+Column by column, because alike things compress well side by side: who spoke, what was new, and each field of a beat by
+itself. Of a beat only that is written which the engine judges by, and of that only what has changed since the same
+agent's last beat in this chunk; words are written whole. A chunk begins anew and can be read by itself.
+
+Moments are whole quarters of a microsecond (2^-22 s), which is all a float can say about a moment of our time: what is
+read back is what was written, to the last bit.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.core import signals as core
+from lifesigns.core.health import Doing
+from lifesigns.core.signals import Beat, BeatReceived, Metrics, Signal, Word
+from lifesigns.errors import AdapterError
+from lifesigns.ports import Chunk
+
+VERSION: Final = 1
+
+TICK: Final = 2.0**22
+"""Moments are counted in parts of a second: so many."""
+
+LONG_TEXT: Final = 256
+"""Characters that weigh as much as a signal."""
+
+LAPSES_MAX: Final = 64
+"""In one chunk. More become one."""
+
+_STEADY: Final = (
+    "incarnation",
+    "doing",
+    "until",
+    "task_id",
+    "error_count",
+    "host",
+    "role",
+    "source",
+    "tasks",
+)
+_LIVELY: Final = ("token_count", "cost_usd", "loop_lag_ms", "sent_at", "metrics", "metadata")
+_FIELDS: Final = (*_STEADY, *_LIVELY)
+"""What the engine reads of a beat, beside its agent and its number (`core/hearing/beats.py`): load, room and whatever else
+is shown to people are not judged. Those that seldom change are compared all at once."""
+_steady_of: Final = attrgetter(*_STEADY)
+
+_SEQ: Final = 1 << len(_FIELDS)
+"""In `what`, beside a bit for each field: the number is not one more than the last."""
+_WORD: Final = -1
+"""In `what`: not a beat."""
+
+_WORDS: Final[Mapping[str, type[Word]]] = {
+    kind.__name__: kind for kind in vars(core).values() if isinstance(kind, type) and issubclass(kind, Word)
+}
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class _Body(msgspec.Struct, array_like=True):
+    """A chunk before it is compressed."""
+
+    version: int
+    epoch: int
+    number: int
+    missed: int = 0
+    gone: list[str] = []
+    lapses: list[tuple[float, float]] = []
+    ids: list[str] = []
+    waits: list[int] = []
+    """Between deliveries, in ticks; the first from the beginning of the chunk."""
+    sizes: list[int] = []
+    """Signals in each delivery."""
+    who: list[int] = []
+    """For each beat the place of its agent in `ids`."""
+    what: list[int] = []
+    """For each signal the fields that are new."""
+    seqs: list[int | None] = []
+    values: list[list[Any]] = []
+    """For each field its new values, in order."""
+    words: list[msgspec.Raw] = []
+
+
+_decode: Final = msgspec.msgpack.Decoder(_Body).decode
+_decode_version: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_decode_word: Final = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw]).decode
+_decode_fields: Final = {name: msgspec.msgpack.Decoder(kind).decode for name, kind in _WORDS.items()}
+
+
+# --- writing -----------------------------------------------------------------------------------------
+
+
+class Track:
+    """One agent in the journal: what the chunk with this number has said of it last."""
+
+    __slots__ = ("chunk", "heard_at", "lively", "place", "seq", "steady", "weight", "window")
+
+    def __init__(self) -> None:
+        self.chunk = 0
+        self.place = 0
+        self.seq: int | None = None
+        self.steady: tuple[Any, ...] = ()
+        self.lively: tuple[Any, ...] = ()
+        self.heard_at = 0.0
+        self.window = 0
+        self.weight = 0
+        """How much of the budget it took in that window."""
+
+
+class Writer:
+    """One chunk in the making."""
+
+    def __init__(self, epoch: int, number: int, from_at: float) -> None:
+        self.number = number
+        self.from_at = from_at
+        self.signals = 0
+        self.body = _Body(VERSION, epoch, number, values=[[] for _ in _FIELDS])
+        self._tick = round(from_at * TICK)
+
+    def deliver(self, at: float, size: int) -> None:
+        """So many signals came at this moment: their beats and words follow."""
+        tick = round(at * TICK)
+        self.body.waits.append(tick - self._tick)
+        self.body.sizes.append(size)
+        self._tick = tick
+        self.signals += size
+
+    def beat(self, track: Track, beat: Beat) -> int:
+        """Write a beat; what it weighs."""
+        body, seq, steady, lively = self.body, beat.seq, _steady_of(beat), _lively_of(beat)
+        if track.chunk != self.number:
+            track.chunk, track.place, track.seq = self.number, len(body.ids), None
+            track.steady, track.lively = _SILENT_STEADY, _SILENT_LIVELY
+            body.ids.append(beat.agent_id)
+        what = size = 0
+        if steady != track.steady:
+            what, size = self._changes(0, track.steady, steady)
+            track.steady = steady
+        if lively != track.lively:
+            what |= self._changes(len(_STEADY), track.lively, lively)[0]
+            track.lively = lively
+        if seq is None or track.seq is None or seq != track.seq + 1:
+            what |= _SEQ
+            body.seqs.append(seq)
+        track.seq = seq
+        body.who.append(track.place)
+        body.what.append(what)
+        return 1 + size // LONG_TEXT
+
+    def _changes(self, first: int, before: tuple[Any, ...], now: tuple[Any, ...]) -> tuple[int, int]:
+        """Write the fields that are new, from this one on; which they are, and how long their texts."""
+        what = size = 0
+        for place, value in enumerate(now, first):
+            if value != before[place - first]:
+                what |= 1 << place
+                self.body.values[place].append(value)
+                if isinstance(value, str | tuple):
+                    size += len(value)
+        return what, size
+
+    def word(self, word: Word) -> int:
+        """Write a word; what it weighs."""
+        raw = _encode((type(word).__name__, word))
+        self.body.words.append(msgspec.Raw(raw))
+        self.body.what.append(_WORD)
+        return 1 + len(raw) // LONG_TEXT
+
+    def lapse(self, began_at: float, ended_at: float) -> None:
+        lapses = self.body.lapses
+        if len(lapses) >= LAPSES_MAX:
+            began_at = lapses.pop()[0]
+        lapses.append((began_at, ended_at))
+
+    def seal(self, to_at: float) -> Chunk:
+        return Chunk(self.from_at, to_at, self.signals, zlib.compress(_encode(self.body), 1))
+
+
+def _lively_of(beat: Beat) -> tuple[Any, ...]:
+    metrics, metadata = beat.metrics, beat.metadata
+    return (
+        beat.token_count,
+        beat.cost_usd,
+        beat.loop_lag_ms,
+        beat.sent_at if beat.incarnation is None else None,  # Read only where nothing else tells lives apart.
+        None if metrics is None else (metrics.cpu_percent, metrics.memory_mb),
+        # A beat with metadata is looked at closely, whatever is in it; one thing in it is judged.
+        None if metadata is None else metadata.get("provider", False),
+    )
+
+
+_SILENT: Final = BeatReceived("")
+_SILENT_STEADY: Final = _steady_of(_SILENT)
+_SILENT_LIVELY: Final = _lively_of(_SILENT)
+"""What a beat without anything says."""
+
+
+# --- reading -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A chunk that was opened. To go through it gives every signal and the moment it came."""
+
+    chunk: Chunk
+    epoch: int
+    """Of the hub that wrote it: another one than in the chunk before means a restart."""
+    number: int
+    """Within that epoch; one that is missing was lost on the way to the store."""
+    missed: int
+    """Signals that were heard and not written, because there were too many."""
+    gone: Sequence[str]
+    """Agents who are no longer written down after this chunk."""
+    lapses: Sequence[tuple[float, float]]
+    """When the hub itself did not look."""
+    _body: _Body = field(repr=False)
+
+    def __iter__(self) -> Iterator[tuple[float, Signal]]:
+        signals, tick = _signals(self._body), round(self.chunk.from_at * TICK)
+        for wait, size in zip(self._body.waits, self._body.sizes, strict=True):
+            tick += wait
+            at = tick / TICK
+            for _ in range(size):
+                yield at, next(signals)
+
+
+def read(chunk: Chunk) -> Reading:
+    """Open a chunk. Raises `AdapterError` if it is damaged, or of a kind that a newer lifesigns writes."""
+    try:
+        raw = zlib.decompress(chunk.data)
+        version = msgspec.msgpack.decode(_decode_version(raw)[0])
+        if version != VERSION:
+            raise AdapterError(
+                f"the journal was written by another lifesigns (its version is {version}, this one reads "
+                f"{VERSION}); use that one, or update",
+                transient=False,
+            )
+        body = _decode(raw)
+    except (zlib.error, msgspec.MsgspecError, IndexError) as error:
+        raise AdapterError(f"a chunk of the journal is damaged: {error}", transient=False) from error
+    return Reading(chunk, body.epoch, body.number, body.missed, body.gone, body.lapses, body)
+
+
+def _signals(body: _Body) -> Iterator[Signal]:
+    who, seqs, words = iter(body.who), iter(body.seqs), iter(body.words)
+    columns = [iter(values) for values in body.values]
+    said: list[list[Any]] = [[*_SILENT_STEADY, *_SILENT_LIVELY] for _ in body.ids]
+    last: list[int | None] = [None for _ in body.ids]
+    for what in body.what:
+        if what == _WORD:
+            yield _word(next(words))
+            continue
+        place = next(who)
+        now, seq = said[place], last[place]
+        for bit in _bits(what & ~_SEQ):
+            now[bit] = next(columns[bit])
+        last[place] = next(seqs) if what & _SEQ or seq is None else seq + 1
+        yield _beat(body.ids[place], last[place], now)
+
+
+def _bits(what: int) -> Iterator[int]:
+    while what:
+        lowest = what & -what
+        yield lowest.bit_length() - 1
+        what ^= lowest
+
+
+def _word(raw: msgspec.Raw) -> Any:
+    name, fields = _decode_word(raw)
+    return _decode_fields[name](fields)
+
+
+def _beat(agent_id: str, seq: int | None, said: list[Any]) -> BeatReceived:
+    beat = BeatReceived(agent_id, seq)
+    for name, value in zip(_FIELDS, said, strict=True):
+        if value is not None:
+            setattr(beat, name, _READ[name](value) if name in _READ else value)
+    return beat
+
+
+_READ: Final[Mapping[str, Any]] = {
+    "doing": Doing,
+    "tasks": tuple,
+    "metrics": lambda gauges: Metrics(*gauges),
+    "metadata": lambda provider: {} if provider is False else {"provider": provider},
+}

@@ -1,0 +1,177 @@
+"""Dispatcher: brings kept orders to whom they are for, and tells the bus what happened.
+
+An order for an agent lies in its mailbox until it is fetched and acknowledged, or its outcome is heard; on a bus it is
+also said aloud, and said again while nothing comes back, because who was away heard nothing. The agent's side carries it
+out once, by its id, however often it is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from lifesigns import wire
+from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.effects import (
+    AskStatus,
+    Escalate,
+    EscalateMessage,
+    Order,
+    ReleaseClaim,
+    Remind,
+    Respawn,
+    SendNudge,
+    SendPing,
+    StopStranger,
+    Terminate,
+    VerifyCheckpoint,
+)
+from lifesigns.core.respawn import Phase
+from lifesigns.errors import AdapterError
+from lifesigns.hub import telling
+from lifesigns.hub.hands import Hands
+from lifesigns.hub.mailboxes import Mailboxes
+from lifesigns.ports import Bus, Event
+
+ORDERS: Final = "lifesigns.order"
+EVENTS: Final = "lifesigns.event"
+
+FOR_AGENTS: Final = (SendPing, SendNudge, Terminate, AskStatus, StopStranger, Respawn)
+FOR_PEOPLE: Final = (ReleaseClaim, EscalateMessage, Remind)
+"""What they say stands in the event that came with them: telling it is all there is to do."""
+
+AGAIN_AFTER: Final = 10.0
+"""How long after an order was said on the bus it is said again."""
+
+UNANSWERED_FOR: Final = 600.0
+"""An order that nobody answers to (`replaced`) is over after this."""
+
+OUTGOING_MAX: Final = 50_000
+"""Messages for a bus that takes them slowly. Events are in the store too, orders in their mailboxes."""
+
+log: Final = logging.getLogger("lifesigns.hub")
+
+
+class Dispatcher:
+    """Takes kept orders and events. `settle` is called with orders that need nothing more; `hands` carry out what is more
+    than a message."""
+
+    def __init__(
+        self,
+        mailboxes: Mailboxes,
+        bus: Bus | None,
+        settle: Callable[[str], None],
+        hands: Hands | None = None,
+    ) -> None:
+        self._mailboxes = mailboxes
+        self._bus = bus
+        self._settle = settle
+        self._hands = hands
+        self._outgoing: deque[tuple[str, bytes]] = deque(maxlen=OUTGOING_MAX)
+        self._woken = asyncio.Event()
+        self._open: dict[str, tuple[Order, float]] = {}
+        """Orders without an outcome, and when they were last said."""
+
+    def __contains__(self, order_id: str) -> bool:
+        """Whether this order would be given again after a restart."""
+        return order_id in self._open
+
+    def carry_out(self, order: Order, now: float) -> None:
+        """An order was kept: now it may be known outside."""
+        if isinstance(order, FOR_PEOPLE):
+            self._settle(order.order_id)
+            return
+        if not isinstance(order, SendPing):
+            self._open[order.order_id] = (order, now)
+        taken = self._hands is not None and self._hands.take(order)
+        if taken and not isinstance(order, Terminate):  # To save what it has, an agent is asked by its own way, too.
+            return
+        if isinstance(order, FOR_AGENTS):
+            self._mailboxes.put(order)
+            self._say_order(order)
+
+    def settled(self, order_id: str) -> None:
+        """Its outcome was heard."""
+        if self._hands is not None:
+            self._hands.drop(order_id)
+        order, _ = self._open.pop(order_id, (None, 0.0))
+        if order is not None:
+            self._mailboxes.drop(order.agent_id, order_id)
+
+    def acknowledged(self, agent_id: str, order_id: str) -> bool:
+        """The agent's side has it and carries it out: it is not given again. Whether there was one."""
+        order, _ = self._open.get(order_id, (None, 0.0))
+        if order is not None and order.agent_id == agent_id and isinstance(order, FOR_AGENTS):
+            del self._open[order_id]
+            self._settle(order_id)
+        return self._mailboxes.drop(agent_id, order_id)
+
+    def stand_down(self) -> None:
+        """Another hub acts now, or what we order can never be kept: give no orders any more."""
+        self._open.clear()
+        self._mailboxes.clear()
+        if self._hands is not None:
+            self._hands.stand_down()
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """Events for everybody on the bus."""
+        if self._bus is not None:
+            for event in events:
+                self._say(f"{EVENTS}.{event.type}", telling.message(event))
+
+    def sweep(self, beliefs: Beliefs, now: float) -> None:
+        """Let go of what the engine no longer waits for; say again what may not have been heard."""
+        self._mailboxes.sweep(now)
+        for order, said_at in list(self._open.values()):
+            if not awaited(order, beliefs, now):
+                self._settle(order.order_id)
+                self.settled(order.order_id)
+            elif isinstance(order, FOR_AGENTS) and now - said_at >= AGAIN_AFTER:
+                if self._mailboxes.holds(order.agent_id, order.order_id):
+                    self._say_order(order)
+                self._open[order.order_id] = (order, now)
+
+    async def speak(self) -> None:
+        """Publish what is to be said on the bus, for ever."""
+        assert self._bus is not None
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            while self._outgoing:
+                subject, payload = self._outgoing.popleft()
+                try:
+                    await self._bus.publish(subject, payload)
+                except AdapterError as error:
+                    # Away, or it does not take this one. Events can be read from the store, orders are said again.
+                    log.debug("%s was not published: %s", subject, error, extra={"action": "not_published"})
+
+    def _say_order(self, order: Order) -> None:
+        if self._bus is not None:
+            self._say(f"{ORDERS}.{order.agent_id}", wire.encode_order(order))
+
+    def _say(self, subject: str, payload: bytes) -> None:
+        self._outgoing.append((subject, payload))
+        self._woken.set()
+
+
+def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
+    """Whether the engine still waits for the outcome of this order."""
+    match order:
+        case SendNudge() | Escalate() | Terminate():
+            agent = beliefs.agents.get(order.agent_id)
+            case = agent.case if agent is not None else None
+            return case is not None and order.order_id in (case.order_id, *case.nudge_ids)
+        case Respawn() | VerifyCheckpoint():
+            lineage = beliefs.lineages.get(order.agent_id)
+            return (
+                lineage is not None
+                and lineage.order_id == order.order_id
+                and lineage.phase in (Phase.VERIFYING, Phase.STARTING)  # else the agent came back by itself
+            )
+        case AskStatus():
+            return now < order.answer_by
+        case _:
+            return now - order.at < UNANSWERED_FOR

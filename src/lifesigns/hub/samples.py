@@ -1,0 +1,96 @@
+"""Samples: once a minute, every agent that beats in numbers.
+
+A minute of 100,000 agents is not written at once: a round begins each minute and is spread over it, so that the loop and
+the disk never stand still for it. Everybody's turn comes at the same place of the round, a minute after the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.signals import Beat
+from lifesigns.ports import Sample
+
+MINUTE: Final = 60.0
+ROUND_FOR: Final = 50.0
+"""How long a round takes; the rest of the minute is for rounds that are late."""
+AT_ONCE_MAX: Final = 0.03
+"""Of a round: of 100,000 agents some fifteen milliseconds."""
+
+
+class Counted(Struct, gc=False):
+    """How many beats of which life were counted the last time.
+
+    Changed in place, and nothing the collector of garbage looks at: a hundred thousand new ones every minute would make
+    it look at everything."""
+
+    beats: int
+    born_at: float
+
+
+class Sampler:
+    """Goes round the fleet. It remembers of everybody how many beats were counted the last time."""
+
+    def __init__(self) -> None:
+        self._counted: dict[str, Counted] = {}
+        self._round: list[Agent] = []
+        self._minute = -1.0
+        self._done = 0
+
+    def take(self, agents: Mapping[str, Agent], beats: Mapping[str, Beat], now: float) -> list[Sample]:
+        """The samples that are due by now. Called about once a second."""
+        minute = now - now % MINUTE
+        if minute != self._minute:
+            self._begin(agents, minute)
+        due = int(len(self._round) * min(1.0, (now - minute + 1.0) / ROUND_FOR)) + 1
+        # A hub that starts late in the minute does not make up for it all at once: the rest counts with the next.
+        due = min(due, self._done + int(len(self._round) * AT_ONCE_MAX) + 1)
+        taken = []
+        for agent in islice(self._round, self._done, due):
+            sample = self._sample(agent, beats.get(agent.id))
+            if sample is not None:
+                taken.append(sample)
+        self._done = max(self._done, min(due, len(self._round)))
+        return taken
+
+    def _begin(self, agents: Mapping[str, Agent], minute: float) -> None:
+        self._minute, self._round, self._done = minute, list(agents.values()), 0
+        if not agents.keys() >= self._counted.keys():
+            for agent_id in [agent_id for agent_id in self._counted if agent_id not in agents]:
+                del self._counted[agent_id]
+
+    def _sample(self, agent: Agent, beat: Beat | None) -> Sample | None:
+        """The agent's last minute; None if it was silent."""
+        counted = self._counted.get(agent.id)
+        if counted is None:
+            self._counted[agent.id] = counted = Counted(0, agent.started_at)
+        if counted.born_at != agent.started_at:
+            counted.beats, counted.born_at = 0, agent.started_at  # Another life, which counts from one.
+        beats, counted.beats = agent.beats - counted.beats, agent.beats
+        if beats <= 0:
+            return None
+        spent, outcomes = agent.spending, agent.outcomes
+        gauges = beat.metrics if beat is not None else None
+        return Sample(
+            agent.id,
+            self._minute,
+            beats,
+            round(max(0.0, lateness(agent)), 3),
+            agent.load,
+            gauges.cpu_percent if gauges is not None else None,
+            gauges.memory_mb if gauges is not None else None,
+            spent.tokens if spent is not None else None,
+            round(spent.cost, 6) if spent is not None else None,
+            outcomes.reported if outcomes is not None else None,
+        )
+
+
+def lateness(agent: Agent) -> float:
+    """How long after its prediction the last beat came; negative if it came early."""
+    steps = agent.beats - agent.taught_beat - 1
+    return agent.heard_at - (agent.expected_at + steps * agent.interval)

@@ -1,0 +1,82 @@
+"""The channel: a way to tell people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from lifesigns.errors import AdapterError
+
+
+class NoticeStage(StrEnum):
+    """How far the thing that is told about has come."""
+
+    OPENED = "opened"
+    WORSE = "worse"
+    ACKNOWLEDGED = "acknowledged"
+    REMINDER = "reminder"
+    RESOLVED = "resolved"
+
+
+class NoticeSeverity(StrEnum):
+    """How loudly people are told."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What people are told, once. Title and texts are plain text, and what an agent said may be in them."""
+
+    key: str
+    """The same from `opened` to `resolved`, and after a crash: who is told twice can know that it is the same."""
+    stage: NoticeStage
+    severity: NoticeSeverity
+    kind: str
+    """The name of the alert: `stuck_agent`, `needs_human` ..."""
+    title: str
+    """One line."""
+    text: str
+    since: float
+    at: float
+    agents: tuple[str, ...] = ()
+    """Whom it is about: the first few of them."""
+    count: int = 0
+    """How many they are."""
+    group: str = ""
+    """`host ws-1`, `provider x`, `fleet`, if it is about all of a group; empty if about one."""
+    link: str = ""
+    details: Mapping[str, str | float] = field(default_factory=dict)
+
+
+class NotTold(AdapterError):
+    """A channel did not take a notice."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        transient: bool = True,
+        retry_after: float | None = None,
+        uncertain: bool = False,
+    ) -> None:
+        super().__init__(message, transient=transient)
+        self.retry_after = retry_after
+        """Seconds, if it said when to come again."""
+        self.uncertain = uncertain
+        """It may have taken it after all: no answer came."""
+
+
+class Channel(Protocol):
+    """Tells people. No error and no log line of a channel ever holds its secrets."""
+
+    async def tell(self, notice: Notice) -> None:
+        """Return when the other side has taken it; raises `AdapterError` if not, as `NotTold` if it said when to come
+        again. A notice that was taken and is told again must do no harm."""
+
+    async def close(self) -> None: ...

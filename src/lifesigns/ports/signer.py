@@ -1,0 +1,22 @@
+"""The signer: who vouches for the audit log with a key that is not in the database."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Signer(Protocol):
+    """Signs with Ed25519."""
+
+    @property
+    def public(self) -> bytes:
+        """The public key, 32 bytes."""
+
+    def sign(self, text: bytes) -> bytes:
+        """The signature, 64 bytes."""
+
+
+class Verifies(Protocol):
+    """Whether `signature` was made over `text` by the owner of the public key."""
+
+    def __call__(self, public: bytes, text: bytes, signature: bytes) -> bool: ...

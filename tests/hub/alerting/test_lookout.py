@@ -1,0 +1,49 @@
+"""What alerting reads in the engine's beliefs."""
+
+from lifesigns.core.engine import Engine
+from lifesigns.core.health import Doing
+from lifesigns.core.signals import BeatReceived, DoingChanged
+from lifesigns.hub.alerting.alerts import Alert, Who
+from lifesigns.hub.alerting.lookout import EngineLookout
+
+NOW = 1_800_000_000.0
+
+
+def alert(key: str, agent_id: str = "", **details: str) -> Alert:
+    return Alert(key, key.partition(":")[0], agent_id, "title", "", NOW, NOW, details=dict(details))
+
+
+def lookout() -> tuple[Engine, EngineLookout]:
+    engine = Engine()
+    engine.hear(BeatReceived("a", host="ws-1", role="coder", metadata={"provider": "acme"}), NOW)
+    return engine, EngineLookout(lambda: engine.beliefs)
+
+
+def test_it_knows_where_an_agent_lives_and_what_it_is() -> None:
+    _, sees = lookout()
+    assert sees.who("a") == Who("coder", "ws-1", "acme")
+    assert sees.who("nobody") is None
+
+
+def test_a_wait_for_a_human_is_over_when_the_agent_does_something_else() -> None:
+    engine, sees = lookout()
+    waiting = alert("needs_human:a:waiting_for_human", "a", reason="waiting_for_human")
+    engine.hear(DoingChanged(agent_id="a", doing=Doing.WAITING_FOR_HUMAN), NOW + 1)
+    assert sees.over(waiting) == ""
+    engine.hear(DoingChanged(agent_id="a", doing=Doing.WORKING), NOW + 2)
+    assert sees.over(waiting) == "a does not wait any more"
+    assert sees.over(alert("needs_human:a:blocked", "a", reason="blocked")) == ""
+
+
+def test_an_alert_about_somebody_who_is_forgotten_is_over() -> None:
+    _, sees = lookout()
+    assert sees.over(alert("stuck_agent:gone", "gone")) == "gone is not known any more"
+    assert sees.over(alert("message_overdue:m", "stranger")) == "", "a message may be for a stranger"
+    assert sees.over(alert("hub_store_lost")) == ""
+
+
+def test_a_hub_that_sees_again_is_not_blind() -> None:
+    engine, sees = lookout()
+    assert sees.over(alert("hub_blind")) == "the hub sees again"
+    engine.beliefs.awareness.lose_sight(NOW + 3)
+    assert sees.over(alert("hub_blind")) == ""

@@ -1,0 +1,162 @@
+"""What comes over the bus is heard; what cannot be read is counted and said now and then; a bus that is away is found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from lifesigns.adapters.bus.memory import MemoryBus
+from lifesigns.core.signals import CanaryReturned, CheckpointSaved, Signal
+from lifesigns.errors import AdapterError
+from lifesigns.hub import bus_door
+from lifesigns.hub.bus_door import COMPLAIN_EVERY, BusDoor
+from lifesigns.hub.pulse import Pulse
+from lifesigns.ports import Hear, Subscription
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 -- what is waited for is not told by events
+            await asyncio.sleep(0.001)
+
+
+class ShyBus(MemoryBus):
+    """Refuses for a while: to be reached, or to be listened to."""
+
+    def __init__(self) -> None:
+        super().__init__(f"memory://{uuid.uuid4()}")
+        self.refusals: list[AdapterError] = []
+        self.deaf: list[str] = []
+        """Patterns that are refused, once."""
+
+    async def connect(self) -> None:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        await super().connect()
+
+    async def subscribe(self, pattern: str, hear: Hear) -> Subscription:  # type: ignore[override]
+        if pattern in self.deaf:
+            self.deaf.remove(pattern)
+            raise AdapterError("you may not listen")
+        return await super().subscribe(pattern, hear)
+
+
+@dataclass
+class Doorstep:
+    """A door, and everything that came through it."""
+
+    bus: ShyBus = field(default_factory=ShyBus)
+    heard: list[Signal] = field(default_factory=list)
+    pulse: Pulse = field(default_factory=Pulse)
+    now: float = 1000.0
+    room: bool = True
+
+    def __post_init__(self) -> None:
+        self.door = BusDoor(self.bus, "us", self._hear, lambda: self.now, self.pulse)
+
+    def _hear(self, signals: Sequence[Signal], at: float) -> bool:
+        assert at == self.now
+        self.heard += signals
+        return self.room
+
+    async def say(self, subject: str, payload: object) -> None:
+        raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        await self.bus.publish(subject, raw)
+
+
+@asynccontextmanager
+async def opened(step: Doorstep | None = None) -> AsyncIterator[Doorstep]:
+    step = step or Doorstep()
+    await asyncio.wait_for(step.door.open(), 10)
+    yield step
+    await step.door.close()
+
+
+async def test_beats_and_words_are_heard_singly_and_in_batches() -> None:
+    async with opened() as step:
+        await step.say("heartbeat.a", {"agent_id": "a"})
+        await step.say("heartbeat.relay:1", [{"agent_id": "b"}, {"agent_id": "c"}])
+        await step.say("lifesigns.signal.a", {"type": "checkpoint", "agent_id": "a", "checkpoint_id": "cp-1"})
+        await until(lambda: len(step.heard) == 4)
+        assert [getattr(signal, "agent_id", "") for signal in step.heard] == ["a", "b", "c", "a"]
+        assert isinstance(step.heard[-1], CheckpointSaved)
+        assert step.door.state == "ok"
+
+
+async def test_garbage_is_counted_and_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """The good ones of a batch count; a peer that sends nonsense stops nobody."""
+    caplog.set_level(logging.WARNING, "lifesigns.hub")
+    async with opened() as step:
+        for payload in (b"", b"garbage", b'{"agent_id": 7}', b"\xff\xfe", b"[{]", b"{" * 1000):
+            await step.say("heartbeat.a", payload)
+            await step.say("lifesigns.signal.a", payload)
+        await step.say("heartbeat.a", [{"agent_id": "a"}, {"agent_id": "no spaces please"}])
+        await step.say(f"{bus_door.CANARY}.us", b"tweet")
+        await until(lambda: step.heard and step.pulse.unreadable >= 14)
+        assert step.pulse.unreadable == 14
+        step.now += COMPLAIN_EVERY
+        await step.say("heartbeat.a", b"garbage")
+        await until(lambda: step.pulse.unreadable == 15)
+    said = [record for record in caplog.records if getattr(record, "action", "") == "message_unreadable"]
+    assert len(said) == 2
+    assert "heartbeat.a" in said[0].getMessage()
+
+
+async def test_our_canary_comes_back_and_nobody_elses() -> None:
+    async with opened() as step:
+        await step.say(f"{bus_door.CANARY}.another-hub", b"7")
+        await step.door.send_canary(3)
+        await until(lambda: step.heard)
+        assert step.heard == [CanaryReturned(seq=3)]
+
+
+async def test_a_bus_that_is_away_is_looked_for_and_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "lifesigns.hub")
+    monkeypatch.setattr(bus_door, "RETRY_AFTER", 0.01)
+    step = Doorstep()
+    assert step.door.state == "not reached yet"
+    step.bus.refusals = [AdapterError("nobody answers")] * 3
+    async with opened(step):
+        assert step.door.state == "ok"
+    assert [getattr(record, "action", "") for record in caplog.records] == ["bus_unreachable", "bus_reached"]
+
+
+async def test_a_bus_that_refuses_for_good_is_said_and_tried_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Somebody may mend the password on its side."""
+    monkeypatch.setattr(bus_door, "SLOW_RETRY_AFTER", 0.05)
+    step = Doorstep()
+    step.bus.refusals = [AdapterError("wrong password", transient=False)]
+    opening = asyncio.create_task(step.door.open())
+    await until(lambda: step.door.state == "wrong password")
+    await asyncio.wait_for(opening, 10)
+    assert step.door.state == "ok"
+    await step.door.close()
+
+
+async def test_a_bus_that_does_not_let_us_listen_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A door that is half open is none; and nothing is heard twice in the end."""
+    monkeypatch.setattr(bus_door, "RETRY_AFTER", 0.01)
+    step = Doorstep()
+    step.bus.deaf = [bus_door.WORDS]
+    async with opened(step):
+        await step.say("heartbeat.a", {"agent_id": "a"})
+        await step.door.send_canary(1)
+        await until(lambda: len(step.heard) >= 2)
+        assert len(step.heard) == 2
+
+
+async def test_a_canary_that_cannot_leave_is_a_canary_that_does_not_return() -> None:
+    step = Doorstep()
+    await step.door.send_canary(1)
+    assert step.heard == []
