@@ -23,6 +23,7 @@ from lifesigns.adapters.link.http_line import Line, Reply, Target
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
 from lifesigns.errors import AdapterError, UsageError, WireError
+from lifesigns.ports import SavedState
 from lifesigns.wire.limits import BATCH_MAX
 
 log: Final = logging.getLogger("lifesigns.sender")
@@ -42,6 +43,10 @@ SHOWN_MAX: Final = 3
 COMPLAINTS_MAX: Final = 100
 
 TEMPORARY: Final = frozenset({408, 425, 429})
+NOT_KEPT: Final = frozenset({400, 404, 405, 409, 413, 422, 507})
+"""The hub does not take the content of a checkpoint, and would not take it the next time either."""
+UPLOAD_FOR: Final = 65.0
+"""A little longer than whoever waits for it does."""
 REFUSED: Final = frozenset({400, 413, 422})
 """The message itself is not accepted. To send it again would be in the way of everything behind it, for ever."""
 
@@ -104,6 +109,32 @@ class HttpLink:
     async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
         await self._post("/api/v1/beats", beats, wire.encode_beat)
         await self._post("/api/v1/signals", words, partial(wire.encode_signal, sent_at=time.time()))
+
+    async def upload(self, state: SavedState) -> bool:
+        saved = state.saved
+        if saved.task_id is None:
+            return False
+        said = {
+            "agent_id": saved.agent_id,
+            "incarnation": saved.incarnation,
+            "parent": saved.parent_id,
+            "digest": saved.digest,
+        }
+        query = urlencode({name: value for name, value in said.items() if value})
+        task, checkpoint = quote(saved.task_id, safe=""), quote(saved.checkpoint_id, safe="")
+        path = f"/api/v1/tasks/{task}/checkpoints/{checkpoint}?{query}"
+        line = Line(self._target, self._token)  # Of its own: beats do not wait behind it.
+        try:
+            reply = await line.ask("PUT", path, state.content, answer_for=UPLOAD_FOR)
+        finally:
+            line.close()
+        if reply.status in NOT_KEPT:
+            log.warning(
+                "%s does not keep checkpoint %s: %s", self._target.url, saved.checkpoint_id, _explain(reply)
+            )
+            return False
+        self._check(reply)
+        return True
 
     async def close(self) -> None:
         if self._regroup is not None:
@@ -219,7 +250,9 @@ class HttpLink:
     async def _acknowledge(self, order: Order) -> None:
         agent, order_id = quote(order.agent_id, safe=""), quote(order.order_id, safe="")
         try:
-            self._check(await self._line.ask("POST", f"/api/v1/agents/{agent}/orders/{order_id}/ack", b""))
+            reply = await self._line.ask("POST", f"/api/v1/agents/{agent}/orders/{order_id}/ack", b"")
+            if reply.status != 404:  # It was settled or acknowledged before: polls may overtake us.
+                self._check(reply)
         except AdapterError as error:
             log.debug("%s is not acknowledged; it will be offered again: %s", order.order_id, error)
 

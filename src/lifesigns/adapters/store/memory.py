@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 
 from lifesigns.adapters.store.event_filter import EventFilter
 from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
 from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, hour_of
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Belief, Event, KeptOrder, KeptToken, Page, Remembered, Sample
+from lifesigns.ports import Belief, Chunk, Deed, Event, KeptOrder, KeptToken, Page, Remembered, Sample, Seal
+from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR
 
 
 @dataclass
@@ -27,6 +28,9 @@ class _Kept:
     orders: dict[str, KeptOrder] = field(default_factory=dict)
     minutes: dict[tuple[str, float], Sample] = field(default_factory=dict)
     hours: dict[tuple[str, float], Sample] = field(default_factory=dict)
+    journal: list[Chunk] = field(default_factory=list)
+    deeds: dict[int, Deed] = field(default_factory=dict)
+    seals: dict[int, Seal] = field(default_factory=dict)
     tokens: dict[str, KeptToken] = field(default_factory=dict)
 
 
@@ -72,6 +76,9 @@ class MemoryStore:
         for sample in page.samples:
             at = sample.at // MINUTE * MINUTE
             kept.minutes[sample.agent_id, at] = replace(sample, at=at)
+        kept.journal.extend(page.journal)
+        kept.deeds.update((deed.n, deed) for deed in page.deeds)
+        kept.seals.update((seal.size, seal) for seal in page.seals)
         kept.ledger = ledger
 
     async def events(
@@ -102,11 +109,65 @@ class MemoryStore:
             if sample.agent_id == agent_id and since <= sample.at < until
         ]
 
-    async def forget(self, now: float, *, keep_for: float) -> int:
+    async def journal(self, since: float, until: float) -> AsyncIterator[Chunk]:
+        """In order."""
+        self._refuse_if_closed()
+        for chunk in [
+            chunk for chunk in self._kept.journal if since <= chunk.to_at and chunk.from_at < until
+        ]:
+            yield chunk
+
+    async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
         """Thin out and drop."""
         self._refuse_if_closed()
         check_turn(self._name, self._kept.ledger, self._epoch)
-        return self._drop(now - keep_for) + self._thin(first_kept_hour(now))
+        gone = self._drop_chunks(now - min(raw_for, keep_for)) + self._drop_seals(now - SEALS_FOR)
+        return gone + self._drop(now - keep_for) + self._thin(first_kept_hour(now))
+
+    async def deeds(
+        self,
+        *,
+        after: int = -1,
+        before: int | None = None,
+        agent_id: str | None = None,
+        who: str | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> Sequence[Deed]:
+        """Those that are asked for."""
+        self._refuse_if_closed()
+        deeds = self._kept.deeds.values()
+        wanted = (
+            deed
+            for deed in (reversed(deeds) if newest_first else deeds)
+            if deed.n > after
+            and (before is None or deed.n < before)
+            and agent_id in (None, deed.agent_id)
+            and who in (None, deed.who)
+        )
+        return list(islice(wanted, max(0, limit)))
+
+    async def seals(
+        self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
+    ) -> Sequence[Seal]:
+        """Those of longer logs."""
+        self._refuse_if_closed()
+        longer = sorted(
+            (seal for seal in self._kept.seals.values() if seal.size > after),
+            key=lambda seal: seal.size,
+            reverse=newest_first,
+        )
+        return longer[:limit]
+
+    async def retire(self, first: int, before: int) -> int:
+        """Drop entries, keep their leaves."""
+        self._refuse_if_closed()
+        check_turn(self._name, self._kept.ledger, self._epoch)
+        deeds = [
+            deed for deed in self._kept.deeds.values() if first <= deed.n < before and deed.entry is not None
+        ]
+        self._kept.deeds.update((deed.n, replace(deed, agent_id="", who="", entry=None)) for deed in deeds)
+        return len(deeds)
 
     async def tokens(self) -> Sequence[KeptToken]:
         """All of them, oldest first."""
@@ -147,6 +208,20 @@ class MemoryStore:
                 del samples[key]
                 gone += 1
         return gone
+
+    def _drop_chunks(self, before: float) -> int:
+        known = self._kept.journal
+        young = [chunk for chunk in known if chunk.to_at >= before]
+        sizes = accumulate(len(chunk.data) for chunk in reversed(young))
+        self._kept.journal = young[len(young) - sum(size <= RAW_MAX for size in sizes) :]
+        return len(known) - len(self._kept.journal)
+
+    def _drop_seals(self, before: float) -> int:
+        seals = self._kept.seals
+        old = [size for size, seal in seals.items() if seal.at < before and size < max(seals)]
+        for size in old:
+            del seals[size]
+        return len(old)
 
     def _thin(self, kept_from: int) -> int:
         kept = self._kept

@@ -7,7 +7,7 @@ A page that was interrupted, nobody knows where, is written again by the hub; if
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 from lifesigns.adapters.store import forgetting
@@ -18,11 +18,15 @@ from lifesigns.adapters.store.rows import (
     Found,
     Row,
     belief_of,
+    chunk_of,
+    deed_of,
+    deeds_asked,
     event_of,
     hour_rows,
     order_of,
     page_rows,
     sample_of,
+    seal_of,
     token_of,
     token_row,
 )
@@ -30,7 +34,8 @@ from lifesigns.adapters.store.sampling import HOUR, MINUTE, numbers
 from lifesigns.adapters.store.sql import migrations, queries
 from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Event, KeptToken, Page, Remembered, Sample
+from lifesigns.ports import Chunk, Deed, Event, KeptToken, Page, Remembered, Sample, Seal
+from lifesigns.ports.store import RAW_FOR
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, the connection included: enough for the largest page on a busy server."""
@@ -96,9 +101,44 @@ class PostgresStore:
         asked = (escaped(agent_id), *numbers(since, until, HOUR), *numbers(since, until, MINUTE))
         return [sample_of(row, every) for every, *row in await self._read(self._sql["samples_of"], asked)]
 
-    async def forget(self, now: float, *, keep_for: float) -> int:
+    async def journal(self, since: float, until: float) -> AsyncIterator[Chunk]:
+        """The journal, a few chunks at a time."""
+        after, asked = 0, (since, until, forgetting.CHUNKS_AT_ONCE)
+        while rows := [tuple(row) for row in await self._read(self._sql["chunks"], (after, *asked))]:
+            for row in rows:
+                yield chunk_of(row)
+            after = rows[-1][0]
+
+    async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
         """Thin out and drop."""
-        return await forgetting.forget(self, now, keep_for)
+        return await forgetting.forget(self, now, keep_for, raw_for)
+
+    async def deeds(
+        self,
+        *,
+        after: int = -1,
+        before: int | None = None,
+        agent_id: str | None = None,
+        who: str | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> Sequence[Deed]:
+        """Entries of the audit log, read beside the writer."""
+        query = self._sql["newest_deeds" if newest_first else "deeds"]
+        return [
+            deed_of(row) for row in await self._read(query, deeds_asked(after, before, agent_id, who, limit))
+        ]
+
+    async def seals(
+        self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
+    ) -> Sequence[Seal]:
+        """Signed checkpoints of the audit log."""
+        query = self._sql["newest_seals" if newest_first else "seals"]
+        return [seal_of(row) for row in await self._read(query, (after, limit))]
+
+    async def retire(self, first: int, before: int) -> int:
+        """Drop entries, keep their leaves."""
+        return await forgetting.retire(self, first, before)
 
     async def tokens(self) -> Sequence[KeptToken]:
         """All of them, oldest first."""
@@ -124,8 +164,11 @@ class PostgresStore:
 
     # The steps of forgetting.
 
-    async def drop_some(self, query: str, before: float) -> int:
-        return await self._change(query, (before, forgetting.ROWS_AT_ONCE), in_turn=True)
+    async def drop_some(self, query: str, beyond: float, count: int) -> int:
+        return await self._change(query, (beyond, count), in_turn=True)
+
+    async def retire_some(self, first: int, before: int) -> int:
+        return await self._change("retire_deeds", (first, before), in_turn=True)
 
     async def oldest_minute(self) -> int | None:
         ((minute,),) = await self._read(self._sql["oldest_minute"])

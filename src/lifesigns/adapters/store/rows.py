@@ -13,8 +13,8 @@ from operator import itemgetter
 from typing import Any
 
 from lifesigns.adapters.store.sampling import MINUTE, Numbers, hour_of
-from lifesigns.adapters.store.values import countable, escaped, unescaped
-from lifesigns.ports import Belief, Event, KeptOrder, KeptToken, Page, Sample
+from lifesigns.adapters.store.values import INT_MAX, countable, escaped, unescaped
+from lifesigns.ports import Belief, Chunk, Deed, Event, KeptOrder, KeptToken, Page, Sample, Seal
 
 Row = Sequence[Any]
 Found = Iterable[Any]
@@ -22,8 +22,9 @@ Found = Iterable[Any]
 
 
 def page_rows(page: Page) -> list[tuple[str, list[Row]]]:
-    """What a page changes: the names of queries, and the rows for each. Of a belief told twice, the later counts."""
+    """What a page changes: the names of queries, and the rows for each. Of what is told twice, the later counts."""
     beliefs = {(belief.kind, belief.key): belief for belief in page.beliefs}.values()
+    seals = {seal.size: seal for seal in page.seals}.values()
     orders = {order.order_id: order for order in page.orders}.values()
     changes: tuple[tuple[str, list[Row]], ...] = (
         ("keep_beliefs", [_belief_row(belief) for belief in beliefs if belief.value is not None]),
@@ -32,6 +33,9 @@ def page_rows(page: Page) -> list[tuple[str, list[Row]]]:
         ("keep_orders", [_order_row(order) for order in orders]),
         ("settle_orders", [(escaped(order_id),) for order_id in page.settled]),
         ("keep_minutes", _minute_rows(page.samples)),
+        ("keep_chunks", [(chunk.from_at, chunk.to_at, chunk.signals, chunk.data) for chunk in page.journal]),
+        ("keep_deeds", [_deed_row(deed) for deed in page.deeds]),
+        ("keep_seals", [(seal.size, seal.at, seal.note) for seal in seals]),
     )
     return [(query, rows) for query, rows in changes if rows]
 
@@ -52,6 +56,34 @@ def order_of(row: Found) -> KeptOrder:
     """As a hub knows it."""
     order_id, at, agent_id, data = row
     return KeptOrder(unescaped(order_id), at, unescaped(agent_id), data)
+
+
+def chunk_of(row: Found) -> Chunk:
+    """As a hub knows it; the first column is its place."""
+    _, from_at, to_at, signals, data = row
+    return Chunk(from_at, to_at, signals, data)
+
+
+def deed_of(row: Found) -> Deed:
+    """As a hub knows it."""
+    n, event_id, at, agent_id, who, leaf, entry = row
+    return Deed(n, event_id, at, unescaped(agent_id), unescaped(who), leaf, entry)
+
+
+def deeds_asked(after: int, before: int | None, agent_id: str | None, who: str | None, limit: int) -> Row:
+    """What the queries `deeds` and `newest_deeds` want to know."""
+    return (
+        countable(after),
+        INT_MAX if before is None else countable(before),
+        None if agent_id is None else escaped(agent_id),
+        None if who is None else escaped(who),
+        max(0, countable(limit)),
+    )
+
+
+def seal_of(row: Found) -> Seal:
+    """As a hub knows it."""
+    return Seal(*row)
 
 
 def token_of(row: Found) -> KeptToken:
@@ -90,6 +122,11 @@ def _event_row(event: Event) -> Row:
 
 def _order_row(order: KeptOrder) -> Row:
     return (escaped(order.order_id), order.at, escaped(order.agent_id), order.data)
+
+
+def _deed_row(deed: Deed) -> Row:
+    whom = (escaped(deed.agent_id), escaped(deed.who))
+    return (deed.n, deed.event_id, deed.at, *whom, deed.leaf, deed.entry)
 
 
 def _minute_rows(samples: Iterable[Sample]) -> list[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,11 +23,15 @@ from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
 from lifesigns.adapters.store.rows import (
     Row,
     belief_of,
+    chunk_of,
+    deed_of,
+    deeds_asked,
     event_of,
     hour_rows,
     order_of,
     page_rows,
     sample_of,
+    seal_of,
     token_of,
     token_row,
 )
@@ -36,7 +40,8 @@ from lifesigns.adapters.store.sql import queries
 from lifesigns.adapters.store.sqlite_file import SqliteFile
 from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Event, KeptToken, Page, Remembered, Sample
+from lifesigns.ports import Chunk, Deed, Event, KeptToken, Page, Remembered, Sample, Seal
+from lifesigns.ports.store import RAW_FOR
 
 BUSY_FOR: Final = 5.0
 """Seconds to wait for another process that holds the file: a backup, somebody who looks by hand."""
@@ -92,9 +97,44 @@ class SqliteStore:
         """Hours, then minutes."""
         return await self._run(self._reader, partial(self._samples, escaped(agent_id), since, until))
 
-    async def forget(self, now: float, *, keep_for: float) -> int:
+    async def journal(self, since: float, until: float) -> AsyncIterator[Chunk]:
+        """The journal, a few chunks at a time."""
+        after, asked = 0, (since, until, forgetting.CHUNKS_AT_ONCE)
+        while rows := [tuple(row) for row in await self._read(self._sql["chunks"], (after, *asked))]:
+            for row in rows:
+                yield chunk_of(row)
+            after = rows[-1][0]
+
+    async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
         """Thin out and drop."""
-        return await forgetting.forget(self, now, keep_for)
+        return await forgetting.forget(self, now, keep_for, raw_for)
+
+    async def deeds(
+        self,
+        *,
+        after: int = -1,
+        before: int | None = None,
+        agent_id: str | None = None,
+        who: str | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> Sequence[Deed]:
+        """Entries of the audit log, read beside the writer."""
+        query = self._sql["newest_deeds" if newest_first else "deeds"]
+        return [
+            deed_of(row) for row in await self._read(query, deeds_asked(after, before, agent_id, who, limit))
+        ]
+
+    async def seals(
+        self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
+    ) -> Sequence[Seal]:
+        """Signed checkpoints of the audit log."""
+        query = self._sql["newest_seals" if newest_first else "seals"]
+        return [seal_of(row) for row in await self._read(query, (after, limit))]
+
+    async def retire(self, first: int, before: int) -> int:
+        """Drop entries, keep their leaves."""
+        return await forgetting.retire(self, first, before)
 
     async def tokens(self) -> Sequence[KeptToken]:
         """All of them, oldest first."""
@@ -125,10 +165,11 @@ class SqliteStore:
 
     # The steps of forgetting.
 
-    async def drop_some(self, query: str, before: float) -> int:
-        return await self._write(
-            partial(self._change, query, (before, forgetting.ROWS_AT_ONCE), in_turn=True)
-        )
+    async def drop_some(self, query: str, beyond: float, count: int) -> int:
+        return await self._write(partial(self._change, query, (beyond, count), in_turn=True))
+
+    async def retire_some(self, first: int, before: int) -> int:
+        return await self._write(partial(self._change, "retire_deeds", (first, before), in_turn=True))
 
     async def oldest_minute(self) -> int | None:
         ((minute,),) = await self._read(self._sql["oldest_minute"])

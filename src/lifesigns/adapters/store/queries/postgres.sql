@@ -106,6 +106,70 @@ SELECT 60, minutes.* FROM minutes WHERE agent_id = $1 AND minute = ANY (ARRAY(
 ))
 ORDER BY 1 DESC, 2;
 
+-- keep_chunks --
+INSERT INTO journal (from_at, to_at, signals, data)
+SELECT * FROM unnest($1::float8[], $2::float8[], $3::bigint[], $4::bytea[]);
+
+-- chunks --
+-- Some of those in a range, after a position.
+SELECT position, from_at, to_at, signals, data FROM journal
+WHERE position > $1 AND to_at >= $2 AND from_at < $3 ORDER BY position LIMIT $4;
+
+-- drop_chunks --
+-- Some of those before a moment.
+DELETE FROM journal WHERE position = ANY (ARRAY(SELECT position FROM journal WHERE to_at < $1 LIMIT $2));
+
+-- drop_chunks_beyond --
+-- Some of those which, with everything after them, are larger than so many bytes.
+DELETE FROM journal WHERE position = ANY (ARRAY(
+    SELECT position FROM (
+        SELECT position, sum(octet_length(data)) OVER (ORDER BY position DESC) AS size FROM journal
+    ) AS sizes
+    WHERE size > $1 LIMIT $2
+));
+
+-- keep_deeds --
+-- What somebody else has put in the place of an entry to come is not in its way.
+INSERT INTO deeds (n, event_id, at, agent_id, who, leaf, entry)
+SELECT * FROM unnest(
+    $1::bigint[], $2::bigint[], $3::float8[], $4::text[], $5::text[], $6::bytea[], $7::bytea[]
+)
+ON CONFLICT (n) DO UPDATE SET
+    event_id = excluded.event_id, at = excluded.at, agent_id = excluded.agent_id, who = excluded.who,
+    leaf = excluded.leaf, entry = excluded.entry;
+
+-- keep_seals --
+INSERT INTO seals SELECT * FROM unnest($1::bigint[], $2::float8[], $3::text[])
+ON CONFLICT (size) DO UPDATE SET at = excluded.at, note = excluded.note;
+
+-- deeds --
+-- Some in a range of numbers. They are few enough to look through for an agent or a person.
+SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
+WHERE n > $1 AND n < $2 AND ($3::text IS NULL OR agent_id = $3) AND ($4::text IS NULL OR who = $4)
+ORDER BY n LIMIT $5;
+
+-- newest_deeds --
+-- The same from the end.
+SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
+WHERE n > $1 AND n < $2 AND ($3::text IS NULL OR agent_id = $3) AND ($4::text IS NULL OR who = $4)
+ORDER BY n DESC LIMIT $5;
+
+-- retire_deeds --
+-- Those in a range of numbers that are not retired yet.
+UPDATE deeds SET entry = NULL, agent_id = '', who = '' WHERE n >= $1 AND n < $2 AND entry IS NOT NULL;
+
+-- seals --
+SELECT size, at, note FROM seals WHERE size > $1 ORDER BY size LIMIT $2;
+
+-- newest_seals --
+SELECT size, at, note FROM seals WHERE size > $1 ORDER BY size DESC LIMIT $2;
+
+-- drop_seals --
+-- Some of those before a moment; never the newest.
+DELETE FROM seals WHERE size = ANY (ARRAY(
+    SELECT size FROM seals WHERE at < $1 AND size < (SELECT max(size) FROM seals) LIMIT $2
+));
+
 -- oldest_minute --
 SELECT min(minute) FROM minutes;
 

@@ -80,6 +80,58 @@ SELECT hours.* FROM asked CROSS JOIN hours
 WHERE hours.hour = asked.hour AND hours.hour <= ?2 AND agent_id = ?3
 ORDER BY hours.hour;
 
+-- keep_chunks --
+INSERT INTO journal (from_at, to_at, signals, data) VALUES (?, ?, ?, ?);
+
+-- chunks --
+-- Some of those in a range, after a position.
+SELECT position, from_at, to_at, signals, data FROM journal
+WHERE position > ? AND to_at >= ? AND from_at < ? ORDER BY position LIMIT ?;
+
+-- drop_chunks --
+-- Some of those before a moment.
+DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE to_at < ? LIMIT ?);
+
+-- drop_chunks_beyond --
+-- Some of those which, with everything after them, are larger than so many bytes.
+DELETE FROM journal WHERE position IN (
+    SELECT position FROM (SELECT position, sum(length(data)) OVER (ORDER BY position DESC) AS size FROM journal)
+    WHERE size > ? LIMIT ?
+);
+
+-- keep_deeds --
+-- What somebody else has put in the place of an entry to come is not in its way.
+INSERT OR REPLACE INTO deeds (n, event_id, at, agent_id, who, leaf, entry) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- keep_seals --
+INSERT OR REPLACE INTO seals VALUES (?, ?, ?);
+
+-- deeds --
+-- Some in a range of numbers. They are few enough to look through for an agent or a person.
+SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
+WHERE n > ?1 AND n < ?2 AND (?3 IS NULL OR agent_id = ?3) AND (?4 IS NULL OR who = ?4)
+ORDER BY n LIMIT ?5;
+
+-- newest_deeds --
+-- The same from the end.
+SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
+WHERE n > ?1 AND n < ?2 AND (?3 IS NULL OR agent_id = ?3) AND (?4 IS NULL OR who = ?4)
+ORDER BY n DESC LIMIT ?5;
+
+-- retire_deeds --
+-- Those in a range of numbers that are not retired yet.
+UPDATE deeds SET entry = NULL, agent_id = '', who = '' WHERE n >= ?1 AND n < ?2 AND entry IS NOT NULL;
+
+-- seals --
+SELECT size, at, note FROM seals WHERE size > ?1 ORDER BY size LIMIT ?2;
+
+-- newest_seals --
+SELECT size, at, note FROM seals WHERE size > ?1 ORDER BY size DESC LIMIT ?2;
+
+-- drop_seals --
+-- Some of those before a moment; never the newest.
+DELETE FROM seals WHERE size IN (SELECT size FROM seals WHERE at < ?1 AND size < (SELECT max(size) FROM seals) LIMIT ?2);
+
 -- oldest_minute --
 SELECT min(minute) FROM minutes;
 

@@ -1,0 +1,130 @@
+"""Posting to somebody's server over HTTP, and what its answer means for another try.
+
+    2xx              taken
+    408, 425, 429    come again, after `Retry-After` if it says so
+    5xx              come again
+    anything else    refused for good: the same notice would be refused again, until somebody mends the set-up
+
+An address may be a secret itself (a Slack webhook is), so no error says more of it than the host. What the server answered
+is quoted, cut to size, with everything that is secret taken out.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Final
+
+import httpx2
+
+from lifesigns.errors import UsageError
+from lifesigns.ports import NotTold
+
+TIMEOUT: Final = 10.0
+BODY_MAX: Final = 64 * 1024
+QUOTED_MAX: Final = 200
+_AGAIN: Final = frozenset({408, 425, 429})
+
+_UNHEARD: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.InvalidURL)
+"""What can only happen before the server has heard anything."""
+
+_library = logging.getLogger("httpx2")
+if _library.level == logging.NOTSET:
+    _library.setLevel(logging.WARNING)  # It logs every address it posts to, and ours are secrets.
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """Whom we believe. Read once, for that takes a tenth of a second."""
+    return httpx2.create_ssl_context()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server said."""
+
+    status: int
+    body: bytes
+    retry_after: float | None
+
+
+class Poster:
+    """Posts to one server. `secrets` are never quoted."""
+
+    def __init__(self, url: str, *, secrets: tuple[str, ...] = (), timeout: float = TIMEOUT) -> None:
+        try:
+            self._url = httpx2.URL(url)
+        except httpx2.InvalidURL:
+            self._url = httpx2.URL("")
+        if self._url.scheme not in ("http", "https") or not self._url.host:
+            raise UsageError(
+                "the address needs to look like https://host/path"
+            )  # It is not repeated: a secret.
+        self.host = self._url.host
+        userinfo = self._url.userinfo.decode()
+        path = self._url.raw_path.decode()
+        self._secrets = tuple(s for s in (*secrets, url, userinfo, path if len(path) > 8 else "") if s)
+        self._timeout = timeout
+        self._client: httpx2.AsyncClient | None = None
+
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """The answer to a post, if it is 2xx; `NotTold` otherwise. An empty path is the address as it is."""
+        url = self._url.copy_with(path=self._url.path.rstrip("/") + path) if path else self._url
+        try:
+            answer = await self._post(url, body, {"Content-Type": "application/json", **headers})
+        except httpx2.TimeoutException as error:
+            late = f"{self.host}: no answer within {self._timeout:g} s"
+            raise NotTold(late, uncertain=not isinstance(error, _UNHEARD)) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            said = self._clean(f"{self.host}: {str(error) or type(error).__name__}")
+            raise NotTold(said, uncertain=not isinstance(error, _UNHEARD)) from None
+        if 200 <= answer.status < 300:
+            return answer
+        raise self.refusal(answer, answer.body.decode("utf-8", "replace"))
+
+    def refusal(self, answer: Answer, said: str, *, transient: bool | None = None) -> NotTold:
+        """The error for an answer that is none of those we want."""
+        if transient is None:
+            transient = answer.status in _AGAIN or answer.status >= 500
+        quoted = " ".join(said.split())
+        message = f"{self.host} answered {answer.status}" + (f": {quoted}" if quoted else "")
+        return NotTold(self._clean(message), transient=transient, retry_after=answer.retry_after)
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    async def _post(self, url: httpx2.URL, body: bytes, headers: Mapping[str, str]) -> Answer:
+        if self._client is None:
+            headers_for_all = {"User-Agent": "lifesigns"}
+            self._client = httpx2.AsyncClient(timeout=self._timeout, headers=headers_for_all, verify=trust())
+        async with self._client.stream("POST", url, content=body, headers=dict(headers)) as response:
+            received = bytearray()
+            async for chunk in response.aiter_bytes():
+                received += chunk
+                if len(received) > BODY_MAX:
+                    break
+            return Answer(response.status_code, bytes(received[:BODY_MAX]), _retry_after(response.headers))
+
+    def _clean(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text[:QUOTED_MAX]
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, or a date; None if it says nothing of use."""
+    said = headers.get("retry-after", "").strip()
+    if said.isdecimal() and len(said) < 10:
+        return float(said)
+    try:
+        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time()) if said else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,184 @@
+"""Contents of checkpoints in a folder: `<folder>/<task>/<digest>`, a file each, named by its SHA-256.
+
+A file has its name only when it is on the disk as a whole: it is written under another one, flushed, and renamed.
+Nothing is ever changed in place. Where there is no room, the oldest goes: of the same task first beyond the task's share,
+then of all tasks; what is the newest of its task goes last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lifesigns.errors import AdapterError
+from lifesigns.ports import TooLarge
+
+MB: Final = 1024 * 1024
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much is kept."""
+
+    content_bytes: int = 64 * MB
+    task_contents: int = 64
+    """As many as the engine remembers of a task's chain."""
+    task_bytes: int = 256 * MB
+    total_bytes: int = 2048 * MB
+
+
+@dataclass(slots=True)
+class _File:
+    path: Path
+    size: int
+    kept_at: int
+
+
+class FolderContents:
+    """`Contents` in a folder of this machine. Only one process writes there."""
+
+    def __init__(self, folder: Path, room: Room | None = None) -> None:
+        self._folder = folder
+        self._room = room or Room()
+        self._turn = threading.Lock()
+        self._total: int | None = None
+        """Bytes in the folder; None until somebody looked."""
+
+    async def keep(self, task_id: str, content: bytes) -> str:
+        return await asyncio.to_thread(self._keep, task_id, content)
+
+    async def read(self, task_id: str, digest: str) -> bytes | None:
+        return await asyncio.to_thread(self._read, task_id, digest)
+
+    # --- in a thread ----------------------------------------------------------------------------------
+
+    def _keep(self, task_id: str, content: bytes) -> str:
+        room = self._room
+        most = min(room.content_bytes, room.task_bytes, room.total_bytes)
+        if len(content) > most:
+            raise TooLarge(f"{len(content)} bytes are more than a checkpoint may have ({most})")
+        digest = hashlib.sha256(content).hexdigest()
+        path = self._place(task_id) / digest
+        try:
+            with self._turn:
+                if _holds(path, content):
+                    os.utime(path)  # It is the newest again.
+                else:
+                    self._write(path, content)
+                    self._make_room(path)
+        except OSError as error:
+            # A full disk may have room again; so may any other trouble of a disk pass, or the next hub is on another.
+            full = " (it is full)" if error.errno in _FULL else ""
+            raise AdapterError(
+                f"{self._folder} does not take a checkpoint: {error.strerror}{full}", transient=True
+            ) from error
+        return digest
+
+    def _read(self, task_id: str, digest: str) -> bytes | None:
+        try:
+            with (self._place(task_id) / digest).open("rb") as file:
+                return file.read(self._room.content_bytes + 1)
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+        except OSError as error:
+            raise AdapterError(
+                f"a checkpoint in {self._folder} cannot be read: {error.strerror}", transient=True
+            ) from error
+
+    def _place(self, task_id: str) -> Path:
+        """A task's id may be anything, a path upwards too: its folder has the id's digest as its name."""
+        return self._folder / hashlib.sha256(task_id.encode()).hexdigest()[:32]
+
+    def _write(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        replaced = path.stat().st_size if path.exists() else 0
+        try:
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            raise
+        _flush_folder(path.parent)
+        _flush_folder(self._folder)
+        if self._total is not None:
+            self._total += len(content) - replaced
+
+    # --- room -----------------------------------------------------------------------------------------
+
+    def _make_room(self, newest: Path) -> None:
+        if self._total is None:
+            self._total = sum(file.size for file in self._files())
+        mine = sorted(_files_in(newest.parent), key=lambda file: file.kept_at)
+        mine_bytes = sum(file.size for file in mine)
+        while len(mine) > self._room.task_contents or mine_bytes > self._room.task_bytes:
+            oldest = next(file for file in mine if file.path != newest)
+            mine.remove(oldest)
+            mine_bytes -= oldest.size
+            self._drop(oldest)
+        if self._total > self._room.total_bytes:
+            for file in self._oldest_first(newest):
+                self._drop(file)
+                if self._total <= self._room.total_bytes:
+                    return
+
+    def _oldest_first(self, spared: Path) -> list[_File]:
+        """Everything that may go, but first what is not the newest of its task."""
+        files = list(self._files())
+        newest: dict[Path, _File] = {}
+        for file in files:
+            known = newest.get(file.path.parent)
+            if known is None or file.kept_at > known.kept_at:
+                newest[file.path.parent] = file
+        going = [file for file in files if file.path != spared]
+        return sorted(going, key=lambda file: (newest[file.path.parent] is file, file.kept_at))
+
+    def _drop(self, file: _File) -> None:
+        file.path.unlink(missing_ok=True)
+        self._total = (self._total or 0) - file.size
+        with suppress(OSError):  # It is not empty.
+            file.path.parent.rmdir()
+
+    def _files(self) -> Iterator[_File]:
+        for task in os.scandir(self._folder):
+            if task.is_dir(follow_symlinks=False):
+                yield from _files_in(Path(task.path))
+
+
+def _files_in(folder: Path) -> Iterator[_File]:
+    for entry in os.scandir(folder):
+        with suppress(FileNotFoundError):
+            state = entry.stat(follow_symlinks=False)
+            yield _File(Path(entry.path), state.st_size, state.st_mtime_ns)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Whether a file is there and still what it was: one that was damaged is written anew."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def _flush_folder(folder: Path) -> None:
+    """A new name is on the disk only when its folder is."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

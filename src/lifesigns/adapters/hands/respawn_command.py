@@ -1,0 +1,235 @@
+"""Agents started anew by a command of yours, on the hub's machine.
+
+The command is a template: `start-agent {agent_id} --from {checkpoint_id}`. It is taken apart into words before the facts
+are put in, and no shell reads it, unless you ask for one; then each fact is quoted. The facts are also in the environment,
+as `lifesigns run` has them there, so a program that uses `lifesigns.Sender` needs no argument at all.
+
+The law: one start per order, whatever crashes in between. Before a command is started its order is written down, and
+flushed; after that, its process. An order that comes again finds one of three things:
+
+    nothing                    it was never begun: begin
+    a process                  it was started: say so again
+    its order and no process   the hub ended in between. If somebody lives with the new incarnation in its environment, that
+                               is the one; if not, it has failed, and the engine decides about another try
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from lifesigns.adapters.hands.respawn_webhook import started
+from lifesigns.core import templates
+from lifesigns.core.effects import Order, Respawn
+from lifesigns.core.signals import Signal
+from lifesigns.errors import AdapterError, UsageError
+from lifesigns.ports import NotDone, sameness
+
+SETTLE_FOR: Final = 0.5
+"""A command that fails within this long has not started anything."""
+HANDOFF_MAX: Final = 4096
+OUTPUT_MAX: Final = 10 * 1024 * 1024
+KEPT_FOR: Final = 30 * 86400.0
+"""How long it is remembered what was started; no order is given again after a day."""
+
+log: Final = logging.getLogger("lifesigns.hands")
+
+
+class RespawnCommand:
+    """Starts agents by a command. What it started is remembered in `folder`, and so is what they put out."""
+
+    def __init__(
+        self,
+        command: str,
+        folder: Path,
+        checkpoint_url: Callable[[Respawn], str | None],
+        *,
+        shell: bool = False,
+        cwd: Path | None = None,
+        hub: str | None = None,
+    ) -> None:
+        if wrong := templates.fault(command, templates.RESPAWN_FACTS) or (
+            "" if shell else unreadable(command)
+        ):
+            raise UsageError(f"the command {wrong}")
+        self._command = command
+        self._folder = folder
+        self._checkpoint_url = checkpoint_url
+        self._shell = shell
+        self._cwd = cwd
+        self._hub = hub
+        self._turn = threading.Lock()
+
+    async def carry_out(self, order: Order) -> Signal | None:
+        """Start it, once."""
+        assert isinstance(order, Respawn)
+        # In a thread, as a whole: whoever gives up waiting does not leave it half done.
+        await asyncio.to_thread(self._start_once, order)
+        return started(order)
+
+    async def close(self) -> None: ...
+
+    # --- in a thread ----------------------------------------------------------------------------------
+
+    def _start_once(self, order: Respawn) -> None:
+        with self._turn:
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                record = self._folder / f"{hashlib.sha256(sameness(order).encode()).hexdigest()[:32]}.json"
+                known = _read(record)
+                if known is None:
+                    _write(record, {"order": sameness(order), "incarnation": order.new_incarnation})
+            except OSError as error:
+                raise NotDone(f"{self._folder} cannot be written: {error.strerror}") from error
+            pid: int | None
+            if known is None:
+                self._forget()
+                pid = self._start(order)
+            elif "pid" in known:
+                return
+            else:
+                pid = _living(order.new_incarnation)
+                if pid is None:
+                    raise AdapterError(
+                        "the hub ended while it was started, and nobody lives from it", transient=False
+                    )
+            with suppress(OSError):  # Then it is found by its incarnation, should it be asked for again.
+                _write(record, {"order": sameness(order), "incarnation": order.new_incarnation, "pid": pid})
+
+    def _start(self, order: Respawn) -> int:
+        facts = self._facts(order)
+        words: list[str] | str
+        if self._shell:
+            words = templates.filled(
+                self._command, {name: shlex.quote(value) for name, value in facts.items()}
+            )
+        else:
+            words = [templates.filled(word, facts) for word in shlex.split(self._command)]
+        try:
+            with self._output().open("ab") as output:
+                process = subprocess.Popen(  # noqa: S603 -- the command is the user's own, and is what this is for
+                    words,
+                    shell=self._shell,
+                    cwd=self._cwd,
+                    env=self._environment(order, facts),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # It outlives the hub.
+                )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise AdapterError(f"the command cannot be started: {why}", transient=False) from error
+        log.info(
+            "%s is started anew as process %d",
+            order.agent_id,
+            process.pid,
+            extra={"action": "respawn_command"},
+        )
+        try:
+            status = process.wait(SETTLE_FOR)
+        except subprocess.TimeoutExpired:
+            # Somebody has to hear of its end, or it would stay as a zombie for as long as the hub lives.
+            threading.Thread(target=process.wait, name=f"lifesigns wait {process.pid}", daemon=True).start()
+        else:
+            if status != 0:  # One that ended well has handed over to somebody: a service manager, a terminal.
+                how = f"with status {status}" if status > 0 else f"by signal {-status}"
+                raise AdapterError(f"the command ended at once, {how}", transient=False)
+        return process.pid
+
+    def _facts(self, order: Respawn) -> dict[str, str]:
+        return {
+            "agent_id": order.agent_id,
+            "attempt": str(order.attempt),
+            "checkpoint_id": order.checkpoint_id or "",
+            "checkpoint_url": self._checkpoint_url(order) or "",
+            "handoff": order.handoff.replace("\0", "").encode()[:HANDOFF_MAX].decode(errors="ignore"),
+            "new_incarnation": order.new_incarnation,
+            "task_id": order.task_id or "",
+        }
+
+    def _environment(self, order: Respawn, facts: Mapping[str, str]) -> dict[str, str]:
+        told = {
+            "AGENT_ID": order.agent_id,
+            "INCARNATION": order.new_incarnation,
+            "TASK": facts["task_id"],
+            "HUB": self._hub or "",
+            "ATTEMPT": str(order.attempt + 1),
+            "CHECKPOINT": facts["checkpoint_id"],
+            "CHECKPOINT_URL": facts["checkpoint_url"],
+            "HANDOFF": facts["handoff"],
+        }
+        ours = {
+            name: value for name, value in os.environ.items() if name.removeprefix("LIFESIGNS_") not in told
+        }
+        return ours | {f"LIFESIGNS_{name}": value for name, value in told.items() if value}
+
+    def _output(self) -> Path:
+        """Where what they put out is written; not for ever."""
+        path = self._folder / "output.log"
+        if path.exists() and path.stat().st_size > OUTPUT_MAX:
+            path.replace(path.with_suffix(".old"))
+        return path
+
+    def _forget(self) -> None:
+        """What is too old to be asked for again."""
+        with suppress(OSError):
+            for record in self._folder.glob("*.json"):
+                if time.time() - record.stat().st_mtime > KEPT_FOR:
+                    record.unlink(missing_ok=True)
+
+
+def unreadable(command: str) -> str:
+    """What is wrong with a command that is to be taken apart into words; empty if nothing is."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        return f"cannot be taken apart: {error}"
+    return "" if words else "is empty"
+
+
+def _living(incarnation: str) -> int | None:
+    """The process that was started as this life, if it lives."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("LIFESIGNS_INCARNATION") == incarnation and process.status() != "zombie":
+                return process.pid
+    return None
+
+
+def _read(record: Path) -> dict[str, Any] | None:
+    try:
+        known = json.loads(record.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return {}  # The disk was full, or lost power: it was begun.
+    return known if isinstance(known, dict) else {}
+
+
+def _write(record: Path, known: Mapping[str, Any]) -> None:
+    fresh = record.with_suffix(".new")
+    with fresh.open("w") as file:
+        json.dump(known, file)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(record)
+    if os.name != "nt":
+        handle = os.open(record.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

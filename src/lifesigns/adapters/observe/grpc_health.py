@@ -1,0 +1,189 @@
+"""gRPC health: `grpc.health.v1` for the hub and for each agent, on a port of its own. Needs the extra `grpc`.
+
+    ""                  the hub: SERVING while store and bus are there
+    "agent/coder-7"     an agent, or just "coder-7": SERVING while healthy or degraded, NOT_SERVING otherwise
+
+`Check` of an agent nobody has heard of is NOT_FOUND. `Watch` tells each change: flips reach it as the events they are, and
+once a second one look at everything that is watched finds what no event tells (the store is away, an agent is forgotten).
+A watcher that reads slowly gets the latest status, not the history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any, Final
+
+from lifesigns.core.health import Health
+from lifesigns.errors import AdapterError, UsageError
+from lifesigns.ports import Event
+
+LOOK_EVERY: Final = 1.0
+WATCHERS_MAX: Final = 1000
+LISTED_MAX: Final = 100
+"""Services named in one answer; more than that is RESOURCE_EXHAUSTED, as the protocol says."""
+REQUEST_MAX: Final = 4096
+"""Bytes; an id has 128."""
+CLOSE_FOR: Final = 1.0
+
+AGENT: Final = "agent/"
+FLIP: Final = "HEALTH_STATE_CHANGED"
+_SERVING: Final = frozenset({Health.HEALTHY, Health.DEGRADED})
+
+log: Final = logging.getLogger("lifesigns.observe")
+
+
+class GrpcHealth:
+    """A gRPC server that answers for the hub. `ready` says whether the hub can do its work, `health_of` how an agent is,
+    None if it is not known; `agents` names all of them."""
+
+    def __init__(
+        self,
+        ready: Callable[[], bool],
+        health_of: Callable[[str], Health | None],
+        agents: Callable[[], Iterable[str]],
+    ) -> None:
+        try:
+            import grpc  # type: ignore[import-untyped]
+            from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-untyped]
+        except ModuleNotFoundError as error:
+            raise UsageError("gRPC health needs grpcio: pip install 'lifesigns[grpc]'") from error
+        self._grpc = grpc
+        self._shapes = health_pb2
+        self._add_to_server = health_pb2_grpc.add_HealthServicer_to_server
+        self._ready = ready
+        self._health_of = health_of
+        self._agents = agents
+        self._watchers: dict[str, set[_Watcher]] = {}
+        """Those who watch, by service."""
+        self._closing = False
+        self._server: Any = None
+        self._looking: asyncio.Task[None] | None = None
+
+    # --- beginning and end ------------------------------------------------------------------------------
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; the port, if any would do. Not encrypted: for loopback, a pod's own network, or behind a proxy."""
+        options = (
+            (
+                "grpc.so_reuseport",
+                0,
+            ),  # or two hubs could share a port, and a client would get the one or the other
+            ("grpc.max_receive_message_length", REQUEST_MAX),
+        )
+        server = self._grpc.aio.server(options=options)
+        self._add_to_server(self, server)
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            bound: int = server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise AdapterError(f"gRPC health cannot listen on {address}: {error}", transient=False) from error
+        await server.start()
+        self._server = server
+        self._looking = asyncio.create_task(self._look(), name="lifesigns grpc health")
+        log.info("gRPC health on %s port %d", host, bound, extra={"action": "grpc_listening"})
+        return bound
+
+    async def close(self) -> None:
+        """Those who watch are let go; the protocol has them come again."""
+        self._closing = True
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.woken.set()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        if self._server is not None:
+            await self._server.stop(CLOSE_FOR)
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """These happened: those who watch the agents concerned look again."""
+        if self._watchers:
+            for event in events:
+                if event.type == FLIP:
+                    self._look_at(event.agent_id)
+                    self._look_at(AGENT + event.agent_id)
+
+    # --- what clients call; the names are the protocol's ------------------------------------------------
+
+    async def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """How a service is now."""
+        status = self._status(request.service)
+        if status == self._shapes.HealthCheckResponse.SERVICE_UNKNOWN:
+            await context.abort(
+                self._grpc.StatusCode.NOT_FOUND, f"no agent {request.service!r} has been heard of"
+            )
+        return self._answer(status)
+
+    async def List(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """How everybody is, if they are few."""
+        names = ["", *self._agents()]
+        if len(names) > LISTED_MAX:
+            detail = f"there are {len(names) - 1} agents; at most {LISTED_MAX - 1} are listed"
+            await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, detail)
+        return self._shapes.HealthListResponse(
+            statuses={name: self._answer(self._status(name)) for name in names}
+        )
+
+    async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
+        """How a service is now, and whenever that changes."""
+        if sum(map(len, self._watchers.values())) >= WATCHERS_MAX:
+            detail = f"{WATCHERS_MAX} watch already"
+            await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, detail)
+        service, watcher = str(request.service), _Watcher()
+        watchers = self._watchers.setdefault(service, set())
+        watchers.add(watcher)
+        try:
+            while not self._closing:
+                status = self._status(service)
+                if status != watcher.told:
+                    watcher.told = status
+                    yield self._answer(status)
+                await watcher.woken.wait()
+                watcher.woken.clear()
+        finally:
+            watchers.discard(watcher)
+            if not watchers:
+                self._watchers.pop(service, None)
+
+    # --- parts ------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            for service in list(self._watchers):
+                self._look_at(service)
+
+    def _look_at(self, service: str) -> None:
+        watchers = self._watchers.get(service)
+        if watchers is not None:
+            status = self._status(service)
+            for watcher in watchers:
+                if watcher.told != status:
+                    watcher.woken.set()
+
+    def _status(self, service: str) -> int:
+        shapes = self._shapes.HealthCheckResponse
+        if not service:
+            return int(shapes.SERVING if self._ready() else shapes.NOT_SERVING)
+        # An id may itself begin with `agent/`: then that agent is meant.
+        health = self._health_of(service)
+        if health is None and service.startswith(AGENT):
+            health = self._health_of(service.removeprefix(AGENT))
+        if health is None:
+            return int(shapes.SERVICE_UNKNOWN)
+        return int(shapes.SERVING if health in _SERVING else shapes.NOT_SERVING)
+
+    def _answer(self, status: int) -> Any:
+        return self._shapes.HealthCheckResponse(status=status)
+
+
+class _Watcher:
+    """One who watches: what it was told last, and what wakes it when that is no longer so."""
+
+    __slots__ = ("told", "woken")
+
+    def __init__(self) -> None:
+        self.told: int | None = None
+        self.woken = asyncio.Event()

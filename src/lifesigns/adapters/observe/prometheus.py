@@ -1,0 +1,188 @@
+"""Prometheus: the hub's vitals as the text of `/metrics`. Every family is in docs/reference/metrics.md.
+
+Labels have few values and all of them are there from the start, so that a rate over a counter that has not counted yet is
+0 and not nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import accumulate
+from typing import Final, TypeVar
+
+from prometheus_client import CollectorRegistry, ProcessCollector, exposition
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.openmetrics import exposition as openmetrics
+
+from lifesigns.adapters.observe.vitals import AgentVitals, Spread, Vitals
+from lifesigns.core.effects import Rung, Stage
+from lifesigns.core.health import Health
+
+_STATUS_CLASSES: Final = range(1, 6)
+_openmetrics: Final[Callable[[CollectorRegistry], bytes]] = openmetrics.generate_latest
+_Word = TypeVar("_Word", bound=StrEnum)
+
+
+class Metrics:
+    """Reads vitals whenever somebody scrapes, and at no other time."""
+
+    def __init__(self, read: Callable[[], Vitals]) -> None:
+        self._read = read
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def text(self, accept: str = "") -> tuple[bytes, str]:
+        """The exposition and its content type: OpenMetrics for who accepts it, else the older text format."""
+        if "application/openmetrics-text" in accept:
+            return _openmetrics(self._registry), openmetrics.CONTENT_TYPE_LATEST
+        return exposition.generate_latest(self._registry), exposition.CONTENT_TYPE_PLAIN_0_0_4
+
+    def collect(self) -> Iterator[Metric]:
+        """Called by the registry."""
+        vitals = self._read()
+        yield InfoMetricFamily(
+            "lifesigns_hub",
+            "The version of the hub, and its fencing epoch: how many hubs this store has had",
+            {"version": vitals.version, "epoch": str(vitals.epoch)},
+        )
+        yield from _fleet(vitals)
+        yield from _incoming(vitals)
+        yield from _hub(vitals)
+        yield from _store_and_bus(vitals)
+        if vitals.each:
+            yield from _each(vitals.each)
+
+
+def _fleet(vitals: Vitals) -> Iterator[Metric]:
+    yield _gauges("lifesigns_agents", "Agents by judged health", "state", vitals.states)
+    yield _gauges("lifesigns_agents_doing", "Agents by what they say they are doing", "doing", vitals.doing)
+    yield _gauges("lifesigns_findings_open", "Open findings by kind", "kind", vitals.findings)
+    yield _gauges("lifesigns_breakers", "Circuit breakers that agents report", "state", vitals.breakers)
+    flips = CounterMetricFamily("lifesigns_flips", "Changes of health, by the state reached", labels=["to"])
+    for state in Health:
+        flips.add_metric([state], vitals.flips.get(state, 0))
+    yield flips
+    steps = CounterMetricFamily(
+        "lifesigns_interventions", "Steps of the ladder, by how far they came", labels=["rung", "stage"]
+    )
+    for rung in Rung:
+        for stage in Stage:
+            steps.add_metric([rung, stage], vitals.interventions.get((rung, stage), 0))
+    yield steps
+
+
+def _incoming(vitals: Vitals) -> Iterator[Metric]:
+    yield _counter("lifesigns_beats", "Beats heard", vitals.beats)
+    yield _counter("lifesigns_words", "Signals heard that are not beats", vitals.words)
+    yield _counter(
+        "lifesigns_signals_refused",
+        "Signals that were read and not believed; many of one kind are counted once a minute",
+        vitals.refused,
+    )
+    yield _counter(
+        "lifesigns_signals_unreadable",
+        "Messages that could not be read, or were not their sender's to say",
+        vitals.unreadable,
+    )
+    yield _counter("lifesigns_signals_turned_away", "Signals that found the inbox full", vitals.turned_away)
+    yield _counter(
+        "lifesigns_bus_messages_dropped",
+        "Messages on the bus that came faster than they were heard",
+        vitals.dropped,
+    )
+    yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", vitals.inbox)
+
+
+def _hub(vitals: Vitals) -> Iterator[Metric]:
+    yield _histogram(
+        "lifesigns_detection_late_seconds",
+        "How long after it fell due a disconnection was known",
+        vitals.found_late,
+    )
+    yield _histogram("lifesigns_tick_late_seconds", "How late deadlines were looked at", vitals.looks_late)
+    yield _gauge(
+        "lifesigns_tick_late_last_seconds",
+        "How late deadlines were looked at the last time",
+        vitals.look_late,
+        unit="seconds",
+    )
+    yield _gauge("lifesigns_blind", "1 while the hub knows that it cannot see", vitals.blind)
+    yield _gauge(
+        "lifesigns_self_doubt_score",
+        "How far the hub doubts itself: 0 to 8, every wait is that much longer",
+        vitals.score,
+    )
+    yield _gauge(
+        "lifesigns_orders_waiting", "Orders that no agent has acknowledged yet", vitals.orders_waiting
+    )
+    yield _gauge("lifesigns_event_listeners", "Listeners to the live events", vitals.listeners)
+    answers = CounterMetricFamily(
+        "lifesigns_http_requests", "HTTP requests answered, by class of status", labels=["status"]
+    )
+    for status in _STATUS_CLASSES:
+        answers.add_metric([f"{status}xx"], vitals.answers.get(status, 0))
+    yield answers
+
+
+def _store_and_bus(vitals: Vitals) -> Iterator[Metric]:
+    yield _gauge("lifesigns_store_up", "1 while the store takes pages", vitals.store_up)
+    if vitals.bus_up is not None:
+        yield _gauge("lifesigns_bus_up", "1 while the bus is connected; missing without a bus", vitals.bus_up)
+    yield _histogram("lifesigns_store_commit_seconds", "How long a page took to be kept", vitals.commits)
+    yield _counter("lifesigns_pages_kept", "Pages kept in the store", sum(vitals.commits.counts))
+    yield _counter("lifesigns_events_kept", "Events kept in the store", vitals.events_kept)
+    yield _counter(
+        "lifesigns_events_lost", "Events lost because the store was away for too long", vitals.events_lost
+    )
+
+
+def _each(agents: Iterable[AgentVitals]) -> Iterator[Metric]:
+    """Agents one by one; see `PER_AGENT_MAX`."""
+    up = GaugeMetricFamily("lifesigns_agent_up", "1 while the agent is heard of", labels=["agent"])
+    beat_at = GaugeMetricFamily(
+        "lifesigns_agent_last_beat_seconds",
+        "When the agent was last heard, in seconds since 1970",
+        labels=["agent"],
+        unit="seconds",
+    )
+    tokens = CounterMetricFamily("lifesigns_agent_tokens", "Tokens the agent used", labels=["agent"])
+    cost = CounterMetricFamily(
+        "lifesigns_agent_cost_usd", "What the agent cost, in dollars", labels=["agent"]
+    )
+    for agent in agents:
+        up.add_metric([agent.id], agent.up)
+        if agent.beat_at is not None:
+            beat_at.add_metric([agent.id], agent.beat_at)
+        tokens.add_metric([agent.id], agent.tokens)
+        cost.add_metric([agent.id], agent.cost_usd)
+    return iter((up, beat_at, tokens, cost))
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(name, text, value=value)
+
+
+def _gauge(name: str, text: str, value: float, *, unit: str = "") -> Metric:
+    return GaugeMetricFamily(name, text, value=value, unit=unit)
+
+
+def _gauges(name: str, text: str, label: str, values: Mapping[_Word, int]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
+
+
+def _histogram(name: str, text: str, spread: Spread) -> Metric:
+    """Prometheus counts everything up to a bound, not what is between two."""
+    up_to = [*map(str, spread.up_to), "+Inf"]
+    buckets = list(zip(up_to, accumulate(spread.counts), strict=True))
+    return HistogramMetricFamily(name, text, buckets=buckets, sum_value=spread.total, unit="seconds")

@@ -1,0 +1,270 @@
+"""Tracing: interventions, flips and looks as OpenTelemetry spans, at the times at which they happened.
+
+An intervention is one trace: its root lasts from the order to the end of it, and each stage it reached is a child that
+lasts from the stage before. Trace and root have ids that follow from the agent's and the intervention's id (`ids_of`),
+so that whoever knows these, another hub or the agent itself, can add to the same trace without having been told of it.
+
+Looks, and flips that call nobody, are sampled; everything together is limited, so that a fleet that falls over is not
+held up by those who watch it. Needs the extra `otel`; without it nothing of OpenTelemetry is loaded.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from lifesigns.core.effects import Stage
+from lifesigns.core.health import UNWELL
+from lifesigns.errors import UsageError
+from lifesigns.ports import Event
+
+SPANS_PER_SECOND: Final = 200
+"""A span costs up to 100 µs of the hub's loop: this is 2 % of it at most. What is only a sample takes half of it at most."""
+
+STORIES_MAX: Final = 4096
+"""Interventions remembered, so that the next stage knows when the one before was."""
+
+STEPS: Final = frozenset({"NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED", "INTERVENTION"})
+FLIP: Final = "HEALTH_STATE_CHANGED"
+
+_LAST: Final = frozenset({Stage.ANSWERED, Stage.DONE, Stage.FAILED, Stage.DROPPED})
+_TEXT_MAX: Final = 500
+
+log: Final = logging.getLogger("lifesigns.observe")
+
+Attributes = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """A trace, and a span in it."""
+
+    trace: int
+    span: int
+
+
+def ids_of(agent_id: str, intervention_id: str) -> Ids:
+    """The trace of an intervention and its root: the first 16 and the next 8 bytes of SHA-256 over
+    `lifesigns intervention <agent id> <intervention id>`."""
+    digest = sha256(f"lifesigns intervention {agent_id} {intervention_id}".encode()).digest()
+    return Ids(int.from_bytes(digest[:16]), int.from_bytes(digest[16:24]))
+
+
+class Spans(Protocol):
+    """Where spans go."""
+
+    def add(
+        self,
+        name: str,
+        began_at: float,
+        ended_at: float,
+        attributes: Attributes,
+        *,
+        own: Ids | None = None,
+        parent: Ids | None = None,
+        failed: str | None = None,
+    ) -> None:
+        """A span that is over: a root with ids of its `own`, the child of a `parent`, or a trace by itself."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Story:
+    """One intervention, as far as it has come."""
+
+    ids: Ids
+    rung: str
+    began_at: float
+    last_at: float
+    attributes: dict[str, str | int | float | bool]
+    told: bool = False
+    """Its root is out: what comes now is only a child."""
+
+
+class Tracing:
+    """Makes spans of kept events and of looks. `ratio` of the looks and of the harmless flips are traced."""
+
+    def __init__(self, ratio: float = 0.01, spans: Spans | None = None) -> None:
+        if not 0.0 <= ratio <= 1.0:
+            raise UsageError(f"the ratio of traced looks is {ratio:g}, but is from 0 to 1")
+        self._ratio = ratio
+        self._spans = spans or _otlp()
+        self._looks = self._flips = 0.5
+        self._stories: dict[str, _Story] = {}
+        self._of_agent: dict[str, str] = {}
+        """The intervention that was ordered last, by agent."""
+        self._room = float(SPANS_PER_SECOND)
+        self._room_at = time.monotonic()
+        self._closed = False
+
+    def looked(self, due_at: float, began_at: float, ended_at: float, effects: int) -> None:
+        """The hub looked at deadlines that were due: `Pulse.witness`."""
+        self._looks += self._ratio
+        if self._looks >= 1.0 and not self._closed:
+            self._looks -= 1.0
+            late = max(0.0, began_at - due_at)
+            self._add(
+                "lifesigns.health_check",
+                began_at,
+                ended_at,
+                {"lifesigns.late_s": late, "lifesigns.effects": effects},
+                sample=True,
+            )
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """These happened, and are kept. Never fails: who is watched must not suffer from it."""
+        for event in () if self._closed else events:
+            try:
+                if event.type in STEPS:
+                    self._step(event, msgspec.json.decode(event.data))
+                elif event.type == FLIP and self._has_room(1.0):
+                    self._flip(event, msgspec.json.decode(event.data))
+            except Exception:  # a bug of ours is one span's
+                log.exception("%s is not traced", event.type, extra={"action": "span_failed"})
+
+    async def close(self) -> None:
+        """Send what waits, for a few seconds at most; what happens now is traced no more."""
+        self._closed = True
+        await self._spans.close()
+
+    # --- interventions ----------------------------------------------------------------------------------
+
+    def _step(self, event: Event, said: Mapping[str, Any]) -> None:
+        intervention_id, stage = said["id"], said["stage"]
+        if not intervention_id:
+            return  # Held before it was ordered: there is nothing to trace yet.
+        story = self._stories.get(intervention_id)
+        if story is None:
+            story = self._open(event, said)
+        self._stage(story, event, said)
+        if stage in _LAST and not (stage == Stage.FAILED and said["rung"] == "terminate"):
+            self._end(
+                story, event.at, stage, said
+            )  # A termination that failed is tried again under the same id.
+
+    def _open(self, event: Event, said: Mapping[str, Any]) -> _Story:
+        agent_id, intervention_id = event.agent_id, said["id"]
+        former = self._stories.get(self._of_agent.get(agent_id, ""))
+        if former is not None:
+            self._end(former, event.at, "unanswered", {})
+        while len(self._stories) >= STORIES_MAX:
+            oldest = next(iter(self._stories))
+            del self._stories[oldest]
+        story = _Story(
+            ids_of(agent_id, intervention_id),
+            said["rung"],
+            event.at,
+            event.at,
+            {
+                "lifesigns.agent_id": agent_id,
+                "lifesigns.intervention_id": intervention_id,
+                "lifesigns.rung": said["rung"],
+            },
+        )
+        self._stories[intervention_id] = story
+        self._of_agent[agent_id] = intervention_id
+        if len(self._of_agent) > STORIES_MAX:
+            del self._of_agent[next(iter(self._of_agent))]
+        return story
+
+    def _stage(self, story: _Story, event: Event, said: Mapping[str, Any]) -> None:
+        attributes = {
+            **story.attributes,
+            "lifesigns.stage": said["stage"],
+            "lifesigns.attempt": said["attempt"],
+        }
+        if by := said.get("by"):
+            attributes["lifesigns.by"] = by
+        if text := _text(said):
+            attributes["lifesigns.text"] = text
+        failed = _text(said) if said["stage"] == Stage.FAILED else None
+        self._add(
+            f"lifesigns.{story.rung}.{said['stage']}",
+            story.last_at,
+            event.at,
+            attributes,
+            parent=story.ids,
+            failed=failed,
+        )
+        story.last_at = event.at
+
+    def _end(self, story: _Story, at: float, outcome: str, said: Mapping[str, Any]) -> None:
+        if story.told:
+            return
+        story.told = True
+        attributes = {**story.attributes, "lifesigns.outcome": outcome}
+        failed = _text(said) if outcome == Stage.FAILED else None
+        self._add(f"lifesigns.{story.rung}", story.began_at, at, attributes, own=story.ids, failed=failed)
+
+    # --- flips ------------------------------------------------------------------------------------------
+
+    def _flip(self, event: Event, said: Mapping[str, Any]) -> None:
+        """From the oldest evidence to the verdict; part of the agent's intervention, if there is one."""
+        harmless = said["to"] not in UNWELL
+        if harmless:
+            self._flips += self._ratio
+            if self._flips < 1.0:
+                return
+            self._flips -= 1.0
+        since = min((finding["since"] for finding in said["evidence"]), default=event.at)
+        attributes: dict[str, str | int | float | bool] = {
+            "lifesigns.agent_id": event.agent_id,
+            "lifesigns.from": said["from"],
+            "lifesigns.to": said["to"],
+            "lifesigns.text": said["reason"][:_TEXT_MAX],
+            "lifesigns.event_id": event.id,
+        }
+        if said["cause"]:
+            attributes["lifesigns.cause"] = said["cause"]
+        story = self._stories.get(self._of_agent.get(event.agent_id, ""))
+        parent = story.ids if story is not None and not story.told else None
+        self._add(
+            "lifesigns.flip", min(since, event.at), event.at, attributes, parent=parent, sample=harmless
+        )
+
+    # --- parts ------------------------------------------------------------------------------------------
+
+    def _add(
+        self,
+        name: str,
+        began_at: float,
+        ended_at: float,
+        attributes: Attributes,
+        *,
+        own: Ids | None = None,
+        parent: Ids | None = None,
+        failed: str | None = None,
+        sample: bool = False,
+    ) -> None:
+        if self._has_room(SPANS_PER_SECOND / 2 if sample else 1.0):
+            self._room -= 1.0
+            self._spans.add(name, began_at, ended_at, attributes, own=own, parent=parent, failed=failed)
+
+    def _has_room(self, wanted: float) -> bool:
+        now = time.monotonic()
+        self._room = min(SPANS_PER_SECOND, self._room + (now - self._room_at) * SPANS_PER_SECOND)
+        self._room_at = now
+        return self._room >= wanted
+
+
+def _text(said: Mapping[str, Any]) -> str:
+    """What was said about a step; its name depends on the event."""
+    for name in ("text", "message", "reason"):
+        if name in said:
+            return str(said[name])[:_TEXT_MAX]
+    return ""
+
+
+def _otlp() -> Spans:
+    try:
+        from lifesigns.adapters.observe.otlp_spans import OtlpSpans
+    except ModuleNotFoundError as error:
+        raise UsageError("tracing needs OpenTelemetry: pip install 'lifesigns[otel]'") from error
+    return OtlpSpans()

@@ -1,0 +1,1 @@
+"""Signers: one driver per file."""

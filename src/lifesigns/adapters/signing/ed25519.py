@@ -1,0 +1,118 @@
+"""Ed25519Signer: the hub's own key, in a file of its state folder.
+
+The key is made at the first start and never leaves its file, which is for its owner alone. Its public half lies beside
+it for those who verify. A key file that others could have read is closed and a warning says so: whoever had it can seal a
+log of his own making. One that belongs to somebody else is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from lifesigns.errors import AdapterError, UsageError
+
+PRIVATE: Final = 0o600
+KEY_MAX: Final = 4096
+
+log: Final = logging.getLogger("lifesigns.signing")
+
+
+class Ed25519Signer:
+    """Signs with the key in a file. Implements `lifesigns.ports.Signer`."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+        self.public = key.public_key().public_bytes_raw()
+
+    @classmethod
+    def at(cls, path: Path) -> Ed25519Signer:
+        """The signer whose key is in this file; made if it is not there."""
+        pem = _read(path)
+        if pem is None:
+            pem = Ed25519PrivateKey.generate().private_bytes(
+                Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+            )
+            _write(path, pem)
+        try:
+            key = load_pem_private_key(pem, password=None)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"{path} does not hold a key (PEM): {error}") from error
+        if not isinstance(key, Ed25519PrivateKey):
+            raise UsageError(f"{path} holds another kind of key, not Ed25519")
+        return cls(key)
+
+    def sign(self, text: bytes) -> bytes:
+        """The same for the same text, always."""
+        return self._key.sign(text)
+
+
+def verifies(public: bytes, text: bytes, signature: bytes) -> bool:
+    """Whether the owner of this public key has signed this text."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"the key of the audit log, {path}, cannot be read: {error.strerror}") from error
+    try:
+        _check(path, handle)
+        return os.read(handle, KEY_MAX)
+    finally:
+        os.close(handle)
+
+
+def _check(path: Path, handle: int) -> None:
+    """A plain file, ours, and nobody else's to read."""
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError(f"the key of the audit log, {path}, is not a file")
+    if not hasattr(os, "geteuid"):
+        return  # Windows: the folder below the user's profile is the user's by inheritance.
+    if found.st_uid not in (os.geteuid(), 0):
+        raise UsageError(f"{path} belongs to user {found.st_uid}, not to {os.geteuid()} who runs this hub")
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        os.fchmod(handle, PRIVATE)
+        log.warning(
+            "%s could be read by others and is closed now; whoever has it can seal a false audit log",
+            path,
+            extra={"action": "audit_key_exposed"},
+        )
+
+
+def _write(path: Path, pem: bytes) -> None:
+    """Put a new key in its place, whole or not at all. One hub at a time has the folder."""
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(pem)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        raise AdapterError(
+            f"the key of the audit log, {path}, cannot be written: {error.strerror}", transient=False
+        ) from error

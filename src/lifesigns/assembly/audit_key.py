@@ -1,0 +1,49 @@
+"""The key that seals the audit log, in the state folder; and its public half beside it, for those who verify."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lifesigns.errors import UsageError, WireError
+from lifesigns.hub.audit import notes
+
+if TYPE_CHECKING:
+    from lifesigns.ports import Signer
+
+KEY: Final = "audit.key"
+PUBLIC: Final = "audit.pub"
+
+
+def signer_in(state: Path) -> Signer:
+    """The signer of the hub in this folder; its key is made at the first start."""
+    from lifesigns.adapters.signing.ed25519 import Ed25519Signer
+
+    signer = Ed25519Signer.at(state / KEY)
+    public = f"{notes.write_key(signer.public)}\n"
+    with suppress(OSError):  # For those who verify; `lifesigns audit key` says so if it is not there.
+        if not (state / PUBLIC).is_file() or (state / PUBLIC).read_text() != public:
+            (state / PUBLIC).write_text(public)
+    return signer
+
+
+def public_key_in(state: Path) -> str | None:
+    """The public key of the hub in this folder, as text; None if there is none."""
+    try:
+        return (state / PUBLIC).read_text().strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{state / PUBLIC} cannot be read: {error}") from error
+
+
+def public_key(text: str) -> bytes:
+    """A public key, from its text or from the file of this name."""
+    path = Path(text)
+    try:
+        said = path.read_text() if len(text) < 4096 and "+" not in path.name and path.is_file() else text
+        return notes.read_key(said)
+    except (OSError, UnicodeDecodeError, WireError) as error:
+        right = "it would be what `lifesigns audit key` prints, or a file with it"
+        raise UsageError(f"the key {text[:100]!r} cannot be read ({error}); {right}") from error

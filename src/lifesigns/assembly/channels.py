@@ -1,0 +1,197 @@
+"""Channels, put together: from what is configured to something that can be told, and the rules of telling.
+
+Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts. An error names the key and never the secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from lifesigns.config.alerting import (
+    PacingSettings,
+    RouteSettings,
+    SilenceSettings,
+    WhichSettings,
+    WindowSettings,
+)
+from lifesigns.config.channels import ChannelSettings
+from lifesigns.config.values import AlertRoute
+from lifesigns.errors import UsageError
+from lifesigns.hub.alerting.rules import Pacing, Rate, Route, Rules, Silence, Which, Window
+from lifesigns.ports import Channel, NoticeSeverity
+
+SECRET_MAX: Final = 64 * 1024
+
+NOBODY_CONFIGURED: Final = {"log": ChannelSettings("log", "log", {})}
+"""Who configures no channel finds alerts in the hub's log."""
+
+
+def channels_of(settings: Mapping[str, ChannelSettings], environ: Mapping[str, str]) -> dict[str, Channel]:
+    """The channels that are configured. Drivers are imported here, by those who need them."""
+    return {name: _channel(one, environ) for name, one in (settings or NOBODY_CONFIGURED).items()}
+
+
+def rules_of(
+    channels: Mapping[str, ChannelSettings],
+    *,
+    alerting: Mapping[str, AlertRoute],
+    routes: Sequence[RouteSettings] = (),
+    silences: Sequence[SilenceSettings] = (),
+    maintenance: Sequence[SilenceSettings | WindowSettings] = (),
+    pacing: PacingSettings | None = None,
+    link: str = "",
+) -> Rules:
+    """Who is told of what, and when. `alerting` is the tree of IMPL-REQ-003."""
+    return Rules(
+        channels={name: _rate(one) for name, one in (channels or NOBODY_CONFIGURED).items()},
+        routes=[
+            Route(
+                route.channels,
+                _which(route.which),
+                NoticeSeverity(route.at_least),
+                NoticeSeverity(route.severity) if route.severity else None,
+            )
+            for route in routes
+        ],
+        by_kind={
+            kind: Route(route.channels, severity=NoticeSeverity(route.severity))
+            for kind, route in alerting.items()
+        },
+        silences=[_silence(one) for one in (*silences, *maintenance) if isinstance(one, SilenceSettings)],
+        windows=[
+            Window(one.name, _which(one.which), one.days, one.starts_after, one.lasts_for, one.zone)
+            for one in maintenance
+            if isinstance(one, WindowSettings)
+        ],
+        pacing=Pacing(**asdict(pacing or PacingSettings())),
+        link=link.rstrip("/"),
+    )
+
+
+def secret(said: str, key: str, environ: Mapping[str, str]) -> str:
+    """A secret: as it is written, in a variable, or in a file (without the new line at its end)."""
+    if said.startswith("env:"):
+        found = environ.get(said[4:], "").strip()
+        if not found:
+            raise UsageError(f"{key} is {said}, but this variable is not set")
+        return found
+    if said.startswith("file:"):
+        path = Path(said[5:]).expanduser()
+        try:
+            with path.open("rb") as file:
+                found = file.read(SECRET_MAX).decode().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise UsageError(f"{key} is {said}, which cannot be read: {why}") from None
+        if not found:
+            raise UsageError(f"{key} is {said}, which is empty")
+        return found
+    return said
+
+
+def _channel(settings: ChannelSettings, environ: Mapping[str, str]) -> Channel:
+    key = f"channels.{settings.name}"
+    options = {
+        name: _looked_up(value, f"{key}.{name}", environ) if name in _SECRETS else value
+        for name, value in settings.options.items()
+    }
+    try:
+        return _TYPES[settings.type](options)
+    except UsageError as error:
+        raise UsageError(f"{key}: {error}") from error
+
+
+def _looked_up(value: Any, key: str, environ: Mapping[str, str]) -> Any:
+    """One secret, a list of them, or several by name."""
+    if isinstance(value, Mapping):
+        return {name: secret(part, f"{key}.{name}", environ) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(secret(part, key, environ) for part in value)
+    return secret(value, key, environ)
+
+
+def _rate(settings: ChannelSettings) -> Rate:
+    usual = Rate()
+    gap = usual.gap if settings.gap is None else settings.gap
+    return Rate(settings.per_minute or usual.per_minute, gap)
+
+
+def _which(settings: WhichSettings) -> Which:
+    return Which(settings.kinds, settings.agents, settings.roles)
+
+
+def _silence(settings: SilenceSettings) -> Silence:
+    which = _which(settings.which)
+    return Silence(settings.id, which, settings.until_at, settings.by, settings.why, settings.from_at)
+
+
+# --- the types of channels ---------------------------------------------------------------------------------
+
+Options = Mapping[str, Any]
+
+_SECRETS: Final = frozenset({"url", "secret", "headers", "token", "routing_key", "password", "urls"})
+
+
+def _log(_: Options) -> Channel:
+    from lifesigns.adapters.channels.log import LogChannel
+
+    return LogChannel()
+
+
+def _desktop(_: Options) -> Channel:
+    from lifesigns.adapters.channels.desktop import DesktopChannel
+
+    return DesktopChannel()
+
+
+def _webhook(options: Options) -> Channel:
+    from lifesigns.adapters.channels.webhook import WebhookChannel
+
+    return WebhookChannel(options["url"], secret=options.get("secret"), headers=options.get("headers"))
+
+
+def _slack(options: Options) -> Channel:
+    from lifesigns.adapters.channels.slack import API, SlackBot, SlackWebhook
+
+    if "url" in options:
+        return SlackWebhook(options["url"])
+    return SlackBot(options["token"], options["channel"], api=options.get("api", API))
+
+
+def _pagerduty(options: Options) -> Channel:
+    from lifesigns.adapters.channels.pagerduty import PagerDutyChannel
+
+    return PagerDutyChannel(**options)
+
+
+def _email(options: Options) -> Channel:
+    from lifesigns.adapters.channels.email import EmailChannel, Security, Server
+
+    server = Server(
+        options["host"],
+        options.get("port"),
+        Security(options.get("security", Security.STARTTLS)),
+        options.get("user"),
+        options.get("password"),
+    )
+    return EmailChannel(server, options["from"], options["to"])
+
+
+def _apprise(options: Options) -> Channel:
+    from lifesigns.adapters.channels.apprise import AppriseChannel
+
+    return AppriseChannel(options["urls"])
+
+
+_TYPES: Final[Mapping[str, Callable[[Options], Channel]]] = {
+    "log": _log,
+    "desktop": _desktop,
+    "webhook": _webhook,
+    "slack": _slack,
+    "pagerduty": _pagerduty,
+    "email": _email,
+    "apprise": _apprise,
+}

@@ -1,0 +1,201 @@
+"""Hands, put together: from what is configured to those who carry orders out, and where contents of checkpoints lie.
+
+Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from lifesigns import views
+from lifesigns.assembly.channels import secret
+from lifesigns.config.hands import (
+    CheckpointSettings,
+    CommandSettings,
+    EscalationSettings,
+    HandSettings,
+    NudgeSettings,
+    RespawnSettings,
+    TerminateSettings,
+    TmuxSettings,
+    WebhookSettings,
+)
+from lifesigns.core.agent import Agent
+from lifesigns.core.effects import Escalate, Respawn, SendNudge, Terminate
+from lifesigns.core.respawn import Checkpoint
+from lifesigns.errors import UsageError
+from lifesigns.hub.checkpoints import HERE
+from lifesigns.hub.service import Service
+from lifesigns.ports import Contents, Hand, TooLarge
+from lifesigns.views.tasks import checkpoint_view
+
+if TYPE_CHECKING:
+    from lifesigns.adapters.hands.posting import Webhook
+
+__all__ = ["TooLarge", "assign_hands", "contents_in"]
+
+CONTENTS: Final = "checkpoints"
+RESPAWNS: Final = "respawns"
+TOOL_CALLS_MAX: Final = 20
+_GAP: Final = "\x1f"
+
+
+def contents_in(state: Path, settings: CheckpointSettings | None = None) -> Contents:
+    """Where the contents of checkpoints lie, in a hub's state folder."""
+    from lifesigns.adapters.checkpoints.folder import MB, FolderContents, Room
+
+    said = settings or CheckpointSettings()
+    usual = Room()
+    return FolderContents(
+        state / CONTENTS,
+        Room(
+            content_bytes=_bytes(said.content_mb, MB, usual.content_bytes),
+            task_bytes=_bytes(said.task_mb, MB, usual.task_bytes),
+            total_bytes=_bytes(said.total_mb, MB, usual.total_bytes),
+        ),
+    )
+
+
+def assign_hands(
+    service: Service, settings: HandSettings, environ: Mapping[str, str], state: Path, link: str
+) -> None:
+    """Give a hub that has not started yet its hands. `link` is the address it is reached under."""
+    made = _Maker(service, environ, state, link.rstrip("/"))
+    for end in settings.terminate:
+        service.hands.assign(Terminate, made.terminate(end), agents=end.agents, roles=end.roles)
+    for respawn in settings.respawn:
+        service.hands.assign(Respawn, made.respawn(respawn), agents=respawn.agents, roles=respawn.roles)
+    for nudge in settings.nudges:
+        service.hands.assign(SendNudge, made.nudge(nudge), agents=nudge.agents, roles=nudge.roles)
+    for asked in settings.escalation:
+        service.hands.assign(Escalate, made.escalation(asked), agents=asked.agents, roles=asked.roles)
+    if settings.checkpoints.verify is not None:
+        from lifesigns.adapters.hands.checkpoint_webhook import CheckpointWebhook
+
+        webhook = made.webhook(settings.checkpoints.verify, "checkpoints.verify")
+        service.checkpoints.elsewhere = CheckpointWebhook(webhook)
+
+
+class _Maker:
+    """Makes hands. Drivers are imported here, by those who need them."""
+
+    def __init__(self, service: Service, environ: Mapping[str, str], state: Path, link: str) -> None:
+        self._where = Whereabouts(service, link)
+        self._environ = environ
+        self._state = state
+        self._link = link
+
+    def terminate(self, settings: TerminateSettings) -> Hand:
+        from lifesigns.adapters.hands.terminate_webhook import TerminateWebhook
+
+        return TerminateWebhook(self.webhook(settings.by, "terminate.webhook"))
+
+    def respawn(self, settings: RespawnSettings) -> Hand:
+        if isinstance(settings.by, CommandSettings):
+            from lifesigns.adapters.hands.respawn_command import RespawnCommand
+
+            by, folder = settings.by, self._state / RESPAWNS
+            url = self._where.checkpoint_url
+            return RespawnCommand(by.command, folder, url, shell=by.shell, cwd=by.cwd, hub=self._link)
+        from lifesigns.adapters.hands.respawn_webhook import RespawnWebhook
+
+        return RespawnWebhook(self.webhook(settings.by, "respawn.webhook"), self._where.checkpoint_url)
+
+    def nudge(self, settings: NudgeSettings) -> Hand:
+        if isinstance(settings.by, TmuxSettings):
+            from lifesigns.adapters.hands.tmux import TmuxNudge
+
+            by, is_busy = settings.by, self._where.is_busy
+            return TmuxNudge(by.pane, by.idle_commands, is_busy, quiet_for=by.quiet_for, socket=by.socket)
+        from lifesigns.adapters.hands.nudge_webhook import NudgeWebhook
+
+        return NudgeWebhook(self.webhook(settings.by, "nudges.webhook"))
+
+    def escalation(self, settings: EscalationSettings) -> Hand:
+        from lifesigns.adapters.hands.orchestrator_webhook import OrchestratorWebhook
+
+        webhook = self.webhook(settings.by, "escalation.webhook")
+        return OrchestratorWebhook(webhook, self._where.escalated, name=settings.name)
+
+    def webhook(self, settings: WebhookSettings, key: str) -> Webhook:
+        from lifesigns.adapters.hands.posting import Webhook
+
+        def looked_up(said: str, name: str) -> str:
+            return secret(said, f"{key.partition('.')[0]}.{name}", self._environ)
+
+        key_ = None if settings.secret is None else looked_up(settings.secret, "secret")
+        headers = {name: looked_up(said, f"headers.{name}") for name, said in settings.headers.items()}
+        try:
+            return Webhook(looked_up(settings.url, key.rpartition(".")[2]), secret=key_, headers=headers)
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from error
+
+
+class Whereabouts:
+    """What the hub knows about the agents of its orders, and where that is to be had."""
+
+    def __init__(self, service: Service, link: str) -> None:
+        self._service = service
+        self._link = link
+
+    def is_busy(self, agent_id: str) -> bool:
+        """Whether a call of this agent is open."""
+        agent = self._service.engine.agent(agent_id)
+        return agent is not None and agent.busy
+
+    def checkpoint_url(self, order: Respawn) -> str | None:
+        """Where the content of its checkpoint is to be fetched; None if it is not here."""
+        saved = self._saved(order.agent_id, order.checkpoint_id)
+        if saved is None or order.task_id is None or not saved.digest.startswith(HERE):
+            return None
+        return f"{self._link}/api/v1/tasks/{_part(order.task_id)}/checkpoints/{_part(saved.id)}"
+
+    def escalated(self, order: Escalate) -> dict[str, Any]:
+        """Everything an orchestrator needs to decide."""
+        engine = self._service.engine
+        agent = engine.agent(order.agent_id)
+        saved = self._saved(order.agent_id, order.checkpoint_id)
+        return {
+            "agent": None
+            if agent is None
+            else views.agent_health(agent, engine.beliefs, self._service.clock()),
+            "last_tool_calls": [] if agent is None else tool_calls(agent),
+            "checkpoint": None if saved is None else checkpoint_view(order.agent_id, saved),
+            "decision_url": f"{self._link}/api/v1/escalations/{_part(order.order_id)}/decision",
+        }
+
+    def _saved(self, agent_id: str, checkpoint_id: str | None) -> Checkpoint | None:
+        lineage = self._service.engine.beliefs.lineages.get(agent_id)
+        chain = () if lineage is None else lineage.chain
+        return next((one for one in chain if one.id == checkpoint_id), None)
+
+
+def tool_calls(agent: Agent) -> list[dict[str, object]]:
+    """Its last tool calls, the newest last, as far as they can be told apart: what is the same has the same digests."""
+    tape = agent.tape
+    if tape is None:
+        return []
+    calls: list[dict[str, object]] = []
+    for rkey, at in zip(tape.rkeys[-TOOL_CALLS_MAX:], tape.times[-TOOL_CALLS_MAX:], strict=True):
+        tool, args, outcome = rkey.split(_GAP) if rkey else ("", "", "")
+        calls.append(
+            {
+                "at": views.moment(at),
+                "tool": tool or None,
+                "args_digest": args or None,
+                "outcome_digest": outcome.removeprefix("!") or None,
+                "ok": None if not rkey else not outcome.startswith("!"),
+            }
+        )
+    return calls
+
+
+def _bytes(said: float | None, unit: int, usual: int) -> int:
+    return usual if said is None else int(said * unit)
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")

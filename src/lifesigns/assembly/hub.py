@@ -1,0 +1,95 @@
+"""The hub, put together: which store, which bus, which policies. What web and command line see of it comes from here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from lifesigns.assembly.audit_key import signer_in
+from lifesigns.assembly.channels import channels_of, rules_of
+from lifesigns.assembly.hands import contents_in
+from lifesigns.assembly.links import bus_at
+from lifesigns.config.values import Config
+from lifesigns.errors import UsageError
+from lifesigns.hub.access import Access, NewToken
+from lifesigns.hub.feed import HEARTBEAT, Listener
+from lifesigns.hub.service import Full, Keeping, NotKept, Reception, Service
+from lifesigns.hub.sign_in import LINK_FOR
+from lifesigns.hub.telling import message
+from lifesigns.hub.visitors import Role, Visitor
+from lifesigns.ports import Event, KeptToken, Store
+
+__all__ = [
+    "HEARTBEAT",
+    "LINK_FOR",
+    "Access",
+    "Event",
+    "Full",
+    "KeptToken",
+    "Listener",
+    "NewToken",
+    "NotKept",
+    "Reception",
+    "Role",
+    "Service",
+    "Visitor",
+    "hub_of",
+    "message",
+    "store_at",
+]
+
+DATABASE: Final = "lifesigns.db"
+
+
+def hub_of(config: Config, state: Path, url: str = "") -> Service:
+    """A hub as configured, reached at `url`; it has not started yet."""
+    return Service(
+        store_at(config.store or default_store(state)),
+        None if config.bus is None else bus_at(config.bus),
+        policies=config.policies,
+        fleet=config.fleet,
+        keeping=Keeping(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),
+        state=state,
+        rules=rules_of(
+            config.channels,
+            alerting=config.alerting,
+            routes=config.routes,
+            silences=config.silences,
+            maintenance=config.maintenance,
+            pacing=config.pacing,
+            link=url,
+        ),
+        channels=channels_of(config.channels, os.environ),
+        signer=None if (config.store or "").startswith("memory:") else signer_in(state),
+        contents=contents_in(state),
+    )
+
+
+def default_store(state: Path) -> str:
+    """Where a hub keeps what it knows if nothing else is said."""
+    return f"sqlite://{state / DATABASE}"
+
+
+def store_at(url: str) -> Store:
+    """The store at this address: `sqlite:///path`, `postgres://...` or `memory://name`."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "sqlite":
+        from lifesigns.adapters.store.sqlite import SqliteStore
+
+        path = unquote(urlsplit(url).path)
+        if not path:
+            raise UsageError(f"store is {url!r}, but needs a path: sqlite:///var/lib/lifesigns/lifesigns.db")
+        return SqliteStore(path)
+    if separator and scheme in ("postgres", "postgresql"):
+        try:
+            from lifesigns.adapters.store.postgres import PostgresStore
+        except ImportError as error:
+            raise UsageError("a PostgreSQL store needs: pip install 'lifesigns[postgres]'") from error
+        return PostgresStore(url)
+    if separator and scheme == "memory":
+        from lifesigns.adapters.store.memory import MemoryStore
+
+        return MemoryStore(rest)
+    raise UsageError(f"store is {url!r}, but begins with one of sqlite://, postgres://, memory://")

@@ -1,0 +1,183 @@
+"""Logs: one line for each thing worth knowing, for people at a terminal or as JSON for machines.
+
+Everybody logs by the standard library, with an `action` as extra; here it becomes a line. What an action means is in
+docs/reference/logs.md. Secrets are taken out at the last moment, wherever they come from: our own messages, those of a
+driver, a traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from math import isfinite
+from typing import Final, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from lifesigns.errors import UsageError
+from lifesigns.views import moment
+
+LEVELS: Final = ("debug", "info", "warning", "error", "critical")
+FORMATS: Final = ("text", "json")
+
+HIDDEN: Final = "***"
+_NAME: Final = "(?:token|secret|password|passwd|api_?key)"
+_SECRETS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), rf"\1{HIDDEN}")
+    for pattern in (
+        r"(ls_[0-9a-z]{4,32}_)[0-9a-z]{32,128}",
+        r"""((?:authorization|cookie)["']?\s*[:=]\s*(?:b?["'])?)[^\r\n"']+""",
+        r"""\b(bearer\s+)(?!token\b)[^\s"',;]+""",
+        rf"""({_NAME}["']?\s*[:=]\s*b?["'])[^\r\n"']+""",
+        rf"""({_NAME}=)[^\s&"',;)]+""",
+        r"""(://)[^/\s"'<>]+(?=@)""",
+    )
+)
+"""Tokens of ours keep their id. Each pattern begins with a word, so that a long text is searched once."""
+_SECRET_NAME: Final = re.compile(r"(?i)(?:^|_)(?:authorization|cookie|token|secret|password|passwd|api_key)$")
+
+_UNPRINTABLE: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("\t"): "\t",
+}
+"""What others said must not look like a line of ours, nor steer a terminal."""
+
+_NO_EXTRAS: Final = frozenset({"message", "asctime"})
+"""What a formatter of somebody else's leaves on a record."""
+
+_COLOURS: Final = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[1;31m"}
+_PLAIN, _FAINT = "\x1b[0m", "\x1b[2m"
+
+
+def set_up_logs(log_format: str, level: str, stream: TextIO | None = None) -> None:
+    """Log this process to `stream` (standard error), from `level` on; what drivers say, from warnings on.
+
+    uvicorn says nothing of each request. Start it with `log_config=None`, or it undoes this.
+    """
+    if log_format not in FORMATS:
+        raise UsageError(f"the format of the log is {log_format!r}, but is one of {', '.join(FORMATS)}")
+    if level not in LEVELS:
+        raise UsageError(f"the level of the log is {level!r}, but is one of {', '.join(LEVELS)}")
+    handler = _Handler(stream or sys.stderr)
+    handler.setFormatter(_formatter(_json if log_format == "json" else _text(_coloured(handler.stream))))
+    root = logging.getLogger()
+    for former in [h for h in root.handlers if isinstance(h, _Handler)]:
+        root.removeHandler(former)
+    root.addHandler(handler)
+    ours = getattr(logging, level.upper())
+    root.setLevel(max(ours, logging.WARNING))
+    logging.getLogger("lifesigns").setLevel(ours)
+    logging.getLogger("uvicorn.access").disabled = True
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Ours, to be told from those of others."""
+
+
+def _coloured(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _formatter(render: Processor) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder()],
+        processors=[
+            structlog.processors.format_exc_info,
+            _named,
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            _without_secrets,
+            render,
+        ],
+    )
+
+
+def _named(_: object, __: str, said: EventDict) -> EventDict:
+    """When, how bad, who, what, in this order; then everything else."""
+    record: logging.LogRecord = said["_record"]
+    first = {
+        "timestamp": moment(record.created),
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        "event": said.pop("event"),
+    }
+    if "action" in said:
+        first["action"] = said.pop("action")
+    return {
+        **first,
+        **{key: value for key, value in said.items() if key not in first and key not in _NO_EXTRAS},
+    }
+
+
+# --- secrets --------------------------------------------------------------------------------------------
+
+
+def _without_secrets(_: object, __: str, said: EventDict) -> EventDict:
+    return {key: _shown(key, value) for key, value in said.items()}
+
+
+def _shown(name: object, value: object) -> object:
+    if isinstance(name, str) and _SECRET_NAME.search(name):
+        return HIDDEN
+    match value:
+        case str():
+            return without_secrets(value)
+        case bool() | int() | None:
+            return value
+        case float():
+            return value if isfinite(value) else str(value)  # JSON has no infinity.
+        case Mapping():
+            return {str(key): _shown(key, one) for key, one in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_shown("", one) for one in value]
+        case _:
+            return without_secrets(repr(value))
+
+
+def without_secrets(text: str) -> str:
+    """The text with tokens, passwords and the like made unreadable."""
+    for pattern, instead in _SECRETS:
+        text = pattern.sub(instead, text)
+    return text
+
+
+# --- lines ----------------------------------------------------------------------------------------------
+
+_json: Final = structlog.processors.JSONRenderer()
+
+
+def _text(coloured: bool) -> Processor:
+    """`18:00:00 warning  the store takes pages again  store_back`; others than we say who they are."""
+
+    def paint(colour: str, text: str) -> str:
+        return f"{colour}{text}{_PLAIN}" if coloured and colour and text else text
+
+    def render(_: object, __: str, said: EventDict) -> str:
+        at, level, logger = said.pop("timestamp"), said.pop("level"), said.pop("logger")
+        what, action = _one_line(said.pop("event")), said.pop("action", "")
+        trace = "".join(_indented(said.pop(key)) for key in ("exception", "stack") if key in said)
+        if not logger.startswith("lifesigns"):
+            what = f"{logger}: {what}"
+        rest = " ".join([action, *(f"{key}={_one_line(value)}" for key, value in said.items())]).strip()
+        line = f"{_clock(at)} {paint(_COLOURS.get(level, ''), f'{level:8}')} {what}"
+        return f"{line}  {paint(_FAINT, rest)}{trace}" if rest else f"{line}{trace}"
+
+    return render
+
+
+def _clock(at: str) -> str:
+    """Who sits at a terminal knows the day, and lives by the local time."""
+    return datetime.fromisoformat(at).astimezone().strftime("%H:%M:%S")
+
+
+def _one_line(value: object) -> str:
+    return str(value).translate(_UNPRINTABLE)
+
+
+def _indented(trace: str) -> str:
+    return "".join(f"\n    {_one_line(line)}" for line in trace.split("\n"))

@@ -1,0 +1,44 @@
+"""Observing: what looks at a running hub from outside, switched on by those who want it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from lifesigns.adapters.observe.grpc_health import GrpcHealth
+from lifesigns.adapters.observe.tracing import Tracing
+from lifesigns.core.health import Health
+from lifesigns.hub.service import Service
+
+
+@asynccontextmanager
+async def observed(
+    service: Service, grpc_port: int | None, trace: float | None, *, host: str = "127.0.0.1"
+) -> AsyncIterator[None]:
+    """gRPC health on a port, spans of a share of the health checks: each if it is asked for. The service has started."""
+    async with AsyncExitStack() as stack:
+        if trace is not None:
+            tracing = Tracing(trace)
+            stack.push_async_callback(tracing.close)
+            service.observe(tracing.tell)
+            service.hub.pulse.witness = tracing.looked
+        if grpc_port is not None:
+            health = grpc_health_of(service)
+            stack.push_async_callback(health.close)
+            service.observe(health.tell)
+            await health.start(host, grpc_port)
+        yield
+
+
+def grpc_health_of(service: Service) -> GrpcHealth:
+    """Answers for this service; it does not listen yet."""
+
+    def ready() -> bool:
+        blind = service.engine.beliefs.awareness.blind
+        return service.store_state == "ok" and service.bus_state in ("ok", "none") and not blind
+
+    def health_of(agent_id: str) -> Health | None:
+        agent = service.engine.agent(agent_id)
+        return None if agent is None else agent.health
+
+    return GrpcHealth(ready, health_of, lambda: service.engine.beliefs.agents)

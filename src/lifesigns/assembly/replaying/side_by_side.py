@@ -1,0 +1,162 @@
+"""The replay itself: a record, two policies, and what they make of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+from typing import Final
+
+from lifesigns.adapters.store.sqlite import SqliteStore
+from lifesigns.assembly.hub import store_at
+from lifesigns.assembly.replaying.spells import Difference, compare
+from lifesigns.assembly.replaying.survey import Progress, Survey, survey
+from lifesigns.assembly.replaying.watch import Watch
+from lifesigns.config.values import Config
+from lifesigns.errors import UsageError
+from lifesigns.hub.journal import read
+from lifesigns.ports import Store
+
+WARM_UP: Final = 3600.0
+"""Seconds of the record before the time in question that are heard too: most rules look back half an hour, caps an hour."""
+
+AHEAD: Final = 3600.0
+"""Seconds after it in which an agent may still be heard again."""
+
+SURVEY_SHARE: Final = 0.3
+"""Of the work, about: two engines take longer than one look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one policy makes of it."""
+
+    counts: Counter[str]
+    """Spells that began in that time, by what they are."""
+    asked: int
+    answered: int
+    poisoned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came out."""
+
+    since: float
+    until: float
+    survey: Survey
+    agents: int
+    """Whose judgement was compared."""
+    in_force: Side
+    other: Side
+    noted: Counter[str]
+    """What the hub itself judged in that time."""
+    differences: Sequence[Difference]
+
+
+def store_to_read(url: str) -> Store:
+    """The store at this address, to be read beside a hub that runs; one that is not there is not made."""
+    store = store_at(url)
+    if isinstance(store, SqliteStore) and not store.path.is_file():
+        raise UsageError(f"there is no database {store.path}; has a hub run with this store?")
+    return store
+
+
+async def replay(
+    store: Store,
+    in_force: Config,
+    other: Config,
+    *,
+    since: float,
+    until: float,
+    agents: Sequence[str] = (),
+    progress: Progress = lambda _: None,
+) -> Replayed:
+    """Judge what was heard from `since` to `until` under two policies; of these agents (none: all).
+
+    Raises `UsageError` if there is nothing to judge by.
+    """
+    begin = since - WARM_UP
+    known = await survey(store, begin, until + AHEAD, lambda part: progress(part * SURVEY_SHARE))
+    await _check(store, known, since, until, agents)
+    watches = [Watch(config.policies, config.fleet, known) for config in (in_force, other)]
+    end = min(until, known.to_at)
+    await _run(store, watches, known, (begin, end), progress)
+    wanted = set(agents) or known.agents
+    ours, theirs = (
+        [spell for spell in watch.spells.between(since, end) if spell.agent_id in wanted] for watch in watches
+    )
+    return Replayed(
+        since=max(since, known.from_at),
+        until=end,
+        survey=known,
+        agents=len(wanted),
+        in_force=_side(watches[0], [spell.what for spell in ours if spell.began_at >= since]),
+        other=_side(watches[1], [spell.what for spell in theirs if spell.began_at >= since]),
+        noted=known.noted(since, end, wanted),
+        differences=compare(ours, theirs),
+    )
+
+
+def _side(watch: Watch, whats: Sequence[str]) -> Side:
+    return Side(Counter(whats), watch.asked, watch.answered, len(watch.poisoned))
+
+
+async def _run(
+    store: Store,
+    watches: Sequence[Watch],
+    known: Survey,
+    span: tuple[float, float],
+    progress: Progress,
+) -> None:
+    """Let the watches hear everything, side by side."""
+    begin, end = span
+    away = deque(known.away)
+    for watch in watches:
+        watch.begin(known.from_at)
+    async for chunk in store.journal(begin, end):
+        for at, signal in read(chunk):
+            if at >= end:
+                break
+            while away and away[0][1] <= at:
+                _come_back(watches, *away.popleft())
+            agent_id: str = signal.agent_id  # type: ignore[union-attr]
+            if known.left_out_until.get(agent_id, 0.0) >= at:
+                continue
+            for watch in watches:
+                watch.wait(at)
+                watch.hear(signal, at)
+        progress(SURVEY_SHARE + (1 - SURVEY_SHARE) * (chunk.to_at - begin) / (end - begin))
+        await asyncio.sleep(0)
+    while away and away[0][1] < end:
+        _come_back(watches, *away.popleft())
+    for watch in watches:
+        watch.wait(end)
+
+
+def _come_back(watches: Sequence[Watch], began_at: float, ended_at: float) -> None:
+    for watch in watches:
+        watch.wait(began_at)
+        watch.come_back(ended_at)
+
+
+async def _check(store: Store, known: Survey, since: float, until: float, agents: Sequence[str]) -> None:
+    if known.to_at < since or known.from_at >= until or not known.signals:
+        raise UsageError(await _nothing_there(store))
+    strange = sorted(set(agents) - known.agents)
+    if strange:
+        some = ", ".join(sorted(known.agents)[:5])
+        raise UsageError(
+            f"{strange[0]!r} is not in the journal of that time; {some} are among those that are"
+        )
+
+
+async def _nothing_there(store: Store) -> str:
+    nothing = "the journal holds nothing of that time"
+    async for chunk in store.journal(-inf, inf):
+        oldest = datetime.fromtimestamp(chunk.from_at, UTC).astimezone().isoformat(" ", "seconds")
+        return f"{nothing}; the oldest it has is of {oldest}"
+    return f"{nothing}, nor of any other: has a hub run with this store since the journal came in?"
