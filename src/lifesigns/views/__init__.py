@@ -3,6 +3,7 @@
 The shapes are the public contract: the API sends them, its OpenAPI page is made from them, the client reads them back.
 """
 
+from lifesigns.views.access import MadeToken, Me, SignInLink, TokenList, TokenView
 from lifesigns.views.agents import (
     AgentHealth,
     AgentMetrics,
@@ -11,19 +12,79 @@ from lifesigns.views.agents import (
     InterventionView,
     agent_health,
 )
+from lifesigns.views.alerts import Alert, AlertList, Level
+from lifesigns.views.audit import AuditConsistency, AuditEntry, AuditList, AuditProof
+from lifesigns.views.breakers import BreakerList
+from lifesigns.views.events import EventList, EventView
 from lifesigns.views.fleet import FleetView, HubHealth, Spare, fleet_view, hub_health
+from lifesigns.views.history import FindingPoint, FlipPoint, History, InterventionPoint, Point, SamplePoint
+from lifesigns.views.listing import AgentList, Wanted
+from lifesigns.views.messages import MessageList, MessageView
 from lifesigns.views.moments import Moment, moment
+from lifesigns.views.orders import Orders, OrdersByAgent
+from lifesigns.views.probes import Alive, Ready
+from lifesigns.views.problems import ProblemDetails
+from lifesigns.views.receipts import LastBeat, Receipt, RejectedMessage
+from lifesigns.views.tasks import (
+    CheckpointList,
+    CheckpointView,
+    ClaimGranted,
+    ClaimView,
+    DueView,
+    TaskList,
+    TaskView,
+)
 
 __all__ = [
     "AgentHealth",
+    "AgentList",
     "AgentMetrics",
+    "Alert",
+    "AlertList",
+    "Alive",
+    "AuditConsistency",
+    "AuditEntry",
+    "AuditList",
+    "AuditProof",
+    "BreakerList",
     "BreakerView",
+    "CheckpointList",
+    "CheckpointView",
+    "ClaimGranted",
+    "ClaimView",
+    "DueView",
+    "EventList",
+    "EventView",
+    "FindingPoint",
     "FindingView",
     "FleetView",
+    "FlipPoint",
+    "History",
     "HubHealth",
+    "InterventionPoint",
     "InterventionView",
+    "LastBeat",
+    "Level",
+    "MadeToken",
+    "Me",
+    "MessageList",
+    "MessageView",
     "Moment",
+    "Orders",
+    "OrdersByAgent",
+    "Point",
+    "ProblemDetails",
+    "Ready",
+    "Receipt",
+    "RejectedMessage",
+    "SamplePoint",
+    "SignInLink",
     "Spare",
+    "TaskList",
+    "TaskView",
+    "TokenList",
+    "TokenView",
+    "Wanted",
     "agent_health",
     "fleet_view",
     "hub_health",

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing, Health
-from lifesigns.views.moments import Moment, moment_or_none
+from lifesigns.views.census import census
+from lifesigns.views.moments import Moment, moment, moment_or_none
 
 SPARE_MAX = 10
 
@@ -37,6 +38,9 @@ class HubHealth(Struct, frozen=True):
     bus: str
     """`ok`, `none`, or what is wrong with it."""
     epoch: int
+    version: str
+    at: Moment
+    """When this was so, by the hub's clock."""
 
 
 class FleetView(Struct, frozen=True):
@@ -54,21 +58,15 @@ class FleetView(Struct, frozen=True):
 
 def fleet_view(engine: Engine, hub: HubHealth) -> FleetView:
     """The fleet as it is now. Looks at every agent: the caller keeps it for a moment."""
-    states = dict.fromkeys(Health, 0)
-    doing = dict.fromkeys(Doing, 0)
-    waiting = []
-    total = 0
-    for agent in engine.agents():
-        total += 1
-        states[agent.health] += 1
-        doing[agent.doing] += 1
-        if agent.doing is Doing.WAITING_FOR_HUMAN:
-            waiting.append(agent.id)
+    counted = census(engine.beliefs)
+    waiting: list[str] = []
+    if counted.doing[Doing.WAITING_FOR_HUMAN]:
+        waiting = [agent.id for agent in engine.agents() if agent.doing is Doing.WAITING_FOR_HUMAN]
     groups = engine.beliefs.fleet.groups
     return FleetView(
-        agents=total,
-        states=states,
-        doing=doing,
+        agents=counted.agents,
+        states=counted.states,
+        doing=counted.doing,
         waiting_for_human=tuple(waiting[:1000]),
         braked=tuple(name for name, group in groups.items() if group.braked),
         least_loaded=tuple(Spare(a.id, a.load, a.capacity) for a in engine.least_loaded(SPARE_MAX)),
@@ -86,13 +84,14 @@ def hub_health(
     store: str,
     bus: str,
     epoch: int,
+    version: str,
 ) -> HubHealth:
     """How the hub is now."""
     aware = engine.beliefs.awareness
     return HubHealth(
         blind=aware.blind,
         blind_since=moment_or_none(aware.blind_since),
-        score=aware.score,
+        score=engine.self_doubt(now),
         truce_until=moment_or_none(aware.truce_until if aware.truce_until > now else None),
         look_late_s=round(look_late, 4),
         look_late_max_s=round(look_late_max, 4),
@@ -100,4 +99,6 @@ def hub_health(
         store=store,
         bus=bus,
         epoch=epoch,
+        version=version,
+        at=moment(now),
     )

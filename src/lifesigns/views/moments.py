@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
+FIRST: Final = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+LAST: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+"""The ends of the calendar. An agent may say that it needs a million years: what is beyond is shown as the last day."""
+
+
 def moment(at: float) -> Moment:
     """Seconds since 1970 as text."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(round(min(max(at, FIRST), LAST), 3), UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def moment_or_none(at: float | None) -> Moment | None:

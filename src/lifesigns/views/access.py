@@ -1,0 +1,49 @@
+"""Access: tokens without their secrets, links to sign in with, and who somebody is to the hub."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from lifesigns.views.moments import Moment
+
+
+class TokenView(Struct, kw_only=True):
+    """A token, without its secret."""
+
+    id: str
+    role: str
+    name: str
+    agents: str
+    made_at: Moment
+    expires_at: Moment | None
+    used_at: Moment | None
+
+
+class MadeToken(TokenView, kw_only=True):
+    """A token that was just made; this is the only time it can be seen."""
+
+    token: str
+
+
+class TokenList(Struct):
+    """All tokens, oldest first."""
+
+    tokens: list[TokenView]
+
+
+class SignInLink(Struct):
+    """A link with which somebody can sign in once."""
+
+    code: str
+    url: str
+    expires_at: Moment
+
+
+class Me(Struct):
+    """Who you are to this hub."""
+
+    name: str
+    role: str
+    token_id: str
+    agents: list[str]
+    """The ids or patterns you may speak for; `*` is everybody."""

@@ -1,0 +1,220 @@
+"""History: an agent's life in the order of time, in at most so many points.
+
+What changed is worth more than how it was between the changes: when there are too many points, samples are put together
+first, then the oldest findings go, and flips and interventions only when there is nothing else left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from lifesigns.core.effects import Kind, Rung, Severity, Stage
+from lifesigns.core.health import Cause, Health
+from lifesigns.ports import Event, Sample
+from lifesigns.views.events import data_of
+from lifesigns.views.moments import Moment, moment
+
+POINTS_MAX: Final = 2000
+
+FLIP: Final = "HEALTH_STATE_CHANGED"
+STEPS: Final = frozenset({"NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED", "INTERVENTION"})
+CHANGES: Final = (FLIP, *sorted(STEPS))
+"""Events that become flips and interventions."""
+FINDINGS: Final = ("FINDING_OPENED", "FINDING_CLOSED")
+
+
+class SamplePoint(Struct, frozen=True, tag_field="type", tag="sample"):
+    """A stretch of an agent's life in numbers, a minute or longer; None where it told nothing."""
+
+    at: Moment
+    beats: int
+    late_max_s: float
+    """The latest beat, after it was expected."""
+    load: float | None
+    cpu_percent: float | None
+    memory_mb: float | None
+    token_count: int | None
+    """Of its life so far, as are cost and errors."""
+    cost_usd: float | None
+    error_count: int | None
+
+
+class FlipPoint(Struct, frozen=True, tag_field="type", tag="flip"):
+    """Its health changed."""
+
+    at: Moment
+    event_id: int
+    was: Health = msgspec.field(name="from")
+    to: Health
+    reason: str
+    cause: Cause | None
+
+
+class FindingPoint(Struct, frozen=True, tag_field="type", tag="finding"):
+    """A detector noticed something, or it is over."""
+
+    at: Moment
+    event_id: int
+    kind: Kind
+    open: bool
+    severity: Severity | None
+    """None when it is over, as is the text."""
+    text: str | None
+
+
+class InterventionPoint(Struct, frozen=True, tag_field="type", tag="intervention"):
+    """A step of the ladder came this far."""
+
+    at: Moment
+    event_id: int
+    id: str
+    rung: Rung
+    stage: Stage
+    attempt: int
+    text: str
+    by: str
+    """Who wanted it; empty if the hub did it by its policy."""
+
+
+Point = SamplePoint | FlipPoint | FindingPoint | InterventionPoint
+
+
+class History(Struct, frozen=True):
+    """What happened to an agent, in the order of time."""
+
+    agent_id: str
+    since: Moment = msgspec.field(name="from")
+    to: Moment
+    points: tuple[Point, ...]
+    complete: bool
+    """False if there was more than fits: samples were put together, or the oldest points left out."""
+
+
+def history(
+    agent_id: str,
+    since: float,
+    to: float,
+    *,
+    changes: Sequence[Event],
+    findings: Sequence[Event],
+    samples: Sequence[Sample],
+    complete: bool = True,
+    points_max: int = POINTS_MAX,
+) -> History:
+    """All of it, in at most so many points. Every sequence comes oldest first."""
+    kept_changes = changes[-points_max:]
+    kept_findings = _newest(findings, points_max - len(kept_changes))
+    room = points_max - len(kept_changes) - len(kept_findings)
+    kept_samples = list(_thinned(samples, room))
+    timed: list[tuple[float, int, Point]] = [
+        *((event.at, event.id, _change(event)) for event in kept_changes),
+        *((event.at, event.id, _finding(event)) for event in kept_findings),
+        *((sample.at, 0, _sample(sample)) for sample in kept_samples),
+    ]
+    timed.sort(key=lambda point: point[:2])
+    whole = (len(kept_changes), len(kept_findings), len(kept_samples)) == (
+        *(len(changes), len(findings), len(samples)),
+    )
+    points = tuple(point for _, _, point in timed)
+    return History(
+        agent_id=agent_id, since=moment(since), to=moment(to), points=points, complete=complete and whole
+    )
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+def _newest(events: Sequence[Event], count: int) -> Sequence[Event]:
+    return events[-count:] if count > 0 else ()
+
+
+def _thinned(samples: Sequence[Sample], room: int) -> Iterator[Sample]:
+    """The samples, so many of them put together that they have room."""
+    if room <= 0:
+        return
+    together = -(-len(samples) // room)
+    for n in range(0, len(samples), together or 1):
+        yield _as_one(samples[n : n + together])
+
+
+def _as_one(samples: Sequence[Sample]) -> Sample:
+    """Beats add up, the latest counts, load is the mean of those that told it, totals are the last ones told."""
+    if len(samples) == 1:
+        return samples[0]
+    return Sample(
+        samples[0].agent_id,
+        samples[0].at,
+        sum(sample.beats for sample in samples),
+        max(sample.late_max for sample in samples),
+        _mean([sample.load for sample in samples]),
+        _mean([sample.cpu_percent for sample in samples]),
+        _mean([sample.memory_mb for sample in samples]),
+        next((s.tokens for s in reversed(samples) if s.tokens is not None), None),
+        next((s.cost_usd for s in reversed(samples) if s.cost_usd is not None), None),
+        next((s.errors for s in reversed(samples) if s.errors is not None), None),
+    )
+
+
+def _mean(told: Sequence[float | None]) -> float | None:
+    known = [value for value in told if value is not None]
+    # The sum of shares, not the share of the sum: numbers near the largest have no sum.
+    return sum(value / len(known) for value in known) if known else None
+
+
+def _sample(sample: Sample) -> SamplePoint:
+    return SamplePoint(
+        moment(sample.at),
+        sample.beats,
+        sample.late_max,
+        sample.load,
+        sample.cpu_percent,
+        sample.memory_mb,
+        sample.tokens,
+        sample.cost_usd,
+        sample.errors,
+    )
+
+
+def _change(event: Event) -> FlipPoint | InterventionPoint:
+    data = data_of(event)
+    if event.type == FLIP:
+        return FlipPoint(
+            at=moment(event.at),
+            event_id=event.id,
+            was=Health(data["from"]),
+            to=Health(data["to"]),
+            reason=data["reason"],
+            cause=None if data["cause"] is None else Cause(data["cause"]),
+        )
+    return InterventionPoint(
+        at=moment(event.at),
+        event_id=event.id,
+        id=data["id"],
+        rung=Rung(data["rung"]),
+        stage=Stage(data["stage"]),
+        attempt=data["attempt"],
+        text=_said(data),
+        by=data["by"],
+    )
+
+
+def _said(data: Mapping[str, Any]) -> str:
+    """The same field has the name that others know it by: see `hub/telling.py`."""
+    return str(data.get("text") or data.get("message") or data.get("reason") or "")
+
+
+def _finding(event: Event) -> FindingPoint:
+    data = data_of(event)
+    found: Mapping[str, Any] | None = data.get("finding")
+    return FindingPoint(
+        at=moment(event.at),
+        event_id=event.id,
+        kind=Kind(data["kind"] if found is None else found["kind"]),
+        open=found is not None,
+        severity=None if found is None else Severity(found["severity"]),
+        text=None if found is None else found["text"],
+    )

@@ -1,0 +1,132 @@
+"""Interventions: each step of the ladder that was taken, and how far it came."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from lifesigns.core.effects import Rung, Stage
+from lifesigns.ports import Event
+from lifesigns.views.moments import Moment, moment
+
+TYPES: Final = ("NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED", "INTERVENTION")
+"""The events that tell of interventions."""
+
+ENDED: Final = frozenset({Stage.ANSWERED, Stage.DONE, Stage.FAILED, Stage.DROPPED})
+REMEMBERED_MAX: Final = 10_000
+STAGES_MAX: Final = 50
+
+
+class StageReached(Struct, frozen=True):
+    """An intervention came so far at this moment."""
+
+    at: Moment
+    stage: Stage
+    attempt: int
+    text: str
+    by: str
+
+
+class InterventionRecord(Struct):
+    """One intervention from its order to its outcome."""
+
+    id: str
+    agent_id: str
+    rung: Rung
+    stage: Stage
+    attempt: int
+    reason: str
+    by: str
+    """Who ordered it; empty if it was the policy."""
+    ordered_at: Moment
+    open: bool
+    stages: list[StageReached]
+
+
+class InterventionList(Struct):
+    """The newest first."""
+
+    interventions: list[InterventionRecord]
+
+
+class _Told(Struct):
+    """What an event says about an intervention; the text has another name in each."""
+
+    id: str
+    agent_id: str
+    rung: Rung
+    stage: Stage
+    attempt: int
+    text: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    by: str = ""
+
+
+_decode: Final = msgspec.json.Decoder(_Told).decode
+
+
+class Interventions:
+    """The newest ones, made of the events that tell of them."""
+
+    def __init__(self) -> None:
+        self._records: OrderedDict[str, InterventionRecord] = OrderedDict()
+
+    def note(self, events: Iterable[Event]) -> None:
+        """These happened, in this order."""
+        for event in events:
+            if event.type in TYPES:
+                self._note(event)
+
+    def find(self, intervention_id: str) -> InterventionRecord | None:
+        return self._records.get(intervention_id)
+
+    def newest(
+        self, limit: int, *, agent_id: str | None = None, rung: Sequence[Rung] = (), only_open: bool = False
+    ) -> list[InterventionRecord]:
+        """The newest first."""
+        found: list[InterventionRecord] = []
+        for record in self._wanted(agent_id, rung, only_open):
+            found.append(record)
+            if len(found) == limit:
+                break
+        return found
+
+    def _wanted(
+        self, agent_id: str | None, rung: Sequence[Rung], only_open: bool
+    ) -> Iterator[InterventionRecord]:
+        for record in reversed(self._records.values()):
+            if (
+                (agent_id is None or record.agent_id == agent_id)
+                and (not rung or record.rung in rung)
+                and (record.open or not only_open)
+            ):
+                yield record
+
+    def _note(self, event: Event) -> None:
+        told = _decode(event.data)
+        text = told.text or told.message or told.reason or ""
+        reached = StageReached(moment(event.at), told.stage, told.attempt, text, told.by)
+        record = self._records.get(told.id)
+        if record is None:
+            record = self._records[told.id] = InterventionRecord(
+                told.id,
+                told.agent_id,
+                told.rung,
+                told.stage,
+                told.attempt,
+                text,
+                told.by,
+                reached.at,
+                True,
+                [],
+            )
+            if len(self._records) > REMEMBERED_MAX:
+                self._records.popitem(last=False)
+        record.stage, record.attempt, record.open = told.stage, told.attempt, told.stage not in ENDED
+        record.stages.append(reached)
+        del record.stages[:-STAGES_MAX]

@@ -1,0 +1,98 @@
+"""Many agents: which of them, in what order, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import nsmallest
+from typing import Final
+
+from msgspec import Struct
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.health import Doing, Health
+from lifesigns.views.agents import AgentHealth
+
+
+class Wanted(Struct, frozen=True):
+    """Which agents: every condition that is given must hold."""
+
+    state: tuple[Health, ...] = ()
+    doing: tuple[Doing, ...] = ()
+    task: str | None = None
+    role: str | None = None
+    host: str | None = None
+    q: str | None = None
+    """Part of the id, task, role or host, whatever its case."""
+
+    def matches(self, agent: Agent) -> bool:
+        """Whether this agent is one of them."""
+        return (
+            (not self.state or agent.health in self.state)
+            and (not self.doing or agent.doing in self.doing)
+            and (self.task is None or agent.task_id == self.task or self.task in agent.claims)
+            and (self.role is None or agent.role == self.role)
+            and (self.host is None or agent.host == self.host)
+            and (self.q is None or _contains(agent, self.q.lower()))
+        )
+
+
+class AgentList(Struct, frozen=True):
+    """Agents, and how to ask for what comes next: the next page by `cursor`, later changes by `updated`."""
+
+    agents: tuple[AgentHealth, ...]
+    updated: str
+    cursor: str | None
+    complete: bool
+    """False if these are only the ones that changed since the token that was given."""
+    gone: tuple[str, ...]
+    """Agents that were forgotten since then."""
+
+
+NEED: Final[Mapping[Health, int]] = {
+    Health.DISCONNECTED: 0,
+    Health.FAILING: 1,
+    Health.STUCK: 2,
+    Health.DEGRADED: 4,
+    Health.STARTING: 5,
+    Health.HEALTHY: 6,
+    Health.TERMINATED: 7,
+}
+WAITING_FOR_HUMAN: Final = 3
+"""A human who is waited for is needed more than one who is warned."""
+
+
+def need(agent: Agent) -> tuple[int, float, str]:
+    """How much an agent needs somebody, the neediest first; among equals who has waited longest."""
+    rank = NEED[agent.health]
+    if agent.doing is Doing.WAITING_FOR_HUMAN and rank > WAITING_FOR_HUMAN:
+        rank = WAITING_FOR_HUMAN
+    return rank, agent.since, agent.id
+
+
+def page(
+    agents: Iterable[Agent], matches: Callable[[Agent], bool], limit: int, after: int
+) -> tuple[list[Agent], int | None]:
+    """The next agents in the order they were first heard of, and where to go on if there are more."""
+    found: list[Agent] = []
+    for agent in agents:
+        if agent.order > after and matches(agent):
+            if len(found) == limit:
+                return found, found[-1].order
+            found.append(agent)
+    return found, None
+
+
+def neediest(agents: Iterable[Agent], matches: Callable[[Agent], bool], limit: int) -> list[Agent]:
+    """Those who need somebody most."""
+    return nsmallest(limit, filter(matches, agents), key=need)
+
+
+def _contains(agent: Agent, text: str) -> bool:
+    return any(text in part.lower() for part in _texts(agent))
+
+
+def _texts(agent: Agent) -> Iterator[str]:
+    yield agent.id
+    yield agent.task_id or ""
+    yield agent.role or ""
+    yield agent.host or ""

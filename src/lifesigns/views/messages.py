@@ -1,0 +1,49 @@
+"""Messages between agents that wait for their acknowledgement."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from lifesigns.core.engine import Engine
+from lifesigns.core.messages import Letter
+from lifesigns.core.signals import Priority
+from lifesigns.views.moments import Moment, moment, moment_or_none
+
+
+class MessageView(Struct, frozen=True):
+    """A message that was sent and not acknowledged yet."""
+
+    message_id: str
+    agent_id: str
+    """Who sent it."""
+    to: str
+    priority: Priority
+    sent_at: Moment
+    reminded_at: Moment | None
+    """When the recipient was reminded of it."""
+    due_at: Moment | None
+    """When something is done about it if it stays unacknowledged; None if its sender is forgotten."""
+
+
+class MessageList(Struct, frozen=True):
+    """Messages, oldest first, page by page."""
+
+    messages: tuple[MessageView, ...]
+    cursor: str | None
+    """Ask with this for the next page."""
+
+
+def message_view(engine: Engine, letter: Letter) -> MessageView:
+    """A message as it stands now."""
+    sender = engine.agent(letter.sender)
+    waited_from = letter.sent_at if letter.reminded_at is None else letter.reminded_at
+    wait = None if sender is None else getattr(engine.policy_of(sender).message, letter.priority)
+    return MessageView(
+        message_id=letter.id,
+        agent_id=letter.sender,
+        to=letter.to,
+        priority=letter.priority,
+        sent_at=moment(letter.sent_at),
+        reminded_at=moment_or_none(letter.reminded_at),
+        due_at=None if wait is None else moment_or_none(waited_from + wait),
+    )

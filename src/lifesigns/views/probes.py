@@ -1,0 +1,23 @@
+"""Probes: whether the process lives, and whether it can do its work."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Alive(Struct):
+    """The process answers."""
+
+    status: str = "ok"
+
+
+class Ready(Struct):
+    """Whether store and bus are there."""
+
+    status: str
+    """`ok` or `unready`."""
+    store: str
+    """`ok` or `away`; what is wrong with it, for those who may see the fleet."""
+    bus: str
+    """`ok`, `none` or `away`; the same."""
+    blind: bool

@@ -1,0 +1,99 @@
+"""What stands right now and should not: the alerts that end by themselves when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.effects import Rung
+from lifesigns.core.health import Doing
+from lifesigns.views.alerts import Alert, Level
+from lifesigns.views.moments import moment, moment_or_none
+
+STANDING_MAX: Final = 1000
+
+Away = tuple[str, float | None, str]
+"""What the hub rests on and is away: its name, since when, why."""
+
+
+def standing(beliefs: Beliefs, away: Iterable[Away]) -> list[Alert]:
+    """Everything that is wrong now: the hub itself first, then groups, then agents."""
+    found = [*_hub(beliefs, away), *_groups(beliefs)]
+    for alert in _agents(beliefs):
+        if len(found) >= STANDING_MAX:
+            break
+        found.append(alert)
+    return found
+
+
+def _hub(beliefs: Beliefs, away: Iterable[Away]) -> Iterator[Alert]:
+    for what, since, why in away:
+        text = f"The {what.lower()} is away: {why}"
+        yield Alert(
+            f"standing:{what.lower()}",
+            moment_or_none(since),
+            Level.CRITICAL,
+            f"HUB_{what}_LOST",
+            "",
+            text,
+            standing=True,
+        )
+    if beliefs.awareness.blind:
+        text = "The hub cannot see: its own beat does not come back. Nobody is suspected until it does."
+        blind_since = moment_or_none(beliefs.awareness.blind_since)
+        yield Alert("standing:blind", blind_since, Level.CRITICAL, "HUB_BLIND", "", text, standing=True)
+
+
+def _groups(beliefs: Beliefs) -> Iterator[Alert]:
+    for name, group in beliefs.fleet.groups.items():
+        if group.braked:
+            text = (
+                f"{name}: {group.unwell} of {group.members} are unwell at once; "
+                "nothing is done there until a person decides"
+            )
+            yield Alert(
+                f"standing:braked:{name}", None, Level.CRITICAL, "GROUP_BRAKED", "", text, standing=True
+            )
+
+
+def _agents(beliefs: Beliefs) -> Iterator[Alert]:
+    for agent_id, lineage in beliefs.lineages.items():
+        if lineage.waits_for_a_person:
+            text = f"{agent_id} is not started anew any more ({lineage.phase}): {lineage.why}"
+            yield Alert(
+                f"standing:{lineage.phase}:{agent_id}",
+                moment_or_none(lineage.waited_from or None),
+                Level.CRITICAL,
+                "RECOVERY_FAILED",
+                agent_id,
+                text,
+                standing=True,
+            )
+    agents = beliefs.agents.values()  # Two short looks at everybody are faster than one long.
+    for agent in [agent for agent in agents if agent.case is not None]:
+        yield from _escalation(agent)
+    for agent in [agent for agent in agents if agent.doing is Doing.WAITING_FOR_HUMAN]:
+        yield _waiting(agent)
+
+
+def _escalation(agent: Agent) -> Iterator[Alert]:
+    case = agent.case
+    if case is not None and case.rung is Rung.ESCALATE and case.escalated:
+        yield Alert(
+            f"standing:escalation:{agent.id}",
+            moment(case.waited_from),
+            Level.ERROR,
+            "ESCALATION_TRIGGERED",
+            agent.id,
+            f"{agent.id}: somebody has to decide. {case.reason}",
+            standing=True,
+        )
+
+
+def _waiting(agent: Agent) -> Alert:
+    text = f"{agent.id} waits for a human"
+    return Alert(
+        f"standing:waiting:{agent.id}", None, Level.WARNING, "NEEDS_HUMAN", agent.id, text, standing=True
+    )

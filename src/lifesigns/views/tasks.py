@@ -1,0 +1,170 @@
+"""Tasks: who works on them, who holds them, by when they should be done, and what was saved of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from msgspec import Struct
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.claims import Hold
+from lifesigns.core.engine import Engine
+from lifesigns.core.respawn import Checkpoint
+from lifesigns.core.tasks import Task
+from lifesigns.views.moments import Moment, moment, moment_or_none
+
+
+class ClaimView(Struct, frozen=True):
+    """An agent's hold on a task."""
+
+    agent_id: str
+    incarnation: str | None
+    token: int
+    """It fences: one that was granted later is higher."""
+    claimed_at: Moment
+    lease_s: float
+    held_until: Moment | None
+    """At the earliest: every beat of its holder moves it on."""
+    in_doubt: bool
+    """The holder has not been heard for the length of a lease and was asked whether it is there."""
+
+
+class DueView(Struct, frozen=True):
+    """By when an agent should be done."""
+
+    agent_id: str
+    expected_at: Moment
+    word_at: Moment
+    """The last progress, or word about the delay."""
+    asked_at: Moment | None
+    """When the agent was asked about it; None if there was no reason, or it has answered."""
+
+
+class TaskView(Struct, frozen=True):
+    """A task that somebody works on, holds or should finish."""
+
+    task_id: str
+    agents: tuple[str, ...]
+    """Who works on it."""
+    claim: ClaimView | None
+    due: DueView | None
+
+
+class TaskList(Struct, frozen=True):
+    """Tasks, page by page."""
+
+    tasks: tuple[TaskView, ...]
+    cursor: str | None
+    """Ask with this for the next page."""
+
+
+class ClaimGranted(Struct, frozen=True):
+    """The task is yours."""
+
+    granted: bool
+    task_id: str
+    holder: str
+    token: int
+    """Send it along with everything that is done in the name of this claim: a lower one is refused."""
+    claimed_at: Moment
+    lease_s: float
+    """Without a beat for this long the task goes back to the queue."""
+
+
+class CheckpointView(Struct, frozen=True):
+    """One link of a task's chain of checkpoints."""
+
+    checkpoint_id: str
+    parent_id: str | None
+    digest: str
+    size: int
+    saved_at: Moment
+    agent_id: str
+
+
+class CheckpointList(Struct, frozen=True):
+    """What was saved of a task, oldest first; only the last ones are remembered."""
+
+    task_id: str
+    checkpoints: tuple[CheckpointView, ...]
+
+
+def task_ids(engine: Engine) -> Iterator[str]:
+    """Every task there is, in the order agents were first heard of; then those that nobody works on. One after the other:
+    who wants a page of 100,000 does not wait for the rest."""
+    beliefs = engine.beliefs
+    worked_on = (agent.task_id for agent in engine.agents() if agent.task_id is not None)
+    seen: set[str] = set()
+    for task_id in chain(worked_on, beliefs.holds, beliefs.tasks):
+        if task_id not in seen:
+            seen.add(task_id)
+            yield task_id
+
+
+def tasks_view(engine: Engine, task_ids: Iterable[str]) -> tuple[TaskView, ...]:
+    """These tasks as they are now; one that nobody knows is left out."""
+    wanted: dict[str, list[str]] = {task_id: [] for task_id in task_ids}
+    for agent in engine.agents():
+        if agent.task_id in wanted:
+            wanted[agent.task_id].append(agent.id)
+    found = (_task(engine, task_id, agents) for task_id, agents in wanted.items())
+    return tuple(task for task in found if task.agents or task.claim or task.due)
+
+
+def checkpoints(engine: Engine, task_id: str) -> CheckpointList:
+    """What was saved of a task, whoever saved it."""
+    saved = sorted(_saved(engine, task_id), key=lambda link: link[1].at)
+    return CheckpointList(task_id, tuple(checkpoint_view(agent_id, one) for agent_id, one in saved))
+
+
+def checkpoint_view(agent_id: str, saved: Checkpoint) -> CheckpointView:
+    """A checkpoint, and who saved it."""
+    return CheckpointView(saved.id, saved.parent_id, saved.digest, saved.size, moment(saved.at), agent_id)
+
+
+def claim_granted(engine: Engine, hold: Hold) -> ClaimGranted:
+    """The answer to a claim that was granted."""
+    lease = _lease(engine, engine.agent(hold.agent_id))
+    return ClaimGranted(True, hold.task_id, hold.agent_id, hold.token, moment(hold.claimed_at), lease)
+
+
+def _task(engine: Engine, task_id: str, agents: Iterable[str]) -> TaskView:
+    beliefs = engine.beliefs
+    claim, due = _claim(engine, beliefs.holds.get(task_id)), _due(beliefs.tasks.get(task_id))
+    return TaskView(task_id, tuple(agents), claim, due)
+
+
+def _saved(engine: Engine, task_id: str) -> Iterator[tuple[str, Checkpoint]]:
+    for lineage in engine.beliefs.lineages.values():
+        if lineage.task_id == task_id:
+            yield from ((lineage.agent_id, checkpoint) for checkpoint in lineage.chain)
+
+
+def _claim(engine: Engine, hold: Hold | None) -> ClaimView | None:
+    if hold is None:
+        return None
+    agent = engine.agent(hold.agent_id)
+    lease = _lease(engine, agent)
+    heard_at = hold.claimed_at if agent is None else max(hold.claimed_at, agent.heard_at)
+    return ClaimView(
+        agent_id=hold.agent_id,
+        incarnation=hold.incarnation,
+        token=hold.token,
+        claimed_at=moment(hold.claimed_at),
+        lease_s=lease,
+        held_until=moment_or_none(heard_at + lease),
+        in_doubt=hold.asked_at is not None,
+    )
+
+
+def _lease(engine: Engine, agent: Agent | None) -> float:
+    return 0.0 if agent is None else engine.policy_of(agent).claim.lease
+
+
+def _due(task: Task | None) -> DueView | None:
+    if task is None:
+        return None
+    return DueView(
+        task.agent_id, moment(task.expected_at), moment(task.word_at), moment_or_none(task.asked_at)
+    )

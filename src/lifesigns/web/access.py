@@ -1,0 +1,159 @@
+"""Who comes in: a request's headers as a visitor, or the reason why not.
+
+Everything here is pure, over the headers of one request. Headers that two readers could understand differently (twice
+the same one, an encoding nobody knows) are refused before anything is believed.
+
+What is wrong with the request itself, its `Host` or its origin, is raised, whatever it asks for. That nobody is signed in
+is returned: some calls are open to everybody.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lifesigns.assembly.hub import Access, Visitor
+from lifesigns.web.answers import Problem
+from lifesigns.web.doorway import Doorway
+
+__all__ = ["Doorway", "admit", "cookie_name", "refused", "session_of"]
+
+SAFE: Final = frozenset({"GET", "HEAD"})
+HEADERS_MAX: Final = 100
+HEADER_BYTES_MAX: Final = 32 * 1024
+OWN_PAGES: Final = (b"same-origin", b"none")
+"""What `Sec-Fetch-Site` says of requests by our own page, and by a person who typed the address."""
+
+Headers = Mapping[bytes, bytes]
+Scope = Mapping[str, Any]
+
+log: Final = logging.getLogger("lifesigns.web")
+
+_ONCE: Final = frozenset(
+    {
+        *(b"host", b"authorization", b"cookie", b"origin", b"sec-fetch-site", b"x-forwarded-proto"),
+        *(b"content-length", b"transfer-encoding"),
+    }
+)
+"""What we act on, and what says where a request ends: once, or not at all."""
+
+
+def admit(scope: Scope, access: Access, now: float, doorway: Doorway) -> Visitor | Problem:
+    """The visitor who sent this request, or why there is none; raises a `Problem` if the request itself is bad."""
+    headers = _read(scope["headers"])
+    doorway.check_host(headers.get(b"host"))
+    if scope["method"] not in SAFE:
+        _check_page(headers, doorway)
+    said = headers.get(b"authorization")
+    if said is None:
+        return _by_cookie(scope, headers, access, now, doorway)
+    if said[:7].lower() != b"bearer ":
+        return _nobody("Authorization has to be: Bearer <token>")
+    visitor = access.visitor(said[7:].strip(), now)
+    if visitor is None:
+        return refused(scope, access, now, doorway, "the token is unknown, revoked or too old")
+    return visitor
+
+
+def refused(scope: Scope, access: Access, now: float, doorway: Doorway, detail: str) -> Problem:
+    """The answer to a secret that is wrong; after many of them, to wait. What was shown is not repeated anywhere."""
+    address = doorway.address(scope)
+    failures = access.failed(address, now)
+    if failures.worth_a_word:
+        log.warning(
+            "%s: %s%s",
+            address,
+            detail,
+            "; and again and again" if failures.too_many else "",
+            extra={"action": "token_refused"},
+        )
+    if failures.too_many:
+        return Problem(
+            429,
+            f"{failures.count} wrong tokens within a minute from this address",
+            headers={"Retry-After": str(failures.retry_after)},
+        )
+    return _nobody(detail, error="invalid_token")
+
+
+def session_of(headers: Headers, scope: Scope, doorway: Doorway) -> str | None:
+    """The session in the cookies. Two of that name are none: one of them was put there by somebody else."""
+    cookies = headers.get(b"cookie")
+    if cookies is None:
+        return None
+    name = cookie_name(scope, doorway).encode()
+    found = [
+        value
+        for key, _, value in (part.strip().partition(b"=") for part in cookies.split(b";"))
+        if key == name
+    ]
+    return found[0].decode("latin-1") if len(found) == 1 else None
+
+
+def cookie_name(scope: Scope, doorway: Doorway) -> str:
+    """With the port, because browsers do not tell hubs on different ports of one machine apart; and over TLS with the
+    prefix for which no other host can set it."""
+    server = scope.get("server")
+    name = f"lifesigns_{server[1] if server else 0}"
+    return f"__Host-{name}" if doorway.tls else name
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+def _read(raw: list[tuple[bytes, bytes]]) -> Headers:
+    """The headers by name."""
+    headers = dict(raw)
+    if len(headers) != len(raw):
+        _check_repeated(raw)
+    if len(raw) > HEADERS_MAX or sum(map(len, headers.values())) > HEADER_BYTES_MAX:
+        raise Problem(431, f"over {HEADERS_MAX} headers, or over {HEADER_BYTES_MAX} bytes of them")
+    if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+        raise Problem(
+            400, "Transfer-Encoding may be chunked and nothing else", headers={"Connection": "close"}
+        )
+    return headers
+
+
+def _check_repeated(raw: list[tuple[bytes, bytes]]) -> None:
+    seen = set()
+    for name, _ in raw:
+        if name in seen and name in _ONCE:
+            raise Problem(
+                400, f"the header {name.decode('latin-1')} stands twice", headers={"Connection": "close"}
+            )
+        seen.add(name)
+
+
+def _check_page(headers: Headers, doorway: Doorway) -> None:
+    """Raises if the browser says that another page asks. Who is no browser says nothing."""
+    origin = headers.get(b"origin")
+    if origin is not None and not doorway.same_origin(origin, headers[b"host"]):
+        raise Problem(
+            403, f"Origin is {origin[:100].decode('latin-1')!r}, and other pages have no business here"
+        )
+    if headers.get(b"sec-fetch-site", b"none") not in OWN_PAGES:
+        raise Problem(403, "Sec-Fetch-Site says that another page asks, and those have no business here")
+
+
+def _by_cookie(
+    scope: Scope, headers: Headers, access: Access, now: float, doorway: Doorway
+) -> Visitor | Problem:
+    """Browsers add cookies by themselves, so with a cookie it matters which page asks, even for reading: a page on
+    another port of this machine gets our cookie sent along, and could listen to the stream of events."""
+    session = session_of(headers, scope, doorway)
+    if session is None:
+        return _nobody("a token is needed: Authorization: Bearer <token>")
+    visitor = access.session(session, now)
+    if visitor is None:
+        return _nobody("you are not signed in any more")
+    _check_page(headers, doorway)
+    if scope["method"] not in SAFE and b"origin" not in headers:
+        raise Problem(403, "a change by a browser has to say its Origin")
+    return visitor
+
+
+def _nobody(detail: str, error: str = "") -> Problem:
+    challenge = 'Bearer realm="lifesigns"' + (f', error="{error}"' if error else "")
+    return Problem(401, detail, headers={"WWW-Authenticate": challenge})

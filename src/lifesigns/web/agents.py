@@ -1,0 +1,94 @@
+"""Agents: what is believed about them, and their last beat."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns import views
+from lifesigns.assembly.messages import OURS
+from lifesigns.core.agent import Agent
+from lifesigns.views import AgentHealth, AgentList, LastBeat, Wanted, listing, moment
+from lifesigns.web.answers import Answer, Problem, answer
+from lifesigns.web.calls import EVERYBODY, READERS, Asked, Call
+
+LIMIT_MAX: Final = 1000
+
+
+class AgentsQuery(Wanted, frozen=True):
+    """Which agents, how many, from where."""
+
+    limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 100
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,18}$")] | None = None
+    """From the answer before: the next page."""
+    since: str | None = None
+    """`updated` of an earlier answer: only what changed since."""
+    sort: Literal["first_heard", "need"] = "first_heard"
+    """`need`: who needs somebody most comes first; this has no further pages."""
+
+
+async def agents(asked: Asked) -> Answer:
+    """Agents that match all filters, page by page; or with `since` only those that changed."""
+    service, query, now = asked.service, asked.query, asked.now
+    changes = service.hub.changes
+    changed_at = changes.moment(query.since) if query.since else None
+    if changed_at is None:
+        matches = query.matches
+    else:
+        since: float = changed_at
+
+        def matches(agent: Agent) -> bool:
+            return changes.since(agent, since) and bool(query.matches(agent))
+
+    if query.sort == "need":
+        found, more = listing.neediest(service.engine.agents(), matches, query.limit), None
+    else:
+        after = int(query.cursor) if query.cursor else -1
+        found, more = listing.page(service.engine.agents(), matches, query.limit, after)
+    beliefs = service.engine.beliefs
+    return answer(
+        AgentList(
+            agents=tuple(views.agent_health(agent, beliefs, now) for agent in found),
+            updated=changes.token(now),
+            cursor=None if more is None else str(more),
+            complete=changed_at is None,
+            gone=() if changed_at is None else tuple(changes.gone_since(changed_at)),
+        )
+    )
+
+
+async def agent(asked: Asked) -> Answer:
+    """Everything that is believed about one agent."""
+    return answer(views.agent_health(known(asked), asked.service.engine.beliefs, asked.now))
+
+
+async def heartbeat(asked: Asked) -> Answer:
+    """The agent's last beat as it was received."""
+    last = asked.service.last_beat(known(asked).id)
+    if last is None:
+        raise Problem(404, f"{asked.path['agent_id']!r} has not beaten since this hub started")
+    beat, received_at = last
+    said = {
+        name: value
+        for name, value in msgspec.to_builtins(beat).items()
+        if value is not None and value != () and name not in OURS
+    }
+    return answer(LastBeat(moment(received_at), said))
+
+
+def known(asked: Asked) -> Agent:
+    """The agent in the path, or the problem that there is none."""
+    agent_id = asked.path["agent_id"]
+    found = asked.service.engine.agent(agent_id)
+    if found is None:
+        raise Problem(404, f"no agent {agent_id!r} has been heard of")
+    return found
+
+
+CALLS: Final = (
+    Call("GET", "/api/v1/agents", READERS, agents, AgentList, query=AgentsQuery),
+    Call("GET", "/api/v1/agents/{agent_id}", EVERYBODY, agent, AgentHealth),
+    Call("GET", "/api/v1/agents/{agent_id}/heartbeat", EVERYBODY, heartbeat, LastBeat),
+)

@@ -1,0 +1,81 @@
+"""Answers: JSON, and problems as RFC 9457 has them."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.views import ProblemDetails
+
+GZIP_FROM: Final = 1400
+"""Smaller answers fit into one packet anyway."""
+
+GZIP_BESIDE_FROM: Final = 128 * 1024
+"""To compress this takes a millisecond or two; larger ones are compressed in another thread."""
+
+_encode: Final = msgspec.json.Encoder().encode
+JSON: Final = b"application/json"
+PROBLEM: Final = b"application/problem+json"
+
+Header = tuple[bytes, bytes]
+
+
+@dataclass(slots=True)
+class Answer:
+    """What is sent back."""
+
+    body: bytes = b""
+    status: int = 200
+    content_type: bytes = JSON
+    headers: Sequence[Header] = ()
+
+
+@dataclass(slots=True)
+class Stream:
+    """What is sent back piece by piece, for as long as the other side listens."""
+
+    pieces: AsyncGenerator[bytes, None]
+    content_type: bytes
+    headers: Sequence[Header] = ()
+    status: int = field(default=200, init=False)
+
+
+def answer(value: Any, status: int = 200, headers: Sequence[Header] = ()) -> Answer:
+    """A value as JSON."""
+    return Answer(_encode(value), status, JSON, headers)
+
+
+class Problem(Exception):
+    """A request that cannot be answered as asked. `detail` says what is wrong and what would be right."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str = "",
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        title: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.title = title or HTTPStatus(status).phrase
+        self.detail = detail
+        self.field = field
+        self.headers = headers or {}
+
+    def answer(self) -> Answer:
+        """As it is sent."""
+        shape = ProblemDetails("about:blank", self.title, self.status, self.detail, self.field)
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
+        return Answer(_encode(shape), self.status, PROBLEM, headers)
+
+
+def squeezed(body: bytes) -> bytes:
+    """Compressed for a client that can read it: fast rather than small."""
+    return gzip.compress(body, 1, mtime=0)

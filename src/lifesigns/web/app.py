@@ -1,0 +1,317 @@
+"""The app: every request goes through here.
+
+Host and origin, who it is, which call, may it, the query, the body within its limits and in time; then the call's own
+handler. Whatever goes wrong is a problem with a status and a sentence. A bug of ours is a 500 without its entrails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import cache
+from math import ceil
+from types import NoneType
+from typing import Annotated, Any, Final, get_args, get_origin
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from lifesigns.assembly.glance import Glance
+from lifesigns.assembly.hub import Full, NotKept, Role, Service
+from lifesigns.assembly.past import Past
+from lifesigns.assembly.vitals import Metrics, metrics_of
+from lifesigns.config.values import Limits
+from lifesigns.errors import AdapterError, WireError
+from lifesigns.web.access import Doorway, admit
+from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
+from lifesigns.web.calls import NO_TOKEN, Asked, Call, Nothing, Table
+from lifesigns.web.ids import check_path
+from lifesigns.web.rates import Rates
+from lifesigns.web.table import CALLS
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+BODY_FOR: Final = 20.0
+"""Seconds a body may take to arrive, whatever its size: who needs longer is not there, or means harm."""
+
+log: Final = logging.getLogger("lifesigns.web")
+
+
+@dataclass(slots=True)
+class Site:
+    """What the web itself knows, beside the hub."""
+
+    glance: Glance
+    doorway: Doorway
+    limits: Limits
+    metrics: Metrics
+    past: Past
+    answered: dict[int, int] = field(default_factory=dict)
+    """Answers by the first digit of their status."""
+    done: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    """Acts by who asked for them and under which key: see `interventions.py`."""
+
+
+class Web:
+    """The ASGI application."""
+
+    def __init__(
+        self,
+        service: Service,
+        doorway: Doorway | None = None,
+        limits: Limits | None = None,
+        calls: Iterable[Call] = CALLS,
+    ) -> None:
+        self.service = service
+        answered: dict[int, int] = {}
+        metrics = metrics_of(service, answered)
+        self.site = Site(
+            Glance(service), doorway or Doorway(), limits or Limits(), metrics, Past(service.store), answered
+        )
+        self.rates = Rates(self.site.limits.requests_per_second)
+        self.table = Table(calls)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        try:
+            answer: Answer | Stream = await self._answer(scope, receive)
+        except Problem as problem:
+            answer = problem.answer()
+        except (Full, NotKept) as error:
+            answer = Problem(503, str(error.__doc__), headers={"Retry-After": "1"}).answer()
+        except WireError as error:
+            answer = Problem(400, error.detail, field=error.field or None).answer()
+        except AdapterError as error:
+            log.warning("%s %s: %s", scope["method"], scope["path"], error, extra={"action": "store_unread"})
+            answer = Problem(
+                503, "the store does not answer; come again", headers={"Retry-After": "5"}
+            ).answer()
+        except ClientGone:
+            return
+        except Exception:  # a bug of ours, whatever it is, is one request's and not all's
+            log.exception("%s %s failed", scope["method"], scope["path"], extra={"action": "request_failed"})
+            answer = Problem(500, "this is a bug of lifesigns; its log says more").answer()
+        self.site.answered[answer.status // 100] = self.site.answered.get(answer.status // 100, 0) + 1
+        if isinstance(answer, Stream):
+            await _stream(answer, scope, receive, send)
+        else:
+            await _send(answer, scope, send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer | Stream:
+        service, site = self.service, self.site
+        who = admit(scope, service.access, service.clock(), site.doorway)
+        if isinstance(who, Problem):
+            visitor, refusal = None, who
+        else:
+            visitor, refusal = who, None
+        call, path = self.table.find(scope["method"], scope["raw_path"])
+        if call.who is not NO_TOKEN:
+            if refusal is not None:
+                raise refusal
+            _check_role(call, visitor, path)
+            self._check_rate(visitor)
+        if path:
+            check_path(path)
+        query = _query(call.query, scope["query_string"]) if call.query is not Nothing else None
+        body = await _body(call, scope, receive, site.limits.body_bytes) if call.body is not None else None
+        return await call.handle(Asked(service, visitor, path, query, body, scope, site))
+
+    def _check_rate(self, visitor: Any) -> None:
+        """People and their tools may ask as fast as they can; an agent that runs wild must not slow down the others."""
+        if visitor.role is Role.AGENT:
+            wait_for = self.rates.wait_for(visitor.token_id, self.service.clock())
+            if wait_for:
+                limit = self.site.limits.requests_per_second
+                detail = (
+                    f"{visitor.name!r} made more than {limit} requests a second; beats can be sent in batches"
+                )
+                raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
+
+
+class ClientGone(Exception):
+    """It hung up before it had said everything."""
+
+
+def _check_role(call: Call, who: Any, path: Mapping[str, str]) -> None:
+    if who.role not in call.who:
+        roles = ", ".join(sorted(call.who))
+        raise Problem(403, f"{who.name!r} is {who.role}, but this needs one of: {roles}")
+    if "agent_id" in path and not who.may_see(path["agent_id"]):
+        raise Problem(403, f"{who.name!r} may not ask about {path['agent_id']!r}")
+
+
+# --- reading ------------------------------------------------------------------------------------------
+
+
+def _query(shape: type[msgspec.Struct], raw: bytes) -> Any:
+    """The query as its type; a parameter that comes more than once is a list where the type wants one."""
+    values: dict[str, Any] = {}
+    lists = _list_fields(shape)
+    for name, value in parse_qsl(raw.decode("ascii", "replace"), keep_blank_values=True):
+        if name in lists:
+            values.setdefault(name, []).extend(part for part in value.split(",") if part)
+        else:
+            values[name] = value
+    return read_as(lambda: msgspec.convert(values, shape, strict=False))
+
+
+@cache
+def _list_fields(shape: type[msgspec.Struct]) -> frozenset[str]:
+    return frozenset(f.encode_name for f in msgspec.structs.fields(shape) if _is_list(f.type))
+
+
+def _is_list(kind: Any) -> bool:
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    return (get_origin(kind) or kind) in (tuple, list)
+
+
+def read_as(read: Callable[[], Any]) -> Any:
+    """What msgspec reads, or a problem that names the field."""
+    try:
+        return read()
+    except msgspec.ValidationError as error:
+        detail, _, place = str(error).partition(" - at `$")
+        missing = detail.partition("missing required field `")[2].strip("`")
+        raise Problem(
+            400, "is missing" if missing else _sentence(detail), field=missing or place.strip("`.") or None
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Problem(400, f"the body cannot be read: {error}") from None
+
+
+def _sentence(detail: str) -> str:
+    return f"{detail[:1].lower()}{detail[1:300]}"
+
+
+async def _body(call: Call, scope: Scope, receive: Receive, size_max: int) -> Any:
+    raw = await _received(scope, receive, size_max)
+    if call.body is bytes:
+        return raw
+    if not raw and NoneType in get_args(call.body):
+        return None
+    return read_as(lambda: msgspec.json.decode(raw, type=call.body))
+
+
+async def _received(scope: Scope, receive: Receive, size_max: int) -> bytes:
+    """The body, unpacked. Too large, too slow and cut off end it."""
+    packed = False
+    for name, value in scope["headers"]:
+        if name == b"content-length" and len(value) < 20 and int(value) > size_max:
+            raise _too_large(size_max)
+        if name == b"content-encoding":
+            if value not in (b"gzip", b"identity"):
+                raise Problem(
+                    415, f"content-encoding is {value.decode('latin-1')!r}, but gzip is all we read"
+                )
+            packed = value == b"gzip"
+    message = await _next(receive)
+    raw: bytes = message.get("body", b"")
+    if message.get("more_body"):
+        raw = await _rest(raw, receive, size_max)
+    return _unpacked(raw, size_max) if packed else raw
+
+
+async def _rest(first: bytes, receive: Receive, size_max: int) -> bytes:
+    parts, size = [first], len(first)
+    try:
+        async with asyncio.timeout(BODY_FOR):
+            while True:
+                message = await _next(receive)
+                part = message.get("body", b"")
+                parts.append(part)
+                size += len(part)
+                if size > size_max:
+                    raise _too_large(size_max)
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise Problem(
+            408, f"the body did not arrive within {BODY_FOR:g} s", headers={"Connection": "close"}
+        ) from None
+
+
+async def _next(receive: Receive) -> Message:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    return message
+
+
+def _unpacked(raw: bytes, size_max: int) -> bytes:
+    """Not more than the limit, however well it was packed."""
+    unpacking = zlib.decompressobj(31)
+    try:
+        body = unpacking.decompress(raw, size_max + 1)
+    except zlib.error as error:
+        raise Problem(400, f"the body is no gzip: {error}") from None
+    if len(body) > size_max:
+        raise _too_large(size_max)
+    if not unpacking.eof:
+        raise Problem(400, "the gzip of the body is cut off")
+    return body
+
+
+def _too_large(size_max: int) -> Problem:
+    return Problem(413, f"the body is over the limit of {size_max} bytes", headers={"Connection": "close"})
+
+
+# --- answering ----------------------------------------------------------------------------------------
+
+
+async def _send(answer: Answer, scope: Scope, send: Send) -> None:
+    if not answer.body:
+        length = () if answer.status == 204 else ((b"content-length", b"0"),)
+        headers = [*answer.headers, *length]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body"})
+        return
+    body, headers = answer.body, [(b"content-type", answer.content_type), *answer.headers]
+    if len(body) >= GZIP_FROM and _reads_gzip(scope):
+        # A megabyte takes ten milliseconds: then others are heard meanwhile.
+        body = squeezed(body) if len(body) < GZIP_BESIDE_FROM else await asyncio.to_thread(squeezed, body)
+        headers += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
+    headers.append((b"content-length", b"%d" % len(body)))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+def _reads_gzip(scope: Scope) -> bool:
+    return any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"])
+
+
+async def _stream(answer: Stream, scope: Scope, receive: Receive, send: Send) -> None:
+    """Piece by piece, until one side has enough. Who hangs up ends it at once, not with the next piece."""
+    headers = [(b"content-type", answer.content_type), *answer.headers]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if scope["method"] == "HEAD":
+        await send({"type": "http.response.body"})
+        return
+    pieces = asyncio.ensure_future(_pieces(answer, send))
+    gone = asyncio.ensure_future(_hang_up(receive))
+    try:
+        await asyncio.wait((pieces, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (pieces, gone):
+            task.cancel()
+        await asyncio.gather(pieces, gone, return_exceptions=True)
+
+
+async def _pieces(answer: Stream, send: Send) -> None:
+    async with aclosing(answer.pieces) as pieces:
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _hang_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

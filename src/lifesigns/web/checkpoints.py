@@ -1,0 +1,127 @@
+"""Contents of checkpoints: kept by the hub, and given back to whoever goes on from them.
+
+A checkpoint counts when its content is on the disk: the answer to a `PUT` comes after that. Its digest then begins with
+`hub:sha256:`, and it is read back and compared before a later life goes on from it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns.assembly.hands import TooLarge
+from lifesigns.core.signals import CheckpointSaved
+from lifesigns.errors import AdapterError, WireError
+from lifesigns.views import CheckpointView
+from lifesigns.views.tasks import checkpoints
+from lifesigns.web.answers import Answer, Problem
+from lifesigns.web.calls import EVERYBODY, SPEAKERS, Asked, Call
+from lifesigns.web.ids import AgentId, Name
+from lifesigns.web.tasks import check_may_save, recorded
+
+Text = Annotated[str, Meta(max_length=1024)]
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Saved(msgspec.Struct):
+    """Who saved it, and what it builds on."""
+
+    agent_id: AgentId
+    incarnation: Text | None = None
+    parent: Name | None = None
+    """The checkpoint it builds on."""
+    digest: Text = ""
+    """The SHA-256 of the content, in hexadecimal, if it is to be compared."""
+    token: Number | None = None
+    """That of the claim under which it was saved, if there is one: an old one is refused."""
+
+
+async def keep(asked: Asked) -> Answer:
+    """Save a checkpoint with its content, the body as it is. It counts as progress when it is on the disk, and is where a
+    respawn would begin. The same again is the same checkpoint; another content under the same name is refused."""
+    task_id, checkpoint_id, said = asked.path["task_id"], asked.path["checkpoint_id"], asked.query
+    check_may_save(asked, said.agent_id, said.token)
+    if not asked.service.checkpoints.keeps:
+        raise Problem(409, "this hub keeps no contents: it has no state folder")
+    try:
+        digest = await asked.service.checkpoints.keep(task_id, asked.body, said.digest)
+    except WireError as error:
+        raise Problem(422, error.detail, field=error.field) from None
+    except TooLarge as error:
+        raise Problem(413, str(error)) from None
+    except AdapterError as error:
+        raise Problem(507, str(error)) from None
+    known = _known(asked)
+    if known is not None and known.agent_id == said.agent_id and known.digest != digest:
+        raise Problem(
+            409, f"{checkpoint_id!r} of {task_id!r} is there already, and is something else: {known.digest}"
+        )
+    saved = CheckpointSaved(
+        agent_id=said.agent_id,
+        incarnation=said.incarnation,
+        task_id=task_id,
+        checkpoint_id=checkpoint_id,
+        parent_id=said.parent,
+        digest=digest,
+        size=len(asked.body),
+    )
+    return await recorded(asked, saved)
+
+
+async def content(asked: Asked) -> Answer:
+    """The content of a checkpoint, as it was saved; compared with its digest before it is given. For the agent that saved
+    it, and for those who may read everything."""
+    known = _known(asked)
+    if known is None or not asked.visitor.may_see(known.agent_id):
+        # Who may not see it does not learn whether there is one.
+        raise Problem(404, f"{asked.path['task_id']!r} has no checkpoint {asked.path['checkpoint_id']!r}")
+    found = await asked.service.checkpoints.read(asked.path["task_id"], known.digest)
+    if found is None:
+        raise Problem(404, f"the content of {known.checkpoint_id!r} was never here, is gone, or is broken")
+    headers = (
+        (b"etag", f'"{known.digest}"'.encode("ascii", "replace")),
+        (b"content-disposition", b"attachment"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"cache-control", b"no-store"),
+    )
+    return Answer(found, content_type=b"application/octet-stream", headers=headers)
+
+
+def _known(asked: Asked) -> CheckpointView | None:
+    """The newest of this name; each agent has its own chain."""
+    chain = checkpoints(asked.service.engine, asked.path["task_id"]).checkpoints
+    named = (one for one in reversed(chain) if one.checkpoint_id == asked.path["checkpoint_id"])
+    wanted = getattr(asked.query, "agent_id", None)
+    return next((one for one in named if wanted in (None, one.agent_id)), None)
+
+
+_CHECKPOINT: Final = "/api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}"
+
+CALLS: Final = (
+    Call(
+        "PUT",
+        _CHECKPOINT,
+        SPEAKERS,
+        keep,
+        CheckpointView,
+        query=Saved,
+        body=bytes,
+        status=201,
+        also={
+            409: "somebody else holds the task, or there is another checkpoint of this name",
+            422: "the content does not have the digest it should have",
+            507: "there is no room for it on the hub's disk",
+        },
+    ),
+    Call(
+        "GET",
+        _CHECKPOINT,
+        EVERYBODY,
+        content,
+        str,
+        content_types=("application/octet-stream",),
+        also={404: "there is no such checkpoint, or its content is not here"},
+    ),
+)

@@ -1,0 +1,378 @@
+"""Connections: how many there may be, how long each may take, and who is let go so that others are not hurt.
+
+    a head      has to be here, whole, some seconds after its first byte; and may not be large
+    a body      likewise, whether anybody reads it or not
+    an answer   that is not taken by its reader is held for a while, and all such answers together up to a bound
+    idle        connections are kept for a minute or so, for the next beat
+
+One look a second at all connections keeps these times: a timer for each of ten thousand would cost more than what they
+say. Peers that are gone without a word are found by the kernel (`server.listen`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+from math import inf
+from typing import Any, Final, cast
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from lifesigns.web.answers import Answer, Problem
+from lifesigns.web.exchange import Exchange, written
+
+NEVER: Final = inf
+LOOK_EVERY: Final = 1.0
+
+HEAD_MAX: Final = 64 * 1024
+"""Bytes of a head that is not complete yet. What is complete is counted header by header, see `access.py`."""
+
+PIPELINE_MAX: Final = 64
+"""Requests sent without waiting for an answer: more of them only fill the memory."""
+
+PROGRESS_MIN: Final = 16 * 1024
+"""Bytes a slow reader takes within `stalled_for`, or it is not one."""
+
+log: Final = logging.getLogger("lifesigns.web")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long we wait for a peer, in seconds."""
+
+    head_for: float = 10.0
+    body_for: float = 30.0
+    """Whether it is read or not; who reads it has less patience, see `app.py`."""
+    idle_for: float = 75.0
+    """Longer than the beat interval of most: a sender that beats every 60 s keeps its connection."""
+    stalled_for: float = 10.0
+    linger_for: float = 2.0
+    """For a peer that still speaks to hear that it was refused."""
+
+
+class Connections:
+    """All connections of one server."""
+
+    def __init__(
+        self,
+        most: int = 10_000,
+        most_per_address: int = 1_000,
+        patience: Patience | None = None,
+        unsent_max: int = 64 * 1024 * 1024,
+    ) -> None:
+        self.most = most
+        self.most_per_address = most_per_address
+        self.patience = patience or Patience()
+        self.unsent_max = unsent_max
+        """Bytes of all answers together that their readers do not take."""
+        self.turned_away = 0
+        self.cut_off = 0
+        """Peers that took too long."""
+        self._open: set[Connection] = set()
+        self._by_address: Counter[str] = Counter()
+        self._stalled: dict[Connection, None] = {}
+        """Whose answer is not taken, the longest first."""
+        self._unsent = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of answers that wait for slow readers."""
+        return self._unsent
+
+    # --- what connections tell ------------------------------------------------------------------------
+
+    def take_in(self, connection: Connection) -> bool:
+        """A new one; False if there are too many already."""
+        address = connection.address
+        if len(self._open) >= self.most or self._by_address[address] >= self.most_per_address:
+            self.turned_away += 1
+            if (
+                self.turned_away.bit_count() == 1
+            ):  # The first, the second, the fourth: the log stays readable.
+                log.warning(
+                    "%d connections turned away so far; %d are open",
+                    self.turned_away,
+                    len(self._open),
+                    extra={"action": "connections_full"},
+                )
+            return False
+        self._open.add(connection)
+        if address:
+            self._by_address[address] += 1
+        return True
+
+    def let_go(self, connection: Connection) -> None:
+        """It ended."""
+        if connection not in self._open:
+            return
+        self._open.discard(connection)
+        self.flows(connection)
+        address = connection.address
+        if address:
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
+
+    def stalls(self, connection: Connection) -> None:
+        """Its reader is slower than its answer. If all of them hold too much, who has held it longest is cut off."""
+        if connection not in self._stalled:
+            self._stalled[connection] = None
+            self._unsent += connection.unsent
+        while self._unsent > self.unsent_max and self._stalled:
+            self.cut(next(iter(self._stalled)), "holds an answer that it does not read")
+
+    def flows(self, connection: Connection) -> None:
+        """Its reader has caught up, or is gone."""
+        if connection in self._stalled:
+            del self._stalled[connection]
+            self._unsent -= connection.unsent
+
+    def cut(self, connection: Connection, why: str) -> None:
+        """End it at once, whatever is under way."""
+        self.cut_off += 1
+        log.debug("%s %s", connection.address or "a peer", why, extra={"action": "connection_cut"})
+        self.flows(connection)
+        connection.transport.abort()
+
+    # --- looking after them ---------------------------------------------------------------------------
+
+    async def look_on(self) -> None:
+        """Look after them, for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(LOOK_EVERY, self.patience.head_for / 4))
+            self.look(loop.time())
+
+    def look(self, now: float) -> None:
+        """End those whose time is over."""
+        for connection in [one for one in self._open if one.due_at <= now]:
+            connection.overdue()
+        for connection in [one for one in self._stalled if one.is_stalled(now)]:
+            self.cut(connection, "does not read its answer")
+
+    def hurry(self) -> None:
+        """The server is about to end: who does not read is not waited for."""
+        self.unsent_max = 0
+        for connection in tuple(self._stalled):
+            self.cut(connection, "does not read its answer, and we are leaving")
+
+    def end(self) -> None:
+        """The server has ended: nobody is left."""
+        for connection in tuple(self._open):
+            connection.transport.abort()
+
+
+class Connection(HttpToolsProtocol):
+    """One connection. `due_at` is when it ends unless something happens before."""
+
+    transport: asyncio.Transport
+
+    def __init__(
+        self,
+        others: Connections,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._others = others
+        self._patience = others.patience
+        self._newest: Exchange | None = None
+        """The request that is coming in, or came in last."""
+        self._answering: Exchange
+        self.address = ""
+        """Whose it is, as far as connections are counted by address: nobody's if it is this machine."""
+        self.due_at = NEVER
+        self.unsent = 0
+        """Bytes that wait for a slow reader, when it was last looked at."""
+        self._stalled_at = NEVER
+        self._head_bytes = 0
+        self._in_head = False
+        self._leaving = False
+        """Everything is said; what still comes in is not read any more."""
+
+    # --- beginning and end ----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.address = _counted(self.client)
+        self.due_at = self.loop.time() + self._patience.head_for
+        if not self._others.take_in(self):
+            self._refuse(503, "there are too many connections already", {"Retry-After": "1"})
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._others.let_go(self)
+        self.due_at = NEVER
+        super().connection_lost(exc)
+
+    def overdue(self) -> None:
+        """Its time is over. If it is in the middle of saying something, it hears why."""
+        self.due_at = self.loop.time() + self._patience.linger_for
+        if self._leaving or self.transport.get_write_buffer_size():
+            self._others.cut(self, "did not take its last answer")
+        elif self._in_head or (self._awaits_body and not self.cycle.response_complete):
+            self._others.cut_off += 1
+            self._refuse(408, "the request did not arrive in time")
+        else:
+            self.transport.close()
+
+    # --- hearing --------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        if self._leaving:
+            return
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nothing to upgrade to. What follows may be in another language, so this answer is the last.
+            self.cycle.keep_alive = False
+        except httptools.HttpParserError:
+            self._refuse(400, "this is not HTTP/1.1 as we understand it")
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_MAX:
+                self._refuse(431, f"the head of the request is over the limit of {HEAD_MAX} bytes")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._head_bytes = True, 0
+        self.due_at = self.loop.time() + self._patience.head_for
+
+    def on_headers_complete(self) -> None:
+        """A whole head is here: as `HttpToolsProtocol` does it, with our own exchange."""
+        self._in_head = False
+        self.due_at = self.loop.time() + self._patience.body_for
+        parser, scope = self.parser, self.scope
+        version = parser.get_http_version()
+        url = httptools.parse_url(self.url)
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["http_version"] = version
+        scope["raw_path"] = url.path
+        scope["path"] = url.path.decode("ascii")
+        scope["query_string"] = url.query or b""
+        before = self._newest
+        self.cycle = self._newest = Exchange(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start(self._newest)
+        elif len(self.pipeline) >= PIPELINE_MAX:
+            raise ValueError("too many requests at once")  # The parser makes this a bad request.
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _start(self, exchange: Exchange) -> None:
+        self._answering = exchange
+        self._start_asgi_task(exchange, self.app)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self.cycle.more_body = False
+        self.due_at = (
+            NEVER if not self.cycle.response_complete else self.loop.time() + self._patience.idle_for
+        )
+
+    @property
+    def _awaits_body(self) -> bool:
+        return self._newest is not None and self._newest.more_body
+
+    # --- answering ------------------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        """An answer is out: on with the next request, or wait for it."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing() or self._leaving:
+            return
+        self.flow.resume_reading()
+        answered = self._answering
+        if not answered.keep_alive:
+            self._leave(at_once=not answered.more_body)
+        elif self.pipeline:
+            self._start(cast("Exchange", self.pipeline.pop()[0]))
+        else:
+            patience = self._patience
+            self.due_at = self.loop.time() + (
+                patience.linger_for if answered.more_body else patience.idle_for
+            )
+
+    def _refuse(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+        """Answer what is no request, and end. Into an answer that is under way nothing can be said."""
+        self._in_head = False
+        under_way = self._newest
+        if under_way is None or under_way.response_complete or not under_way.response_started:
+            self.transport.write(_last_words(Problem(status, detail, headers=headers).answer()))
+        self._leave(at_once=False)
+
+    def _leave(self, *, at_once: bool) -> None:
+        """Close. If the peer is still speaking it has to hear our answer first: while nobody reads what it says, the
+        kernel would cut the connection, and the answer with it."""
+        if at_once or not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self._leaving = True
+        self.flow.resume_reading()
+        self.transport.write_eof()
+        self.due_at = self.loop.time() + self._patience.linger_for
+
+    # --- slow readers ---------------------------------------------------------------------------------
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unsent = self.transport.get_write_buffer_size()
+        self._stalled_at = self.loop.time()
+        self._others.stalls(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._others.flows(self)
+        self.unsent = 0
+
+    def is_stalled(self, now: float) -> bool:
+        """Whether its reader has taken next to nothing for too long."""
+        if now - self._stalled_at < self._patience.stalled_for:
+            return False
+        left = self.transport.get_write_buffer_size()
+        if self.unsent - left < PROGRESS_MIN:
+            return True
+        self._others.flows(self)
+        self.unsent, self._stalled_at = left, now
+        self._others.stalls(self)
+        return False
+
+
+def _counted(client: tuple[str, int] | None) -> str:
+    """The address that counts: on this machine there may be a proxy, through which everybody comes."""
+    host = client[0] if client else ""
+    return "" if host.startswith("127.") or host in ("::1", "::ffff:127.0.0.1") else host
+
+
+def _last_words(answer: Answer) -> bytes:
+    headers: Iterable[tuple[bytes, bytes]] = (
+        (b"content-type", answer.content_type),
+        (b"content-length", b"%d" % len(answer.body)),
+        (b"connection", b"close"),
+        *answer.headers,
+    )
+    return written(HTTPStatus(answer.status), headers) + answer.body

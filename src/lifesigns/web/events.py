@@ -1,0 +1,187 @@
+"""Events as they happen: Server-Sent Events, resumable.
+
+Who comes again with the id of the last event it has seen first gets what it missed, from the store, and then what happens
+from then on: it listens before it reads, so that nothing falls between, and what comes both ways is told once. What
+cannot be told any more (it is too old, or the id is another store's) is said by an event of type `GAP`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns.assembly.hub import HEARTBEAT, Event, message
+from lifesigns.errors import AdapterError
+from lifesigns.views import EventList
+from lifesigns.views.events import event_view
+from lifesigns.web.answers import Answer, Problem, Stream, answer
+from lifesigns.web.calls import READERS, Asked, Call
+from lifesigns.web.ids import AgentId
+
+RETRY_AFTER_MS: Final = 2000
+KEEP_ALIVE_EVERY: Final = 15.0
+"""Seconds: proxies cut connections on which nothing moves for a minute, some sooner."""
+PAGE: Final = 500
+ID_MAX: Final = 2**63 - 1
+
+STREAM: Final = b"text/event-stream"
+HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # nginx would keep the events until it has a few kilobytes of them
+)
+
+EventType = Annotated[str, Meta(max_length=64, examples=["HEALTH_STATE_CHANGED"])]
+
+
+class EventsWanted(msgspec.Struct):
+    """Which events: every condition that is given must hold."""
+
+    types: Annotated[tuple[EventType, ...], Meta(max_length=64)] = ()
+    """All but `AGENT_HEARTBEAT`, if none is named."""
+    agent: AgentId | None = None
+    after: Annotated[int, Meta(ge=0, le=ID_MAX)] | None = None
+    """The id of the last event that was seen; 0 for everything that is kept. The header `Last-Event-ID` is the same, and
+    counts before this."""
+
+
+class EventsPage(EventsWanted):
+    """Which events, and how many."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+async def listen(asked: Asked) -> Stream:
+    """Events as they happen, as Server-Sent Events: `id`, `event` with the type, `data` with the event as JSON. Without
+    `Last-Event-ID` it begins with what happens from now on. A listener that is too slow is cut off and comes again by
+    itself; one that was away for too long is told so by an event `GAP`."""
+    if asked.service.feed.full:
+        raise Problem(503, "there are too many listeners already", headers={"Retry-After": "10"})
+    return Stream(_pieces(asked), STREAM, HEADERS)
+
+
+async def list_events(asked: Asked) -> Answer:
+    """Events that are kept, in the order they happened, page by page: for scripts. `after` is where the last page ended."""
+    query = asked.query
+    events = await asked.service.store.events(
+        after=query.after or 0, types=query.types, agent_id=query.agent, limit=query.limit + 1
+    )
+    shown = events[: query.limit]
+    more = shown[-1].id if len(events) > query.limit else None
+    return answer(EventList(tuple(map(event_view, shown)), more))
+
+
+# --- the stream ---------------------------------------------------------------------------------------
+
+
+async def _pieces(asked: Asked) -> AsyncGenerator[bytes, None]:
+    service, agent, clock = asked.service, asked.query.agent, asyncio.get_running_loop().time
+    async with service.feed.listen(asked.query.types) as listener:
+        # With the id a listener that is cut off before its first event knows where to go on.
+        yield b"retry: %d\nid: %d\n\n" % (RETRY_AFTER_MS, _begins_after(asked))
+        seen = 0
+        async for events, up_to in _missed(asked):
+            seen = up_to
+            if events:
+                yield _told(events)
+        told_at = clock()
+        while not listener.ended and service.access.still_in(asked.visitor.token_id, asked.now):
+            events = await listener.next(KEEP_ALIVE_EVERY)
+            if listener.overrun:
+                return
+            fresh = [e for e in events if (e.id > seen or not e.id) and agent in (None, e.agent_id)]
+            if fresh or clock() - told_at >= KEEP_ALIVE_EVERY * 0.9:
+                told_at = clock()
+                yield _told(fresh) or b":\n\n"
+
+
+async def _missed(asked: Asked) -> AsyncIterator[tuple[Sequence[Event], int]]:
+    """What was told while this listener was away, in pages, and up to which id that is everything; if some of it is not
+    there any more, that first."""
+    after = _last_seen(asked)
+    if after is None:
+        return
+    seen = after
+    try:
+        gap, seen = await _gap(asked, after)
+        if gap:
+            yield [_gap_event(gap, after, asked.now)], seen
+        async for events in _kept(asked, seen):
+            seen = events[-1].id
+            yield events, seen
+    except AdapterError:
+        yield [_gap_event("the store cannot be read right now", after, asked.now)], 0
+    else:
+        yield [], seen
+
+
+async def _gap(asked: Asked, after: int) -> tuple[str, int]:
+    """Why not everything after this id can be told, empty if it can; and after which id everything can."""
+    store = asked.service.store
+    if after == 0:
+        return "", 0
+    oldest, newest = await store.events(limit=1), await store.events(newest_first=True, limit=1)
+    if not newest or after > newest[0].id:
+        why = "this id is not known here: the store is another one. What follows begins now"
+        return why, newest[0].id if newest else 0
+    if after + 1 < oldest[0].id:
+        return f"what was told before event {oldest[0].id} is not kept any more", after
+    return "", after
+
+
+async def _kept(asked: Asked, after: int) -> AsyncIterator[Sequence[Event]]:
+    query, store = asked.query, asked.service.store
+    types = tuple(name for name in query.types if name != HEARTBEAT)
+    if query.types and not types:
+        return
+    while True:
+        events = await store.events(after=after, types=types, agent_id=query.agent, limit=PAGE)
+        if events:
+            yield events
+            after = events[-1].id
+        if len(events) < PAGE:  # What came since, the listener has heard: to go on reading might never end.
+            return
+
+
+def _last_seen(asked: Asked) -> int | None:
+    """The id a listener comes back with. One that is no number was never ours: it is as good as one of another store."""
+    said = asked.header(b"last-event-id")
+    if said is None:
+        after: int | None = asked.query.after
+        return after
+    return int(said) if said.isdecimal() and said.isascii() and len(said) < 19 else ID_MAX
+
+
+def _begins_after(asked: Asked) -> int:
+    after = _last_seen(asked)
+    return asked.service.feed.newest if after is None or after == ID_MAX else after
+
+
+def _gap_event(reason: str, after: int, now: float) -> Event:
+    return Event(0, now, "GAP", "", msgspec.json.encode({"reason": reason, "after": after}))
+
+
+def _told(events: Iterable[Event]) -> bytes:
+    return b"".join(
+        b"%sevent: %s\ndata: %s\n\n"
+        % (b"id: %d\n" % event.id if event.id else b"", event.type.encode(), message(event))
+        for event in events
+    )
+
+
+CALLS: Final = (
+    Call(
+        "GET",
+        "/api/v1/events",
+        READERS,
+        listen,
+        str,
+        query=EventsWanted,
+        content_types=("text/event-stream",),
+        also={503: "there are too many listeners already"},
+    ),
+    Call("GET", "/api/v1/events/list", READERS, list_events, EventList, query=EventsPage),
+)

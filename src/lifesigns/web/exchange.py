@@ -1,0 +1,83 @@
+"""An exchange: one request and its answer on a connection.
+
+uvicorn's, except for how the answer is written: head and body go out together, in one call to the kernel, which is a
+good part of what a small request costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE, RequestResponseCycle
+
+from lifesigns.errors import Bug
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+BODILESS: Final = (204, 304)
+
+_is_unfit: Final = HEADER_VALUE_RE.search
+
+
+class Exchange(RequestResponseCycle):
+    """One request and its answer."""
+
+    _head: bytes = b""
+    """Written with the beginning of the body."""
+
+    async def send(self, message: Any) -> None:
+        """The next piece of the answer. Waits while its reader is slow; says nothing to one who is gone."""
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected or self.transport.is_closing():
+            self.disconnected = True
+            return
+        if not self.response_started:
+            self._begin(message["status"], message["headers"])
+        else:
+            self._go_on(message.get("body", b""), message.get("more_body", False))
+
+    def _begin(self, status: int, headers: Headers) -> None:
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        self.chunked_encoding = status not in BODILESS and self.scope["method"] != "HEAD"
+        said = [*self.default_headers, *headers]
+        for name, value in said:
+            if name == b"content-length":
+                self.chunked_encoding = False
+            elif name == b"connection" and value.lower() == b"close":
+                self.keep_alive = False
+        if not self.keep_alive:
+            said = [
+                *((name, value) for name, value in said if name != b"connection"),
+                (b"connection", b"close"),
+            ]
+        if self.chunked_encoding:
+            # A stream: its first piece may take a while, and its reader wants to know that it is on.
+            self.transport.write(written(status, [*said, (b"transfer-encoding", b"chunked")]))
+        else:
+            self._head = written(status, said)
+
+    def _go_on(self, body: bytes, more: bool) -> None:
+        if self.chunked_encoding:
+            piece = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
+            self.transport.write(piece if more else piece + b"0\r\n\r\n")
+        else:
+            head, self._head = self._head, b""
+            self.transport.write(head + body)
+        if not more:
+            self.response_complete = True
+            self.message_event.set()
+            self.on_response()
+
+
+def written(status: int, headers: Headers) -> bytes:
+    """A head as it goes over the wire. What would end a header early is our bug, and must not become somebody's answer."""
+    lines = [STATUS_LINE[status]]
+    for name, value in headers:
+        if _is_unfit(value):
+            raise Bug(f"the header {name.decode()} cannot be {value!r}")
+        lines += (name, b": ", value, b"\r\n")
+    lines.append(b"\r\n")
+    return b"".join(lines)

@@ -1,0 +1,17 @@
+"""The fleet at a glance."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lifesigns.views import FleetView
+from lifesigns.web.answers import Answer, answer
+from lifesigns.web.calls import READERS, Asked, Call
+
+
+async def fleet(asked: Asked) -> Answer:
+    """Counts by state, who has room for more work, and how far the hub itself can be trusted."""
+    return answer(asked.site.glance.fleet())
+
+
+CALLS: Final = (Call("GET", "/api/v1/fleet", READERS, fleet, FleetView),)

@@ -1,0 +1,248 @@
+"""Acting on agents: what a person asks for goes onto the ladder, and every step of the ladder is on record.
+
+The answer comes when the act is kept. Carried out it is by the agent's side, and how that went is in the intervention's
+stages. `Idempotency-Key` makes a repeated request the same act.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns import views
+from lifesigns.core import signals
+from lifesigns.core.effects import Rung
+from lifesigns.core.health import Health
+from lifesigns.core.signals import Decision, PersonActed
+from lifesigns.views import AgentHealth
+from lifesigns.views.interventions import InterventionList, InterventionRecord, Interventions
+from lifesigns.web.agents import known
+from lifesigns.web.answers import Answer, Problem, answer
+from lifesigns.web.calls import ACTORS, READERS, Asked, Call
+
+Reason = Annotated[str, Meta(max_length=2000)]
+KEY_MAX: Final = 200
+KEYS_MAX: Final = 10_000
+"""Acts remembered by their key. An agent's open act is also remembered by the engine, beyond a restart."""
+
+
+class Nudge(msgspec.Struct):
+    """What to tell the agent; without a message it is told the facts."""
+
+    message: Reason = ""
+
+
+class Because(msgspec.Struct):
+    """Why."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class Termination(Because):
+    """Why, and whether another life shall follow."""
+
+    respawn: bool = False
+
+
+class Pause(msgspec.Struct, rename={"pause_for": "for"}):
+    """How long to leave the agent alone, in seconds; without it until it is resumed."""
+
+    pause_for: Annotated[float, Meta(gt=0, le=365 * 86400.0)] | None = None
+
+
+class DecisionMade(msgspec.Struct):
+    """What is to be done about an escalated agent."""
+
+    decision: Decision
+    note: Reason = ""
+
+
+class InterventionsQuery(msgspec.Struct, rename={"only_open": "open"}):
+    """Which interventions."""
+
+    agent: str | None = None
+    rung: tuple[Rung, ...] = ()
+    only_open: bool = False
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+async def nudge(asked: Asked) -> Answer:
+    """Tell the agent something at its next turn boundary; by default the facts about itself."""
+    message = asked.body.message if asked.body is not None else ""
+    return await _on_the_ladder(asked, signals.NudgeRequested(message=message, **_by(asked)))
+
+
+async def escalate(asked: Asked) -> Answer:
+    """Ask the orchestrator or a person to decide about the agent."""
+    return await _on_the_ladder(asked, signals.EscalationRequested(reason=asked.body.reason, **_by(asked)))
+
+
+async def terminate(asked: Asked) -> Answer:
+    """Ask the agent to save, then end it. With `respawn` another life follows."""
+    body = asked.body
+    act = signals.TerminationRequested(reason=body.reason, respawn=body.respawn, **_by(asked))
+    return await _on_the_ladder(asked, act)
+
+
+async def pause(asked: Asked) -> Answer:
+    """Leave the agent alone for a while: it is watched, but nothing is done about it."""
+    pause_for = asked.body.pause_for if asked.body is not None else None
+    return await _about(asked, signals.PauseRequested(pause_for=pause_for, **_by(asked)))
+
+
+async def resume(asked: Asked) -> Answer:
+    """End a pause."""
+    return await _about(asked, signals.ResumeRequested(**_by(asked)))
+
+
+async def clear(asked: Asked) -> Answer:
+    """Begin anew with this agent: quarantine, open interventions and limits are lifted."""
+    return await _about(asked, signals.ClearRequested(**_by(asked)))
+
+
+async def interventions(asked: Asked) -> Answer:
+    """Interventions, the newest first."""
+    query, register = asked.query, await asked.site.past.interventions()
+    found = register.newest(query.limit, agent_id=query.agent, rung=query.rung, only_open=query.only_open)
+    return answer(InterventionList(found))
+
+
+async def intervention(asked: Asked) -> Answer:
+    """One intervention with every stage it reached."""
+    return answer(await _record(asked, asked.path["intervention_id"]))
+
+
+async def decide(asked: Asked) -> Answer:
+    """Decide about an escalated agent: more time, hand its task over, terminate it, or ignore."""
+    record = await _record(asked, asked.path["intervention_id"])
+    if record.rung is not Rung.ESCALATE:
+        raise Problem(409, f"intervention {record.id} is a {record.rung}, nothing to decide about")
+    agent = asked.service.engine.agent(record.agent_id)
+    case = agent.case if agent is not None else None
+    if agent is None or case is None or case.order_id != record.id:
+        raise Problem(409, f"escalation {record.id} is no longer open: it is {record.stage}")
+    made = asked.body
+    decided = signals.EscalationDecided(
+        agent_id=agent.id, order_id=record.id, decision=made.decision, by=asked.visitor.by, note=made.note
+    )
+    await asked.service.keep([decided])
+    return answer(await _record(asked, record.id), 202)
+
+
+Ordered = signals.NudgeRequested | signals.EscalationRequested | signals.TerminationRequested
+Said = signals.PauseRequested | signals.ResumeRequested | signals.ClearRequested
+
+
+async def _on_the_ladder(asked: Asked, act: Ordered) -> Answer:
+    agent = known(asked)
+    if agent.health is Health.TERMINATED:
+        raise Problem(409, f"{agent.id!r} is terminated already")
+    done = asked.site.done
+    again = done.get(_request(asked, act))
+    if again is None:
+        await asked.service.keep([act])
+        case = agent.case
+        if case is None or not case.order_id:
+            raise Problem(409, f"{agent.id!r} ended before anything could be asked of it")
+        again = case.order_id
+        if act.key:
+            done[_request(asked, act)] = again
+            while len(done) > KEYS_MAX:
+                del done[next(iter(done))]
+    return answer(await _record(asked, again), 202)
+
+
+def _request(asked: Asked, act: PersonActed) -> tuple[str, str, str, str]:
+    """What makes two requests the same: who, what, about whom, and the key they gave it."""
+    return asked.visitor.token_id, type(act).__name__, act.agent_id, act.key
+
+
+async def _about(asked: Asked, act: Said) -> Answer:
+    agent, service = known(asked), asked.service
+    await service.keep([act])
+    service.hub.announce(_TOLD_AS[type(act)], _deed(act), agent.id)
+    await service.keep(())  # Who did it is on record when this is answered.
+    return answer(views.agent_health(agent, service.engine.beliefs, asked.now), 202)
+
+
+def _deed(act: PersonActed) -> dict[str, object]:
+    deed: dict[str, object] = {"agent_id": act.agent_id, "by": act.by}
+    if isinstance(act, signals.PauseRequested):
+        deed["for_s"] = act.pause_for
+    return deed
+
+
+async def _record(asked: Asked, intervention_id: str) -> InterventionRecord:
+    register: Interventions = await asked.site.past.interventions()
+    record = register.find(intervention_id)
+    if record is None:
+        raise Problem(404, f"there is no intervention {intervention_id!r}")
+    return record
+
+
+def _by(asked: Asked) -> dict[str, str]:
+    key = asked.header(b"idempotency-key") or ""
+    if len(key) > KEY_MAX:
+        raise Problem(400, f"Idempotency-Key is longer than {KEY_MAX} signs", field="Idempotency-Key")
+    return {"agent_id": known(asked).id, "by": asked.visitor.by, "key": key}
+
+
+_TOLD_AS: Final[dict[type[PersonActed], str]] = {
+    signals.PauseRequested: "AGENT_PAUSED",
+    signals.ResumeRequested: "AGENT_RESUMED",
+    signals.ClearRequested: "AGENT_CLEARED",
+}
+"""These change no health, so the engine has no fact for them; but who did it is on record."""
+
+_AGENT: Final = "/api/v1/agents/{agent_id}"
+_GONE: Final = {404: "nobody has heard of this agent", 409: "it has ended already"}
+
+CALLS: Final = (
+    Call(
+        "POST",
+        f"{_AGENT}/nudge",
+        ACTORS,
+        nudge,
+        InterventionRecord,
+        body=Nudge | None,
+        status=202,
+        also=_GONE,
+    ),
+    Call(
+        "POST",
+        f"{_AGENT}/escalate",
+        ACTORS,
+        escalate,
+        InterventionRecord,
+        body=Because,
+        status=202,
+        also=_GONE,
+    ),
+    Call(
+        "POST",
+        f"{_AGENT}/terminate",
+        ACTORS,
+        terminate,
+        InterventionRecord,
+        body=Termination,
+        status=202,
+        also=_GONE,
+    ),
+    Call("POST", f"{_AGENT}/pause", ACTORS, pause, AgentHealth, body=Pause | None, status=202),
+    Call("POST", f"{_AGENT}/resume", ACTORS, resume, AgentHealth, status=202),
+    Call("POST", f"{_AGENT}/clear", ACTORS, clear, AgentHealth, status=202),
+    Call("GET", "/api/v1/interventions", READERS, interventions, InterventionList, query=InterventionsQuery),
+    Call("GET", "/api/v1/interventions/{intervention_id}", READERS, intervention, InterventionRecord),
+    Call(
+        "POST",
+        "/api/v1/escalations/{intervention_id}/decision",
+        ACTORS,
+        decide,
+        InterventionRecord,
+        body=DecisionMade,
+        status=202,
+        also={409: "it is no longer open"},
+    ),
+)

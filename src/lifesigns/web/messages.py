@@ -1,0 +1,117 @@
+"""Messages between agents: handed on by whoever likes, acknowledged here, so that somebody notices if they are not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+from uuid import uuid4
+
+import msgspec
+
+from lifesigns.core.signals import MessageAcked, MessageSent, Priority
+from lifesigns.views import MessageList, MessageView
+from lifesigns.views.messages import message_view
+from lifesigns.web.answers import Answer, Problem, answer
+from lifesigns.web.calls import READERS, SPEAKERS, Asked, Call
+from lifesigns.web.ids import AgentId, MessageId
+from lifesigns.web.paging import Paged, page
+from lifesigns.web.voices import check_voice
+
+
+class MessagesQuery(Paged):
+    """Which messages: every condition that is given must hold."""
+
+    agent: AgentId | None = None
+    """Who sent it."""
+    to: AgentId | None = None
+    priority: tuple[Priority, ...] = ()
+
+
+class NewMessage(msgspec.Struct, kw_only=True):
+    """A message that was sent, and wants to be acknowledged."""
+
+    agent_id: AgentId
+    """Who sent it."""
+    to: Annotated[AgentId, msgspec.Meta(examples=["reviewer-1"])]
+    priority: Priority = Priority.NORMAL
+    message_id: MessageId | None = None
+    """One is made if there is none."""
+
+
+class Acknowledgement(msgspec.Struct):
+    """Who acknowledges: the one it was sent to."""
+
+    agent_id: Annotated[AgentId, msgspec.Meta(examples=["reviewer-1"])]
+
+
+async def messages(asked: Asked) -> Answer:
+    """Messages that are not acknowledged yet, oldest first."""
+    query, engine = asked.query, asked.service.engine
+    wanted = (
+        letter
+        for letter in engine.beliefs.letters.values()
+        if (query.agent is None or letter.sender == query.agent)
+        and (query.to is None or letter.to == query.to)
+        and (not query.priority or letter.priority in query.priority)
+    )
+    found, cursor = page(wanted, asked.query)
+    return answer(MessageList(tuple(message_view(engine, letter) for letter in found), cursor))
+
+
+async def send(asked: Asked) -> Answer:
+    """A message was sent. If it is not acknowledged in time, its recipient is reminded and people are told, as its
+    priority says. The message itself is none of our business: this is about its id."""
+    said, engine = asked.body, asked.service.engine
+    check_voice(asked, said.agent_id)
+    message_id = said.message_id or f"m-{uuid4().hex}"
+    sent = MessageSent(agent_id=said.agent_id, message_id=message_id, to=said.to, priority=said.priority)
+    await asked.service.keep([sent])
+    letter = engine.beliefs.letters.get(message_id)
+    if letter is None:
+        raise Problem(
+            409, f"message {message_id!r} was refused: {said.agent_id!r} has ended, or too many are open"
+        )
+    if (letter.sender, letter.to) != (said.agent_id, said.to):
+        raise Problem(
+            409, f"is {message_id!r}, which {letter.sender!r} sent to {letter.to!r}", field="message_id"
+        )
+    return answer(message_view(engine, letter), 202)
+
+
+async def acknowledge(asked: Asked) -> Answer:
+    """The recipient has understood a message."""
+    agent_id, message_id = asked.body.agent_id, asked.path["message_id"]
+    check_voice(asked, agent_id)
+    letters = asked.service.engine.beliefs.letters
+    letter = letters.get(message_id)
+    if letter is None:
+        raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
+    if letter.to != agent_id:
+        raise Problem(409, f"message {message_id!r} was sent to {letter.to!r}", field="agent_id")
+    await asked.service.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
+    if letters.get(message_id) is letter:
+        raise Problem(409, f"the acknowledgement was refused: {agent_id!r} has ended")
+    return Answer(status=204)
+
+
+CALLS: Final = (
+    Call("GET", "/api/v1/messages", READERS, messages, MessageList, query=MessagesQuery),
+    Call(
+        "POST",
+        "/api/v1/messages",
+        SPEAKERS,
+        send,
+        MessageView,
+        body=NewMessage,
+        status=202,
+        also={409: "this id is another message's, or the sender has too many that are not acknowledged"},
+    ),
+    Call(
+        "POST",
+        "/api/v1/messages/{message_id}/ack",
+        SPEAKERS,
+        acknowledge,
+        body=Acknowledgement,
+        status=204,
+        also={404: "no such message waits", 409: "it was sent to somebody else"},
+    ),
+)

@@ -1,0 +1,101 @@
+"""Orders: what waits for agents who come and fetch it.
+
+A long poll is answered the moment there is an order. Who hangs up is not waited for: the answer is a stream of one piece,
+and streams end with their listener.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns.views import Orders, OrdersByAgent
+from lifesigns.web.answers import JSON, Answer, Problem, Stream, answer
+from lifesigns.web.calls import SPEAKERS, Asked, Call
+from lifesigns.web.ids import AgentId
+from lifesigns.web.voices import check_voice
+
+WAIT_MAX: Final = 60.0
+AGENTS_MAX: Final = 500
+"""Their ids have to fit into the first line of a request."""
+
+
+class Wait(msgspec.Struct):
+    """How long to wait for an order if there is none."""
+
+    wait: Annotated[float, Meta(ge=0, le=WAIT_MAX, description="Seconds; 0 answers at once.")] = 0.0
+
+
+class WaitForAgents(Wait):
+    """For which agents, and how long."""
+
+    agent: Annotated[tuple[AgentId, ...], Meta(min_length=1, max_length=AGENTS_MAX)] = ()
+
+
+Waiting = Mapping[str, Sequence[msgspec.Raw]]
+
+
+async def orders_of_agent(asked: Asked) -> Answer | Stream:
+    """What waits for an agent: pings, nudges, stop. With `wait`, the answer comes with the next order, or empty after so
+    many seconds. An order is offered again until it is acknowledged or its outcome is known."""
+    agent_id = asked.path["agent_id"]
+
+    def shown(waiting: Waiting) -> Any:
+        return {"orders": waiting.get(agent_id, ())}
+
+    return await _answered(asked, [agent_id], shown)
+
+
+async def orders_of_agents(asked: Asked) -> Answer | Stream:
+    """What waits for several agents of one process: one request for all of them, answered when one of them gets an
+    order."""
+    if not asked.query.agent:
+        raise Problem(400, "is missing: name at least one agent", field="agent")
+
+    def shown(waiting: Waiting) -> Any:
+        return {"orders": waiting}
+
+    return await _answered(asked, asked.query.agent, shown)
+
+
+async def acknowledge(asked: Asked) -> Answer:
+    """The agent's side has this order: it is not offered again."""
+    agent_id, order_id = asked.path["agent_id"], asked.path["order_id"]
+    check_voice(asked, agent_id)
+    if not await asked.service.acknowledge(agent_id, order_id):
+        raise Problem(404, f"no order {order_id!r} waits for {agent_id!r}")
+    return Answer(status=204)
+
+
+async def _answered(
+    asked: Asked, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
+) -> Answer | Stream:
+    check_voice(asked, *agent_ids)
+    waiting = asked.service.orders_for(agent_ids)
+    if waiting or not asked.query.wait:
+        return answer(shown(waiting))
+    return Stream(_later(asked, agent_ids, shown), JSON)
+
+
+async def _later(
+    asked: Asked, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
+) -> AsyncGenerator[bytes, None]:
+    waiting = await asked.service.wait_for_orders(agent_ids, asked.query.wait)
+    yield msgspec.json.encode(shown(waiting))
+
+
+CALLS: Final = (
+    Call("GET", "/api/v1/agents/{agent_id}/orders", SPEAKERS, orders_of_agent, Orders, query=Wait),
+    Call("GET", "/api/v1/orders", SPEAKERS, orders_of_agents, OrdersByAgent, query=WaitForAgents),
+    Call(
+        "POST",
+        "/api/v1/agents/{agent_id}/orders/{order_id}/ack",
+        SPEAKERS,
+        acknowledge,
+        status=204,
+        also={404: "no such order waits: it was acknowledged before, is settled, or was never given"},
+    ),
+)

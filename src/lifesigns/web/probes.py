@@ -1,0 +1,33 @@
+"""Probes: whether the process lives, and whether it can do its work."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lifesigns.views import Alive, Ready
+from lifesigns.web.answers import Answer, answer
+from lifesigns.web.calls import NO_TOKEN, READERS, Asked, Call
+
+WELL: Final = ("ok", "none")
+
+
+async def healthz(asked: Asked) -> Answer:
+    """Whether the process lives."""
+    return answer(Alive())
+
+
+async def readyz(asked: Asked) -> Answer:
+    """Whether store and bus are there and the hub can see: 503 if not. What exactly is wrong, with paths and addresses,
+    is shown only to those who may see the fleet; to all others it is `away`."""
+    service = asked.service
+    store, bus, blind = service.store_state, service.bus_state, service.engine.beliefs.awareness.blind
+    ready = store in WELL and bus in WELL and not blind
+    if asked.who is None or asked.who.role not in READERS:
+        store, bus = (state if state in WELL else "away" for state in (store, bus))
+    return answer(Ready("ok" if ready else "unready", store, bus, blind), 200 if ready else 503)
+
+
+CALLS: Final = (
+    Call("GET", "/healthz", NO_TOKEN, healthz, Alive),
+    Call("GET", "/readyz", NO_TOKEN, readyz, Ready, also={503: "something is missing"}, also_at=(503,)),
+)

@@ -1,0 +1,127 @@
+"""Schemas: our types as JSON Schema, with the sentences that stand beside their fields.
+
+msgspec knows the types, their limits and the docstrings of classes. What stands under a field in the source it does not
+know; so that is read from there: it is said once, for whoever reads the code and for whoever reads the API.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.assembly.messages import OURS, BeatMessage, OrderMessage, SignalMessage
+from lifesigns.views import LastBeat, Orders, OrdersByAgent, ProblemDetails, Receipt
+
+REF: Final = "#/components/schemas/{name}"
+
+Schema = dict[str, Any]
+
+_ORDER: Final = {"$ref": REF.format(name="Order")}
+_BEAT: Final = {"$ref": REF.format(name="WireBeat")}
+
+
+def schemas(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
+    """The schema of each type, and the components they refer to. Messages of the wire are always among these."""
+    wanted = [*types, BeatMessage, SignalMessage, OrderMessage, ProblemDetails]
+    wanted += [Orders, OrdersByAgent, Receipt, LastBeat]
+    found, components = msgspec.json.schema_components(wanted, ref_template=REF)
+    by_type = dict(zip(map(key_of, wanted), found, strict=True))
+    components["Signal"] = by_type[key_of(SignalMessage)]
+    components["Order"] = by_type[key_of(OrderMessage)]
+    _describe(components, wanted)
+    _name_messages(components)
+    return by_type, portable(components)
+
+
+def key_of(kind: Any) -> Any:
+    """Under which a type's schema is found: unions that are equal are not the same object."""
+    return kind if isinstance(kind, type) else repr(kind)
+
+
+def portable(schema: Any) -> Any:
+    """As other readers understand it: `\\Z` is Python's, and a tuple is a list."""
+    if isinstance(schema, dict):
+        return {name: portable(part) for name, part in schema.items()}
+    if isinstance(schema, list | tuple):
+        return [portable(part) for part in schema]
+    return schema.replace("\\Z", "$") if isinstance(schema, str) else schema
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+def _name_messages(components: dict[str, Schema]) -> None:
+    """What passes through the hub as it is, with its real shape: the views call it anything."""
+    components["Orders"]["properties"]["orders"]["items"] = _ORDER
+    for name in ("OrdersByAgent", "Receipt"):
+        components[name]["properties"]["orders"]["additionalProperties"]["items"] = _ORDER
+    components["LastBeat"]["properties"]["beat"] = _BEAT
+    for name in OURS:
+        components["WireBeat"]["properties"].pop(name, None)
+
+
+def _describe(components: dict[str, Schema], types: Sequence[Any]) -> None:
+    for kind in _structs(types):
+        component = components.get(kind.__name__)
+        for name, text in sentences(kind).items() if component is not None else ():
+            field = component["properties"].get(name)  # type: ignore[index]
+            if field is not None:
+                field.setdefault("description", text)
+
+
+def _structs(types: Sequence[Any]) -> Iterator[type[msgspec.Struct]]:
+    """Every struct in these types, and in their fields."""
+    seen: set[type] = set()
+    waiting: list[Any] = [msgspec.inspect.type_info(kind) for kind in types]
+    while waiting:
+        info = waiting.pop()
+        if isinstance(info, msgspec.inspect.StructType):
+            if info.cls in seen:
+                continue
+            seen.add(info.cls)
+            yield info.cls
+            waiting.extend(field.type for field in info.fields)
+            continue
+        inner = (getattr(info, name, None) for name in ("type", "item_type", "key_type", "value_type"))
+        waiting.extend(part for part in inner if isinstance(part, msgspec.inspect.Type))
+        for name in ("types", "item_types"):
+            waiting.extend(getattr(info, name, ()))
+
+
+def sentences(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """What the source says under each field, by the name the field has outside."""
+    said: dict[str, str] = {}
+    for part in reversed(kind.__mro__):
+        if part.__module__.startswith("lifesigns."):
+            said.update(_said_in(part.__module__).get(part.__name__, {}))
+    outside = {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
+    return {outside[name]: text for name, text in said.items() if name in outside}
+
+
+@cache
+def _said_in(module: str) -> Mapping[str, Mapping[str, str]]:
+    """What a module says under the fields of its classes."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except OSError:
+        return {}  # Only the byte code is there. Descriptions are poorer then, and nothing else.
+    classes = (part for part in tree.body if isinstance(part, ast.ClassDef))
+    return {definition.name: dict(_fields(definition)) for definition in classes}
+
+
+def _fields(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, text in pairwise(definition.body):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+        ):
+            yield field.target.id, " ".join(str(text.value.value).split())

@@ -1,0 +1,47 @@
+"""The API, row by row."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lifesigns.web import (
+    agents,
+    alerts,
+    audit,
+    beats,
+    breakers,
+    events,
+    fleet,
+    history,
+    interventions,
+    messages,
+    metrics,
+    openapi,
+    orders,
+    probes,
+    sessions,
+    tasks,
+    tokens,
+)
+
+ROWS: Final = (
+    *beats.CALLS,
+    *agents.CALLS,
+    *history.CALLS,
+    *orders.CALLS,
+    *interventions.CALLS,
+    *fleet.CALLS,
+    *events.CALLS,
+    *alerts.CALLS,
+    *breakers.CALLS,
+    *tasks.CALLS,
+    *messages.CALLS,
+    *audit.CALLS,
+    *tokens.CALLS,
+    *sessions.CALLS,
+    *metrics.CALLS,
+    *probes.CALLS,
+)
+
+CALLS: Final = (*ROWS, *openapi.about(ROWS))
+"""All of them, and the pages that describe them."""

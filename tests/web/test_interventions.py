@@ -1,0 +1,119 @@
+"""Acting on agents over HTTP: once, on record, by name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from lifesigns.assembly.hub import Role
+from lifesigns.core.signals import Signal
+from tests.web.hub import RunningHub
+
+
+async def beating(hub: RunningHub, agent_id: str = "coder-7") -> None:
+    await hub.post("/api/v1/beats", {"agent_id": agent_id, "incarnation": "one"})
+
+
+async def orders(hub: RunningHub, agent_id: str = "coder-7") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await hub.get(f"/api/v1/agents/{agent_id}/orders")).json()["orders"]
+    return found
+
+
+async def test_a_nudge_reaches_the_agent_and_says_who_sent_it(hub: RunningHub) -> None:
+    await beating(hub)
+    answer = await hub.post("/api/v1/agents/coder-7/nudge", {"message": "Are you there?"})
+    assert answer.status_code == 202
+    record = answer.json()
+    assert (record["rung"], record["stage"]) == ("nudge", "ordered")
+    assert record["by"] == f"tests ({hub.token.split('_')[1]})"
+    (order,) = await orders(hub)
+    assert (order["type"], order["order_id"], order["text"]) == ("nudge", record["id"], "Are you there?")
+
+
+async def test_the_same_key_is_the_same_act(hub: RunningHub) -> None:
+    await beating(hub)
+    key = {"Idempotency-Key": "k1"}
+    first = await hub.post("/api/v1/agents/coder-7/nudge", {"message": "x"}, headers=key)
+    await hub.post("/api/v1/agents/coder-7/clear")
+    again = await hub.post("/api/v1/agents/coder-7/nudge", {"message": "x"}, headers=key)
+    assert again.json()["id"] == first.json()["id"]
+    other = await hub.post(
+        "/api/v1/agents/coder-7/nudge", {"message": "x"}, headers={"Idempotency-Key": "k2"}
+    )
+    assert other.json()["id"] != first.json()["id"]
+
+
+async def test_a_termination_is_asked_for_and_its_outcome_is_on_record(hub: RunningHub) -> None:
+    await beating(hub)
+    record = (await hub.post("/api/v1/agents/coder-7/terminate", {"reason": "enough"})).json()
+    (order,) = await orders(hub)
+    assert (order["type"], order["reason"]) == ("stop", "enough")
+    done = {"type": "stopped", "agent_id": "coder-7", "incarnation": "one", "order_id": record["id"]}
+    assert (await hub.post("/api/v1/signals", done)).json()["accepted"] == 1
+    record = (await hub.get(f"/api/v1/interventions/{record['id']}")).json()
+    assert (record["stage"], record["open"]) == ("done", False)
+    assert [stage["stage"] for stage in record["stages"]] == ["ordered", "done"]
+    assert (await hub.get("/api/v1/agents/coder-7")).json()["state"] == "terminated"
+    refused = await hub.post("/api/v1/agents/coder-7/terminate", {"reason": "again"})
+    assert refused.status_code == 409
+
+
+async def test_who_decided_may_change_their_mind_until_the_agent_is_ended(hub: RunningHub) -> None:
+    await beating(hub)
+    record = (await hub.post("/api/v1/agents/coder-7/escalate", {"reason": "odd"})).json()
+    listed = (await hub.get("/api/v1/interventions", rung="escalate", open=True)).json()["interventions"]
+    assert [one["id"] for one in listed] == [record["id"]]
+    path = f"/api/v1/escalations/{record['id']}/decision"
+    assert (await hub.post(path, {"decision": "perhaps"})).status_code == 400
+    decided = await hub.post(path, {"decision": "ignore", "note": "it is fine"})
+    assert decided.json()["stage"] == "answered"
+    assert (await hub.post(path, {"decision": "terminate"})).status_code == 202
+    assert (await hub.post(path, {"decision": "more_time"})).status_code == 409
+
+
+async def test_pause_resume_and_clear_are_on_record(hub: RunningHub) -> None:
+    await beating(hub)
+    paused = await hub.post("/api/v1/agents/coder-7/pause", {"for": 600})
+    assert paused.json()["paused_until"] is not None
+    assert (await hub.post("/api/v1/agents/coder-7/resume")).json()["paused_until"] is None
+    await hub.post("/api/v1/agents/coder-7/clear")
+    await hub.service.hub.pages.kept()
+    events = await hub.service.store.events(types=("AGENT_PAUSED", "AGENT_RESUMED", "AGENT_CLEARED"))
+    assert [event.type for event in events] == ["AGENT_PAUSED", "AGENT_RESUMED", "AGENT_CLEARED"]
+    assert all(b'"by":"tests (' in event.data for event in events)
+
+
+async def test_a_viewer_cannot_act_and_nobody_acts_on_the_unknown(hub: RunningHub) -> None:
+    await beating(hub)
+    async with hub.client(await hub.token_for(Role.VIEWER)) as viewer:
+        answer = await viewer.post("/api/v1/agents/coder-7/terminate", json={"reason": "x"})
+        assert answer.status_code == 403
+    assert (await hub.post("/api/v1/agents/nobody/nudge")).status_code == 404
+    assert (await hub.post("/api/v1/agents/coder-7/terminate", {})).json()["field"] == "reason"
+
+
+async def test_an_agent_that_answers_at_once_does_not_take_the_receipt_away(
+    hub: RunningHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The act was kept and carried out, and its outcome heard before its request was answered: the person gets its record,
+    not a refusal."""
+    service, keep = hub.service, hub.service.keep
+
+    async def keep_and_hear_back(words: Sequence[Signal]) -> None:
+        await keep(words)
+        monkeypatch.undo()
+        (order,) = await orders(hub)
+        outcome = {"nudge": "nudge_answered", "stop": "stopped"}[order["type"]]
+        said = {"nudge_id": order["order_id"], "order_id": order["order_id"], "answer": "progress"}
+        await hub.post(
+            "/api/v1/signals", {"type": outcome, "agent_id": "coder-7", "incarnation": "one", **said}
+        )
+
+    await beating(hub)
+    for act, body, stage in (
+        ("nudge", {"message": "Yes."}, "answered"),
+        ("terminate", {"reason": "enough"}, "done"),
+    ):
+        monkeypatch.setattr(service, "keep", keep_and_hear_back)
+        answer = await hub.post(f"/api/v1/agents/coder-7/{act}", body)
+        assert (answer.status_code, answer.json().get("stage")) == (202, stage), answer.json()

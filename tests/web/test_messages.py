@@ -1,0 +1,64 @@
+"""Messages between agents over HTTP: sent, listed, acknowledged."""
+
+from lifesigns.assembly.hub import Role
+from tests.web.hub import RunningHub
+
+PLACE = "/api/v1/messages"
+
+
+async def test_a_message_waits_for_its_acknowledgement(hub: RunningHub) -> None:
+    sent = await hub.post(PLACE, {"message_id": "m-1", "agent_id": "a", "to": "b", "priority": "urgent"})
+    assert sent.status_code == 202
+    assert sent.json()["due_at"] > sent.json()["sent_at"]
+    (listed,) = (await hub.get(PLACE)).json()["messages"]
+    assert (listed["message_id"], listed["agent_id"], listed["to"]) == ("m-1", "a", "b")
+    assert (await hub.post(f"{PLACE}/m-1/ack", {"agent_id": "b"})).status_code == 204
+    assert (await hub.get(PLACE)).json()["messages"] == []
+    assert (await hub.post(f"{PLACE}/m-1/ack", {"agent_id": "b"})).status_code == 404
+
+
+async def test_an_id_is_made_if_there_is_none(hub: RunningHub) -> None:
+    ids = {(await hub.post(PLACE, {"agent_id": "a", "to": "b"})).json()["message_id"] for _ in range(2)}
+    assert len(ids) == 2
+
+
+async def test_the_same_message_twice_is_one_and_another_of_its_id_is_refused(hub: RunningHub) -> None:
+    first = await hub.post(PLACE, {"message_id": "m-1", "agent_id": "a", "to": "b"})
+    again = await hub.post(PLACE, {"message_id": "m-1", "agent_id": "a", "to": "b"})
+    assert again.json() == first.json()
+    other = await hub.post(PLACE, {"message_id": "m-1", "agent_id": "c", "to": "b"})
+    assert (other.status_code, other.json()["field"]) == (409, "message_id")
+
+
+async def test_only_its_recipient_acknowledges(hub: RunningHub) -> None:
+    await hub.post(PLACE, {"message_id": "m-1", "agent_id": "a", "to": "b"})
+    answer = await hub.post(f"{PLACE}/m-1/ack", {"agent_id": "c"})
+    assert (answer.status_code, answer.json()["field"]) == (409, "agent_id")
+    async with hub.client(await hub.token_for(Role.AGENT, "c")) as other:
+        assert (await other.post(f"{PLACE}/m-1/ack", json={"agent_id": "b"})).status_code == 403
+        assert (await other.post(PLACE, json={"agent_id": "a", "to": "b"})).status_code == 403
+    async with hub.client(await hub.token_for(Role.AGENT, "b")) as recipient:
+        assert (await recipient.post(f"{PLACE}/m-1/ack", json={"agent_id": "b"})).status_code == 204
+
+
+async def test_filters_choose(hub: RunningHub) -> None:
+    for sender, to, priority in (("a", "b", "low"), ("a", "c", "high"), ("b", "c", "low")):
+        await hub.post(PLACE, {"agent_id": sender, "to": to, "priority": priority})
+    for query, count in (({"agent": "a"}, 2), ({"to": "c"}, 2), ({"priority": "low"}, 2), ({"limit": 1}, 1)):
+        assert len((await hub.get(PLACE, **query)).json()["messages"]) == count
+
+
+async def test_too_many_open_messages_are_refused(hub: RunningHub) -> None:
+    many = [{"type": "message_sent", "agent_id": "a", "message_id": f"m-{n}", "to": "b"} for n in range(1000)]
+    await hub.post("/api/v1/signals", many)
+    assert (await hub.post(PLACE, {"agent_id": "a", "to": "b"})).status_code == 409
+
+
+async def test_a_bad_body_names_its_field(hub: RunningHub) -> None:
+    for body, field in (
+        ({"to": "b"}, "agent_id"),
+        ({"agent_id": "a", "to": "b", "priority": "soon"}, "priority"),
+        ({"agent_id": "a", "to": 3}, "to"),
+    ):
+        answer = await hub.post(PLACE, body)
+        assert (answer.status_code, answer.json()["field"]) == (400, field)

@@ -1,0 +1,170 @@
+"""schemathesis over the running API: whatever is asked, the answer is one that the description promises.
+
+Questions are made from the description, good and bad ones. None of them makes a server error, and every answer has a
+status, a content type, headers and a shape that are described.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any, Final
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi import checks
+
+from lifesigns.core.effects import AskStatus
+from lifesigns.web.calls import Nothing
+from lifesigns.web.table import CALLS
+from tests.web.hub import RunningHub, running_hub
+
+EXAMPLES: Final = 8
+"""Good questions for each call, and as many bad ones."""
+
+ENDLESS: Final = ("/api/v1/events",)
+"""Streams do not end by themselves; test_events.py reads them."""
+
+WAIT_MAX: Final = 0.02
+"""Of a long poll, in seconds."""
+
+KNOWN: Final = {
+    "agent_id": "coder-7",
+    "task_id": "t-19",
+    "message_id": "m-1",
+    "order_id": "n-1",
+    "name": "search",
+    "intervention_id": "",  # made by `furnish`
+}
+
+HARDLY: Final = {
+    ("GET", "/sign-in"),
+    ("DELETE", "/api/v1/tokens/{token_id}"),
+    ("POST", "/api/v1/tasks/{task_id}/release"),
+    ("POST", "/api/v1/messages/{message_id}/ack"),
+    ("POST", "/api/v1/escalations/{intervention_id}/decision"),
+    ("GET", "/api/v1/audit/consistency"),
+    ("GET", "/api/v1/audit/checkpoint"),
+    ("GET", "/api/v1/audit/proof/{n}"),
+}
+"""Calls that chance hardly gets right: it would have to guess a secret, a token or who is meant."""
+
+CHECKS: Final = (
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+)
+
+
+async def furnish(hub: RunningHub) -> None:
+    """Agents, tasks, messages and orders, under the names that the description gives as examples."""
+    await hub.post("/api/v1/beats", [{"agent_id": "coder-7", "task_id": "t-19"}, {"agent_id": "reviewer-1"}])
+    signals = [
+        {"type": "task_assigned", "agent_id": "coder-7", "task_id": "t-19", "expected_for": 60},
+        {"type": "breaker", "agent_id": "coder-7", "name": "search", "state": "open"},
+        {"type": "error", "agent_id": "reviewer-1", "message": "x", "recoverable": False},
+        {"type": "doing", "agent_id": "coder-7", "doing": "waiting_for_human"},
+        {"type": "checkpoint", "agent_id": "coder-7", "task_id": "t-19", "checkpoint_id": "cp-1"},
+    ]
+    assert (await hub.post("/api/v1/signals", signals)).json()["rejected"] == []
+    message = {"message_id": "m-1", "agent_id": "coder-7", "to": "reviewer-1"}
+    assert (await hub.post("/api/v1/messages", message)).status_code == 202
+    assert (await hub.post("/api/v1/tasks/t-19/claim", {"agent_id": "coder-7"})).status_code == 200
+    escalated = await hub.post("/api/v1/agents/reviewer-1/escalate", {"reason": "it burns money"})
+    KNOWN["intervention_id"] = escalated.json()["id"]
+    now = hub.service.clock()
+    inquiry = AskStatus(now, "n-1", 1, "coder-7", None, task_id="t-19", text="well?", answer_by=now + 3600)
+    hub.service.dispatcher.carry_out(inquiry, now)
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[RunningHub]:
+    """A hub in a thread of its own: schemathesis asks and waits."""
+    running: Future[RunningHub] = Future()
+    stop = asyncio.Event()
+    loop = asyncio.new_event_loop()
+
+    async def run() -> None:
+        try:
+            async with running_hub() as hub:
+                await furnish(hub)
+                running.set_result(hub)
+                await stop.wait()
+        except BaseException as error:
+            if not running.done():
+                running.set_exception(error)
+            raise
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
+    thread.start()
+    try:
+        yield running.result(30)
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(30)
+        loop.close()
+
+
+@pytest.fixture(scope="module")
+def api(hub: RunningHub) -> Any:
+    return schemathesis.openapi.from_url(f"{hub.url}/openapi.json")
+
+
+def rows() -> list[tuple[str, str, GenerationMode]]:
+    """Every call with good questions; with bad ones, where something can be wrong."""
+    asked = [call for call in CALLS if call.path not in ENDLESS]
+    can_be_wrong = [call for call in asked if "{" in call.path or call.body or call.query is not Nothing]
+    return [
+        *((call.method, call.path, GenerationMode.POSITIVE) for call in asked),
+        *((call.method, call.path, GenerationMode.NEGATIVE) for call in can_be_wrong),
+    ]
+
+
+@pytest.mark.parametrize(("method", "path", "mode"), rows())
+def test_every_answer_is_one_that_is_described(
+    hub: RunningHub, api: Any, method: str, path: str, mode: GenerationMode
+) -> None:
+    answered: set[int] = set()
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=api[path][method].as_strategy(generation_mode=mode), known=st.booleans())
+    def ask(case: Any, known: bool) -> None:
+        if known:
+            _name(case)
+        if _is_long(case.query.get("wait")):
+            case.query["wait"] = WAIT_MAX
+        response = case.call(headers={"authorization": f"Bearer {hub.token}"}, timeout=30)
+        answered.add(response.status_code)
+        case.validate_response(response, checks=list(CHECKS))
+
+    ask()
+    if mode is GenerationMode.POSITIVE and (method, path) not in HARDLY:
+        # Keeps this honest: an API that answers 404 to everything would pass.
+        assert any(status < 400 for status in answered)
+
+
+def _name(case: Any) -> None:
+    """Ask about things that are there; most that chance would ask for are not."""
+    for name in case.path_parameters:
+        case.path_parameters[name] = KNOWN.get(name, "x")
+    if isinstance(case.body, dict) and "agent_id" in case.body:
+        case.body["agent_id"] = KNOWN["agent_id"]
+
+
+def _is_long(wait: Any) -> bool:
+    return isinstance(wait, int | float) and WAIT_MAX < wait <= 60
