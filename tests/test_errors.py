@@ -8,6 +8,7 @@ from lifesigns.errors import (
     AdapterError,
     BreakerOpen,
     Bug,
+    HubError,
     LifesignsError,
     PolicyError,
     UsageError,
@@ -19,6 +20,7 @@ ERRORS = [
     PolicyError("silence.timeout", "too short"),
     WireError("load", "is no number"),
     AdapterError("away", transient=False),
+    HubError("no", status=400, detail="is no number", field="load", transient=False),
     BreakerOpen("search-api", 130.0, 100.0),
     Bug(),
 ]

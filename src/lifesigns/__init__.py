@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lifesigns.agent.guard.guard import Breaker, guard
     from lifesigns.agent.guard.saving import AsyncSaveQueue, SaveQueue
     from lifesigns.agent.monitor import AgentHealthMonitor, Event, Monitor
+    from lifesigns.assembly.clients import AsyncClient, Client
     from lifesigns.assembly.heartbeat_monitor import HeartbeatMonitor
     from lifesigns.assembly.senders import Sender
     from lifesigns.core.engine import Engine
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         AdapterError,
         BreakerOpen,
         Bug,
+        HubError,
         LifesignsError,
         PolicyError,
         UsageError,
@@ -36,14 +38,17 @@ __all__ = [
     "BREAKERS",
     "AdapterError",
     "AgentHealthMonitor",
+    "AsyncClient",
     "AsyncSaveQueue",
     "Breaker",
     "BreakerOpen",
     "Bug",
+    "Client",
     "Engine",
     "Event",
     "Health",
     "HeartbeatMonitor",
+    "HubError",
     "LifesignsError",
     "Monitor",
     "Policy",
@@ -60,8 +65,10 @@ __all__ = [
 _HOMES: Final = {
     "BREAKERS": "lifesigns.agent.guard.breakers",
     "AgentHealthMonitor": "lifesigns.agent.monitor",
+    "AsyncClient": "lifesigns.assembly.clients",
     "AsyncSaveQueue": "lifesigns.agent.guard.saving",
     "Breaker": "lifesigns.agent.guard.guard",
+    "Client": "lifesigns.assembly.clients",
     "Engine": "lifesigns.core.engine",
     "Event": "lifesigns.agent.monitor",
     "Health": "lifesigns.core.health",

@@ -5,6 +5,7 @@
     │   └── PolicyError       you: a policy with an unknown key or an impossible relation; `.key`
     ├── WireError             the peer: malformed or oversized input; `.field`; count it, answer it, go on
     ├── AdapterError          the world: a server, a disk, a network; `.transient` says whether to retry
+    │   └── HubError          the world, to a client: a hub that said no (`.status`, `.detail`, `.field`) or nothing
     ├── BreakerOpen           the world, known to be down: refused without trying; `.retry_after`
     └── Bug                   us: a state the design calls impossible
 
@@ -63,6 +64,27 @@ class AdapterError(LifesignsError):
     def __init__(self, message: str | None = None, *, transient: bool = True) -> None:
         super().__init__(message)
         self.transient = transient
+
+
+class HubError(AdapterError):
+    """The hub did not do what it was asked."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        status: int | None = None,
+        detail: str = "",
+        field: str | None = None,
+        retry_after: float | None = None,
+        transient: bool = True,
+    ) -> None:
+        super().__init__(message, transient=transient)
+        self.status = status
+        """Of its answer; None if there was none."""
+        self.detail = detail
+        self.field = field
+        self.retry_after = retry_after
 
 
 class BreakerOpen(LifesignsError):

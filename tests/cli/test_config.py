@@ -108,9 +108,9 @@ def test_a_missing_file_is_wrong_usage() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    text = "store: postgresql://me:hush@db/x\nchannels: {slack: {token: hush}}\n"
+    text = "store: postgresql://me:hush@db/x\nchannels: {slack: {token: hush, channel: ops}}\n"
     said = check("--all", text=text)
-    assert row(said, "channels.slack")[1] == "token"
+    assert row(said, "channels.slack")[1] == "slack"
     assert row(said, "store")[1] == "postgresql://***@db/x"
     assert "hush" not in said.output
     assert "hush" not in check("--json").output

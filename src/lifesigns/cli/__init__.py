@@ -24,9 +24,29 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Final[dict[str, Entry]] = {
+    "agents": Entry("lifesigns.cli.agents", "List agents, those who need somebody first."),
+    "audit": Entry("lifesigns.cli.audit", "Show who did what; verify that nobody changed it."),
+    "beat": Entry("lifesigns.cli.beat", "Send one beat, for scripts and cron."),
+    "breakers": Entry("lifesigns.cli.breakers", "List the circuit breakers of all agents."),
+    "clear": Entry(
+        "lifesigns.cli.acts", "Begin anew with an agent: lift quarantine, interventions and limits."
+    ),
     "config": Entry("lifesigns.cli.config", "Look at the configuration before something runs on it."),
+    "decide": Entry("lifesigns.cli.acts", "Decide about an escalated agent."),
+    "demo": Entry("lifesigns.cli.demo", "See a fleet freeze, loop, crash and recover."),
+    "doctor": Entry("lifesigns.cli.doctor", "Find what is wrong with a set-up, and how to mend it."),
+    "escalate": Entry("lifesigns.cli.acts", "Ask somebody to decide about an agent."),
+    "nudge": Entry("lifesigns.cli.acts", "Tell an agent something at its next turn boundary."),
+    "pause": Entry("lifesigns.cli.acts", "Leave an agent alone for a while."),
+    "replay": Entry("lifesigns.cli.replay", "Judge what was heard anew, under another policy."),
+    "resume": Entry("lifesigns.cli.acts", "End a pause."),
     "run": Entry("lifesigns.cli.run", "Run any command, watched, and restarted if you like."),
+    "serve": Entry("lifesigns.cli.serve", "Run the hub: hear beats, judge, keep what happened, answer."),
+    "show": Entry("lifesigns.cli.show", "Show everything about one agent."),
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
+    "terminate": Entry("lifesigns.cli.acts", "End an agent: ask it to save, then force it."),
+    "token": Entry("lifesigns.cli.token", "Make, list and revoke tokens."),
+    "watch": Entry("lifesigns.cli.watch", "Watch the fleet live, those who need somebody first."),
 }
 """Each module has a click command with the name of its entry."""
 

@@ -1,0 +1,104 @@
+"""`lifesigns agents`: who is alive, and who needs somebody."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
+    from lifesigns.views import AgentHealth
+
+LIMIT: Final = 50
+LIMIT_MAX: Final = 999
+
+
+@click.command()
+@click.option("--state", multiple=True, help="Only those in this state; may be repeated.")
+@click.option("--doing", multiple=True, help="Only those who do this; may be repeated.")
+@click.option("--task", help="Only those who work on this task, or hold it.")
+@click.option("--role", help="Only those of this role.")
+@click.option("--host", help="Only those on this host.")
+@click.option("-q", "q", metavar="TEXT", help="Only those with this in id, task, role or host.")
+@click.option("--limit", type=click.IntRange(1, LIMIT_MAX), default=LIMIT, show_default=True, help="At most.")
+@click.option("--all", "everybody", is_flag=True, help="Everybody, however many they are.")
+@prints_json
+@asks_a_hub
+@click.pass_context
+def agents(
+    ctx: click.Context,
+    /,
+    limit: int,
+    everybody: bool,
+    as_json: bool,
+    hub: str | None,
+    token: str | None,
+    **which: Any,
+) -> None:
+    """List agents, those who need somebody first.
+
+    Exits with 1 if one of them is stuck, failing or disconnected.
+    """
+    from lifesigns.cli.showing import print_json
+    from lifesigns.core.health import UNWELL as UNWELL_STATES
+
+    wanted = {name: value for name, value in which.items() if value}
+    _check(which["state"], which["doing"])
+    with asking(hub, token) as client:
+        found, more = _all(client, wanted) if everybody else _neediest(client, wanted, limit)
+    if as_json:
+        print_json({"agents": found, "more": more})
+    else:
+        _print(found, more, filtered=bool(wanted))
+    ctx.exit(UNWELL if any(agent.state in UNWELL_STATES for agent in found) else 0)
+
+
+def _neediest(client: Client, which: dict[str, Any], limit: int) -> tuple[list[AgentHealth], bool]:
+    """One more than is shown says whether there are more."""
+    found = client.agent_list(sort="need", limit=limit + 1, **which).agents
+    return list(found[:limit]), len(found) > limit
+
+
+def _all(client: Client, which: dict[str, Any]) -> tuple[list[AgentHealth], bool]:
+    from lifesigns.cli.showing import need
+
+    return sorted(client.agents(**which), key=need), False
+
+
+def _check(states: tuple[str, ...], doings: tuple[str, ...]) -> None:
+    """A state that does not exist has no agents, which looks like good news."""
+    from lifesigns.core.health import Doing, Health
+
+    for name, said, known in (("--state", states, Health), ("--doing", doings, Doing)):
+        for word in said:
+            if word not in list(known):
+                raise click.BadParameter(f"{word!r} is none of {', '.join(known)}", param_hint=name)
+
+
+def _print(found: list[AgentHealth], more: bool, *, filtered: bool) -> None:
+    from lifesigns.cli import showing
+    from lifesigns.cli.showing import words
+
+    console, now = showing.console(), time.time()
+    if not found:
+        console.print("Nobody like that." if filtered else "No agent has been heard of yet.")
+        return
+    rows = showing.table("agent", "state", "for", "doing", "task", "last beat", "why")
+    for agent in found:
+        style = showing.STYLES[agent.state]
+        rows.add_row(
+            words(agent.agent_id),
+            words(agent.state, style),
+            showing.since(agent.state_changed_at, now),
+            words(agent.doing),
+            words(agent.task_id or "", most=40),
+            showing.since(agent.last_heartbeat, now),
+            words(showing.why(agent)),
+        )
+    console.print(rows)
+    if more:
+        console.print(f"The {len(found)} who need somebody most. There are more: --limit, --all.")

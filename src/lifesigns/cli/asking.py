@@ -1,0 +1,58 @@
+"""Asking a hub: the options by which every command finds it, and what is said if it does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from lifesigns.errors import HubError
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+UNWELL: Final = 1
+"""The exit status if something unwell was found."""
+NO_TOKEN: Final = 401
+
+
+def asks_a_hub(command: F) -> F:
+    """A command with `--hub` and `--token`."""
+    hub = click.option("--hub", metavar="URL", help="The hub.  [LIFESIGNS_HUB, or this machine's]")
+    token = click.option("--token", metavar="TOKEN", help="To get in.  [LIFESIGNS_TOKEN, or this machine's]")
+    return hub(token(command))
+
+
+def prints_json(command: F) -> F:
+    """A command with `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+@contextmanager
+def asking(
+    hub: str | None, token: str | None, *, retry_for: float = 0.0, timeout: float = 10.0
+) -> Iterator[Client]:
+    """The client of a command. A hub that is away is an error that says what to do about it."""
+    from lifesigns.assembly.clients import Client
+
+    with Client(hub, token, retry_for=retry_for, timeout=timeout) as client:
+        try:
+            yield client
+        except HubError as error:
+            raise HubError(
+                explained(error, client.hub), status=error.status, transient=error.transient
+            ) from error
+
+
+def explained(error: HubError, hub: str) -> str:
+    """What went wrong, and what to do about it."""
+    if error.status is None:
+        way = "start one with: lifesigns serve; or say where it is with --hub or LIFESIGNS_HUB"
+        return f"no hub answers at {error} ({way})"
+    if error.status == NO_TOKEN:
+        return f"{error}; give a token with --token or LIFESIGNS_TOKEN, lifesigns token create makes one"
+    return str(error)

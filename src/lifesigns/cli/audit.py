@@ -1,0 +1,117 @@
+"""`lifesigns audit`: who did what, and whether the record was changed since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from lifesigns.cli import audit_verify
+from lifesigns.cli.asking import asking, asks_a_hub, prints_json
+from lifesigns.errors import UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
+    from lifesigns.views import AuditEntry
+
+PAGE: Final = 200
+
+
+@click.group(invoke_without_command=True)
+@click.option("--agent", metavar="ID", help="Only what was done to this agent.")
+@click.option("--who", metavar="WHO", help="Only what this one did, written as in the list.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most.")
+@prints_json
+@asks_a_hub
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    agent: str | None,
+    who: str | None,
+    limit: int,
+    as_json: bool,
+    hub: str | None,
+    token: str | None,
+) -> None:
+    """Show who did what, the newest first.
+
+    \b
+      lifesigns audit verify                  whether the record is what was written
+      lifesigns audit checkpoint --out FILE   something to hold the hub to
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    from lifesigns.cli import showing
+    from lifesigns.cli.showing import words
+
+    with asking(hub, token) as client:
+        found = _newest(client, agent, who, limit)
+    if as_json:
+        showing.print_json({"entries": found})
+        return
+    if not found:
+        showing.console().print("Nothing was done yet.")
+        return
+    rows = showing.table("n", "when", "who", "what", "agent", "detail")
+    for entry in found:
+        rows.add_row(
+            str(entry.n),
+            words(entry.at),
+            words(entry.who, most=60),
+            words(entry.what),
+            words(entry.agent_id),
+            words(entry.detail),
+        )
+    showing.console().print(rows)
+
+
+def _newest(client: Client, agent: str | None, who: str | None, limit: int) -> list[AuditEntry]:
+    found: list[AuditEntry] = []
+    before: int | None = None
+    while len(found) < limit:
+        page = client.audit(limit=min(PAGE, limit - len(found)), before=before, agent=agent, who=who)
+        found.extend(page.entries)
+        before = page.before
+        if before is None:
+            break
+    return found
+
+
+audit.add_command(audit_verify.verify)
+audit.add_command(audit_verify.export)
+
+
+@audit.command()
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there.  [print it]")
+@asks_a_hub
+def checkpoint(out: Path | None, hub: str | None, token: str | None) -> None:
+    """The newest checkpoint of the log, signed by the hub.
+
+    Keep it somewhere else. With `lifesigns audit verify --checkpoint FILE` it holds the hub to what its log is now.
+    """
+    with asking(hub, token) as client:
+        note = client.audit_checkpoint()
+    if out is None:
+        click.echo(note, nl=False)
+        return
+    try:
+        out.write_text(note, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from error
+
+
+@audit.command()
+@audit_verify.of_a_folder
+def key(state: Path | None) -> None:
+    """The public key that the hub of this machine seals its log with.
+
+    Keep it somewhere else, too: with `--key` a log that somebody sealed anew with a key of his own is known for what it is.
+    """
+    from lifesigns.assembly.audit_key import PUBLIC, public_key_in
+
+    folder = audit_verify.folder_of(state)
+    found = public_key_in(folder)
+    if found is None:
+        raise UsageError(f"there is no {folder / PUBLIC}; has a hub run with this state folder?")
+    click.echo(found)

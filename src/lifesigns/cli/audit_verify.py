@@ -1,0 +1,271 @@
+"""`lifesigns audit verify` and `export`: the log as it lies in the store, beside a hub that may run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
+
+import click
+
+from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.errors import AdapterError, UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.assembly.auditing import Found, Verdict
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+INTERRUPTED: Final = 130
+
+
+def of_a_folder(command: F) -> F:
+    """A command with `--state`."""
+    return click.option(
+        "--state",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="The hub's state folder.  [LIFESIGNS_STATE, or the user's]",
+    )(command)
+
+
+def _of_a_store(command: F) -> F:
+    store = click.option(
+        "--store", metavar="URL", help="sqlite:///path or postgres://...  [that of the hub here]"
+    )
+    key = click.option(
+        "--key",
+        "keys",
+        multiple=True,
+        metavar="KEY",
+        help="A public key, or a file with it; may be repeated.  [that in the state folder]",
+    )
+    return of_a_folder(store(key(command)))
+
+
+@click.command()
+@_of_a_store
+@click.option(
+    "--checkpoint",
+    "files",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A checkpoint that you kept; may be repeated.",
+)
+@click.option(
+    "--export", "file", type=click.Path(dir_okay=False, path_type=Path), help="Verify this export instead."
+)
+@click.option("--entry", "entries", type=int, multiple=True, metavar="N", help="With --hub: this entry.")
+@asks_a_hub
+@prints_json
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    state: Path | None,
+    store: str | None,
+    keys: tuple[str, ...],
+    files: tuple[Path, ...],
+    file: Path | None,
+    entries: tuple[int, ...],
+    hub: str | None,
+    token: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Whether the audit log is what the hub has written. Exits with 1 if somebody changed it.
+
+    Every entry is looked at, in the store itself, also while the hub runs. With --hub a hub is asked for proofs instead,
+    from anywhere: that its log goes on from your checkpoints, and that entries are in it.
+
+    \b
+      lifesigns audit verify
+      lifesigns audit verify --checkpoint monday.txt --key "$(cat audit.pub)"
+      lifesigns audit verify --export audit.ndjson --key audit.pub
+      lifesigns audit verify --hub https://hub.example.org --checkpoint monday.txt --key audit.pub
+    """
+    if sum(one is not None for one in (hub, store, file)) > 1:
+        raise UsageError("--hub, --store and --export are three places to look at: use one")
+    if entries and hub is None:
+        raise UsageError("--entry is for --hub; otherwise every entry is looked at")
+    folder = folder_of(state)
+    known, checkpoints = _known(folder, keys, files)
+    try:
+        if hub is not None:
+            found = _by_proofs(hub, token, known, checkpoints, entries)
+        else:
+            with _progress(shown=not quiet and sys.stderr.isatty()) as move:
+                found = _all(file, store, folder if state else None, known, checkpoints, move)
+    except KeyboardInterrupt:
+        click.echo("Stopped before the end: nothing is known.", err=True)
+        ctx.exit(INTERRUPTED)
+    _print(found, known, as_json=as_json, by_proofs=hub is not None)
+    ctx.exit(0 if found.good else UNWELL)
+
+
+@click.command()
+@_of_a_store
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there.  [print it]")
+def export(state: Path | None, store: str | None, keys: tuple[str, ...], out: Path | None) -> None:
+    """The whole log with its checkpoints, as JSON lines, to be kept or verified elsewhere."""
+    folder = folder_of(state)
+    known, checkpoints = _known(folder, keys, ())
+    place = _place(store, folder if state else None)
+    if out is None:
+        asyncio.run(_export(place, known, checkpoints, sys.stdout.buffer))
+        return
+    fresh = out.with_name(f".{out.name}.new")
+    try:
+        with fresh.open("wb") as into:
+            asyncio.run(_export(place, known, checkpoints, into))
+        fresh.replace(out)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+# --- what is looked at --------------------------------------------------------------------------------
+
+
+def folder_of(state: Path | None) -> Path:
+    """The state folder."""
+    from lifesigns.config.whereabouts import state_folder
+
+    return state or state_folder(os.environ)
+
+
+def _known(folder: Path, keys: Sequence[str], files: Sequence[Path]) -> tuple[list[bytes], list[Found]]:
+    """Keys, and checkpoints. That of the state folder counts if its key does."""
+    from lifesigns.assembly.audit_key import PUBLIC, public_key, public_key_in
+    from lifesigns.assembly.auditing import found_in
+
+    own = public_key_in(folder)
+    if not keys and own is None:
+        raise UsageError(
+            f"there is no {folder / PUBLIC}; say whose log it is with --state, or give its key with --key "
+            "(lifesigns audit key prints it)"
+        )
+    known = [public_key(key) for key in keys] or [public_key(own or "")]
+    is_own = own is not None and public_key(own) in known
+    return known, found_in(files, folder if is_own else None)
+
+
+def _place(url: str | None, folder: Path | None) -> str:
+    """Where the log is: as said, in the folder that was said, as configured, in the usual folder."""
+    from lifesigns.assembly.hub import default_store
+    from lifesigns.config import load
+
+    if url is None and folder is None:
+        url = load(environ=os.environ).store
+    return url or default_store(folder or folder_of(None))
+
+
+def _all(
+    file: Path | None,
+    url: str | None,
+    folder: Path | None,
+    keys: Sequence[bytes],
+    checkpoints: Sequence[Found],
+    progress: Callable[[float], None],
+) -> Verdict:
+    from lifesigns.assembly.auditing import verify_export, verify_store
+    from lifesigns.assembly.replaying import store_to_read
+
+    if file is not None:
+        return verify_export(file, keys, checkpoints, progress)
+
+    async def look() -> Verdict:
+        store = store_to_read(_place(url, folder))
+        try:
+            return await verify_store(store, keys, checkpoints, progress)
+        finally:
+            await store.close()
+
+    return asyncio.run(look())
+
+
+def _by_proofs(
+    hub: str, token: str | None, keys: Sequence[bytes], checkpoints: Sequence[Found], entries: Sequence[int]
+) -> Verdict:
+    from lifesigns.assembly.auditing import verify_hub
+
+    with asking(hub, token) as client:
+        return verify_hub(client, keys, checkpoints, entries)
+
+
+async def _export(place: str, keys: Sequence[bytes], checkpoints: Sequence[Found], into: BinaryIO) -> None:
+    from lifesigns.assembly.auditing import exported
+    from lifesigns.assembly.replaying import store_to_read
+
+    store = store_to_read(place)
+    try:
+        async for line in exported(store, keys, checkpoints):
+            into.write(line)
+    except AdapterError as error:
+        raise UsageError(f"the log cannot be read: {error}") from error
+    finally:
+        await store.close()
+
+
+@contextmanager
+def _progress(*, shown: bool) -> Iterator[Callable[[float], None]]:
+    """What moves the bar, while there is one."""
+    if not shown:
+        yield lambda _: None
+        return
+    from rich.progress import Progress
+
+    from lifesigns.cli import showing
+
+    with Progress(console=showing.console(stderr=True), transient=True) as progress:
+        task = progress.add_task("verifying", total=1.0)
+        yield lambda part: progress.update(task, completed=part)
+
+
+# --- what is told -------------------------------------------------------------------------------------
+
+
+def _print(found: Verdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: bool) -> None:
+    from lifesigns.assembly.auditing import key_name
+    from lifesigns.cli import showing
+
+    names = [key_name(key) for key in keys]
+    if as_json:
+        showing.print_json(
+            {
+                "verified": found.good,
+                "entries": found.entries,
+                "sealed": found.sealed,
+                "retired": found.retired,
+                "checkpoints": found.seals,
+                "keys": names,
+                "root": found.root.hex(),
+                "faults": [{"how": one.how, "n": one.n, "text": one.text} for one in found.faults],
+                "faults_total": found.faults_total,
+            }
+        )
+        return
+    for line in _lines(found, " or ".join(names), by_proofs=by_proofs):
+        showing.console().print(showing.words(line), soft_wrap=True)
+
+
+def _lines(found: Verdict, key: str, *, by_proofs: bool) -> Iterator[str]:
+    if not found.good:
+        yield f"The audit log is NOT what was written: {found.faults_total} faults."
+        for fault in found.faults:
+            yield f"  {fault.how}: {fault.text}"
+        if found.faults_total > len(found.faults):
+            yield f"  ... and {found.faults_total - len(found.faults)} more"
+        return
+    if by_proofs:
+        yield f"Verified: the hub has proven {found.entries} entries of the {found.sealed} that it sealed with {key}."
+        return
+    yield f"Verified: {found.entries} entries, {found.seals} checkpoints of {key}."
+    if found.retired:
+        yield f"{found.retired} of them are retired: their hashes hold, what was in them is gone by policy."
+    if found.entries > found.sealed:
+        yield f"The newest {found.entries - found.sealed} are not sealed yet: that takes a minute."

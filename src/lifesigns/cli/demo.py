@@ -1,0 +1,240 @@
+"""`lifesigns demo`: a hub and a living fleet that freezes, loops, crashes and recovers before your eyes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+from lifesigns.assembly.clients import AsyncClient
+from lifesigns.cli import showing
+from lifesigns.cli.asking import UNWELL, prints_json
+from lifesigns.cli.run import Duration
+from lifesigns.cli.showing import clean, print_json, words
+from lifesigns.demo.fleet import FLEET
+from lifesigns.demo.outcome import Outcome
+from lifesigns.demo.show import Line, Look, Show, clock
+from lifesigns.demo.stage import Stage
+from lifesigns.errors import AdapterError, UsageError
+
+LASTS: Final = 120.0
+DRAW_EVERY: Final = 0.5
+INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user wants to see."""
+
+    go_on_for: float | None
+    port: int | None
+    turn: float
+    keep: bool
+    on_screen: bool
+    in_lines: bool
+
+
+@click.command()
+@click.option(
+    "--for", "go_on_for", type=Duration(), help="Go on for so long.  [until all are helped, 2m at most]"
+)
+@click.option("--port", type=click.IntRange(0, 65535), help="Where the hub listens.  [8710, or a free one]")
+@click.option(
+    "--turn", type=Duration(), default="2s", show_default=True, help="What a turn of an agent takes."
+)
+@click.option("--keep", is_flag=True, help="Keep the hub's folder: its database, its audit log, all logs.")
+@click.option("--no-screen", is_flag=True, help="Tell it line by line, at a terminal too.")
+@prints_json
+def demo(
+    go_on_for: float | None, port: int | None, turn: float, keep: bool, no_screen: bool, as_json: bool
+) -> None:
+    """See a fleet freeze, loop, crash and recover.
+
+    Starts a hub and seven agents, each a real process: one works, one freezes, one repeats itself, one crashes, one waits
+    for a human, one meets a rate limit, one overspends. Tells what is found and what is done about it. At the end there
+    is a table, and the exit status is 0 if everybody was found, named and helped, and nobody else was touched.
+    Nothing stays behind. q or Ctrl-C ends it at once.
+    """
+    if os.name != "posix":
+        raise UsageError("lifesigns demo needs processes as Unix has them")
+    at_terminal = sys.stdout.isatty() and sys.stdin.isatty()
+    on_screen = at_terminal and not (no_screen or as_json)
+    options = Options(go_on_for, port, turn, keep, on_screen, in_lines=not (on_screen or as_json))
+    performance = Performance(options)
+    began_at = time.monotonic()
+    try:
+        interrupted = asyncio.run(performance.give())
+    except AdapterError as error:
+        click.echo(f"Error: {clean(error)}", err=True)
+        sys.exit(UNWELL)
+    outcomes = list(performance.show.outcomes.values())
+    if as_json:
+        print_json(_as_json(outcomes, performance, time.monotonic() - began_at))
+    else:
+        _print_table(outcomes, performance)
+    sys.exit(INTERRUPTED if interrupted else 0 if performance.show.is_right else UNWELL)
+
+
+class Performance:
+    """One run of the demo, from its first process to its last."""
+
+    def __init__(self, options: Options) -> None:
+        self.show = Show(FLEET, options.turn, self._tell)
+        self.folder = ""
+        """What is kept of it; empty if nothing is."""
+        self._options = options
+        self._story: list[Line] = []
+        self._stop = asyncio.Event()
+
+    async def give(self) -> bool:
+        """All of it. Whether somebody ended it before its time."""
+        self._heed_signals()
+        work = asyncio.create_task(self._perform())
+        stopping = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        interrupted = not work.done()
+        work.cancel()
+        stopping.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+        return interrupted
+
+    async def _perform(self) -> None:
+        options = self._options
+        if not self._options.on_screen:
+            self._say(f"A hub and {len(FLEET)} agents are starting ...")
+        async with Stage(FLEET, turn=options.turn, port=options.port, keep=options.keep) as stage:
+            self.folder = str(stage.folder) if options.keep else ""
+            self._say(*_welcome(stage))
+            async with AsyncClient(stage.url, stage.token) as client:
+                if options.on_screen:
+                    await self._on_screen(stage, client)
+                else:
+                    await self._follow(stage, client)
+
+    async def _follow(
+        self, stage: Stage, client: AsyncClient, see: Callable[[Look], None] | None = None
+    ) -> None:
+        said = self._options.go_on_for
+        await self.show.follow(stage, client, said or LASTS, to_the_end=said is not None, see=see)
+
+    async def _on_screen(self, stage: Stage, client: AsyncClient) -> None:
+        from lifesigns.cli.demo_screen import StoryScreen
+        from lifesigns.cli.watch_board import Board
+
+        board = Board(stage.url)
+        with StoryScreen(board, self._story, len(FLEET)) as screen:
+            tasks = [
+                asyncio.create_task(_repeatedly(screen.draw, DRAW_EVERY)),
+                asyncio.create_task(_then(screen.ended(), self._stop.set)),
+            ]
+            try:
+                await self._follow(
+                    stage, client, lambda look: board.saw(look.agents, look.fleet, time.time())
+                )
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        self._heed_signals()  # The screen had them.
+
+    def _tell(self, line: Line) -> None:
+        self._story.append(line)
+        self._say(f"{clock(line.at)}  {'  ' if line.own else ''}{clean(line.text)}")
+
+    def _say(self, *lines: str) -> None:
+        if self._options.in_lines:
+            for line in lines:
+                click.echo(line)
+
+    def _heed_signals(self) -> None:
+        """The first one ends all in good order; the second one us at once, and the stage's guardian does the rest."""
+        loop = asyncio.get_running_loop()
+
+        def end(number: int) -> None:
+            if self._stop.is_set():
+                os._exit(128 + number)
+            self._stop.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it.
+                loop.add_signal_handler(number, end, number)
+
+
+async def _repeatedly(do: Callable[[], None], every: float) -> None:
+    while True:
+        do()
+        await asyncio.sleep(every)
+
+
+async def _then(first: Any, do: Callable[[], None]) -> None:
+    await first
+    do()
+
+
+def _welcome(stage: Stage) -> Iterator[str]:
+    yield f"The hub listens on {stage.url}. Look around in another terminal, while it lasts:"
+    for command in ("watch", "show indexer", "audit"):
+        yield f"  LIFESIGNS_STATE={stage.folder} lifesigns {command}"
+    yield ""
+
+
+# --- what came of it ----------------------------------------------------------------------------------
+
+
+def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
+    rows = showing.table(
+        "agent", "what it does", "found", "after", "what was done", "is now", "as it should be"
+    )
+    for outcome in outcomes:
+        member, after = outcome.member, outcome.found_after
+        rows.add_row(
+            member.id,
+            member.does,
+            _found(outcome),
+            "" if after is None else f"{after:.1f} s",
+            ", ".join(outcome.deeds) or "nothing",
+            words(outcome.state or "unknown", showing.STYLES.get(outcome.state or "", "")),
+            words("; ".join(outcome.missing) or "yes", "red" if outcome.missing else "green"),
+        )
+    click.echo()
+    showing.console().print(rows)
+    wrong = [outcome.member.id for outcome in outcomes if outcome.missing]
+    said = f"Not as it should be: {', '.join(wrong)}." if wrong else "Everybody was found, named and helped."
+    click.echo(f"\n{said}" + (f" Kept in {performance.folder}" if performance.folder else ""))
+
+
+def _found(outcome: Outcome) -> str:
+    if outcome.found_at is None:
+        return "nothing" if outcome.member.found is None else "not found"
+    return str(outcome.member.found).replace("_", " ")
+
+
+def _as_json(outcomes: list[Outcome], performance: Performance, took: float) -> dict[str, Any]:
+    return {
+        "right": performance.show.is_right,
+        "took_s": round(took, 1),
+        "kept_in": performance.folder or None,
+        "agents": [
+            {
+                "agent_id": outcome.member.id,
+                "does": outcome.member.does,
+                "expected": outcome.member.found,
+                "found": outcome.found_at is not None,
+                "found_after_s": None if outcome.found_after is None else round(outcome.found_after, 3),
+                "done": outcome.deeds,
+                "checkpoint": outcome.checkpoint,
+                "state": outcome.state,
+                "missing": outcome.missing,
+            }
+            for outcome in outcomes
+        ],
+    }

@@ -1,0 +1,32 @@
+"""The screen of `demo`: that of `watch`, with the story below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.text import Text
+
+from lifesigns.cli.showing import words
+from lifesigns.cli.watch_board import Board
+from lifesigns.cli.watch_screen import OTHER_LINES, Screen
+from lifesigns.demo.show import Line, clock
+
+STORY_MIN: Final = 4
+
+
+class StoryScreen(Screen):
+    """Draws a board, and as much of the story's end as fits below it. `agents`: how many the board will have."""
+
+    def __init__(self, board: Board, story: Sequence[Line], agents: int) -> None:
+        super().__init__(board)
+        self._story = story
+        self._agents = agents
+
+    def _told(self) -> list[Text]:
+        room = max(STORY_MIN, self._console.size.height - OTHER_LINES - self._agents - 1)
+        return [Text(), *(_line(line) for line in self._story[-room:])]
+
+
+def _line(line: Line) -> Text:
+    return Text.assemble((clock(line.at), "dim"), "  ", words(line.text, "italic dim" if line.own else ""))

@@ -1,0 +1,308 @@
+"""The doctor's checks, one after the other; each says what it found and, if that is not good, how to mend it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import stat
+import time
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from lifesigns import __version__
+from lifesigns.assembly.clients import Client
+from lifesigns.cli.showing import seconds, since
+from lifesigns.client.connection import is_loopback
+from lifesigns.config import ConfigErrors, load
+from lifesigns.config.whereabouts import TOKEN_FILE, Whereabouts, state_folder
+from lifesigns.core.health import UNWELL, Health
+from lifesigns.core.words import duration
+from lifesigns.errors import HubError, LifesignsError, UsageError
+from lifesigns.views import FleetView, Me
+
+Level = Literal["ok", "warn", "bad"]
+
+TIMEOUT: Final = 5.0
+FREE_BAD: Final = 50 * 2**20
+FREE_WARN: Final = 1 * 2**30
+SKEW_WARN: Final = 3.0
+"""The fleet's page is up to a second old, and the way there takes its time."""
+SKEW_BAD: Final = 60.0
+LATE_WARN: Final = 0.25
+INBOX_WARN: Final = 20_000
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+COUNTERS: Final = {
+    "lifesigns_signals_unreadable_total": (
+        "unreadable",
+        "messages that could not be read",
+        "the answer to whoever sent them names the field; its log has it",
+    ),
+    "lifesigns_signals_refused_total": (
+        "refused",
+        "signals that were not believed (from an older life, or beyond a limit)",
+        "lifesigns watch --json shows them as SIGNAL_REFUSED, with the reason",
+    ),
+    "lifesigns_signals_turned_away_total": (
+        "inbox",
+        "signals that found the inbox full",
+        "send beats less often or in batches, or give the hub a faster core",
+    ),
+    "lifesigns_bus_messages_dropped_total": (
+        "bus",
+        "messages on the bus that came faster than they were heard",
+        "send beats less often or in batches",
+    ),
+    "lifesigns_events_lost_total": (
+        "events",
+        "events that were lost because the store was away for too long",
+        "see why the store was away; those events are not in the history",
+    ),
+}
+
+
+class Check(Struct):
+    """What was found in one place."""
+
+    what: str
+    level: Level
+    said: str
+    mend: str = ""
+
+
+def examine(environ: Mapping[str, str], found: Whereabouts, *, given: bool) -> Iterator[Check]:
+    """Everything there is to check. What cannot be checked because something before it is bad is left out."""
+    yield from _configuration(environ)
+    yield from _state_folder(environ)
+    try:
+        client = Client(found.hub, found.token, timeout=TIMEOUT, retry_for=0.0)
+    except UsageError as error:
+        yield Check("hub", "bad", str(error), "give the address of its HTTP API with --hub or LIFESIGNS_HUB")
+        return
+    with client:
+        reached = _hub(client)
+        yield reached
+        if reached.level == "bad":
+            return
+        yield from _readiness(client)
+        me = yield from _token(client, found, _token_source(environ, given))
+        if me is not None and me.role != "agent":
+            yield from _fleet(client)
+            yield from _counters(client)
+
+
+# --- this machine -------------------------------------------------------------------------------------
+
+
+def _configuration(environ: Mapping[str, str]) -> Iterator[Check]:
+    try:
+        config = load(environ=environ)
+    except ConfigErrors as errors:
+        for error in errors.errors:
+            said = f"{error.key}: {error.detail} ({error.where})"
+            yield Check("configuration", "bad", said, "lifesigns config check shows all of it")
+        return
+    except LifesignsError as error:
+        yield Check("configuration", "bad", str(error), "lifesigns config check")
+        return
+    yield Check("configuration", "ok", f"{config.path} is good" if config.path else "the defaults")
+
+
+def _state_folder(environ: Mapping[str, str]) -> Iterator[Check]:
+    try:
+        folder = state_folder(environ)
+    except UsageError as error:
+        yield Check("state folder", "warn", str(error), "set LIFESIGNS_STATE")
+        return
+    if not folder.is_dir():
+        yield Check("state folder", "ok", f"{folder} is not there: no hub was started by this user here")
+        return
+    free = shutil.disk_usage(folder).free
+    left = f"{folder}: {free / 2**20:,.0f} MB are free"
+    if free < FREE_WARN:
+        yield Check("state folder", "bad" if free < FREE_BAD else "warn", left, "make room on this disk")
+    else:
+        yield Check("state folder", "ok", left)
+    yield from _admin_token(folder / TOKEN_FILE)
+
+
+def _admin_token(file: Path) -> Iterator[Check]:
+    try:
+        mode = stat.S_IMODE(file.stat().st_mode)
+    except OSError:
+        return  # There is none, or it is not for us: the check of the token says what that means.
+    if mode & OTHERS:
+        said = f"{file} may be read by others (mode {mode:04o}): whoever reads it is admin of the hub"
+        yield Check(
+            "admin token",
+            "bad",
+            said,
+            f"chmod 600 {file}; if somebody has read it, make another admin's token and revoke this one",
+        )
+    else:
+        yield Check("admin token", "ok", f"{file} is readable by its owner only")
+
+
+# --- the hub ------------------------------------------------------------------------------------------
+
+
+def _hub(client: Client) -> Check:
+    try:
+        client.health()
+    except HubError as error:
+        if error.status is not None:
+            said = f"something answers at {client.hub}, but it is no lifesigns hub: {error}"
+            return Check(
+                "hub", "bad", said, "start the hub on another port (lifesigns serve --port), or say --hub"
+            )
+        mend = "lifesigns serve starts one; --hub or LIFESIGNS_HUB says where it is"
+        if "CERTIFICATE" in str(error).upper():
+            mend = "name the authority that signed its certificate with SSL_CERT_FILE"
+        return Check("hub", "bad", f"nobody answers: {error}", mend)
+    if urlsplit(client.hub).scheme == "http" and not is_loopback(client.hub):
+        said = f"{client.hub} answers, but not encrypted: tokens can be read on the way"
+        return Check(
+            "hub", "warn", said, "serve with --tls-cert and --tls-key, or put a proxy with TLS before it"
+        )
+    return Check("hub", "ok", f"{client.hub} answers")
+
+
+def _readiness(client: Client) -> Iterator[Check]:
+    try:
+        ready = client.ready()
+    except HubError as error:
+        yield Check("readiness", "bad", str(error), "see the hub's log")
+        return
+    if ready.store == "ok":
+        yield Check("store", "ok", "ok")
+    else:
+        said = f"{ready.store}; the hub watches on, but what it finds is kept in memory only"
+        yield Check("store", "bad", said, "free the disk or start the database; the hub catches up by itself")
+    if ready.bus in ("ok", "none"):
+        yield Check("bus", "ok", "none is used" if ready.bus == "none" else "ok")
+    else:
+        yield Check(
+            "bus",
+            "bad",
+            ready.bus,
+            "start the bus, or mend bus: in lifesigns.yaml; it is tried again for ever",
+        )
+    if ready.blind:
+        said = "the hub is blind: its own beat does not come back, so it judges nobody"
+        yield Check("sight", "bad", said, "see whether the bus is overloaded, or the hub short of CPU")
+
+
+def _token_source(environ: Mapping[str, str], given: bool) -> str:
+    if given:
+        return "--token"
+    return "LIFESIGNS_TOKEN" if environ.get("LIFESIGNS_TOKEN") else "the admin's of the state folder"
+
+
+def _token(client: Client, found: Whereabouts, source: str) -> Generator[Check, None, Me | None]:
+    """Returns who it says we are."""
+    if found.token is None:
+        mend = "set LIFESIGNS_TOKEN; on the hub's machine lifesigns token create --role viewer makes one"
+        yield Check("token", "bad", "there is none for this hub", mend)
+        return None
+    try:
+        me = client.me()
+    except HubError as error:
+        mend = "make a new one with lifesigns token create, and see that it belongs to this hub"
+        yield Check("token", "bad", f"{source} is refused: {error.detail or error}", mend)
+        return None
+    may = f"{source} is {me.role} {me.name!r}"
+    if me.role == "agent":
+        said = f"{may}: it may speak for {', '.join(me.agents)}, but not look at the fleet"
+        yield Check("token", "warn", said, "for the rest of this examination give a viewer's token")
+    else:
+        yield Check("token", "ok", may)
+    return me
+
+
+# --- the fleet ----------------------------------------------------------------------------------------
+
+
+def _fleet(client: Client) -> Iterator[Check]:
+    try:
+        asked_at = time.time()
+        fleet = client.fleet()
+        yield _clock(seconds(fleet.hub.at) - (asked_at + time.time()) / 2)
+        yield _version(fleet.hub.version)
+        yield _speed(fleet)
+        if fleet.braked:
+            said = f"too many are unwell at once in: {', '.join(fleet.braked[:5])}; nothing is done there"
+            yield Check("brake", "bad", said, "see what these have in common: a host, a network, a provider")
+        yield from _agents(client, fleet)
+    except HubError as error:
+        yield Check("fleet", "bad", str(error), "see the hub's log")
+
+
+def _clock(skew: float) -> Check:
+    if abs(skew) < SKEW_WARN:
+        return Check("clock", "ok", "this machine and the hub agree on the time")
+    said = f"the hub's is {duration(abs(skew))} {'ahead of' if skew > 0 else 'behind'} this machine's"
+    level: Level = "bad" if abs(skew) >= SKEW_BAD else "warn"
+    return Check("clock", level, said, "let both follow NTP; deadlines are right anyway, shown times are not")
+
+
+def _version(hub: str) -> Check:
+    if hub == __version__:
+        return Check("version", "ok", f"{hub}, here and there")
+    said = f"the hub is {hub}, this is {__version__}"
+    return Check("version", "warn", said, "install the same on both sides")
+
+
+def _speed(fleet: FleetView) -> Check:
+    hub = fleet.hub
+    if hub.inbox >= INBOX_WARN or hub.look_late_s >= LATE_WARN:
+        said = f"{hub.inbox:,} signals wait to be heard, deadlines are seen {hub.look_late_s:.2f} s late"
+        return Check(
+            "speed", "warn", said, "send beats less often or in batches, or give the hub a faster core"
+        )
+    doubt = f", but it doubts itself ({hub.score} of 8): waits are longer for a while" if hub.score else ""
+    return Check("speed", "ok", f"deadlines are seen {hub.look_late_s * 1000:.1f} ms late{doubt}")
+
+
+def _agents(client: Client, fleet: FleetView) -> Iterator[Check]:
+    now = time.time()
+    if not fleet.agents:
+        mend = "let one be heard: lifesigns beat my-agent; or lifesigns run -- CMD; or lifesigns.Sender"
+        yield Check("agents", "warn", "nobody has been heard of yet", mend)
+        return
+    page = client.agent_list(sort="need", limit=1000)
+    silent = [agent for agent in page.agents if agent.last_heartbeat is None and agent.state in UNWELL]
+    if silent:
+        said = f"{len(silent)} are expected and were never heard, such as {silent[0].agent_id}"
+        mend = "see that they are started, and that their LIFESIGNS_HUB and token are right"
+        yield Check("agents", "bad", said, mend)
+    if not any(
+        fleet.states.get(state) for state in (Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.STARTING)
+    ):
+        last = max((agent.last_heartbeat for agent in page.agents if agent.last_heartbeat), default=None)
+        said = f"none of {fleet.agents} is heard any more; the last beat came {since(last, now)} ago"
+        yield Check("agents", "bad", said, "see that they run, and can reach this hub")
+        return
+    unwell = sum(fleet.states.get(state, 0) for state in UNWELL)
+    if unwell:
+        yield Check(
+            "agents", "warn", f"{unwell} of {fleet.agents} are unwell", "lifesigns agents shows who, and why"
+        )
+    else:
+        yield Check("agents", "ok", f"{fleet.agents}, and nobody is unwell")
+
+
+def _counters(client: Client) -> Iterator[Check]:
+    """What went wrong since the hub started, as it counts it."""
+    try:
+        text = client.metrics()
+    except HubError as error:
+        yield Check("metrics", "warn", str(error), "see the hub's log")
+        return
+    for name, (what, counted, mend) in COUNTERS.items():
+        value = re.search(rf"^{name} ([0-9.e+]+)$", text, re.MULTILINE)
+        if value is not None and float(value[1]) > 0:
+            yield Check(what, "warn", f"{float(value[1]):,.0f} {counted}, since the hub started", mend)

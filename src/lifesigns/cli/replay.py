@@ -1,0 +1,340 @@
+"""`lifesigns replay`: what was heard, judged anew under another policy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import groupby
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lifesigns.errors import UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.assembly.replaying import Difference, Replayed
+    from lifesigns.config import Config
+
+INTERRUPTED: Final = 130
+SETTABLE: Final = ("policy.", "fleet.")
+LISTED_MAX: Final = 50
+"""Agents listed for people; `--json` has all."""
+
+
+@click.command()
+@click.option("--since", metavar="DURATION", help="How far back: 30 min, 2h, 1d.  [1h]")
+@click.option(
+    "--from", "from_", metavar="TIME", help="The beginning, as 2026-11-15T18:00 (local, if no zone is said)."
+)
+@click.option("--to", metavar="TIME", help="The end.  [now]")
+@click.option("--agent", "agents", multiple=True, metavar="ID", help="Only this one; may be repeated.")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="The other lifesigns.yaml.")
+@click.option(
+    "--profile", help="The other profile: swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks."
+)
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="policy.silence.timeout=10; may be repeated."
+)
+@click.option("--store", metavar="URL", help="sqlite:///path or postgres://...  [that of the hub here]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    since: str | None,
+    from_: str | None,
+    to: str | None,
+    agents: tuple[str, ...],
+    config_file: Path | None,
+    profile: str | None,
+    sets: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Judge what was heard anew, under another policy.
+
+    The hub keeps what it hears for a day. Two engines hear it again: one under the policy in force (the
+    configuration as `lifesigns config check` finds it), one under the other. What they judge differently is shown.
+    Exits with 1 if there is anything.
+
+    \b
+      lifesigns replay --set policy.silence.timeout=10
+      lifesigns replay --since 8h --profile tolerant --agent coder-7
+      lifesigns replay --from 2026-11-15T18:00 --to 2026-11-15T19:30 --config new.yaml
+    """
+    begin, end = _span(since, from_, to, time.time())
+    in_force, other = _policies(config_file, profile, sets)
+    try:
+        with _progress(shown=not quiet and sys.stderr.isatty()) as move:
+            found = asyncio.run(_replay(in_force, other, store, (begin, end), agents, move))
+    except KeyboardInterrupt:
+        click.echo("Stopped before the end: nothing is known.", err=True)
+        ctx.exit(INTERRUPTED)
+    settings = _settings(in_force, other)
+    if as_json:
+        click.echo(json.dumps(_told(found, settings), indent=2))
+    else:
+        _print(found, settings)
+    ctx.exit(1 if found.differences else 0)
+
+
+async def _replay(
+    in_force: Config,
+    other: Config,
+    url: str | None,
+    span: tuple[float, float],
+    agents: tuple[str, ...],
+    progress: Callable[[float], None],
+) -> Replayed:
+    from lifesigns.assembly.hub import default_store
+    from lifesigns.assembly.replaying import replay, store_to_read
+    from lifesigns.config.whereabouts import state_folder
+
+    place = url or in_force.store or default_store(state_folder(os.environ))
+    store = store_to_read(place)
+    try:
+        return await replay(
+            store, in_force, other, since=span[0], until=span[1], agents=agents, progress=progress
+        )
+    finally:
+        await store.close()
+
+
+# --- what is asked ------------------------------------------------------------------------------------
+
+
+def _span(since: str | None, from_: str | None, to: str | None, now: float) -> tuple[float, float]:
+    from lifesigns.config import durations
+
+    if since is not None and from_ is not None:
+        raise UsageError("--since and --from are two ways to say when it begins: use one")
+    end = now if to is None else _moment("--to", to)
+    if from_ is not None:
+        begin = _moment("--from", from_)
+    else:
+        try:
+            begin = end - durations.parse(since or "1h")
+        except ValueError as error:
+            raise UsageError(f"--since: {error}") from error
+    if not isfinite(begin) or begin >= end:
+        raise UsageError("the time to replay ends before it begins")
+    return begin, end
+
+
+def _moment(option: str, text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{option}: {text!r} is no time; it would be like 2026-11-15T18:00 or 2026-11-15T18:00:00Z"
+        ) from error
+
+
+def _policies(file: Path | None, profile: str | None, sets: Sequence[str]) -> tuple[Config, Config]:
+    from lifesigns.config import load
+
+    if file is None and profile is None and not sets:
+        raise UsageError("say what the other policy is: --set KEY=VALUE, --profile NAME or --config FILE")
+    flags: dict[str, object] = {"profile": profile}
+    for said in sets:
+        key, equals, value = said.partition("=")
+        if not equals or not key.startswith(SETTABLE):
+            raise UsageError(f"--set: {said!r} is no setting; it would be like policy.silence.timeout=10")
+        flags[key.strip()] = value
+    return load(environ=os.environ), load(file, environ=os.environ, flags=flags)
+
+
+def _settings(in_force: Config, other: Config) -> dict[str, tuple[object, object]]:
+    """What the two policies say differently."""
+    ours, theirs = in_force.effective, other.effective
+    return {
+        key: (ours.get(key), theirs.get(key))
+        for key in (*ours, *(key for key in theirs if key not in ours))
+        if ours.get(key) != theirs.get(key)
+        and key.startswith(("profile", "policy.", "fleet.", "roles.", "agents."))
+    }
+
+
+@contextmanager
+def _progress(*, shown: bool) -> Iterator[Callable[[float], None]]:
+    """What moves the bar, while there is one."""
+    if not shown:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("replaying", total=1.0)
+        yield lambda part: progress.update(task, completed=part)
+
+
+# --- what is told -------------------------------------------------------------------------------------
+
+
+def _told(found: Replayed, settings: dict[str, tuple[object, object]]) -> dict[str, Any]:
+    from lifesigns.views.moments import moment, moment_or_none
+
+    def times(spans: Sequence[tuple[float, float]]) -> list[list[str | None]]:
+        return [[moment_or_none(one), moment_or_none(two)] for one, two in spans]
+
+    return {
+        "since": moment(found.since),
+        "until": moment(found.until),
+        "signals": found.survey.signals,
+        "missed": found.survey.missed,
+        "agents": found.agents,
+        "left_out": sorted(found.survey.left_out_until),
+        "hub": {
+            "away": times(found.survey.away),
+            "slept": times(found.survey.slept),
+            "blind": times(found.survey.blind),
+        },
+        "settings": {key: {"in_force": one, "other": two} for key, (one, two) in settings.items()},
+        "noted_then": dict(found.noted),
+        "in_force": _side(found.in_force),
+        "other": _side(found.other),
+        "differences": [
+            {
+                "agent_id": one.spell.agent_id,
+                "change": one.change,
+                "by_s": round(one.by, 3) or None,
+                "what": one.spell.what,
+                "at": moment(one.spell.began_at),
+                "until": moment_or_none(one.spell.ended_at),
+                "reason": one.spell.text,
+                "cause": one.spell.cause,
+                "note": one.spell.note,
+            }
+            for one in found.differences
+        ],
+    }
+
+
+def _side(side: Any) -> dict[str, Any]:
+    return {"counts": dict(side.counts), "asked": side.asked, "answered": side.answered}
+
+
+def _print(found: Replayed, settings: dict[str, tuple[object, object]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(soft_wrap=True, highlight=False)
+    for line in _heading(found, settings):
+        console.print(Text(line))
+    by_agent = [(agent, list(some)) for agent, some in groupby(found.differences, lambda d: d.spell.agent_id)]
+    for agent_id, some in by_agent[:LISTED_MAX]:
+        console.print()
+        console.print(Text(agent_id, style="bold"))
+        for one in _told_once(some):
+            console.print(Text(f"  {_line(one, found)}"))
+    if len(by_agent) > LISTED_MAX:
+        console.print(Text(f"\n... and {len(by_agent) - LISTED_MAX} more agents; --json has them all."))
+    console.print()
+    console.print(_table(found))
+    console.print()
+    console.print(Text(_verdict(found, len(by_agent))))
+
+
+def _heading(found: Replayed, settings: dict[str, tuple[object, object]]) -> Iterator[str]:
+    from lifesigns.cli.config import shown
+    from lifesigns.core.words import duration
+
+    known = found.survey
+    yield (
+        f"{known.signals:,} signals of {len(known.agents):,} agents, "
+        f"{_clock(found.since, found, day=True)} to {_clock(found.until, found, day=True)}."
+    )
+    for key, (one, two) in settings.items():
+        yield f"  {key}: {shown(key, one)} -> {shown(key, two)}"
+    if not settings:
+        yield "  Both policies are the same."
+    if known.missed:
+        share = known.signals / (known.signals + known.missed)
+        yield f"Note: the hub heard more than it writes down: these are {share:.1%} of all signals, a sample of the agents."
+    if known.left_out_until:
+        yield f"Note: {len(known.left_out_until)} agents were not written down all the time; they are left out up to then."
+    for what, spans in (("away", known.away), ("asleep", known.slept), ("blind", known.blind)):
+        inside = [(one, two) for one, two in spans if two > found.since and one < found.until]
+        if inside:
+            lasted = sum(min(two, found.until) - max(one, found.since) for one, two in inside)
+            yield f"Note: the hub was {what} for {duration(lasted)}: nobody is judged by that."
+    if found.in_force.poisoned or found.other.poisoned:
+        yield "Note: judging somebody failed, which is a bug of ours; those are set aside. Please report it."
+
+
+def _told_once(differences: Sequence[Difference]) -> list[Difference]:
+    """Without the findings that say what a change of health has said: that was made of them."""
+    said = {(one.spell.began_at, one.spell.text) for one in differences if not _is_finding(one.spell.what)}
+    return [
+        one
+        for one in differences
+        if not _is_finding(one.spell.what) or (one.spell.began_at, one.spell.text) not in said
+    ]
+
+
+def _is_finding(what: str) -> bool:
+    """`looping (stuck)`, and not `stuck`."""
+    return "(" in what
+
+
+def _line(one: Difference, found: Replayed) -> str:
+    from lifesigns.core.words import duration
+
+    spell = one.spell
+    change = {
+        "more": "only under the other",
+        "less": "only under the one in force",
+        "earlier": f"{duration(one.by)} earlier under the other",
+        "later": f"{duration(one.by)} later under the other",
+    }[one.change]
+    lasts = f" for {duration(spell.ended_at - spell.began_at)}" if isfinite(spell.ended_at) else ""
+    words = " ".join(part for part in (spell.text, spell.note) if part)
+    return f"{_clock(spell.began_at, found)}  {change}: {spell.what}{lasts}. {words}"
+
+
+def _clock(at: float, found: Replayed, *, day: bool = False) -> str:
+    """A local time; with its day where that is not clear."""
+    same_day = _local(found.since).date() == _local(found.until).date()
+    return _local(at).strftime("%H:%M:%S" if same_day and not day else "%Y-%m-%d %H:%M:%S")
+
+
+def _local(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC).astimezone()
+
+
+def _table(found: Replayed) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    for heading in ("noted then", "in force", "other"):
+        table.add_column(heading, justify="right")
+    ours, theirs = found.in_force, found.other
+    for what in sorted({*ours.counts, *theirs.counts}, key=lambda what: (_is_finding(what), what)):
+        noted = "" if _is_finding(what) else str(found.noted[what])
+        table.add_row(what, noted, str(ours.counts[what]), str(theirs.counts[what]))
+    table.add_row("pings", "", str(ours.asked), str(theirs.asked))
+    return table
+
+
+def _verdict(found: Replayed, agents: int) -> str:
+    if not found.differences:
+        return f"Nothing would have been judged differently, of {found.agents:,} agents."
+    are = "1 agent" if agents == 1 else f"{agents:,} agents"
+    return f"{are} of {found.agents:,} would have been judged differently."

@@ -1,0 +1,179 @@
+"""`lifesigns serve`: the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifesigns import __version__
+from lifesigns.errors import AdapterError, UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.assembly.hub import Service
+    from lifesigns.config.values import Config, Listen
+
+
+@click.command()
+@click.option("--host", help="Where to listen.  [127.0.0.1]")
+@click.option("--port", type=int, help="0 chooses a free one.  [8710]")
+@click.option(
+    "--state",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="LIFESIGNS_STATE",
+    help="The folder for database and admin.token.  [the user's state folder]",
+)
+@click.option("--store", metavar="URL", help="sqlite:///path or postgres://...  [SQLite in the state folder]")
+@click.option("--bus", metavar="URL", help="nats://, redis:// or valkey://, to be heard beside HTTP.")
+@click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
+@click.option(
+    "--config", "file", type=click.Path(dir_okay=False, path_type=Path), help="A lifesigns.yaml.  [found]"
+)
+@click.option(
+    "--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate (PEM, with its chain) ..."
+)
+@click.option("--tls-key", metavar="FILE", help="... and this key.")
+@click.option("--behind-proxy", is_flag=True, default=None, help="A proxy in front of the hub speaks TLS.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name the hub is reached by.")
+@click.option("--grpc", "grpc_port", type=int, metavar="PORT", help="Answer grpc.health.v1 there, too.")
+@click.option("--trace", type=click.FloatRange(0, 1), metavar="SHARE", help="Send spans by OTLP; this share.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="[text at a terminal, else json]")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="How much is logged.",
+)
+def serve(
+    state: Path | None,
+    file: Path | None,
+    grpc_port: int | None,
+    trace: float | None,
+    log_format: str | None,
+    log_level: str,
+    **flags: Any,
+) -> None:
+    """Run the hub: hear beats, judge, keep what happened, answer.
+
+    \b
+      lifesigns serve                                          everything on this machine, nothing to install
+      lifesigns serve --bus nats://bus:4222 --store postgres://db/lifesigns
+      lifesigns serve --host 0.0.0.0 --tls-cert hub.pem --tls-key hub.key
+
+    Stop it with Ctrl-C: what it knows is kept, and it goes on from there the next time.
+    """
+    from lifesigns.assembly.logs import set_up_logs
+    from lifesigns.config import listening
+    from lifesigns.config.load import load
+    from lifesigns.config.whereabouts import state_folder
+
+    set_up_logs(log_format or ("text" if sys.stderr.isatty() else "json"), log_level)
+    config = load(file, environ=os.environ, flags={**flags, "names": flags["names"] or None})
+    listening.check(config.listen)
+    folder = state or state_folder(os.environ)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(config, folder, grpc_port, trace))
+    except AdapterError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+
+
+async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: float | None) -> None:
+    from lifesigns.assembly.hub import hub_of
+    from lifesigns.assembly.observing import observed
+    from lifesigns.assembly.state_folder import announced, claimed
+    from lifesigns.web.app import Web
+    from lifesigns.web.doorway import Doorway
+    from lifesigns.web.garbage import living_set_aside
+    from lifesigns.web.server import allow_more_files, serving
+
+    allow_more_files()
+    with claimed(folder), _listening(config.listen) as listener:
+        service = hub_of(config, folder, _url(config.listen, listener))
+        web = Web(service, Doorway.of(config.listen), config.limits)
+        stopping = asyncio.Event()
+        _heed_signals(stopping)
+        await service.start()
+        try:
+            async with observed(service, grpc_port, trace), serving(web, listener, tls=config.listen.tls):
+                url = _url(config.listen, listener)
+                with announced(folder, url), living_set_aside():
+                    _welcome(service, config, folder, url)
+                    await stopping.wait()
+        finally:
+            await service.stop()
+
+
+def _loop_factory() -> Any:
+    """uvloop where there is one: it hears half as many beats again on the same core."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+@contextmanager
+def _listening(at: Listen) -> Iterator[socket.socket]:
+    from lifesigns.web.server import listen
+
+    try:
+        listener = listen(at.host, at.port)
+    except OSError as error:
+        raise UsageError(
+            f"{at} cannot be listened on: {error.strerror or error}. "
+            "Is a hub there already (lifesigns doctor)? Another --port would do."
+        ) from error
+    with listener:
+        yield listener
+
+
+def _heed_signals(stopping: asyncio.Event) -> None:
+    """The first Ctrl-C (or SIGTERM) stops cleanly, the second one at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        if stopping.is_set():
+            os._exit(128 + number)
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop, number)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda got, _: loop.call_soon_threadsafe(stop, got))
+
+
+def _url(at: Listen, listener: socket.socket) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(at.host, at.host)  # noqa: S104 -- where to find it, not where to listen
+    scheme = "http" if at.tls is None else "https"
+    port = listener.getsockname()[1]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
+    """What a newcomer needs next."""
+    known = len(service.engine.beliefs.agents)
+    store = config.effective.get("store") or f"SQLite in {folder}"
+    lines = [
+        f"lifesigns {__version__} listens on {url}",
+        f"  keeps   {store}" + (f"; knows {known} agents" if known else ""),
+        *([f"  hears   {config.effective['bus']} too"] if config.bus else []),
+        "",
+        "  lifesigns beat my-agent     send a first beat, or by hand:",
+        f'  curl -H "Authorization: Bearer $(cat {folder}/admin.token)" -d \'{{"agent_id": "my-agent"}}\' {url}/api/v1/beats',
+        "  lifesigns watch             see who is alive",
+        "",
+        "Ctrl-C stops it.",
+    ]
+    click.echo("\n".join(lines), err=True)

@@ -1,0 +1,216 @@
+"""`lifesigns show ID`: everything about one agent, in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.errors import HubError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lifesigns.client import Client
+    from lifesigns.views import AgentHealth, History, LastBeat, Point
+
+NOT_THERE: Final = 404
+EVENTS_SHOWN: Final = 10
+MINUTES: Final = 60
+
+
+@click.command()
+@click.argument("agent_id", metavar="ID")
+@prints_json
+@asks_a_hub
+@click.pass_context
+def show(ctx: click.Context, agent_id: str, as_json: bool, hub: str | None, token: str | None) -> None:
+    """Show everything about one agent: how it is, since when and why, and its last hour.
+
+    Exits with 1 if it is stuck, failing or disconnected.
+    """
+    from lifesigns.cli import showing
+    from lifesigns.core.health import UNWELL as UNWELL_STATES
+
+    with asking(hub, token) as client:
+        agent = client.agent(agent_id)
+        beat = _last_beat(client, agent_id)
+        history = client.history(agent_id, for_="1h")
+    if as_json:
+        showing.print_json({"agent": agent, "heartbeat": beat, "history": history})
+    else:
+        _print(showing.console(), agent, beat, history)
+    ctx.exit(UNWELL if agent.state in UNWELL_STATES else 0)
+
+
+def _last_beat(client: Client, agent_id: str) -> LastBeat | None:
+    """A hub that has just started has not heard it yet."""
+    try:
+        return client.heartbeat(agent_id)
+    except HubError as error:
+        if error.status == NOT_THERE:
+            return None
+        raise
+
+
+def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history: History) -> None:
+    from rich.text import Text
+
+    from lifesigns.cli import showing
+    from lifesigns.cli.showing import words
+
+    now = time.time()
+    head = Text.assemble(
+        words(agent.agent_id, "bold"),
+        " is ",
+        words(agent.state, showing.STYLES[agent.state]),
+        f" for {showing.since(agent.state_changed_at, now)}",
+    )
+    if agent.cause:
+        head.append(f" ({agent.cause})")
+    console.print(head)
+    for finding in agent.findings:
+        console.print(Text("  ").append_text(words(finding.text, showing.STYLES.get(finding.severity, ""))))
+        numbers = ", ".join(f"{name} {value}" for name, value in finding.numbers.items())
+        proof = "conclusive" if finding.conclusive else "weak evidence"
+        seen = f"{finding.kind}, {proof}, for {showing.since(finding.since, now)}"
+        seen += f": {numbers}" if numbers else ""
+        console.print(Text("    ").append_text(words(seen, "dim")), soft_wrap=True)
+    console.print()
+    rows = showing.table("", "")
+    rows.show_header = False
+    for name, value in _facts(agent, beat, now):
+        if value:
+            rows.add_row(Text(name, style="dim"), words(value))
+    console.print(rows)
+    _print_hour(console, history, now)
+
+
+def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tuple[str, str]]:
+    """What is known, name and value; the value is empty where nothing is."""
+    from lifesigns.cli.showing import amount, seconds, since
+    from lifesigns.core.words import duration
+
+    said: dict[str, Any] = beat.beat if beat is not None and isinstance(beat.beat, dict) else {}
+    numbers, step = agent.metrics, agent.intervention
+    yield "doing", f"{agent.doing}{_until(said, now)}"
+    yield "task", f"{agent.task_id}{_progress(said)}" if agent.task_id else ""
+    yield "last beat", _heard(agent, now)
+    yield "role", agent.role or ""
+    yield (
+        "host",
+        f"{agent.host}{', process ' + str(said['pid']) if said.get('pid') else ''}" if agent.host else "",
+    )
+    yield "life", f"{agent.incarnation or 'unnamed'}, up for {duration(numbers.uptime_seconds)}"
+    yield "load", _load(agent)
+    yield (
+        "used",
+        f"{amount(numbers.token_count)} tokens, {numbers.cost_usd:.2f} USD, {numbers.tool_call_count} tool calls",
+    )
+    yield "errors", str(numbers.error_count) if numbers.error_count else ""
+    yield "checkpoint", f"{since(agent.last_checkpoint, now)} ago" if agent.last_checkpoint else ""
+    yield "breakers", ", ".join(f"{one.name} {one.state}" for one in agent.circuit_breakers)
+    if step is not None:
+        next_ = f", next in {duration(max(0.0, seconds(step.next_at) - now))}" if step.next_at else ""
+        yield (
+            "intervention",
+            f"{step.rung} {step.attempt}, for {since(step.since, now)}{next_}: {step.reason}",
+        )
+    if agent.paused_until:
+        yield "paused", f"left alone for {duration(seconds(agent.paused_until) - now)}"
+    if numbers.disconnection_count or numbers.intervention_count:
+        yield (
+            "so far",
+            f"{numbers.disconnection_count} disconnections, {numbers.intervention_count} interventions",
+        )
+
+
+def _heard(agent: AgentHealth, now: float) -> str:
+    from lifesigns.cli.showing import since
+
+    numbers = agent.metrics
+    if agent.last_heartbeat is None:
+        return "never"
+    missed = f", {numbers.missed_heartbeats} missed" if numbers.missed_heartbeats else ""
+    return f"{since(agent.last_heartbeat, now)} ago, {numbers.total_heartbeats} in all{missed}, φ {agent.phi:.1f}"
+
+
+def _load(agent: AgentHealth) -> str:
+    room = f", room for {agent.capacity_available} more" if agent.capacity_available is not None else ""
+    return "" if agent.load is None else f"{agent.load:.0%}{room}"
+
+
+def _progress(said: dict[str, Any]) -> str:
+    parts = [str(said[name]) for name in ("phase", "progress") if said.get(name)]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _until(said: dict[str, Any], now: float) -> str:
+    from lifesigns.core.words import duration
+
+    until = said.get("until")
+    return f", for another {duration(until - now)}" if isinstance(until, float) and until > now else ""
+
+
+# --- the last hour ------------------------------------------------------------------------------------
+
+
+def _print_hour(console: Console, history: History, now: float) -> None:
+    from rich.text import Text
+
+    from lifesigns.cli import showing
+    from lifesigns.cli.showing import words
+
+    beats, tokens = _by_minute(history.points, now)
+    if any(beats):
+        console.print()
+        console.print(f"The last hour, beats a minute   {showing.sparkline(beats)}")
+    if any(tokens):
+        console.print(f"              tokens a minute   {showing.sparkline(tokens)}")
+    told = [point for point in history.points if _told(point)][-EVENTS_SHOWN:]
+    if told:
+        console.print()
+    for point in told:
+        console.print(
+            Text(f"{showing.since(point.at, now):>12} ago  ").append_text(words(_told(point))), soft_wrap=True
+        )
+
+
+def _by_minute(points: Sequence[Point], now: float) -> tuple[list[float | None], list[float | None]]:
+    """Beats and tokens in each of the last sixty minutes; None where nothing was heard."""
+    from lifesigns.cli.showing import seconds
+    from lifesigns.views import SamplePoint
+
+    beats: list[float | None] = [None] * MINUTES
+    tokens: list[float | None] = [None] * MINUTES
+    before: int | None = None
+    for point in points:
+        if not isinstance(point, SamplePoint):
+            continue
+        minute = MINUTES - 1 - int((now - seconds(point.at)) // 60)
+        if 0 <= minute < MINUTES:
+            beats[minute] = float(point.beats)
+            if point.token_count is not None and before is not None:
+                tokens[minute] = float(max(0, point.token_count - before))
+        before = point.token_count
+    return beats, tokens
+
+
+def _told(point: Point) -> str:
+    """What happened at this point, in words; nothing for a sample."""
+    from lifesigns.views import FindingPoint, FlipPoint, InterventionPoint
+
+    match point:
+        case FlipPoint():
+            return f"{point.was} → {point.to}: {point.reason}"
+        case FindingPoint(open=True):
+            return f"{point.kind}: {point.text}"
+        case FindingPoint():
+            return f"{point.kind} is over"
+        case InterventionPoint():
+            by = f" by {point.by}" if point.by else ""
+            return f"{point.rung} {point.attempt} {point.stage}{by}{': ' if point.text else ''}{point.text}"
+    return ""

@@ -1,0 +1,86 @@
+"""The board: what `watch` knows, and when it has to be drawn anew. No I/O."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from lifesigns.views import AgentHealth, EventView, FleetView
+
+RATE_OVER: Final = 60.0
+RATE_FROM: Final = 4.0
+"""Seconds of looking before a rate is told: over less it would be chance."""
+TOLD_MAX: Final = 50
+
+
+class Rate(NamedTuple):
+    """What an agent uses."""
+
+    tokens_per_minute: float
+    cost_per_hour: float
+
+
+class _Spent(NamedTuple):
+    at: float
+    tokens: int
+    cost: float
+
+
+class Board:
+    """What was seen last, what was heard since, and since when the hub is away."""
+
+    def __init__(self, hub: str) -> None:
+        self.hub = hub
+        self.agents: Sequence[AgentHealth] = ()
+        self.fleet: FleetView | None = None
+        self.seen_at: float | None = None
+        self.away_since: float | None = None
+        self.trouble = ""
+        self.told: deque[EventView] = deque(maxlen=TOLD_MAX)
+        self.happened = asyncio.Event()
+        """There is a reason to look."""
+        self.changed = asyncio.Event()
+        """There is a reason to draw."""
+        self._spent: dict[str, deque[_Spent]] = {}
+
+    def saw(self, agents: Sequence[AgentHealth], fleet: FleetView, now: float) -> None:
+        """The hub has answered."""
+        self.agents, self.fleet, self.seen_at = agents, fleet, now
+        self.away_since, self.trouble = None, ""
+        self._spent = {agent.agent_id: self._noted(agent, now) for agent in agents}
+        self.changed.set()
+
+    def lost(self, trouble: str, now: float) -> None:
+        """It has not."""
+        if self.away_since is None:
+            self.away_since = now
+        self.trouble = trouble
+        self.changed.set()
+
+    def heard(self, event: EventView) -> None:
+        """Something happened."""
+        self.told.append(event)
+        self.happened.set()
+
+    def rate(self, agent_id: str) -> Rate | None:
+        """What an agent used over the last minute; None if it was not looked at for long enough."""
+        spent = self._spent.get(agent_id)
+        if not spent:
+            return None
+        first, last = spent[0], spent[-1]
+        passed = last.at - first.at
+        if passed < RATE_FROM:
+            return None
+        return Rate((last.tokens - first.tokens) / passed * 60, (last.cost - first.cost) / passed * 3600)
+
+    def _noted(self, agent: AgentHealth, now: float) -> deque[_Spent]:
+        spent = self._spent.get(agent.agent_id, deque())
+        tokens, cost = agent.metrics.token_count, agent.metrics.cost_usd
+        if spent and tokens < spent[-1].tokens:
+            spent.clear()  # Another life, which counts from nothing.
+        spent.append(_Spent(now, tokens, cost))
+        while spent[0].at < now - RATE_OVER:
+            spent.popleft()
+        return spent

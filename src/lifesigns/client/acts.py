@@ -1,0 +1,87 @@
+"""Acting on agents, and the interventions that come of it. For operators.
+
+What goes onto the ladder carries an `Idempotency-Key`: however often the hub hears it, it is one act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lifesigns.client.asking import new_id
+from lifesigns.client.call import Call
+from lifesigns.client.request import Request, agent_path, encoded, get, path, post, reader
+from lifesigns.views import AgentHealth
+from lifesigns.views.interventions import InterventionList, InterventionRecord
+
+
+class Acts:
+    """The calls that act on agents. `key` makes a repeated call the same act; without one every call is another."""
+
+    @Call
+    def nudge(
+        self, agent_id: str, message: str = "", *, key: str | None = None
+    ) -> Request[InterventionRecord]:
+        """Tell an agent something at its next turn boundary; by default the facts about itself."""
+        return _act(agent_path(agent_id, "nudge"), {"message": message}, key)
+
+    @Call
+    def escalate(self, agent_id: str, reason: str, *, key: str | None = None) -> Request[InterventionRecord]:
+        """Ask people to decide about an agent."""
+        return _act(agent_path(agent_id, "escalate"), {"reason": reason}, key)
+
+    @Call
+    def terminate(
+        self, agent_id: str, reason: str, *, respawn: bool = False, key: str | None = None
+    ) -> Request[InterventionRecord]:
+        """Ask an agent to save, then end it. With `respawn` another life follows."""
+        return _act(agent_path(agent_id, "terminate"), {"reason": reason, "respawn": respawn}, key)
+
+    @Call
+    def pause(self, agent_id: str, for_: float | None = None) -> Request[AgentHealth]:
+        """Leave an agent alone for so many seconds, or until it is resumed: it is watched, but nothing is done about it."""
+        return post(agent_path(agent_id, "pause"), AgentHealth, {"for": for_})
+
+    @Call
+    def resume(self, agent_id: str) -> Request[AgentHealth]:
+        """End a pause."""
+        return post(agent_path(agent_id, "resume"), AgentHealth, None)
+
+    @Call
+    def clear(self, agent_id: str) -> Request[AgentHealth]:
+        """Begin anew with an agent: quarantine, open interventions and limits are lifted."""
+        return post(agent_path(agent_id, "clear"), AgentHealth, None)
+
+    @Call
+    def interventions(
+        self,
+        *,
+        agent: str | None = None,
+        rung: str | Sequence[str] | None = None,
+        only_open: bool = False,
+        limit: int | None = None,
+    ) -> Request[InterventionList]:
+        """Interventions, the newest first."""
+        place, open_ = "/api/v1/interventions", True if only_open else None
+        return get(place, InterventionList, agent=agent, rung=rung, open=open_, limit=limit)
+
+    @Call
+    def intervention(self, intervention_id: str) -> Request[InterventionRecord]:
+        """One intervention with every stage it reached."""
+        return get(path("interventions", intervention_id), InterventionRecord)
+
+    @Call
+    def decide(self, intervention_id: str, decision: str, *, note: str = "") -> Request[InterventionRecord]:
+        """Decide about an escalated agent: `more_time`, `handoff`, `terminate` or `ignore`."""
+        body = {"decision": decision, "note": note}
+        return post(path("escalations", intervention_id, "decision"), InterventionRecord, body)
+
+
+def _act(place: str, body: object, key: str | None) -> Request[InterventionRecord]:
+    return Request(
+        "POST",
+        place,
+        reader(InterventionRecord),
+        body=encoded(body),
+        headers=(("idempotency-key", key or new_id()),),
+        repeatable=True,
+    )

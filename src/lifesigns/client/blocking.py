@@ -1,0 +1,117 @@
+"""`Client`: every call of the hub's API, for threads and scripts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+from types import TracebackType
+from typing import Final, Self, TypeVar, Unpack
+
+import httpx2
+
+from lifesigns.client import asking
+from lifesigns.client.asking import Which
+from lifesigns.client.calls import Calls
+from lifesigns.client.connection import Connection, reply_of, was_heard
+from lifesigns.client.event_stream import EventStream, OnLink
+from lifesigns.client.request import Request, refusal, value_of
+from lifesigns.client.tries import Tries
+from lifesigns.errors import HubError
+from lifesigns.views import AgentHealth, EventView
+
+T = TypeVar("T")
+
+TIMEOUT: Final = 10.0
+RETRY_FOR: Final = 10.0
+
+
+class Client(Calls):
+    """A hub, and every call of its API. Use it in a `with`, or `close` it; threads may share it.
+
+    `timeout` is what one try may take, `retry_for` how long a call that is safe to repeat is tried again while the hub is
+    away or busy. Whatever goes wrong is a `HubError`: `.status` and `.detail` say what the hub said, `.transient` whether
+    it may pass. What can only be a mistake of the caller is a `UsageError`.
+    """
+
+    def __init__(
+        self, hub: str, token: str | None = None, *, timeout: float = TIMEOUT, retry_for: float = RETRY_FOR
+    ) -> None:
+        self._connection = Connection(hub, token, timeout, retry_for)
+        self._http = httpx2.Client(**self._connection.settings())
+
+    @property
+    def hub(self) -> str:
+        """Its address."""
+        return self._connection.hub
+
+    def send(self, request: Request[T]) -> T:
+        """Send any request, trying again where that is safe."""
+        connection = self._connection
+        tries = Tries(request, connection.hub, connection.retry_for, time.monotonic())
+        while True:
+            try:
+                reply = reply_of(self._http.request(**connection.asking(request)))
+            except httpx2.RequestError as error:
+                wait = tries.after_failure(error, time.monotonic(), heard=was_heard(error))
+            else:
+                again = tries.after_reply(reply, time.monotonic())
+                if again is None:
+                    return value_of(request, reply, connection.hub)
+                wait = again
+            time.sleep(wait)
+
+    def agents(self, *, limit: int | None = None, **which: Unpack[Which]) -> Iterator[AgentHealth]:
+        """Every agent that matches all conditions, in the order they were first heard of; asked for page by page."""
+        pages = asking.Pages(which, limit)
+        while (request := pages.next()) is not None:
+            yield from pages.read(self.send(request))
+
+    def events(
+        self,
+        *,
+        types: Sequence[str] = (),
+        agent: str | None = None,
+        after: int | None = None,
+        reconnect: bool = True,
+        on_link: OnLink | None = None,
+    ) -> Generator[EventView, None, None]:
+        """What happens, as it happens; with `after`, also everything since the event of that id.
+
+        When the connection is lost it comes back by itself and goes on where it was, for ever; only a hub that is not
+        there at the beginning, or says no, is an error. With `reconnect=False` the end of the stream is the end. `on_link` is
+        told when the stream is lost, and why, and with None when it is there.
+        """
+        request = asking.events(types, agent, after)
+        stream = EventStream(on_link)
+        while True:
+            lost: Exception | None = None
+            try:
+                yield from self._listen(request, stream)
+            except (httpx2.RequestError, HubError) as error:
+                lost = error
+            wait = stream.lost(lost, self.hub, reconnect=reconnect)
+            if wait is None:
+                return
+            time.sleep(wait)
+
+    def _listen(self, request: Request[None], stream: EventStream) -> Iterator[EventView]:
+        """One connection's worth of events."""
+        stream.begin()
+        with self._http.stream(**self._connection.listening(request, stream.last_id)) as response:
+            if response.status_code != httpx2.codes.OK:
+                response.read()
+                raise refusal(reply_of(response), self.hub)
+            for piece in response.iter_bytes():
+                yield from stream.feed(piece)
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,339 @@
+"""Every call of the hub's API, described once; `Client` and `AsyncClient` send them.
+
+What changes something is asked again after a failure only where the hub does it once however often it hears it: beats,
+acknowledgements, and what carries an id of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Unpack
+
+from lifesigns.client.acts import Acts
+from lifesigns.client.asking import PAGE_MAX, BeatFields, Which, batch, beat_body, new_id, written
+from lifesigns.client.call import Call
+from lifesigns.client.request import Request, agent_path, encoded, get, nothing, path, post, reader
+from lifesigns.views import (
+    AgentHealth,
+    AgentList,
+    AlertList,
+    Alive,
+    AuditConsistency,
+    AuditList,
+    AuditProof,
+    BreakerList,
+    CheckpointList,
+    CheckpointView,
+    ClaimGranted,
+    EventList,
+    FleetView,
+    History,
+    LastBeat,
+    MadeToken,
+    Me,
+    MessageList,
+    MessageView,
+    Orders,
+    OrdersByAgent,
+    Ready,
+    Receipt,
+    SignInLink,
+    TaskList,
+    TaskView,
+    TokenList,
+)
+
+
+class Calls(Acts):
+    """The calls of the API."""
+
+    # --- saying ---------------------------------------------------------------------------------------
+
+    @Call
+    def beat(self, agent_id: str, **fields: Unpack[BeatFields]) -> Request[Receipt]:
+        """One beat: this agent lives. What it says beside that is in the contract of a beat."""
+        body = beat_body(agent_id, fields)
+        return Request("POST", "/api/v1/beats", reader(Receipt), body=body, repeatable=True)
+
+    @Call
+    def beats(self, beats: Iterable[Mapping[str, Any]]) -> Request[Receipt]:
+        """Many beats at once, at most 10,000. A bad one is in `rejected`, the others count."""
+        return Request("POST", "/api/v1/beats", reader(Receipt), body=batch(beats), repeatable=True)
+
+    @Call
+    def signal(self, kind: str, agent_id: str, /, **fields: Any) -> Request[Receipt]:
+        """One other signal, by its type: `client.signal("progress", "coder-7", note="12/40 files")`."""
+        return post("/api/v1/signals", Receipt, {"type": kind, "agent_id": agent_id, **fields})
+
+    @Call
+    def signals(self, signals: Iterable[Mapping[str, Any]]) -> Request[Receipt]:
+        """Many signals at once, at most 10,000. Returns when what they changed is kept."""
+        return Request("POST", "/api/v1/signals", reader(Receipt), body=batch(signals))
+
+    # --- agents ---------------------------------------------------------------------------------------
+
+    @Call
+    def agent_list(
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        since: str | None = None,
+        sort: str | None = None,
+        **which: Unpack[Which],
+    ) -> Request[AgentList]:
+        """One page of agents. `sort="need"`: who needs somebody most comes first, and there is one page only;
+        `since`: only those that changed since `updated` of an earlier answer."""
+        limit = min(limit, PAGE_MAX)
+        return get("/api/v1/agents", AgentList, limit=limit, cursor=cursor, since=since, sort=sort, **which)
+
+    @Call
+    def agent(self, agent_id: str) -> Request[AgentHealth]:
+        """Everything that is believed about one agent."""
+        return get(agent_path(agent_id), AgentHealth)
+
+    @Call
+    def heartbeat(self, agent_id: str) -> Request[LastBeat]:
+        """Its last beat as it was received."""
+        return get(agent_path(agent_id, "heartbeat"), LastBeat)
+
+    @Call
+    def history(
+        self,
+        agent_id: str,
+        *,
+        for_: float | str | None = None,
+        from_: datetime | float | str | None = None,
+        to: datetime | float | str | None = None,
+    ) -> Request[History]:
+        """Its life in the order of time: samples, flips, findings and interventions, at most 2,000 points. The last hour, or
+        as long as `for_` says (seconds, or `"30m"`), or between two moments."""
+        place = agent_path(agent_id, "history")
+        return get(place, History, for_=for_, from_=written(from_), to=written(to))
+
+    @Call
+    def orders(self, agent_id: str, *, wait: float = 0.0) -> Request[Orders]:
+        """What waits for an agent: pings, nudges, stop. If there is nothing, waits for something for so many seconds."""
+        return get(agent_path(agent_id, "orders"), Orders, wait=wait, waits_for=wait)
+
+    @Call
+    def orders_of(self, agent_ids: Sequence[str], *, wait: float = 0.0) -> Request[OrdersByAgent]:
+        """What waits for several agents, in one question."""
+        return get("/api/v1/orders", OrdersByAgent, agent=list(agent_ids), wait=wait, waits_for=wait)
+
+    @Call
+    def ack_order(self, agent_id: str, order_id: str) -> Request[None]:
+        """An order was taken in and need not be offered again."""
+        return Request("POST", agent_path(agent_id, "orders", order_id, "ack"), nothing, body=b"")
+
+    # --- what happened --------------------------------------------------------------------------------
+
+    @Call
+    def event_list(
+        self,
+        *,
+        after: int | None = None,
+        limit: int | None = None,
+        types: Sequence[str] = (),
+        agent: str | None = None,
+    ) -> Request[EventList]:
+        """One page of what happened, oldest first; `events()` has it live."""
+        types_ = ",".join(types) or None
+        return get("/api/v1/events/list", EventList, after=after, limit=limit, types=types_, agent=agent)
+
+    @Call
+    def alerts(
+        self, *, limit: int | None = None, before: int | None = None, severity: str | None = None
+    ) -> Request[AlertList]:
+        """What people should know: what stands right now, then what happened, the newest first."""
+        return get("/api/v1/alerts", AlertList, limit=limit, before=before, severity=severity)
+
+    @Call
+    def audit(
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        agent: str | None = None,
+        who: str | None = None,
+    ) -> Request[AuditList]:
+        """Who did what, the newest first."""
+        return get("/api/v1/audit", AuditList, limit=limit, before=before, agent=agent, who=who)
+
+    @Call
+    def audit_checkpoint(self) -> Request[str]:
+        """The newest checkpoint of the audit log, signed by the hub."""
+        return Request("GET", "/api/v1/audit/checkpoint", bytes.decode, repeatable=True)
+
+    @Call
+    def audit_proof(self, n: int) -> Request[AuditProof]:
+        """That entry `n` is in the log which the newest checkpoint speaks of."""
+        return get(path("audit", "proof", str(n)), AuditProof)
+
+    @Call
+    def audit_consistency(self, from_size: int) -> Request[AuditConsistency]:
+        """That this log begins with the one of `from_size` entries."""
+        return get("/api/v1/audit/consistency", AuditConsistency, from_=from_size)
+
+    # --- work -----------------------------------------------------------------------------------------
+
+    @Call
+    def breakers(
+        self,
+        *,
+        state: str | Sequence[str] | None = None,
+        agent: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Request[BreakerList]:
+        """Circuit breakers of all agents."""
+        return get("/api/v1/breakers", BreakerList, state=state, agent=agent, limit=limit, cursor=cursor)
+
+    @Call
+    def breaker(
+        self, name: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Request[BreakerList]:
+        """The breakers of this name, one of each agent that has it."""
+        return get(path("breakers", name), BreakerList, limit=limit, cursor=cursor)
+
+    @Call
+    def tasks(self, *, limit: int | None = None, cursor: str | None = None) -> Request[TaskList]:
+        """Tasks that somebody works on, holds or should finish."""
+        return get("/api/v1/tasks", TaskList, limit=limit, cursor=cursor)
+
+    @Call
+    def task(self, task_id: str) -> Request[TaskView]:
+        """One task: who works on it, who holds it, by when it should be done."""
+        return get(path("tasks", task_id), TaskView)
+
+    @Call
+    def claim(self, task_id: str, agent_id: str, *, incarnation: str | None = None) -> Request[ClaimGranted]:
+        """Claim a task. If somebody else holds it, a `HubError` of status 409 names who.
+
+        With an `incarnation` it is safe to ask again: the same life of the same agent gets the same claim.
+        """
+        body = {"agent_id": agent_id, "incarnation": incarnation}
+        return post(path("tasks", task_id, "claim"), ClaimGranted, body, repeatable=incarnation is not None)
+
+    @Call
+    def release(
+        self, task_id: str, agent_id: str, token: int, *, incarnation: str | None = None
+    ) -> Request[None]:
+        """Give a task back, with the token of the claim: it is free to be claimed."""
+        body = encoded({"agent_id": agent_id, "token": token, "incarnation": incarnation})
+        return Request("POST", path("tasks", task_id, "release"), nothing, body=body)
+
+    @Call
+    def checkpoints(self, task_id: str) -> Request[CheckpointList]:
+        """What was saved of a task, oldest first."""
+        return get(path("tasks", task_id, "checkpoints"), CheckpointList)
+
+    @Call
+    def save_checkpoint(
+        self,
+        task_id: str,
+        agent_id: str,
+        checkpoint_id: str,
+        *,
+        parent_id: str | None = None,
+        digest: str = "",
+        size: int = 0,
+        token: int | None = None,
+        incarnation: str | None = None,
+    ) -> Request[CheckpointView]:
+        """A checkpoint of a task was saved: it counts as progress, and is where a respawn would begin. `token` is that of the
+        claim under which it was saved, if there is one."""
+        body = {
+            "agent_id": agent_id,
+            "checkpoint_id": checkpoint_id,
+            "parent_id": parent_id,
+            "digest": digest,
+            "size": size,
+            "token": token,
+            "incarnation": incarnation,
+        }
+        return post(path("tasks", task_id, "checkpoints"), CheckpointView, body)
+
+    @Call
+    def messages(
+        self,
+        *,
+        agent: str | None = None,
+        to: str | None = None,
+        priority: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Request[MessageList]:
+        """Messages between agents that are not acknowledged yet, oldest first."""
+        place = "/api/v1/messages"
+        return get(place, MessageList, agent=agent, to=to, priority=priority, limit=limit, cursor=cursor)
+
+    @Call
+    def send_message(
+        self, agent_id: str, to: str, *, priority: str = "normal", message_id: str | None = None
+    ) -> Request[MessageView]:
+        """`agent_id` has sent a message to `to`, who has to acknowledge it; how soon depends on its priority."""
+        body = {"message_id": message_id or new_id(), "agent_id": agent_id, "to": to, "priority": priority}
+        return post("/api/v1/messages", MessageView, body, repeatable=True)
+
+    @Call
+    def ack_message(self, message_id: str, agent_id: str) -> Request[None]:
+        """A message was acknowledged by its recipient."""
+        body = encoded({"agent_id": agent_id})
+        return Request("POST", path("messages", message_id, "ack"), nothing, body=body)
+
+    # --- the hub --------------------------------------------------------------------------------------
+
+    @Call
+    def fleet(self) -> Request[FleetView]:
+        """Counts by state, who has room for more work, and how far the hub itself can be trusted."""
+        return get("/api/v1/fleet", FleetView)
+
+    @Call
+    def health(self) -> Request[Alive]:
+        """Whether its process answers. Needs no token."""
+        return get("/healthz", Alive)
+
+    @Call
+    def ready(self) -> Request[Ready]:
+        """Whether its store and bus are there and it can see; says so too if not."""
+        return Request("GET", "/readyz", reader(Ready), repeatable=True, also_good=frozenset({503}))
+
+    @Call
+    def metrics(self) -> Request[str]:
+        """Its metrics, in the text format of Prometheus."""
+        return Request("GET", "/metrics", lambda raw: raw.decode(), repeatable=True)
+
+    # --- access ---------------------------------------------------------------------------------------
+
+    @Call
+    def me(self) -> Request[Me]:
+        """Who your token says you are."""
+        return get("/api/v1/me", Me)
+
+    @Call
+    def tokens(self) -> Request[TokenList]:
+        """All tokens, without their secrets. For admins."""
+        return get("/api/v1/tokens", TokenList)
+
+    @Call
+    def create_token(
+        self, role: str, name: str, *, agents: str = "", expires_after: float | None = None
+    ) -> Request[MadeToken]:
+        """Make a token: it is in this answer and nowhere else. For admins.
+
+        `agents`, for role `agent`: ids or beginnings of ids with a `*`, with commas between.
+        """
+        wanted = {"role": role, "name": name, "agents": agents, "expires_after": expires_after}
+        return post("/api/v1/tokens", MadeToken, wanted)
+
+    @Call
+    def revoke_token(self, token_id: str) -> Request[None]:
+        """From now on nobody comes in with this token. For admins."""
+        return Request("DELETE", path("tokens", token_id), nothing)
+
+    @Call
+    def sign_in_link(self) -> Request[SignInLink]:
+        """A link that signs its first visitor in to the dashboard, as you. It works once, for five minutes."""
+        return post("/api/v1/sign-in-links", SignInLink, None)

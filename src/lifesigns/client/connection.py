@@ -1,0 +1,123 @@
+"""Connection: where a hub is, and how to talk to it.
+
+A token is only ever sent to the address that was given: no redirect is followed. A hub on this machine is asked directly,
+whatever proxy the environment names; for one elsewhere the environment's proxy counts, as for everything else.
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx2
+
+from lifesigns.client.request import Reply, Request
+from lifesigns.errors import UsageError
+
+CONNECT_FOR: Final = 5.0
+SILENT_FOR: Final = 45.0
+"""A stream of events says something every 15 s; if it misses that twice, nobody is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What both senders need to know about a hub."""
+
+    hub: str
+    token: str | None = field(repr=False)
+    timeout: float
+    retry_for: float
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.hub)
+            parts.port  # noqa: B018 -- raises if it is none
+            httpx2.URL(self.hub)
+        except (ValueError, httpx2.InvalidURL) as error:
+            raise UsageError(f"hub is {self.hub!r}: {error}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or not _seen(self.hub):
+            raise UsageError(f"hub is {self.hub!r}, but a client needs an address like http://127.0.0.1:8710")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise UsageError(
+                f"hub is {parts.scheme}://{parts.hostname}...: it takes no user, query or fragment; "
+                "a token is given as token= or LIFESIGNS_TOKEN"
+            )
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):
+            raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
+        for name, value in (("timeout", self.timeout), ("retry_for", self.retry_for)):
+            if not value >= 0:
+                raise UsageError(f"{name} is {value!r}, but it is a number of seconds")
+
+    def settings(self) -> dict[str, Any]:
+        """What httpx2's clients are made with."""
+        headers = {"user-agent": "lifesigns-client", "accept": "application/json"}
+        if self.token is not None:
+            headers["authorization"] = f"Bearer {self.token}"
+        return {
+            "headers": headers,
+            "verify": _trust(self.hub),
+            "trust_env": not is_loopback(self.hub),
+            "timeout": self._timeout(self.timeout),
+            "follow_redirects": False,
+        }
+
+    def asking(self, request: Request[Any]) -> dict[str, Any]:
+        """What httpx2 sends for a request."""
+        headers = dict(request.headers)
+        if request.body is not None:
+            headers["content-type"] = "application/json"
+        return {
+            "method": request.method,
+            "url": f"{self.hub.rstrip('/')}{request.path}",
+            "params": list(request.query),
+            "content": request.body,
+            "headers": headers,
+            "timeout": self._timeout(self.timeout + request.waits_for),
+        }
+
+    def listening(self, request: Request[Any], last_id: str) -> dict[str, Any]:
+        """What httpx2 sends to listen to a stream."""
+        headers = {"accept": "text/event-stream"}
+        if last_id:
+            headers["last-event-id"] = last_id
+        return {**self.asking(request), "headers": headers, "timeout": self._timeout(SILENT_FOR)}
+
+    def _timeout(self, answer_for: float) -> httpx2.Timeout:
+        return httpx2.Timeout(answer_for, connect=min(CONNECT_FOR, answer_for))
+
+
+def reply_of(response: httpx2.Response) -> Reply:
+    """A whole response as a value."""
+    return Reply(response.status_code, response.headers, response.content)
+
+
+def was_heard(error: Exception) -> bool:
+    """Whether the hub may have heard what failed: not if no connection came about."""
+    return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+
+
+def is_loopback(hub: str) -> bool:
+    """Whether an address is on this machine, by what it says."""
+    host = urlsplit(hub).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _seen(text: str) -> bool:
+    """Whether it has neither spaces nor signs that cannot be seen."""
+    return text.isprintable() and " " not in text
+
+
+def _trust(hub: str) -> ssl.SSLContext:
+    """The system's authorities or those of `SSL_CERT_FILE`, as the sender has it; where nothing is encrypted they are not
+    loaded, which takes longer than the rest of a small call."""
+    if urlsplit(hub).scheme == "https":
+        return ssl.create_default_context()
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
