@@ -159,6 +159,50 @@ def sender() -> Iterator[Row]:
         yield Row(f"life.{call}(...)", f"{ns:,.0f} ns")
 
 
+def hub() -> Iterator[Row]:
+    """What a hub on one core takes, beside the same server and decoder doing nothing; and where its time goes."""
+    from benchmarks import hub as taking
+
+    targets = {"single posts": 8_000.0, "NATS, one a message": 50_000.0}
+    for way in taking.WAYS:
+        took = taking.throughput(way)
+        most = took.hub.per_core_second
+        beside = f"by the wall clock, core shared with others: {took.hub.per_second:,.0f}"
+        target = targets.get(way.name, 150_000.0)
+        yield Row(f"hub, {way.name}", f"{most:,.0f} beats/s", beside, most, target, absolute=True)
+        bare = f"doing nothing: {took.bare.per_core_second:,.0f} beats/s"
+        yield Row(
+            "  of what it rests on", f"{took.ratio:.0%}", bare, took.ratio, 0.6 if way.batch == 1 else 0.3
+        )
+        where = ", ".join(f"{room} {share:.0%}" for room, share in took.shares.items() if share >= 0.01)
+        yield Row("  where the time goes", "", where)
+
+
+def hub_fleet() -> Iterator[Row]:
+    """A hub with 100,000 agents at a beat every ten seconds."""
+    from benchmarks import hub_fleet as living
+
+    found = living.live(living.Fleet())
+
+    def most(what: str, value: float, limit: float, unit: str = "ms", beside: str = "") -> Row:
+        return Row(what, f"{value:,.1f} {unit}", beside, value, limit, at_most=True, absolute=True)
+
+    beside = f"{found.beats_per_second:,.0f} beats/s"
+    yield most("100,000 agents every 10 s: CPU", found.cpu_share * 100, 60, "% of a core", beside)
+    yield most("  memory", found.rss_mb, 400, "MB")
+    deaths, late = len(found.told_late), 1000 * living.p99(found.told_late)
+    yield most("  a death told after its deadline, p99", late, 100, beside=f"of {deaths} deaths")
+    asked = found.asked
+    for what, took, limit in (
+        ("GET /api/v1/agents?limit=100", asked.agents_page, 50),
+        ("health of one agent", asked.one_agent, 100),
+        ("a beat, answered", asked.beat_answered, 50),
+        ("a beat, visible", asked.beat_visible, 50),
+        ("a batch of 100, answered", found.batches, 50),
+    ):
+        yield most(f"  {what}, p99", 1000 * living.p99(took), limit, beside=f"of {len(took):,}")
+
+
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "beats": beats,
     "looking": looking,
@@ -167,6 +211,8 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "sender": sender,
     "guard": guard,
     "watching": watching,
+    "hub": hub,
+    "hub_fleet": hub_fleet,
 }
 
 

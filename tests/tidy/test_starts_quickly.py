@@ -15,7 +15,7 @@ HELP_MAX = 0.250
 RUNS = 7
 
 NOT_ASKED_FOR = (
-    "click rich yaml nats redis asyncpg apsw starlette uvicorn httpx2 "
+    "click rich yaml nats redis asyncpg apsw uvicorn httpx2 cryptography "
     "lifesigns.cli lifesigns.web lifesigns.simulation"
 ).split()
 

@@ -20,7 +20,7 @@ from lifesigns import wire
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
 from lifesigns.errors import WireError
-from lifesigns.ports import Bus, Subscription
+from lifesigns.ports import Bus, SavedState, Subscription
 
 log: Final = logging.getLogger("lifesigns.sender")
 
@@ -61,6 +61,9 @@ class BusLink:
         await self._publish(BEATS, beats, wire.encode_beat)
         await self._publish(WORDS, words, partial(wire.encode_signal, sent_at=time.time()))
         await self._bus.flush()
+
+    async def upload(self, state: SavedState) -> bool:
+        return False  # A bus keeps nothing, and its messages are small.
 
     async def close(self) -> None:
         self._subscriptions.clear()

@@ -24,7 +24,7 @@ from lifesigns.agent.sender.voice import Voice
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Link
+from lifesigns.ports import Link, SavedState
 
 if TYPE_CHECKING:
     from lifesigns.agent.sender.relay import Relay
@@ -57,6 +57,12 @@ NEVER: Final = float("inf")
 ECHO_AFTER: Final = 1.5
 """After an outage everybody beats once more so soon: a bus keeps nothing, and the hub may be back on it after us, though
 not by more than the second in which it looks for the server."""
+UPLOAD_FOR: Final = 60.0
+UPLOAD_TRIES: Final = 3
+"""So often may it take longer. Then only the digest is told: what was said later has waited long enough."""
+UPLOAD_WAIT_MAX: Final = 5.0
+LAST_WORDS_FOR: Final = 0.5
+"""Of the time an agent has to leave, what uploads have to leave for its last words."""
 SLOW_WAIT_MAX: Final = 60.0
 """Between two tries when trying again is not expected to help (a wrong token)."""
 
@@ -89,6 +95,7 @@ class Rounds:
         self._wake = asyncio.Event()
         self._vitals = VitalSigns()
         self._followed: set[str] = set()
+        self._uploads: dict[Voice, asyncio.Task[None]] = {}
         self._open = False
         self._failures = 0
         self._retry_at = 0.0
@@ -116,6 +123,8 @@ class Rounds:
                 await self._turn()
                 await self._rest()
         finally:
+            for upload in self._uploads.values():
+                upload.cancel()
             with suppress(AdapterError, TimeoutError, OSError):
                 await asyncio.wait_for(self._link.close(), CLOSE_FOR)
 
@@ -123,8 +132,12 @@ class Rounds:
 
     async def _turn(self) -> None:
         now = time.monotonic()
+        for voice in self._relay.voices:
+            if voice.leaving_by is not None and now >= voice.leaving_by - LAST_WORDS_FOR:
+                self._give_up_uploads(voice)
         if now + SLACK >= self._retry_at:
             await self._send(now)
+            self._begin_uploads()
         for voice in self._relay.voices:
             if voice.leaving_by is not None and (not voice.has_words or time.monotonic() >= voice.leaving_by):
                 await self._part_with(voice)
@@ -208,6 +221,45 @@ class Rounds:
             if voice.agent_id == order.agent_id and voice.obey is not None:
                 voice.obey(order)
 
+    # --- states of checkpoints ----------------------------------------------------------------------------------
+
+    def _begin_uploads(self) -> None:
+        """Beside the carrying, because it may take a while: one for each voice whose next word is a state."""
+        for voice in self._relay.voices:
+            if voice not in self._uploads and (state := voice.next_state()) is not None:
+                self._uploads[voice] = asyncio.create_task(self._upload(voice, state))
+
+    async def _upload(self, voice: Voice, state: SavedState) -> None:
+        try:
+            voice.uploaded(state, kept=await self._try_to_upload(state))
+        finally:
+            self._uploads.pop(voice, None)
+            self.hurry()
+
+    def _give_up_uploads(self, voice: Voice) -> None:
+        """It leaves: what its last words are is more important."""
+        voice.give_up_states()
+        upload = self._uploads.pop(voice, None)
+        if upload is not None:
+            upload.cancel()
+
+    async def _try_to_upload(self, state: SavedState) -> bool:
+        """Whether the hub keeps it. A hub that is away is waited for, as words wait for it."""
+        wait, slow = FIRST_WAIT, 0
+        while True:
+            try:
+                async with asyncio.timeout(UPLOAD_FOR):
+                    return await self._link.upload(state)
+            except TimeoutError:
+                error, slow = f"no answer within {UPLOAD_FOR:g} s", slow + 1
+            except AdapterError as failed:
+                error, slow = str(failed), slow if failed.transient else UPLOAD_TRIES
+            if slow >= UPLOAD_TRIES:
+                log.warning("checkpoint %s is not kept at the hub: %s", state.saved.checkpoint_id, error)
+                return False
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, UPLOAD_WAIT_MAX)
+
     # --- how it went --------------------------------------------------------------------------------------------
 
     async def _arrived(self, load: Load) -> None:
@@ -286,5 +338,9 @@ class Rounds:
             return 0.0
         staying = (voice.due_at for voice in voices if voice.leaving_by is None)
         send_at = 0.0 if self._words_left else min(self._look_at, min(staying, default=NEVER))
-        leaving = (voice.leaving_by for voice in voices if voice.leaving_by is not None)
+        leaving = (
+            voice.leaving_by - (LAST_WORDS_FOR if voice in self._uploads else 0.0)
+            for voice in voices
+            if voice.leaving_by is not None
+        )
         return min(max(send_at, self._retry_at), min(leaving, default=NEVER))

@@ -35,11 +35,13 @@ from lifesigns.agent.sender.obedience import Obedience
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.agent.sender.rhythm import rhythm
 from lifesigns.agent.sender.statement import Statement, amount, count, prose, text
+from lifesigns.agent.sender.states import WAITING_MAX, content_of, digest_of
 from lifesigns.agent.sender.stopping import Ender, Ending, Stop, StopFlag
 from lifesigns.agent.sender.voice import WORDS_MAX, Alert, Stats, Voice
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError
+from lifesigns.ports import SavedState
 
 CLOSE_FOR: Final = 2.0
 
@@ -166,18 +168,32 @@ class Sender:
         self._say(s.ProgressMade, task_id=self._statement.task, percent=done, note=prose(note))
 
     def checkpoint(
-        self, checkpoint_id: str, *, parent: str | None = None, digest: str = "", size: int = 0
+        self,
+        checkpoint_id: str,
+        *,
+        parent: str | None = None,
+        digest: str = "",
+        size: int = 0,
+        state: object = None,
     ) -> None:
-        """It saved what it has; `digest` and `parent` are compared before a later life goes on from there."""
+        """It saved what it has; `digest` and `parent` are compared before a later life goes on from there.
+
+        With `state` (bytes, a path, or anything that JSON can write) the hub keeps the content, if it is reached over HTTP
+        and the agent has a task; the checkpoint counts when it is kept. Over a bus only its digest is told.
+        """
         self._statement.checkpoint_at = time.time()
-        self._say(
-            s.CheckpointSaved,
+        content = None if state is None else content_of(state)
+        saved = s.CheckpointSaved(
+            agent_id=self.agent_id,
+            incarnation=self.incarnation,
             checkpoint_id=text(checkpoint_id),
             task_id=self._statement.task,
             parent_id=None if parent is None else text(parent),
-            digest=text(digest),
-            size=count(size, "size"),
+            digest=text(digest) if content is None else digest_of(content),
+            size=count(size, "size") if content is None else len(content),
         )
+        room = content is not None and self._voice.state_bytes + len(content) <= WAITING_MAX
+        self._voice.say(SavedState(saved, content) if content is not None and room else saved)
 
     def doing(self, doing: str | Doing | None, *, until: float | None = None, note: str = "") -> None:
         """Say what it does (`working`, `idle`, `waiting_for_human`, `rate_limited` ...), until when by the wall clock if

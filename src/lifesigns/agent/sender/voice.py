@@ -21,6 +21,7 @@ from lifesigns.agent.sender.statement import Statement
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
+from lifesigns.ports import SavedState
 
 if TYPE_CHECKING:
     from lifesigns.agent.sender.relay import Relay
@@ -90,6 +91,8 @@ class Voice:
         self.refused_orders = 0
         self._relay: Relay | None = None
         self._words: deque[Word] = deque()
+        self._fates: dict[SavedState, bool] = {}
+        """States that need no upload any more, and whether the hub keeps them."""
         self._words_max = words_max
         self.retries = retries
         self._tell = tell
@@ -179,14 +182,43 @@ class Voice:
         return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag)
 
     def take(self, most: int) -> list[Word]:
-        """The oldest words."""
+        """The oldest words, up to a checkpoint's state: that is uploaded first, and what was said later waits for it."""
         taken: list[Word] = []
         while self._words and len(taken) < most:
             try:
-                taken.append(self._words.popleft())
+                word = self._words.popleft()
             except IndexError:
                 break  # A full queue dropped its oldest at this moment.
+            if not isinstance(word, SavedState):
+                taken.append(word)
+            elif word not in self._fates:
+                self._words.appendleft(word)
+                break
+            elif not self._fates.pop(word):
+                taken.append(word.saved)
         return taken
+
+    def next_state(self) -> SavedState | None:
+        """The state that is to be uploaded before anything else is said."""
+        word = next(iter(list(self._words)), None)
+        return word if isinstance(word, SavedState) and word not in self._fates else None
+
+    def uploaded(self, state: SavedState, *, kept: bool) -> None:
+        """A state is at the hub; or it will never be, and only what is known about it is said."""
+        if any(word is state for word in list(self._words)):
+            self._fates[state] = kept
+        self._sent += kept
+
+    def give_up_states(self) -> None:
+        """There is no time left to upload anything: say what is known about it."""
+        for word in list(self._words):
+            if isinstance(word, SavedState):
+                self._fates.setdefault(word, False)
+
+    @property
+    def state_bytes(self) -> int:
+        """How much waits to be uploaded."""
+        return sum(len(word.content) for word in list(self._words) if isinstance(word, SavedState))
 
     def put_back(self, words: list[Word]) -> None:
         """They were not carried: they are the oldest again."""

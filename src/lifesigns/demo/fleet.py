@@ -1,0 +1,98 @@
+"""The fleet of the demo: who lives in it, what will happen to each, and what lifesigns should make of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from lifesigns.core.effects import Kind
+from lifesigns.core.health import Cause, Doing, Health
+
+
+class Deed(StrEnum):
+    """What can be done about an agent."""
+
+    NUDGED = "nudged"
+    ESCALATED = "people asked"
+    STOPPED = "stopped"
+    RESPAWNED = "respawned"
+    TOLD = "people told"
+    ANSWERED = "answered by a person"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An agent of the demo. Its id is the name of its program."""
+
+    id: str
+    task: str
+    does: str
+    """What it does, as a person would say it."""
+    begins: str = ""
+    """The first words of the line it prints when its trouble begins."""
+    found: Kind | Doing | None = None
+    """What lifesigns should find; None: nothing."""
+    cause: Cause | None = None
+    deeds: tuple[Deed, ...] = ()
+    """What should be done about it, in this order, and nothing else."""
+    ends: Health = Health.HEALTHY
+
+
+FLEET: Final = (
+    Member("coder", "fix-parser", "works"),
+    Member(
+        "indexer",
+        "index-docs",
+        "freezes its event loop",
+        begins="fetches page",
+        found=Kind.FREEZE,
+        cause=Cause.FREEZE,
+        deeds=(Deed.NUDGED, Deed.ESCALATED, Deed.STOPPED, Deed.RESPAWNED),
+    ),
+    Member(
+        "searcher",
+        "find-usage",
+        "repeats the same call",
+        begins="searches for",
+        found=Kind.LOOPING,
+        deeds=(Deed.NUDGED,),
+    ),
+    Member(
+        "builder",
+        "build-image",
+        "crashes",
+        begins="runs out of memory",
+        found=Kind.EXIT,
+        cause=Cause.CRASH,
+        deeds=(Deed.RESPAWNED,),
+    ),
+    Member(
+        "deployer",
+        "release-2",
+        "waits for a human",
+        begins="asks whether",
+        found=Doing.WAITING_FOR_HUMAN,
+        deeds=(Deed.TOLD, Deed.ANSWERED),
+    ),
+    Member(
+        "writer",
+        "write-guide",
+        "meets a rate limit",
+        begins="has used up",
+        found=Doing.RATE_LIMITED,
+    ),
+    Member(
+        "researcher",
+        "survey",
+        "overspends",
+        begins="asks the dearest",
+        found=Kind.SPENDING,
+        deeds=(Deed.STOPPED,),
+        ends=Health.TERMINATED,
+    ),
+)
+
+QUESTION: Final = "deployer"
+"""Who asks a person something."""
+ANSWER: Final = "Yes, deploy it."

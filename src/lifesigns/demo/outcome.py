@@ -1,0 +1,127 @@
+"""Outcome: what was found about each agent of the demo, what was done, and whether that was right. Pure.
+
+Right means: its trouble was found and named, exactly that was done about it that should be, and it is as it should be
+in the end. An agent that was called unwell for any other reason was wronged, however it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from lifesigns.core.effects import Rung, Stage
+from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.demo.fleet import Deed, Member
+from lifesigns.views import AgentHealth, EventView
+
+PARKED: Final = (Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known about one agent so far."""
+
+    member: Member
+    state: Health | None = None
+    doing: Doing = Doing.UNKNOWN
+    began_at: float | None = None
+    found_at: float | None = None
+    deeds: list[Deed] = field(default_factory=list)
+    checkpoint: str | None = None
+    """What its last respawn went on from."""
+    wronged: list[str] = field(default_factory=list)
+    """What was said or done about it that should not have been."""
+
+    # --- what happens ---------------------------------------------------------------------------------
+
+    def printed(self, line: str, at: float) -> bool:
+        """It printed a line. Whether this is where its trouble begins."""
+        begins = self.began_at is None and bool(self.member.begins) and line.startswith(self.member.begins)
+        if begins:
+            self.began_at = at
+        return begins
+
+    def looked(self, health: AgentHealth, at: float) -> None:
+        """This is how it is."""
+        self.state, self.doing = health.state, health.doing
+        if health.doing is self.member.found:
+            self._found(at)
+
+    def happened(self, event: EventView) -> None:
+        """Something happened to it."""
+        data, at = event.data, datetime.fromisoformat(event.at).timestamp()
+        match event.type:
+            case "FINDING_OPENED" if data["finding"]["kind"] == self.member.found:
+                self._found(at)
+            case "HEALTH_STATE_CHANGED":
+                self._flipped(data)
+            case "NEEDS_HUMAN" if data["reason"] == Doing.WAITING_FOR_HUMAN:
+                self._found(at)
+                self._did(Deed.TOLD)
+            case "NUDGE_SENT":
+                self._did(Deed.ANSWERED if data["by"] else Deed.NUDGED)
+            case "ESCALATION_TRIGGERED":
+                self._did(Deed.ESCALATED)
+            case "INTERVENTION" if (data["rung"], data["stage"]) == (Rung.TERMINATE, Stage.ORDERED):
+                self._did(Deed.STOPPED)
+            case "RECOVERY_INITIATED":
+                self.checkpoint = data["from_checkpoint"]
+            case "RECOVERY_COMPLETED":
+                self._did(Deed.RESPAWNED)
+
+    def _found(self, at: float) -> None:
+        if self.found_at is None:
+            self.found_at = at
+
+    def _flipped(self, data: Mapping[str, Any]) -> None:
+        self.state = Health(data["to"])
+        if self.state not in UNWELL:
+            return
+        kinds = {finding["kind"] for finding in data["evidence"]}
+        if self.member.found not in kinds or (self.member.cause and data["cause"] != self.member.cause):
+            cause = f" ({data['cause']})" if data["cause"] else ""
+            self._wrong(f"called {self.state}{cause}: {data['reason']}")
+
+    def _did(self, deed: Deed) -> None:
+        if self.deeds[-1:] != [deed]:  # A nudge that is repeated is still a nudge.
+            self.deeds.append(deed)
+        if deed not in self.member.deeds:
+            self._wrong(str(deed))
+
+    def _wrong(self, what: str) -> None:
+        if what not in self.wronged:
+            self.wronged.append(what)
+
+    # --- what came of it ------------------------------------------------------------------------------
+
+    @property
+    def found_after(self) -> float | None:
+        """Seconds from the beginning of its trouble until it was found."""
+        if self.began_at is None or self.found_at is None:
+            return None
+        return max(0.0, self.found_at - self.began_at)
+
+    @property
+    def missing(self) -> list[str]:
+        """What should be so and is not, in words; empty if all is as it should be."""
+        member = self.member
+        said = [f"wrongly {what}" for what in self.wronged]
+        if member.found is not None and self.found_at is None:
+            said.append(f"not found: {member.found}")
+        said += [f"not {deed}" for deed in member.deeds if deed not in self.deeds]
+        if not said and tuple(self.deeds) != member.deeds:
+            said.append(f"not in this order: {', '.join(member.deeds)}")
+        if Deed.RESPAWNED in self.deeds and self.checkpoint is None:
+            said.append("not respawned from its checkpoint")
+        if self.state is not member.ends:
+            said.append(f"is {self.state or 'unknown'} and should be {member.ends}")
+        elif self.state is Health.HEALTHY and self.doing in PARKED:
+            said.append(f"is still {self.doing}")
+        return said
+
+
+def is_right(outcomes: Sequence[Outcome]) -> bool:
+    """Whether everybody was found, named and helped, and nobody wronged."""
+    return not any(outcome.missing for outcome in outcomes)

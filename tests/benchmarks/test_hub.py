@@ -1,0 +1,40 @@
+"""The hub's benchmarks still run, in small; what they measure is held against its targets by `make bench`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks import hub, hub_fleet
+from benchmarks.hub_fleet import Fleet
+
+
+@pytest.fixture(autouse=True)
+def every_core() -> Iterator[None]:
+    """A benchmark keeps its process on one core; the tests after it may have all."""
+    cores = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, cores)
+
+
+@pytest.mark.parametrize("way", [hub.WAYS[0], hub.WAYS[4]], ids=lambda way: way.name)
+def test_what_a_hub_takes_is_measured_beside_what_it_rests_on(way: hub.Way) -> None:
+    took = hub.throughput(way, agents=200, turns=1, seconds=0.3)
+    assert took.hub.per_core_second > 500
+    assert 0.02 < took.ratio < 2.0
+    assert took.shares
+
+
+def test_a_small_fleet_is_watched_and_its_dead_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_fleet, "INTERVAL", 0.5)
+    monkeypatch.setattr(hub_fleet, "MEET_FOR", 0.3)
+    swift = {"silence": {"interval": 0.5, "timeout": 1.5, "ping_wait": 0.2}}
+    monkeypatch.setattr(hub_fleet, "EVERY_TEN_SECONDS", swift)
+    found = hub_fleet.live(Fleet(agents=1000, seconds=5.0, deaths=5))
+    assert len(found.told_late) >= 5
+    assert hub_fleet.p99(found.told_late) < 2.0
+    assert found.asked.agents_page
+    assert found.asked.beat_visible
+    assert found.rss_mb < 400
