@@ -13,10 +13,11 @@ from msgspec import Meta
 
 from lifesigns import views
 from lifesigns.core import signals
+from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Decision, PersonActed
-from lifesigns.views import AgentHealth
+from lifesigns.views import AgentHealth, Moment
 from lifesigns.views.interventions import InterventionList, InterventionRecord, Interventions
 from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, Problem, answer
@@ -142,16 +143,25 @@ async def _on_the_ladder(asked: Asked, act: Ordered) -> Answer:
     done = asked.site.done
     again = done.get(_request(asked, act))
     if again is None:
+        asked_at = views.moment(asked.now)
         await asked.service.keep([act])
-        case = agent.case
-        if case is None or not case.order_id:
-            raise Problem(409, f"{agent.id!r} ended before anything could be asked of it")
-        again = case.order_id
+        again = await _order_of(asked, act, agent, asked_at)
         if act.key:
             done[_request(asked, act)] = again
             while len(done) > KEYS_MAX:
                 del done[next(iter(done))]
     return answer(await _record(asked, again), 202)
+
+
+async def _order_of(asked: Asked, act: Ordered, agent: Agent, asked_at: Moment) -> str:
+    """The order that an act became. Who is quick has carried it out by now, and the case is another one or none."""
+    register: Interventions = await asked.site.past.interventions()
+    newest = register.newest(1, agent_id=agent.id, rung=(_RUNGS[type(act)],))
+    if newest and newest[0].by == act.by and newest[0].ordered_at >= asked_at:
+        return newest[0].id
+    if agent.case is None or not agent.case.order_id:
+        raise Problem(409, f"{agent.id!r} ended before anything could be asked of it")
+    return agent.case.order_id
 
 
 def _request(asked: Asked, act: PersonActed) -> tuple[str, str, str, str]:
@@ -189,6 +199,11 @@ def _by(asked: Asked) -> dict[str, str]:
     return {"agent_id": known(asked).id, "by": asked.visitor.by, "key": key}
 
 
+_RUNGS: Final[dict[type[PersonActed], Rung]] = {
+    signals.NudgeRequested: Rung.NUDGE,
+    signals.EscalationRequested: Rung.ESCALATE,
+    signals.TerminationRequested: Rung.TERMINATE,
+}
 _TOLD_AS: Final[dict[type[PersonActed], str]] = {
     signals.PauseRequested: "AGENT_PAUSED",
     signals.ResumeRequested: "AGENT_RESUMED",
