@@ -139,7 +139,11 @@ def test_a_rate_limit_is_found_by_looking_and_nothing_is_done() -> None:
 def test_the_steps_of_the_ladder_have_an_order() -> None:
     found = Finding(Kind.FREEZE, 1.0, Severity.DISCONNECTED, "Still.", {}, conclusive=True)
     frozen = [FindingOpened(1.0, "indexer", found), flip("indexer", Health.DISCONNECTED, Cause.FREEZE, found)]
-    steps = [step("indexer", rung) for rung in (Rung.NUDGE, Rung.ESCALATE, Rung.TERMINATE)]
+    steps = [
+        step("indexer", Rung.NUDGE),
+        step("indexer", Rung.ESCALATE),
+        step("indexer", Rung.TERMINATE, Stage.DONE),
+    ]
     again = [
         Recovery(1.0, "indexer", "t", Recovered.INITIATED, 1, "turn-4"),
         Recovery(1.0, "indexer", "t", Recovered.COMPLETED, 1, "turn-4"),
@@ -151,3 +155,17 @@ def test_the_steps_of_the_ladder_have_an_order() -> None:
     hasty = outcome("indexer", *frozen, *reversed(steps), *again)
     assert hasty.missing == ["not in this order: nudged, people asked, stopped, respawned"]
     assert not is_right([right, hasty])
+
+
+def test_an_end_that_was_only_ordered_is_not_an_end() -> None:
+    """An agent may be gone for another reason, and then nobody knows that the order was carried out."""
+    spent = Finding(Kind.SPENDING, 1.0, Severity.FAILING, "Used 1.1 of 1 USD.", {}, conclusive=True)
+    facts = [
+        FindingOpened(1.0, "researcher", spent),
+        flip("researcher", Health.FAILING, None, spent),
+        step("researcher", Rung.TERMINATE),
+        flip("researcher", Health.TERMINATED),
+    ]
+    assert outcome("researcher", *facts).missing == ["not stopped"]
+    facts.insert(3, step("researcher", Rung.TERMINATE, Stage.DONE))
+    assert outcome("researcher", *facts).missing == []

@@ -17,6 +17,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.core import signals as s
 from lifesigns.core.policy import Policy
@@ -28,8 +30,18 @@ STEP = 2
 """Seconds between two looks: with more the hub would think that it slept."""
 BEAT_EVERY = 10
 HOSTS = 20
-LIMITS = {"Changes._gone": 30_000, "Journal._sample": 20_000, "Track.steady": 120_000, "Track.lively": 80_000}
+LIMITS = {
+    "Beliefs.complaints": 4_096,
+    "Changes._gone": 30_000,
+    "Journal._sample": 20_000,
+    "Track.lively": 80_000,
+    "Track.steady": 120_000,
+}
 """What is let go only when there are so many: it grows for days, and is bounded all the same."""
+
+
+KEPT_FOR_A_YEAR = {"deeds", "seals"}
+"""The audit log: it grows by what was done."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ class Count:
     """What there is at the end of a period."""
 
     held: Mapping[str, int]
+    tables: Mapping[str, int]
+    """Bytes of each table and index."""
     disk: int
     agents: int
     heard: int
@@ -202,7 +216,17 @@ class Day:
         pulse, pages = self.service.hub.pulse, self.service.hub.pages
         disk = sum(file.stat().st_size for file in self.folder.glob("day.db*"))
         agents = len(self.service.engine.beliefs.agents)
-        return Count(held(self.service), disk, agents, pulse.beats + pulse.words, pages.events)
+        heard = pulse.beats + pulse.words
+        return Count(held(self.service), tables(self._path), disk, agents, heard, pages.events)
+
+
+def tables(path: Path) -> dict[str, int]:
+    """The bytes of each table and index in a database."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return dict(connection.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name"))
+    finally:
+        connection.close()
 
 
 def held(root: object) -> Counter[str]:
@@ -244,7 +268,8 @@ def grown(counts: list[Count], *, warm: int) -> list[str]:
         was, now = (max(count.held.get(name, 0) for count in part) for part in (before, after))
         if now > LIMITS.get(name, was * 1.3 + 100):
             complaints.append(f"{name} grew from {was} to {now}")
-    was, now = (max(count.disk for count in part) for part in (before, after))
-    if now > was * 1.15 + 500_000:
-        complaints.append(f"the database grew from {was} to {now} bytes")
+    for name in sorted({name for count in counts for name in count.tables} - KEPT_FOR_A_YEAR):
+        was, now = (max(count.tables.get(name, 0) for count in part) for part in (before, after))
+        if now > was * 1.15 + 200_000:
+            complaints.append(f"the table {name} grew from {was} to {now} bytes")
     return complaints

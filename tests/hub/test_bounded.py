@@ -15,7 +15,7 @@ from tests.hub.day import Count, Day, Plan, grown, held
 @pytest.mark.timeout(240)
 async def test_hours_of_a_fleet_that_comes_and_goes_leave_nothing_behind(tmp_path: Path) -> None:
     """Every container of every object of ours, and the database. `tools/day.py` lives a whole day with 1,000 agents."""
-    plan = Plan(agents=40, periods=9, period=1800, life=900.0, forget_after=600.0, history_for=1800.0)
+    plan = Plan(agents=40, periods=7, period=1800, life=900.0, forget_after=600.0, history_for=1800.0)
     counts = await Day(plan, tmp_path).live()
     assert grown(counts, warm=3) == []
     assert counts[-1].heard > 50_000
@@ -27,7 +27,7 @@ def test_a_leak_is_noticed_and_the_count_goes_deep() -> None:
     """A test that cannot fail is a defect."""
     beliefs = Beliefs(fleet=FleetState(sources={"one": 1, "two": 2}))
     assert held([beliefs])["FleetState.sources"] == 2
-    leaking = [Count({"Hub.agents": 900, "Hub.leak": 200 * n}, 10**7, 900, 1, 1) for n in range(7)]
+    leaking = [Count({"Hub.agents": 900, "Hub.leak": 200 * n}, {}, 10**7, 900, 1, 1) for n in range(7)]
     assert grown(leaking, warm=3) == ["Hub.leak grew from 800 to 1200"]
-    filling = [Count({}, 10**6 * n, 900, 1, 1) for n in range(7)]
-    assert grown(filling, warm=3) == ["the database grew from 4000000 to 6000000 bytes"]
+    filling = [Count({}, {"events": 10**6 * n, "hub": 4096}, 10**7, 900, 1, 1) for n in range(7)]
+    assert grown(filling, warm=3) == ["the table events grew from 4000000 to 6000000 bytes"]

@@ -102,7 +102,7 @@ async def test_an_agent_that_answers_at_once_does_not_take_the_receipt_away(
     async def keep_and_hear_back(words: Sequence[Signal]) -> None:
         await keep(words)
         monkeypatch.undo()
-        (order,) = await orders(hub)
+        order = (await orders(hub))[-1]
         outcome = {"nudge": "nudge_answered", "stop": "stopped"}[order["type"]]
         said = {"nudge_id": order["order_id"], "order_id": order["order_id"], "answer": "progress"}
         await hub.post(

@@ -65,6 +65,8 @@ class Outcome:
             case "ESCALATION_TRIGGERED":
                 self._did(Deed.ESCALATED)
             case "INTERVENTION" if (data["rung"], data["stage"]) == (Rung.TERMINATE, Stage.ORDERED):
+                self._allow(Deed.STOPPED)  # To want it is wrong already; to have done it is another thing.
+            case "AGENT_TERMINATED":
                 self._did(Deed.STOPPED)
             case "RECOVERY_INITIATED":
                 self.checkpoint = data["from_checkpoint"]
@@ -87,6 +89,9 @@ class Outcome:
     def _did(self, deed: Deed) -> None:
         if self.deeds[-1:] != [deed]:  # A nudge that is repeated is still a nudge.
             self.deeds.append(deed)
+        self._allow(deed)
+
+    def _allow(self, deed: Deed) -> None:
         if deed not in self.member.deeds:
             self._wrong(str(deed))
 

@@ -87,8 +87,8 @@ class Dispatcher:
         if not isinstance(order, SendPing):
             self._open[order.order_id] = (order, now)
         taken = self._hands is not None and self._hands.take(order)
-        if taken and not isinstance(order, Terminate):  # To save what it has, an agent is asked by its own way, too.
-            return
+        if taken and not isinstance(order, Terminate):
+            return  # An end is asked for by the agent's own way, too: it may have something to save.
         if isinstance(order, FOR_AGENTS):
             self._mailboxes.put(order)
             self._say_order(order)

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lifesigns.assembly.glance import Glance
-from lifesigns.assembly.hub import Full, NotKept, Role, Service
+from lifesigns.assembly.hub import Full, NotKept, Role, Service, Visitor
 from lifesigns.assembly.past import Past
 from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
@@ -117,23 +117,21 @@ class Web:
             if refusal is not None:
                 raise refusal
             _check_role(call, visitor, path)
-            self._check_rate(visitor)
+            if visitor is not None and visitor.role is Role.AGENT:
+                self._check_rate(visitor)
         if path:
             check_path(path)
         query = _query(call.query, scope["query_string"]) if call.query is not Nothing else None
         body = await _body(call, scope, receive, site.limits.body_bytes) if call.body is not None else None
         return await call.handle(Asked(service, visitor, path, query, body, scope, site))
 
-    def _check_rate(self, visitor: Any) -> None:
+    def _check_rate(self, agent: Visitor) -> None:
         """People and their tools may ask as fast as they can; an agent that runs wild must not slow down the others."""
-        if visitor.role is Role.AGENT:
-            wait_for = self.rates.wait_for(visitor.token_id, self.service.clock())
-            if wait_for:
-                limit = self.site.limits.requests_per_second
-                detail = (
-                    f"{visitor.name!r} made more than {limit} requests a second; beats can be sent in batches"
-                )
-                raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
+        wait_for = self.rates.wait_for(agent.token_id, self.service.clock())
+        if wait_for:
+            limit = self.site.limits.requests_per_second
+            detail = f"{agent.name!r} made more than {limit} requests a second; beats can be sent in batches"
+            raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
 
 
 class ClientGone(Exception):

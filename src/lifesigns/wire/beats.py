@@ -158,7 +158,12 @@ def decode_beats(raw: bytes, source: str = "", now: float | None = None) -> Batc
     Raises `WireError` where beats cannot be told apart: too many bytes or items, or a broken array.
     """
     check_size(raw, BATCH_MAX)
-    if (beats := _read_at_once(raw)) is not None:
+    if len(raw) <= TEXT_MAX and raw[0] == _OBJECT and b"\n" not in raw:
+        try:
+            return Batch([decode_beat(raw, source, now)])
+        except WireError:
+            pass  # or it is one after the other without a line between: the careful way finds out
+    elif (beats := _read_at_once(raw)) is not None:
         try:
             return Batch([_settled(beat, source, now) for beat in beats])
         except WireError:
@@ -174,6 +179,7 @@ def plain(beat: WireBeat) -> BeatReceived:
     return BeatReceived(**values)
 
 
+_OBJECT: Final = b"{"[0]
 _MSGPACK: Final = b"\x80"
 """No JSON begins like this or higher."""
 _from_json: Final[Callable[[bytes], WireBeat]] = _BEAT.from_json
