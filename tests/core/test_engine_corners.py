@@ -287,3 +287,17 @@ def test_a_batch_that_is_delivered_twice_does_not_raise_the_dead() -> None:
     watch.hear(s.AgentRegistered(agent_id="a", incarnation="two"))
     watch.beat(incarnation="two", seq=1)
     assert watch.health() is Health.HEALTHY
+
+
+def test_what_a_supervisor_and_its_agent_say_about_one_life_holds_together() -> None:
+    """Both register the same life; a new life that announces itself begins with a clean page."""
+    watch = Watch()
+    watch.hear(s.AgentRegistered(agent_id="a", incarnation="one", policy={"respawn": {"enabled": False}}))
+    watch.hear(s.AgentRegistered(agent_id="a", incarnation="one", policy={"silence": {"timeout": 20.0}}))
+    agent = watch.agent("a")
+    policy = watch.engine.policy_of(agent)
+    assert (policy.respawn.enabled, policy.silence.timeout) == (False, 20.0)
+    watch.hear(s.AgentRegistered(agent_id="a", incarnation="two"))
+    policy = watch.engine.policy_of(agent)
+    assert (policy.respawn.enabled, policy.silence.timeout) != (False, 20.0)
+    assert policy.respawn.enabled

@@ -28,6 +28,16 @@ def changed(value: Any, changes: Mapping[str, Any], blank: Any, path: str = "") 
     return replace(value, **made)
 
 
+def merged(changes: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two sets of changes as one; where both say something, the second counts."""
+    made = dict(changes)
+    for name, change in more.items():
+        known = made.get(name)
+        both = isinstance(known, Mapping) and isinstance(change, Mapping)
+        made[name] = merged(known, change) if both else change  # type: ignore[arg-type]
+    return made
+
+
 def _new_value(old: Any, new: Any, blank: Any, key: str) -> Any:
     if is_dataclass(old):
         return changed(old, new, blank, f"{key}.")

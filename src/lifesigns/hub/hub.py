@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -129,7 +130,8 @@ class Hub:
         for kept in remembered.orders:
             order = open_order(kept)
             if order is not None:
-                self._carry_out(order)
+                # We give it now: an agent that has heard us would refuse the epoch of the hub before.
+                self._carry_out(replace(order, epoch=remembered.epoch))
         self._writer = asyncio.create_task(self._write(), name="lifesigns pages")
         self.look()
 

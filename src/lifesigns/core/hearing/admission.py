@@ -88,14 +88,14 @@ class Admission:
         if life is not None and known is not None and life != known:
             if not begins:
                 return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
-            self._lives.reborn(agent, life, now)
+            self._begin(agent, signal, now)
         elif begins and ended(agent):
             named = life is not None and known is None
             recent = now - agent.since < self._desk.policy(agent).silence.timeout
             repeated = life is not None and life == known  # What it said before its end came a second time.
             if repeated or (own and not named and (life is not None or recent)):
                 return self._refuse(agent, "this life has ended", now)
-            self._lives.reborn(agent, life, now)
+            self._begin(agent, signal, now)
         elif not isinstance(signal, s.Word) and agent.seq >= 0 and (stray := self._stray(agent, signal)):
             if life is None or known is not None:
                 return self._refuse(agent, stray, now)
@@ -103,6 +103,13 @@ class Admission:
         elif known is None:
             agent.incarnation = life
         return True
+
+    def _begin(self, agent: Agent, signal: Any, now: float) -> None:
+        """A new life. If it announces itself, it says anew which policy it wants."""
+        self._lives.reborn(agent, signal.incarnation, now)
+        if isinstance(signal, s.AgentRegistered) and agent.id in self._desk.beliefs.own_policies:
+            del self._desk.beliefs.own_policies[agent.id]
+            self._desk.look_up_policy(agent, now)
 
     def _is_unborn(self, agent: Agent, signal: Any) -> bool:
         """Whether this tells of the end of a life that we started and that has not spoken yet."""

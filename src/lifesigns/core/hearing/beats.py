@@ -14,6 +14,7 @@ from lifesigns.core.health import Cause, Health
 from lifesigns.core.hearing.admission import LEAP_MAX
 from lifesigns.core.hearing.work import WorkHearing
 from lifesigns.core.policy import FreezePolicy, Policy, StallPolicy
+from lifesigns.core.policy_changes import merged
 from lifesigns.errors import PolicyError
 
 
@@ -109,12 +110,14 @@ class BeatHearing:
     def _registered(self, agent: Agent, signal: s.AgentRegistered, now: float) -> None:
         desk = self._desk
         if signal.policy:
+            # A supervisor and the agent in it both speak for one life: what one says does not undo the other's word.
+            said = merged(desk.beliefs.own_policies.get(agent.id, {}), signal.policy)
             try:
-                agent.policy_no = desk.book.number(agent.id, signal.role or agent.role, signal.policy)
+                agent.policy_no = desk.book.number(agent.id, signal.role or agent.role, said)
             except PolicyError as error:
                 desk.refuse(agent.id, f"policy {error}", now)
             else:
-                desk.beliefs.own_policies[agent.id] = dict(signal.policy)
+                desk.beliefs.own_policies[agent.id] = said
                 self._expect(agent)
         self._moved(agent, signal.role, signal.host, now)
         if agent.health is Health.STARTING and signal.grace is not None:
