@@ -26,7 +26,7 @@ class Remembers(Calls):
         return request
 
 
-LOOKS_LIKE: dict[str, Any] = {"beats": [], "signals": [], "agent_ids": ["a"], "token": 1}
+LOOKS_LIKE: dict[str, Any] = {"beats": [], "signals": [], "agent_ids": ["a"], "token": 1, "content": b"x"}
 
 
 def asked_for(name: str) -> Request[Any]:
@@ -58,7 +58,15 @@ def test_every_row_has_its_call() -> None:
 def test_only_what_changes_nothing_or_once_is_repeated() -> None:
     """Adding a call to this list is a decision: it must be harmless to be heard twice."""
     repeated = {name for name in NAMES if asked_for(name).method != "GET" and asked_for(name).repeatable}
-    assert repeated == {"beat", "beats", "send_message", "nudge", "escalate", "terminate"}
+    assert repeated == {
+        "beat",
+        "beats",
+        "send_message",
+        "upload_checkpoint",
+        "nudge",
+        "escalate",
+        "terminate",
+    }
     assert all(asked_for(name).repeatable for name in NAMES if asked_for(name).method == "GET")
 
 

@@ -50,6 +50,9 @@ HARDLY: Final = {
     ("POST", "/api/v1/messages/{message_id}/ack"),
     ("POST", "/api/v1/escalations/{intervention_id}/decision"),
     ("GET", "/api/v1/audit/consistency"),
+    ("PUT", "/api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}"),
+    ("GET", "/api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}"),
+    ("POST", "/api/v1/tasks/{task_id}/recover"),
     ("GET", "/api/v1/audit/checkpoint"),
     ("GET", "/api/v1/audit/proof/{n}"),
 }

@@ -63,7 +63,7 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         ),
         channels=channels_of(config.channels, os.environ),
         signer=None if (config.store or "").startswith("memory:") else signer_in(state),
-        contents=contents_in(state),
+        contents=contents_in(state, config.hands.checkpoints),
     )
 
 

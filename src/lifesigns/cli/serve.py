@@ -89,6 +89,7 @@ def serve(
 
 
 async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: float | None) -> None:
+    from lifesigns.assembly.hands import assign_hands
     from lifesigns.assembly.hub import hub_of
     from lifesigns.assembly.observing import observed
     from lifesigns.assembly.state_folder import announced, claimed
@@ -100,6 +101,7 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
     allow_more_files()
     with claimed(folder), _listening(config.listen) as listener:
         service = hub_of(config, folder, _url(config.listen, listener))
+        assign_hands(service, config.hands, os.environ, folder, _url(config.listen, listener))
         web = Web(service, Doorway.of(config.listen), config.limits)
         stopping = asyncio.Event()
         _heed_signals(stopping)

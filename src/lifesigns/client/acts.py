@@ -12,6 +12,7 @@ from lifesigns.client.call import Call
 from lifesigns.client.request import Request, agent_path, encoded, get, path, post, reader
 from lifesigns.views import AgentHealth
 from lifesigns.views.interventions import InterventionList, InterventionRecord
+from lifesigns.views.recovery import RecoveryList
 
 
 class Acts:
@@ -74,6 +75,17 @@ class Acts:
         """Decide about an escalated agent: `more_time`, `handoff`, `terminate` or `ignore`."""
         body = {"decision": decision, "note": note}
         return post(path("escalations", intervention_id, "decision"), InterventionRecord, body)
+
+    @Call
+    def recover(self, task_id: str, agent_id: str | None = None) -> Request[RecoveryList]:
+        """Respawn the agent of a task from its newest checkpoint that holds; limits, review and quarantine are lifted. One
+        that is on its way already is that one."""
+        return post(path("tasks", task_id, "recover"), RecoveryList, {"agent_id": agent_id})
+
+    @Call
+    def recovery(self, task_id: str) -> Request[RecoveryList]:
+        """How far the recovery of a task has come."""
+        return get(path("tasks", task_id, "recovery"), RecoveryList)
 
 
 def _act(place: str, body: object, key: str | None) -> Request[InterventionRecord]:

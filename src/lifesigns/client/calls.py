@@ -13,7 +13,7 @@ from typing import Any, Unpack
 from lifesigns.client.acts import Acts
 from lifesigns.client.asking import PAGE_MAX, BeatFields, Which, batch, beat_body, new_id, written
 from lifesigns.client.call import Call
-from lifesigns.client.request import Request, agent_path, encoded, get, nothing, path, post, reader
+from lifesigns.client.request import Request, agent_path, asked, encoded, get, nothing, path, post, reader
 from lifesigns.views import (
     AgentHealth,
     AgentList,
@@ -228,6 +228,35 @@ class Calls(Acts):
     def checkpoints(self, task_id: str) -> Request[CheckpointList]:
         """What was saved of a task, oldest first."""
         return get(path("tasks", task_id, "checkpoints"), CheckpointList)
+
+    @Call
+    def upload_checkpoint(
+        self,
+        task_id: str,
+        agent_id: str,
+        checkpoint_id: str,
+        content: bytes,
+        *,
+        parent: str | None = None,
+        token: int | None = None,
+        incarnation: str | None = None,
+    ) -> Request[CheckpointView]:
+        """A checkpoint with its content: it counts when it is on the hub's disk, and is read back and compared before a
+        later life goes on from it."""
+        said = {"agent_id": agent_id, "parent": parent, "token": token, "incarnation": incarnation}
+        return Request(
+            "PUT",
+            path("tasks", task_id, "checkpoints", checkpoint_id),
+            reader(CheckpointView),
+            asked(said),
+            body=content,
+            repeatable=True,
+        )
+
+    @Call
+    def download_checkpoint(self, task_id: str, checkpoint_id: str) -> Request[bytes]:
+        """The content of a checkpoint, as it was saved."""
+        return Request("GET", path("tasks", task_id, "checkpoints", checkpoint_id), bytes, repeatable=True)
 
     @Call
     def save_checkpoint(

@@ -11,6 +11,7 @@ from lifesigns.config.account import account
 from lifesigns.config.channels import channels
 from lifesigns.config.complaints import Complaints
 from lifesigns.config.fitting import fitted, nested
+from lifesigns.config.hands import SECTIONS, hands
 from lifesigns.config.layers import Layers, Settings, layers, under
 from lifesigns.config.values import DEFAULT_ALERTING, AlertRoute, Config, Limits, Listen
 from lifesigns.core.policy import FleetPolicy
@@ -26,6 +27,8 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
     routes = alerting.routes(_value(settings, "routes", default=()), ways, complaints)
     silences = alerting.silences(_value(settings, "silences", default=()), complaints)
     maintenance = alerting.maintenance(_value(settings, "maintenance", default=()), complaints)
+    given = {name: _value(settings, name) for name in SECTIONS if (name,) in settings}
+    carried_out = hands(given, complaints)
     policies = _policies(said, complaints)
     config = Config(
         policies=policies,
@@ -43,6 +46,7 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
         routes=routes,
         silences=silences,
         maintenance=maintenance,
+        hands=carried_out,
         pacing=replace(alerting.PacingSettings(), **nested(under(settings, "alerting"))),
     )
     rows = list(account(config, said, settings))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from lifesigns.config import alerting, readers, sections
+from lifesigns.config import alerting, hands, readers, sections
 from lifesigns.config.complaints import Complaints, unknown
 from lifesigns.config.document import Document
 from lifesigns.config.readers import Reader
@@ -87,6 +87,7 @@ def file_schema(tree: Schema) -> Schema:
         "routes": sections.listed,
         "silences": sections.listed,
         "maintenance": sections.listed,
+        **hands.SECTIONS,
         "limits": of(Limits),
     }
 

@@ -113,7 +113,7 @@ async def _missed(asked: Asked) -> AsyncIterator[tuple[Sequence[Event], int]]:
             seen = events[-1].id
             yield events, seen
     except AdapterError:
-        yield [_gap_event("the store cannot be read right now", after, asked.now)], 0
+        yield [_gap_event("the store cannot be read right now", after, asked.now)], seen
     else:
         yield [], seen
 
