@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.config.channels import ChannelSettings
 from lifesigns.config import Listen, find, load
+from lifesigns.config.channels import ChannelSettings
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import ROLES, profile
 from lifesigns.errors import PolicyError

@@ -398,7 +398,9 @@ def handoff(lineage: Lineage, agent: Agent, now: float) -> str:
     if lineage.checkpoint_id:
         at = next((c.at for c in lineage.chain if c.id == lineage.checkpoint_id), now)
         saved = f"checkpoint {lineage.checkpoint_id}, {duration(now - at)} ago."
-        unread = "" if lineage.read_back else " Nobody has read it back: see for yourself whether it is whole."
+        unread = (
+            "" if lineage.read_back else " Nobody has read it back: see for yourself whether it is whole."
+        )
         lines.append(f"Done: everything up to {saved}{unread}")
     else:
         lines.append("Done: nothing that was kept; begin at the task's start.")

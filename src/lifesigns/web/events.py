@@ -113,7 +113,11 @@ async def _missed(asked: Asked) -> AsyncIterator[tuple[Sequence[Event], int]]:
             seen = events[-1].id
             yield events, seen
     except AdapterError:
-        yield [_gap_event("the store cannot be read right now", after, asked.now)], seen
+        # What it has seen it need not hear again; an id that nobody knows here must not keep it from hearing anything.
+        yield (
+            [_gap_event("the store cannot be read right now", after, asked.now)],
+            min(seen, asked.service.feed.newest),
+        )
     else:
         yield [], seen
 
