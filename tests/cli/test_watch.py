@@ -93,6 +93,8 @@ def test_no_hub_is_said_until_there_is_one_and_a_wrong_token_ends_it(hub: HubInT
 
 
 def test_without_a_terminal_it_is_a_line_for_every_change(hub: HubInThread) -> None:
+    patient = {"silence": {"interval": 60.0, "timeout": 300.0}}
+    hub.client.signal("registered", "worker", policy=patient)  # It has to outlive the start of a command.
     hub.client.beat("worker")
     with lines(hub) as said:
         said.expect("agents|healthy")

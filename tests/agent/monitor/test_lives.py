@@ -136,7 +136,7 @@ def test_the_dead_are_removed_from_the_registry() -> None:
         Monitor(registry=["a"])
 
 
-async def test_the_least_loaded_are_found() -> None:
+def test_the_least_loaded_are_found() -> None:
     with Monitor(policy=QUICK) as monitor:
         for name, load in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
             monitor.watch(Named(name)).load(load)
