@@ -13,11 +13,11 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
-demo:  ## a simulated week of 40 agents, and what lifesigns made of it
-	$(RUN) lifesigns simulate --agents 40 --days 7 --seed 7
+demo:  ## a hub and a living fleet that freezes, loops, crashes and recovers before your eyes, in two minutes
+	$(RUN) lifesigns demo --for 2m
 
 test: check  ## everything that must hold: check, then the tests
-	$(RUN) pytest -n 2
+	$(RUN) pytest -n 3
 
 check:  ## lock, lint, format, types, rooms
 	$(LOCK) --check --quiet
