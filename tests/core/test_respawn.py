@@ -32,6 +32,7 @@ from lifesigns.core.signals import (
     RespawnStarted,
     TaskAssigned,
     TerminationDone,
+    TerminationRequested,
 )
 from tests.core.harness import START, Watch
 
@@ -552,4 +553,17 @@ def test_an_exit_explains_a_disconnection_that_is_known_already() -> None:
     watch.crash("i-1")
     assert watch.agent().cause is Cause.CRASH
     watch.run_until(START + 21)
+    assert len(watch.orders(Respawn)) == 1
+
+
+def test_who_leaves_because_it_was_told_to_is_ended_and_followed_by_another() -> None:
+    """A child says `left` on its way out, before its supervisor says `stopped`: both are the same end, and it counts once."""
+    watch = Watch()
+    watch.beat(incarnation="one")
+    watch.hear(TerminationRequested(agent_id="a", incarnation="one", by="me", reason="enough", respawn=True))
+    (stop,) = watch.orders(Terminate)
+    watch.hear(AgentLeft(agent_id="a", incarnation="one", reason="SIGTERM"))
+    watch.hear(TerminationDone(agent_id="a", incarnation="one", order_id=stop.order_id))
+    done = [fact for fact in watch.facts(Intervention) if fact.stage is Stage.DONE]
+    assert [fact.id for fact in done] == [stop.order_id]
     assert len(watch.orders(Respawn)) == 1

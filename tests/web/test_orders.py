@@ -158,3 +158,30 @@ async def test_a_senders_link_fetches_and_acknowledges(
     finally:
         await link.close()
     await until(lambda: not hub.service.mailboxes._waiting)
+
+
+async def test_what_is_not_for_one_is_left_for_the_other_who_speaks_for_the_same_agent(
+    hub: RunningHub,
+) -> None:
+    """A supervisor and the agent in it fetch from one mailbox: who declines an order does not take it from the other, and is
+    not told of it again and again."""
+    declined: list[Order] = []
+    taken: list[Order] = []
+    supervisor, agent = HttpLink(hub.url, hub.token), HttpLink(hub.url, hub.token)
+    try:
+        await supervisor.open(lambda order: bool(declined.append(order)))  # type: ignore[func-returns-value]
+        await agent.open(lambda order: not taken.append(order))  # type: ignore[func-returns-value]
+        await supervisor.follow("a")
+        order_id = give(hub, "a")
+        await until(lambda: declined)
+        await until(lambda: "a" in hub.service.mailboxes._waiting)  # It polls again, and waits.
+        await agent.follow("a")
+        await until(lambda: taken)
+        await until(lambda: "a" not in hub.service.mailboxes)
+    finally:
+        await supervisor.close()
+        await agent.close()
+    assert [order.order_id for order in declined] == [order_id]
+    assert {order.order_id for order in taken} == {
+        order_id
+    }  # Perhaps twice: a poll may overtake the acknowledgement.

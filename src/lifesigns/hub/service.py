@@ -265,14 +265,18 @@ class Service:
 
     # --- orders ---------------------------------------------------------------------------------------
 
-    def orders_for(self, agent_ids: Sequence[str] | set[str]) -> dict[str, list[msgspec.Raw]]:
-        """What waits for these agents, as they read it."""
-        now = self.clock()
-        return {
-            agent_id: [msgspec.Raw(wire.encode_order(order)) for order in orders]
-            for agent_id in agent_ids
-            if agent_id in self.mailboxes and (orders := self.mailboxes.waiting_for(agent_id, now))
-        }
+    def orders_for(
+        self, agent_ids: Sequence[str] | set[str], but: Sequence[str] = ()
+    ) -> dict[str, list[msgspec.Raw]]:
+        """What waits for these agents, as they read it; but not what they have declined."""
+        now, found = self.clock(), {}
+        for agent_id in agent_ids:
+            if agent_id in self.mailboxes:
+                waiting = self.mailboxes.waiting_for(agent_id, now)
+                orders = [msgspec.Raw(wire.encode_order(one)) for one in waiting if one.order_id not in but]
+                if orders:
+                    found[agent_id] = orders
+        return found
 
     async def acknowledge(self, agent_id: str, order_id: str) -> bool:
         """The agent's side has this order: when this returns it is not given again, whatever happens to us. Whether there
@@ -284,13 +288,13 @@ class Service:
         return was_there
 
     async def wait_for_orders(
-        self, agent_ids: Sequence[str], wait_for: float
+        self, agent_ids: Sequence[str], wait_for: float, but: Sequence[str] = ()
     ) -> dict[str, list[msgspec.Raw]]:
         """As `orders_for`; if there are none, wait for one for a while."""
-        orders = self.orders_for(agent_ids)
+        orders = self.orders_for(agent_ids, but)
         if not orders and wait_for > 0:
             await self.mailboxes.wait(agent_ids, wait_for)
-            orders = self.orders_for(agent_ids)
+            orders = self.orders_for(agent_ids, but)
         return orders
 
     # --- what the hub calls ---------------------------------------------------------------------------

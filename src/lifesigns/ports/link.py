@@ -21,8 +21,9 @@ class SavedState(Word):
 class Link(Protocol):
     """The agent's side's way to its hub."""
 
-    async def open(self, obey: Callable[[Order], None]) -> None:
-        """Reach the hub, or fail. Orders for those it follows are given to `obey`, on this loop."""
+    async def open(self, obey: Callable[[Order], bool]) -> None:
+        """Reach the hub, or fail. Orders for those it follows are given to `obey`, on this loop, which says
+        whether they are for this side: if not, they are left for somebody else who speaks for the same agent."""
 
     async def follow(self, agent_id: str) -> None:
         """Bring the orders of this agent, too."""

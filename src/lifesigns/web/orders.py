@@ -19,14 +19,20 @@ from lifesigns.web.ids import AgentId
 from lifesigns.web.voices import check_voice
 
 WAIT_MAX: Final = 60.0
+BUT_MAX: Final = 50
 AGENTS_MAX: Final = 500
 """Their ids have to fit into the first line of a request."""
+
+
+OrderId = Annotated[str, Meta(max_length=128)]
 
 
 class Wait(msgspec.Struct):
     """How long to wait for an order if there is none."""
 
     wait: Annotated[float, Meta(ge=0, le=WAIT_MAX, description="Seconds; 0 answers at once.")] = 0.0
+    but: Annotated[tuple[OrderId, ...], Meta(max_length=BUT_MAX)] = ()
+    """Orders that are known already and not for who asks: a supervisor and the agent in it fetch from the same mailbox."""
 
 
 class WaitForAgents(Wait):
@@ -74,7 +80,7 @@ async def _answered(
     asked: Asked, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> Answer | Stream:
     check_voice(asked, *agent_ids)
-    waiting = asked.service.orders_for(agent_ids)
+    waiting = asked.service.orders_for(agent_ids, asked.query.but)
     if waiting or not asked.query.wait:
         return answer(shown(waiting))
     return Stream(_later(asked, agent_ids, shown), JSON)
@@ -83,7 +89,7 @@ async def _answered(
 async def _later(
     asked: Asked, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> AsyncGenerator[bytes, None]:
-    waiting = await asked.service.wait_for_orders(agent_ids, asked.query.wait)
+    waiting = await asked.service.wait_for_orders(agent_ids, asked.query.wait, asked.query.but)
     yield msgspec.json.encode(shown(waiting))
 
 

@@ -40,6 +40,9 @@ BREATH: Final = 20
 BREATH_FOR: Final = 0.001
 """After so many messages written the GIL is let go: nobody in this process should feel a thousand of them."""
 SHOWN_MAX: Final = 3
+DECLINED_MAX: Final = 1000
+BUT_MAX: Final = 20
+"""Of the orders that are not for us, so many are named in a poll: more would not fit into its first line."""
 COMPLAINTS_MAX: Final = 100
 
 TEMPORARY: Final = frozenset({408, 425, 429})
@@ -84,8 +87,10 @@ class HttpLink:
             raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
         self._token = token
         self._line = Line(self._target, token)
-        self._obey: Callable[[Order], None] | None = None
+        self._obey: Callable[[Order], bool] | None = None
         self._followed: dict[str, None] = {}
+        self._declined: dict[str, None] = {}
+        """Orders that were not for us. They are offered until somebody else takes them, and are no news."""
         self._polls: list[asyncio.Task[None]] = []
         self._errands: set[asyncio.Task[None]] = set()
         self._regroup: asyncio.TimerHandle | None = None
@@ -94,7 +99,7 @@ class HttpLink:
         self.rejected = 0
         """Beats and words that the hub did not accept."""
 
-    async def open(self, obey: Callable[[Order], None]) -> None:
+    async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
         await self._line.connect()
 
@@ -214,7 +219,7 @@ class HttpLink:
         try:
             while True:
                 try:
-                    reply = await line.ask("GET", _poll_path(agents), answer_for=POLL_FOR + POLL_MARGIN)
+                    reply = await line.ask("GET", self._poll_path(agents), answer_for=POLL_FOR + POLL_MARGIN)
                     self._check(reply)
                     answer = self._read(reply)
                 except AdapterError as error:
@@ -228,24 +233,39 @@ class HttpLink:
         finally:
             line.close()
 
+    def _poll_path(self, agents: list[str]) -> str:
+        query = [
+            ("wait", f"{POLL_FOR:g}"),
+            *(("but", order_id) for order_id in list(self._declined)[-BUT_MAX:]),
+        ]
+        if len(agents) == 1:
+            return f"/api/v1/agents/{quote(agents[0], safe='')}/orders?{urlencode(query)}"
+        return f"/api/v1/orders?{urlencode([*(('agent', agent) for agent in agents), *query])}"
+
     def _take(self, answer: _Answer) -> bool:
-        """Obey what an answer brought, and acknowledge it. False if it brought nothing."""
+        """Obey what an answer brought, and acknowledge what was for us. False if it brought nothing new."""
         offered = answer.orders or []
         raw_orders = (
             offered if isinstance(offered, list) else [raw for each in offered.values() for raw in each]
         )
+        news = False
         for raw in raw_orders:
             try:
                 order = wire.decode_order(bytes(raw))
             except WireError as error:
                 log.warning("%s sent an order that cannot be read: %s", self._target.url, error)
                 continue
-            if self._obey is not None:
-                self._obey(order)
-            task = self._begin(self._acknowledge(order))
-            self._errands.add(task)
-            task.add_done_callback(self._errands.discard)
-        return bool(raw_orders)
+            if self._obey is None or self._obey(order):
+                news = True
+                task = self._begin(self._acknowledge(order))
+                self._errands.add(task)
+                task.add_done_callback(self._errands.discard)
+            elif order.order_id not in self._declined:
+                news = True
+                self._declined[order.order_id] = None
+                while len(self._declined) > DECLINED_MAX:
+                    del self._declined[next(iter(self._declined))]
+        return news
 
     async def _acknowledge(self, order: Order) -> None:
         agent, order_id = quote(order.agent_id, safe=""), quote(order.order_id, safe="")
@@ -258,12 +278,6 @@ class HttpLink:
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
-
-
-def _poll_path(agents: list[str]) -> str:
-    if len(agents) == 1:
-        return f"/api/v1/agents/{quote(agents[0], safe='')}/orders?wait={POLL_FOR:g}"
-    return f"/api/v1/orders?{urlencode([('agent', agent) for agent in agents])}&wait={POLL_FOR:g}"
 
 
 def _explain(reply: Reply) -> str:

@@ -39,12 +39,12 @@ class BusLink:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._obey: Callable[[Order], None] | None = None
+        self._obey: Callable[[Order], bool] | None = None
         self._subscriptions: dict[str, Subscription] = {}
         host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:64]
         self._name = f"relay:{host}:{os.getpid()}"
 
-    async def open(self, obey: Callable[[Order], None]) -> None:
+    async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
         await self._bus.connect()
 

@@ -11,7 +11,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from lifesigns.core.effects import AskStatus, Order, SendNudge, SendPing, StopStranger, Terminate
+from lifesigns.core.effects import (
+    AskStatus,
+    Order,
+    Respawn,
+    SendNudge,
+    SendPing,
+    StopStranger,
+    Terminate,
+)
 
 REMEMBERED_MAX: Final = 1_000
 
@@ -38,16 +46,17 @@ class Inbox:
         self._epoch = 0
         self._seen: OrderedDict[str, None] = OrderedDict()
 
-    def obey(self, order: Order) -> None:
-        """Carry it out, if it is for us, new, and of a hub in office."""
-        if not self._is_ours(order):
-            return
+    def obey(self, order: Order) -> bool:
+        """Carry it out, if it is for us, new, and of a hub in office. False if it is for somebody else: a supervisor, or
+        another life."""
+        if not self._is_ours(order) or isinstance(order, Respawn):
+            return False
         if order.epoch < self._epoch:
             self._refused()
-            return
+            return True
         self._epoch = order.epoch
         if self._is_known(order.order_id):
-            return
+            return True
         match order:
             case SendPing():
                 self._agent.pinged(order)
@@ -58,7 +67,8 @@ class Inbox:
             case Terminate() | StopStranger():
                 self._agent.told_to_stop(order)
             case _:
-                pass  # Respawn and the like: orders for whoever starts agents.
+                pass  # Something a later hub may say.
+        return True
 
     def _is_ours(self, order: Order) -> bool:
         same = order.incarnation == self._incarnation

@@ -215,11 +215,12 @@ class Rounds:
                 await self._link.follow(voice.agent_id)
                 self._followed.add(voice.agent_id)
 
-    def _obey(self, order: Order) -> None:
+    def _obey(self, order: Order) -> bool:
+        """Whether it was for one of our voices; what is for none, because it has left, is for nobody."""
         self._retry_at = 0.0  # We hear the hub: the way is open.
-        for voice in self._relay.voices:
-            if voice.agent_id == order.agent_id and voice.obey is not None:
-                voice.obey(order)
+        asked = [voice.obey for voice in self._relay.voices if voice.agent_id == order.agent_id]
+        taken = [obey(order) for obey in asked if obey is not None]
+        return any(taken) or not taken
 
     # --- states of checkpoints ----------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ class Voice:
         self.statement = statement
         self.pulse = pulse
         self.retry_after = retry_after
-        self.obey: Callable[[Order], None] | None = None
+        self.obey: Callable[[Order], bool] | None = None
         self.introduce: Callable[[], None] | None = None
         """Says again what a hub that lost us should know; called when the way to it was lost and found."""
         self.probe: LoopProbe | None = None

@@ -30,6 +30,7 @@ class Body(Protocol):
 
     life: Life | None
     last: Life | None
+    stopping: Stopping | None
 
     def stop(self, stopping: Stopping) -> None: ...
     def start_now(self, inherited: Inheritance, now: float) -> None: ...
@@ -123,10 +124,12 @@ class Orders:
     def _start(self, order: Respawn, now: float) -> None:
         """A new life in place of the one that ended; unless that has a successor already."""
         life, last = self._body.life, self._body.last
-        if life is not None and life.end is None:
+        if life is not None and life.end is None and self._body.stopping is None:
             reason = f"{life.incarnation} lives already"
         elif life is not None:
-            self._waiting = order  # Its end is known and not quite over: its last bytes are on their way.
+            self._waiting = (
+                order  # It was told to end, or its end is known and its last bytes are on their way.
+            )
             return
         elif last is None or not _means(order, last):
             reason = f"{order.incarnation} is not the life that ended here"

@@ -21,8 +21,9 @@ from lifesigns.agent.sender.relay import Relay
 from lifesigns.agent.sender.statement import Statement
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.sender.voice import Alert, Voice
+from lifesigns.agent.supervise.life import Life
 from lifesigns.agent.supervise.verdicts import Verdict
-from lifesigns.core.effects import Effect, Order
+from lifesigns.core.effects import Effect, Order, Respawn
 from lifesigns.core.signals import (
     ActivitySeen,
     AgentLeft,
@@ -70,6 +71,7 @@ class AtHub:
         self._came: deque[Order | Verdict] = deque(maxlen=1000)
         self._introduction: list[Word] = []
         self._joined = False
+        self._life: Life | None = None
         self._voice = ChildVoice(agent_id, self._sending_changed)
         self._voice.obey = self._take
         self._voice.introduce = self._introduce
@@ -117,9 +119,14 @@ class AtHub:
 
     # --- in the relay's thread ------------------------------------------------------------------------------
 
-    def _take(self, order: Order) -> None:
+    def attend(self, life: Life) -> None:
+        self._life = life
+
+    def _take(self, order: Order) -> bool:
+        """Everything is looked at; but what a child that speaks for itself can hear is left for it to take."""
         self._came.append(order)
         self._wake()
+        return isinstance(order, Respawn) or self._life is None or not self._life.speaks
 
     def _introduce(self) -> None:
         for word in list(self._introduction):

@@ -198,6 +198,7 @@ class Supervisor:
             self._outcome = End(status=error.status)
             return
         self.life, self.last, self.stopping = life, None, None
+        self._watch.attend(life)
         if inherited.attempt > 1:
             text = f"{self._settings.agent_id} was started again."
             self.say(Verdict("RESTARTED", text, minor=True, details={"attempt": inherited.attempt}), now)

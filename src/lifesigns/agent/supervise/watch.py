@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from lifesigns.agent.supervise.life import Life
 from lifesigns.agent.supervise.verdicts import Verdict
 from lifesigns.core.effects import Effect
 from lifesigns.core.engine import Engine
@@ -29,6 +30,9 @@ class Watch(Protocol):
     @property
     def remote(self) -> bool:
         """Whether somebody elsewhere hears it: then a child that speaks for itself is left to do so."""
+
+    def attend(self, life: Life) -> None:
+        """This is the child from now on."""
 
     def tell(self, signal: Signal, now: float) -> Sequence[Effect | Verdict]: ...
 
@@ -51,6 +55,9 @@ class Alone:
         self.beat_every = beat_every or policy.silence.interval
         fleet = FleetPolicy(canary_every=0, tick_every=self.beat_every)
         self._engine = Engine(PolicyBook(policy, roles={}), fleet)
+
+    def attend(self, life: Life) -> None:
+        """One child is as good as another."""
 
     def tell(self, signal: Signal, now: float) -> Sequence[Effect]:
         return self._engine.hear(signal, now)

@@ -52,6 +52,11 @@ class ActHearing:
         }
 
     def _left(self, agent: Agent, signal: s.AgentLeft, now: float) -> None:
+        case = agent.case
+        if case is not None and self._desk.ladder.is_ending(agent):
+            # It left because we told it to: that is the outcome we wait for, whoever tells it first.
+            self._terminated(agent, s.TerminationDone(agent_id=agent.id, order_id=case.order_id), now)
+            return
         self._lives.end(agent, f"left: {signal.reason}" if signal.reason else "left", now)
         lineage = self._desk.beliefs.lineages.get(agent.id)
         if lineage is not None:
