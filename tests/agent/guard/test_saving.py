@@ -395,3 +395,23 @@ async def test_on_a_loop_who_gives_up_waiting_does_not_undo_the_save() -> None:
         disk.down = False
         assert await saves.flush(30)
     assert disk.kept == ["a"]
+
+
+def test_what_is_being_tried_in_vain_while_the_queue_closes_is_returned_too() -> None:
+    """Nothing is lost in silence: not even what was under way at that very moment."""
+    trying, go_on = threading.Event(), threading.Event()
+    tries: list[str] = []
+
+    def write(item: str) -> None:
+        tries.append(item)
+        if len(tries) > 1:
+            trying.set()
+            go_on.wait(LONG)
+        raise Down
+
+    saves = SaveQueue(quick_breaker(failure_threshold=9), write, retry_every=SOON)
+    saves.save("a")
+    saves.save("b")
+    assert trying.wait(LONG)
+    threading.Timer(0.02, go_on.set).start()
+    assert saves.close(LONG / 60) == ["a", "b"]

@@ -41,6 +41,8 @@ RETRY_EVERY: Final = 5.0
 """Seconds. A store that stays away is spared by the breaker; this is for one that failed once."""
 EXIT_FOR: Final = 2.0
 """How long the end of a block or a process waits for what is not written yet."""
+MOMENT: Final = 0.1
+"""How long `close` waits at least for a try that is under way: one that the breaker refuses is over in no time."""
 
 
 class _Line(Generic[T, Fate]):
@@ -185,11 +187,15 @@ class SaveQueue(Generic[T]):
         """`flush`, then take nothing more. What was not written is returned, and its future has the reason."""
         self.flush(timeout)
         with self._changed:
-            left = self._line.close()
+            line = self._line
+            under_way = line.waiting[0] if line.busy and line.waiting else None
+            left = line.close()
             self._changed.notify_all()
-            retrier, wait = self._retrier, timeout if self._line.busy else EXIT_FOR
+            retrier, wait = self._retrier, max(timeout, MOMENT) if line.busy else EXIT_FOR
         if retrier is not None and retrier is not threading.current_thread():
             retrier.join(wait)
+        if under_way is not None and under_way[1].done() and under_way[1].exception() is not None:
+            left.insert(0, under_way[0])  # It was just being tried, for the last time and in vain.
         return left
 
     def __enter__(self) -> Self:
