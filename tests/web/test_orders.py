@@ -146,7 +146,7 @@ async def test_a_senders_link_fetches_and_acknowledges(
     """The two sides of the wire as they are. It may be offered twice, until the acknowledgement is there; nobody minds."""
     taken: list[Order] = []
     link = HttpLink(hub.url, hub.token)
-    await link.open(taken.append)
+    await link.open(lambda order: not taken.append(order))  # type: ignore[func-returns-value]
     try:
         for agent_id in followed:
             await link.follow(agent_id)
