@@ -47,14 +47,17 @@ def watch(lines: bool, as_json: bool, hub: str | None, token: str | None) -> Non
     client = AsyncClient(hub, token, retry_for=0.0, timeout=TIMEOUT)
     at_terminal = os.name == "posix" and sys.stdout.isatty() and sys.stdin.isatty()
     on_screen = at_terminal and not (lines or as_json)
+    refused: HubError | None = None
     try:
         asyncio.run(_screen(client) if on_screen else _lines(client, as_json=as_json))
     except* HubError as errors:
         error = errors.exceptions[0]
         assert isinstance(error, HubError)
-        raise HubError(explained(error, client.hub), status=error.status) from error
+        refused = error
     except* KeyboardInterrupt:
         pass  # This is how it is ended.
+    if refused is not None:  # Raised in there, some Pythons would make a group of it.
+        raise HubError(explained(refused, client.hub), status=refused.status) from refused
 
 
 # --- a screen -----------------------------------------------------------------------------------------

@@ -110,7 +110,10 @@ class HttpHub:
 
     async def _drop(self) -> None:
         for writer in list(self._writers):
-            writer.transport.abort()
+            with suppress(
+                AttributeError
+            ):  # Before Python 3.11.4 a TLS connection that has just ended has nothing to abort.
+                writer.transport.abort()
         for task in list(self._tasks):
             task.cancel()
 

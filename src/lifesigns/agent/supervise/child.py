@@ -9,6 +9,7 @@ It is started by `posix_spawn`, which is safe beside other threads, and whose er
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -66,6 +67,8 @@ class Child:
         except (FileNotFoundError, NotADirectoryError):
             raise CannotStart(f"{command[0]}: command not found", 127) from None
         except OSError as error:
+            if _is_nowhere(command[0], environ):
+                raise CannotStart(f"{command[0]}: command not found", 127) from None
             raise CannotStart(f"{command[0]}: cannot be run: {error.strerror}", 126) from error
         return cls(pid)
 
@@ -149,3 +152,9 @@ def die_of(number: int) -> None:
     with suppress(ValueError):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
+
+
+def _is_nowhere(name: str, environ: Mapping[str, str]) -> bool:
+    """Whether no such command is found. A folder in `PATH` that we may not look into is what the system complains about,
+    and a shell does not."""
+    return "/" not in name and shutil.which(name, os.F_OK, environ.get("PATH")) is None
