@@ -88,6 +88,7 @@ async def test_beats_are_told_only_to_those_who_ask(hub: RunningHub) -> None:
         told = await ear.next()
         assert told is not None
         assert (told.id, told.type, told.event["agent_id"]) == (None, "AGENT_HEARTBEAT", "a")
+        assert "source" not in told.event["data"]  # A token's id is nobody's business.
 
 
 async def test_a_quiet_stream_says_that_it_lives(hub: RunningHub, monkeypatch: pytest.MonkeyPatch) -> None:
