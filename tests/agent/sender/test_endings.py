@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
 from lifesigns.assembly.senders import Sender, relay_to
@@ -189,6 +190,36 @@ def test_a_program_that_was_stopped_for_a_while_does_not_call_itself_frozen(hub:
             heard = len(hub.beats)
             child.send_signal(signal.SIGCONT)
             hub.until(lambda heard=heard: len(hub.beats) > heard + 3)  # type: ignore[misc]
+    assert max(beat.loop_lag_ms or 0.0 for beat in hub.beats) < 1000
+
+
+def test_a_program_that_was_stopped_while_it_asked_its_loop_does_not_call_itself_frozen(hub: HttpHub) -> None:
+    """The worst moment to stand still: the question is open, and the rest in which we would notice has not begun."""
+    text = """
+        import asyncio, os, signal
+        from lifesigns.agent.probe import LoopProbe
+        from lifesigns.assembly.senders import Sender
+        ask, asked = LoopProbe.ask, []
+        def stand_still_and_ask(probe, now):
+            asked.append(now)
+            if len(asked) in (2, 4):
+                os.kill(os.getpid(), signal.SIGSTOP)
+            return ask(probe, now)
+        LoopProbe.ask = stand_still_and_ask
+        async def main():
+            async with Sender("a", interval=0.2):
+                await asyncio.sleep(60)
+        asyncio.run(main())
+    """
+    with program(text, LIFESIGNS_HUB=hub.url) as child:
+        process = psutil.Process(child.pid)
+        for _ in range(2):
+            hub.until(lambda: process.status() == psutil.STATUS_STOPPED)
+            time.sleep(1.2)  # the pause itself
+            heard = len(hub.beats)
+            child.send_signal(signal.SIGCONT)
+            hub.until(lambda heard=heard: len(hub.beats) > heard)  # type: ignore[misc]
+        hub.until(lambda: len(hub.beats) > 6)
     assert max(beat.loop_lag_ms or 0.0 for beat in hub.beats) < 1000
 
 

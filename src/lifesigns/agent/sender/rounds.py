@@ -100,6 +100,8 @@ class Rounds:
         self._failures = 0
         self._retry_at = 0.0
         self._carried_at = 0.0
+        self._asked_at = 0.0
+        """When the loops were last asked: until the end of the rest we do nothing that takes long."""
         self._words_left = False
         self._look_at = NEVER
         """When to look for words again, while we listen."""
@@ -158,9 +160,10 @@ class Rounds:
             self._failed(load, f"{type(error).__name__}: {error}", transient=False)
         else:
             await self._arrived(load)
-        # Right before the rest, not before the carrying: if we all stand still while we rest, we notice it.
+        # Right before the rest, not before the carrying: if we all stand still from here on, we notice it.
+        self._asked_at = time.monotonic()
         for probe in load.probes:
-            probe.ask(time.monotonic())
+            probe.ask(self._asked_at)
 
     async def _gather(self, now: float) -> Load:
         """Who is due, and what was said."""
@@ -322,13 +325,13 @@ class Rounds:
         at = self._next_at()
         if at <= time.monotonic():
             await asyncio.sleep(0)
-            return
-        timer = asyncio.get_running_loop().call_at(at, self._wake.set)
-        await self._wake.wait()
-        self._wake.clear()
-        timer.cancel()
+        else:
+            timer = asyncio.get_running_loop().call_at(at, self._wake.set)
+            await self._wake.wait()
+            self._wake.clear()
+            timer.cancel()
         now = time.monotonic()
-        if now - at > OVERSLEPT:
+        if now - max(at, self._asked_at) > OVERSLEPT:
             for voice in self._relay.voices:
                 if voice.probe is not None:
                     voice.probe.forgive(now)
