@@ -1,0 +1,152 @@
+/** The head of every page: how the fleet is, how the hub is, whether this is live, who looks. */
+
+import { post } from "./api";
+import { link, signedOut, staleSince } from "./contact";
+import { toggleState, wish } from "./listing";
+import { needing } from "./needing";
+import { StateSign } from "./parts/State";
+import { route } from "./route";
+import { fleet, me, now } from "./state";
+import { theme, toggleTheme } from "./theme";
+import type { HubHealth } from "./types";
+import { count, duration, HEALTHS } from "./words";
+
+const PAGES = [
+  ["fleet", "#/", "Agents"],
+  ["breakers", "#/breakers", "Breakers"],
+  ["recovery", "#/recovery", "Recovery"],
+  ["alerts", "#/alerts", "Alerts"],
+  ["audit", "#/audit", "Audit"],
+] as const;
+
+export function Header() {
+  return (
+    <header class="top">
+      <div class="bar">
+        <a class="brand" href="#/">
+          <svg viewBox="0 0 16 16" width="20" height="20" aria-hidden="true">
+            <path d="M1 9h3l2-6 3 11 2-7 1 2h3" />
+          </svg>
+          lifesigns
+        </a>
+        <Nav />
+        <div class="signs">
+          <Hub />
+          <Live />
+          <Who />
+          <button
+            type="button"
+            class="quiet"
+            onClick={toggleTheme}
+            aria-label={`Show it ${theme.value === "dark" ? "light" : "dark"}`}
+          >
+            {theme.value === "dark" ? "☀" : "☾"}
+          </button>
+        </div>
+      </div>
+      <Counts />
+    </header>
+  );
+}
+
+function Nav() {
+  const here = route.value.page === "agent" ? "fleet" : route.value.page;
+  return (
+    <nav aria-label="Pages">
+      {PAGES.map(([page, href, words]) => (
+        <a key={page} href={href} {...(page === here ? { "aria-current": "page" as const } : {})}>
+          {words}
+          {page === "fleet" && needing.value.length > 0 && (
+            <span class="badge" title="need you">
+              {count(needing.value.length)}
+            </span>
+          )}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** Counts by state; pressing one shows only those. */
+function Counts() {
+  const glance = fleet.value;
+  if (!glance || route.value.page !== "fleet") return null;
+  return (
+    <div class="counts" role="group" aria-label="Agents by state; press to show only these">
+      {HEALTHS.map((state) => (
+        <button
+          type="button"
+          key={state}
+          class={`count ${state}${glance.states[state] ? "" : " zero"}`}
+          aria-pressed={wish.value.states.has(state)}
+          onClick={() => toggleState(state)}
+        >
+          <StateSign state={state} />
+          <b>{(glance.states[state] ?? 0).toLocaleString("en")}</b> {state}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Hub() {
+  const hub = fleet.value?.hub;
+  if (!hub) return null;
+  const trouble = troubleOf(hub);
+  return (
+    <span
+      class={`hub ${trouble ? "wrong" : "well"}`}
+      title={`lifesigns ${hub.version}, doubt of itself ${hub.score} of 8`}
+    >
+      hub {trouble || "well"}
+    </span>
+  );
+}
+
+/** What is wrong with the hub itself; empty if nothing is. */
+function troubleOf(hub: HubHealth): string {
+  if (hub.blind) return "blind";
+  if (hub.store !== "ok") return "store away";
+  if (hub.bus !== "ok" && hub.bus !== "none") return "bus away";
+  if (hub.score > 0) return `in doubt (${hub.score} of 8)`;
+  return "";
+}
+
+function Live() {
+  const since = staleSince.value;
+  if (since === null) {
+    return (
+      <span class="live" role="status">
+        live
+      </span>
+    );
+  }
+  void now.value;
+  const away = Date.now() / 1000 - since;
+  const why = link.value.live ? "the hub does not answer" : link.value.why;
+  return (
+    <span class="stale" role="status" title={why}>
+      {away < 3 ? "connecting …" : `stale for ${duration(away)}`}
+    </span>
+  );
+}
+
+function Who() {
+  const who = me.value;
+  if (!who) return null;
+  return (
+    <>
+      <span class="me" title={`${who.name}, ${who.role}`}>
+        <bdi>{who.name}</bdi> {who.role !== who.name && <small>{who.role}</small>}
+      </span>
+      <button type="button" class="quiet" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </>
+  );
+}
+
+async function signOut(): Promise<void> {
+  await post("/sign-out");
+  signedOut.value = true;
+}

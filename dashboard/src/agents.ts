@@ -1,0 +1,120 @@
+/**
+ * All agents as they were told last. Plain data, not signals: ten thousand of them change all the time, and a screen shows
+ * forty. Whoever draws reads `drawn`, which rises once per animation frame however much has changed.
+ */
+
+import { signal } from "@preact/signals";
+import { Rates } from "./rates";
+import type { AgentHealth, Cause, Doing, Health, HubEvent } from "./types";
+import { seconds } from "./words";
+
+/** Seconds: no answer is longer on its way. */
+const OVERTAKEN_FOR = 3;
+
+export class Agents {
+  readonly all = new Map<string, AgentHealth>();
+  readonly rates = new Rates();
+  /** Rises with every frame in which something has changed. */
+  readonly drawn = signal(0);
+  /** Rises when somebody came or went, or changed in more than its numbers. */
+  readonly moved = signal(0);
+
+  /** When an event last said something about an agent. */
+  readonly #told = new Map<string, number>();
+  #moved = false;
+  #frame = 0;
+
+  /** These are so now. */
+  put(agents: readonly AgentHealth[], at: number): void {
+    for (const agent of agents) {
+      const was = this.all.get(agent.agent_id);
+      if (was && this.#overtaken(was, agent, at)) continue;
+      if (!was || differs(was, agent)) this.#moved = true;
+      this.all.set(agent.agent_id, agent);
+      this.rates.note(agent, at);
+    }
+    if (agents.length) this.#draw();
+  }
+
+  /** These are forgotten. */
+  remove(ids: Iterable<string>): void {
+    for (const id of ids) {
+      if (!this.all.delete(id)) continue;
+      this.rates.forget(id);
+      this.#told.delete(id);
+      this.#moved = true;
+    }
+    if (this.#moved) this.#draw();
+  }
+
+  /** Only these are left. */
+  keepOnly(ids: ReadonlySet<string>): void {
+    this.remove([...this.all.keys()].filter((id) => !ids.has(id)));
+  }
+
+  /** What an event says about an agent is true at once; the rest of it comes with the next answer. */
+  apply(event: HubEvent, at: number): void {
+    const agent = this.all.get(event.agent_id);
+    if (!agent) return;
+    const changed = told(agent, event);
+    if (!changed) return;
+    this.put([changed], at);
+    this.#told.set(event.agent_id, at);
+  }
+
+  /** An answer that was given before an event and came after it must not take the event back. */
+  #overtaken(was: AgentHealth, agent: AgentHealth, at: number): boolean {
+    const told = this.#told.get(agent.agent_id);
+    if (told === undefined) return false;
+    if (at - told < OVERTAKEN_FOR && seconds(agent.state_changed_at) < seconds(was.state_changed_at) - 0.002)
+      return true;
+    this.#told.delete(agent.agent_id);
+    return false;
+  }
+
+  #draw(): void {
+    if (this.#frame) return;
+    this.#frame = nextFrame(() => {
+      this.#frame = 0;
+      if (this.#moved) {
+        this.#moved = false;
+        this.moved.value += 1;
+      }
+      this.drawn.value += 1;
+    });
+  }
+}
+
+export const agents = new Agents();
+
+/** An agent after an event; undefined if that says nothing about how it is. */
+export function told(agent: AgentHealth, event: HubEvent): AgentHealth | undefined {
+  if (event.type === "HEALTH_STATE_CHANGED") {
+    const state = event.data["to"] as Health;
+    const cause = state === "disconnected" ? ((event.data["cause"] as Cause | null) ?? null) : null;
+    return { ...agent, state, cause, state_changed_at: event.at };
+  }
+  if (event.type === "NEEDS_HUMAN" && event.data["reason"] === "waiting_for_human") {
+    return { ...agent, doing: "waiting_for_human" as Doing };
+  }
+  return undefined;
+}
+
+/** Whether an agent stands elsewhere now: in another group, filter or place, or there is other to say about it. */
+function differs(a: AgentHealth, b: AgentHealth): boolean {
+  return (
+    a.state !== b.state ||
+    a.state_changed_at !== b.state_changed_at ||
+    a.doing !== b.doing ||
+    a.task_id !== b.task_id ||
+    a.role !== b.role ||
+    a.host !== b.host ||
+    a.intervention?.id !== b.intervention?.id ||
+    a.findings.length !== b.findings.length
+  );
+}
+
+/** A hidden page draws no frames, and must not pile up what it would draw. */
+function nextFrame(draw: () => void): number {
+  return document.hidden ? window.setTimeout(draw, 500) : requestAnimationFrame(draw);
+}

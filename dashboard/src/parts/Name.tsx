@@ -1,0 +1,19 @@
+/**
+ * A text that somebody else chose: an id, a task, a host. It may be long, run from right to left or contain anything, so
+ * it is set apart from what stands around it, cut off where there is no room, and whole in its title.
+ */
+
+export function Name({ text, href }: { text: string; href?: string }) {
+  if (href === undefined) {
+    return (
+      <bdi class="name" title={text}>
+        {text}
+      </bdi>
+    );
+  }
+  return (
+    <a class="name" href={href} title={text}>
+      <bdi>{text}</bdi>
+    </a>
+  );
+}

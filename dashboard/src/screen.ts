@@ -1,0 +1,11 @@
+/** Whether there is room for columns. The same width stands in the style sheet. */
+
+import { signal } from "@preact/signals";
+
+const phone = matchMedia("(max-width: 700px)");
+
+export const narrow = signal(phone.matches);
+
+phone.addEventListener("change", () => {
+  narrow.value = phone.matches;
+});

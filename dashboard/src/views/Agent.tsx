@@ -1,0 +1,166 @@
+/** One agent: how it is and why, what it does, what was done about it, and what can be done. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import "../../styles/agent.css";
+import { agents } from "../agents";
+import { get, inPath } from "../api";
+import { now } from "../clock";
+import { seen } from "../keeping";
+import { Empty } from "../parts/Empty";
+import { Choice } from "../parts/Filter";
+import { loading } from "../state";
+import type { AgentHealth, HubEvent, Intervention } from "../types";
+import type {
+  CallTape,
+  CheckpointList,
+  FindingPoint,
+  History,
+  InterventionList,
+  LastBeat,
+  Point,
+  Rhythm,
+  SamplePoint,
+} from "../types/agent";
+import { seconds } from "../words";
+import { BeatCharts, UseCharts } from "./agent/Charts";
+import { Checkpoints } from "./agent/Checkpoints";
+import { Findings } from "./agent/Findings";
+import { Head } from "./agent/Head";
+import { Interventions } from "./agent/Interventions";
+import { Life } from "./agent/Life";
+import { Metrics } from "./agent/Metrics";
+import { OnLadder } from "./agent/OnLadder";
+import { Section } from "./agent/Section";
+import { Tape } from "./agent/Tape";
+import { useAsked } from "./asked";
+import { BreakerTable } from "./breakers/Table";
+
+const PERIODS = [
+  ["900", "15 min"],
+  ["3600", "1 h"],
+  ["21600", "6 h"],
+  ["86400", "1 day"],
+  ["604800", "7 days"],
+] as const;
+
+export function Agent({ id }: { id: string }) {
+  void agents.drawn.value;
+  const agent = agents.all.get(id);
+  const known = agent !== undefined;
+  useEffect(() => {
+    // Asked about every two seconds, as the rows on a screen are.
+    seen.value = known ? [id] : [];
+    return () => void (seen.value = []);
+  }, [id, known]);
+  if (agent) return <Known agent={agent} />;
+  if (!loading.value.done) return <p class="first">Loading …</p>;
+  return (
+    <Empty title="Nobody has heard of this agent">
+      <p>
+        <bdi>{id}</bdi> has not spoken since the hub remembers. With its first beat it appears here.
+      </p>
+      <p>
+        <a href="#/">To all agents</a>
+      </p>
+    </Empty>
+  );
+}
+
+function Known({ agent }: { agent: AgentHealth }) {
+  const id = agent.agent_id;
+  const path = `/api/v1/agents/${inPath(id)}`;
+  const about = (event: HubEvent) => event.agent_id === id;
+  const [lasts, setLasts] = useState<(typeof PERIODS)[number][0]>("3600");
+
+  const told = useAsked(() => get<History>(`${path}/history`, { for: lasts }), `${path} ${lasts}`, {
+    after: about,
+    everyMs: 60_000,
+  });
+  const rhythm = useAsked(() => get<Rhythm>(`${path}/rhythm`), path, { everyMs: 1000 });
+  const tape = useAsked(() => get<CallTape>(`${path}/calls`), path, { after: about, everyMs: 2000 });
+  const beat = useAsked(() => get<LastBeat>(`${path}/heartbeat`), path, { everyMs: 5000 });
+  const done = useAsked(
+    () => get<InterventionList>("/api/v1/interventions", { agent: id, limit: 50 }),
+    path,
+    { after: about },
+  );
+  const points = told.value?.points ?? NO_POINTS;
+  const samples = useMemo(
+    () => points.filter((point): point is SamplePoint => point.type === "sample"),
+    [points],
+  );
+  const stack = lastStack(points);
+  const unwell = agent.findings.length > 0 || stack !== null;
+  const period = spanOf(points, Number(lasts), now.value);
+  return (
+    <article class="agent-page" data-agent={id}>
+      <Head agent={agent} />
+      <OnLadder agent={agent} list={done.value?.interventions ?? NO_INTERVENTIONS} />
+      <div class="parts">
+        <Findings findings={agent.findings} stack={stack} wide={unwell} />
+        <Metrics agent={agent} rate={agents.rates.of(id)} beat={beat.value} wide={unwell} />
+        <div class="period wide">
+          <Choice label="Show the last" value={lasts} choices={PERIODS} onChange={setLasts} />
+          {told.value?.complete === false && (
+            <small>Not everything of this time fits: samples are put together, the oldest left out.</small>
+          )}
+          {told.problem !== null && (
+            <small class="wrong">Its history cannot be had: {told.problem.message}</small>
+          )}
+        </div>
+        <Life agent={agent} points={points} lasts={period} />
+        <BeatCharts agent={agent} samples={samples} rhythm={rhythm.value} lasts={period} />
+        <UseCharts agent={agent} samples={samples} lasts={period} />
+        <div class="column">
+          <Tape tape={tape.value} />
+          <Saved agent={agent} />
+        </div>
+        <div class="column">
+          <Interventions list={done.value?.interventions ?? null} />
+          {agent.circuit_breakers.length === 0 && <OfBreakers agent={agent} />}
+        </div>
+        {agent.circuit_breakers.length > 0 && <OfBreakers agent={agent} />}
+      </div>
+    </article>
+  );
+}
+
+function OfBreakers({ agent }: { agent: AgentHealth }) {
+  return (
+    <Section id="breakers" title="Circuit breakers" wide>
+      <BreakerTable breakers={agent.circuit_breakers} ofOne />
+    </Section>
+  );
+}
+
+const NO_POINTS: Point[] = [];
+const NO_INTERVENTIONS: Intervention[] = [];
+
+function Saved({ agent }: { agent: AgentHealth }) {
+  const { task_id: task, last_checkpoint: last } = agent;
+  const found = useAsked(
+    async () =>
+      task === null ? { checkpoints: [] } : get<CheckpointList>(`/api/v1/tasks/${inPath(task)}/checkpoints`),
+    `${agent.agent_id} ${task}`,
+    { everyMs: 5000 },
+  );
+  useEffect(() => found.again(), [last]);
+  return <Checkpoints task={task} list={found.value?.checkpoints ?? []} problem={found.problem} />;
+}
+
+/** How much of the past is shown: as much as is wished, but of a young agent not the time before it was heard of. */
+function spanOf(points: readonly Point[], wished: number, at: number): number {
+  const first = points[0];
+  return first ? Math.min(wished, Math.max(SPAN_MIN, at - seconds(first.at))) : wished;
+}
+
+const SPAN_MIN = 300;
+
+/** Where it stood when it last froze, as far as that was told in this time. */
+function lastStack(points: readonly Point[]): { text: string; at: string } | null {
+  const frozen = points.findLast(
+    (point): point is FindingPoint =>
+      point.type === "finding" && typeof point.numbers?.["stack"] === "string",
+  );
+  return frozen ? { text: String(frozen.numbers?.["stack"]), at: frozen.at } : null;
+}

@@ -1,0 +1,79 @@
+/** Recovery: who is started anew, how often that went well, what happened, and starting somebody anew by hand. */
+
+import { useState } from "preact/hooks";
+import "../../styles/lists.css";
+import { get } from "../api";
+import { Choice } from "../parts/Filter";
+import type { HubEvent } from "../types";
+import type { Recoveries } from "../types/recovery";
+import { many, percent } from "../words";
+import { useAsked } from "./asked";
+import { Failed, ListHead } from "./ListHead";
+import { Active } from "./recovery/Active";
+import { Gone } from "./recovery/Gone";
+import { Steps } from "./recovery/Steps";
+
+const PERIODS = [
+  ["1d", "day"],
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+] as const;
+
+export function Recovery() {
+  const [lasts, setLasts] = useState<(typeof PERIODS)[number][0]>("7d");
+  const asked = useAsked(() => get<Recoveries>("/api/v1/recoveries", { for: lasts }), lasts, {
+    after: concerns,
+    everyMs: 5000,
+  });
+  const found = asked.value;
+  return (
+    <section class="listing" aria-labelledby="list-title">
+      <ListHead title="Recovery">
+        <Choice label="Of the last" value={lasts} choices={PERIODS} onChange={setLasts} />
+      </ListHead>
+      <Failed problem={asked.problem} />
+      {found && (
+        <>
+          <Rate found={found} />
+          <h2>Under way</h2>
+          <Active active={found.active} />
+          <h2>By hand</h2>
+          <Gone underWay={new Set(found.active.map(({ recovery }) => recovery.agent_id))} />
+          <h2>What happened</h2>
+          <Steps steps={found.steps} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Rate({ found }: { found: Recoveries }) {
+  const waiting = found.active.filter(({ recovery }) => recovery.needs_a_person).length;
+  return (
+    <dl class="tiles">
+      <div>
+        <dt>went well</dt>
+        <dd data-tile="rate">{percent(found.success_rate)}</dd>
+        <dd class="note">
+          {found.success_rate === null
+            ? "none is decided yet"
+            : `${found.completed} of ${many(found.completed + found.failed, "recovery", "recoveries")}${found.complete ? "" : ", of the newest ones"}`}
+        </dd>
+      </div>
+      <div>
+        <dt>under way</dt>
+        <dd data-tile="active">{found.active.length - waiting}</dd>
+        <dd class="note">closely watched ones among them</dd>
+      </div>
+      <div class={waiting ? "wrong" : ""}>
+        <dt>wait for a person</dt>
+        <dd data-tile="waiting">{waiting}</dd>
+        <dd class="note">limits reached, or failed again</dd>
+      </div>
+    </dl>
+  );
+}
+
+function concerns({ type }: HubEvent): boolean {
+  return type.startsWith("RECOVERY_") || type === "AGENT_CLEARED" || type === "HEALTH_STATE_CHANGED";
+}

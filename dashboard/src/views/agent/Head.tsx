@@ -1,0 +1,80 @@
+/** Who it is, how it is, why, and what can be done about it. */
+
+import { now } from "../../clock";
+import { Age } from "../../parts/Age";
+import { Name } from "../../parts/Name";
+import { State } from "../../parts/State";
+import { why } from "../../rows";
+import { mayAct } from "../../state";
+import type { AgentHealth, Moment } from "../../types";
+import { doingWords, duration, seconds } from "../../words";
+import { Acts } from "./Acts";
+
+export function Head({ agent }: { agent: AgentHealth }) {
+  const wrong = why(agent);
+  return (
+    <div class={`agent-head ${agent.state}`}>
+      <p class="back">
+        <a href="#/">All agents</a>
+      </p>
+      <h1 title={agent.agent_id}>
+        <bdi>{agent.agent_id}</bdi>
+      </h1>
+      <p class="how">
+        <State state={agent.state} />
+        {agent.cause !== null && agent.cause !== "unknown" && <span class="cause">by {agent.cause}</span>}
+        <span>
+          for <Age at={agent.state_changed_at} />
+        </span>
+        <span>{doingWords(agent.doing) === "–" ? "says not what it does" : doingWords(agent.doing)}</span>
+        {agent.paused_until !== null && <Paused until={agent.paused_until} />}
+      </p>
+      {wrong !== "" && (
+        <p class="why">
+          <bdi>{wrong}</bdi>
+        </p>
+      )}
+      <dl class="facts">
+        <Fact name="Task" text={agent.task_id} />
+        <Fact name="Role" text={agent.role} />
+        <Fact name="Host" text={agent.host} />
+        <Fact name="Incarnation" text={agent.incarnation} />
+        <div>
+          <dt>Last beat</dt>
+          <dd>
+            <Age at={agent.last_heartbeat} ago />
+          </dd>
+        </div>
+        <div>
+          <dt>Last progress</dt>
+          <dd>
+            <Age at={agent.last_checkpoint} ago={agent.last_checkpoint !== null} />
+          </dd>
+        </div>
+      </dl>
+      {mayAct.value && <Acts agent={agent} />}
+    </div>
+  );
+}
+
+function Fact({ name, text }: { name: string; text: string | null }) {
+  if (text === null) return null;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Name text={text} />
+      </dd>
+    </div>
+  );
+}
+
+/** The end of the calendar is what the hub says for "until it is resumed". */
+export function isEndless(moment: Moment): boolean {
+  return moment.startsWith("9999-");
+}
+
+function Paused({ until }: { until: Moment }) {
+  const left = seconds(until) - now.value;
+  return <strong class="paused">left alone {isEndless(until) ? "until it is resumed" : `for another ${duration(left)}`}</strong>;
+}

@@ -1,0 +1,39 @@
+/** Calls by letter: the same call has the same letter, so that A B A B is seen at a glance. Runs are put together. Pure. */
+
+import type { TapedCall } from "../../types/agent";
+
+export interface Run {
+  /** Which call; empty if nothing is known about it. */
+  letter: string;
+  call: TapedCall;
+  /** How many in a row. */
+  length: number;
+  /** When the last of them ended. */
+  at: string;
+}
+
+/** The calls as runs, oldest first. */
+export function runs(calls: readonly TapedCall[]): Run[] {
+  const letters = new Map<string, string>();
+  const found: Run[] = [];
+  for (const call of calls) {
+    const letter = call.tool === null ? "" : letterOf(letters, `${call.tool}\n${call.args}\n${call.outcome}\n${call.failed}`);
+    const last = found.at(-1);
+    if (last && letter !== "" && last.letter === letter) {
+      last.length += 1;
+      last.at = call.at;
+    } else {
+      found.push({ letter, call, length: 1, at: call.at });
+    }
+  }
+  return found;
+}
+
+function letterOf(letters: Map<string, string>, key: string): string {
+  const known = letters.get(key);
+  if (known !== undefined) return known;
+  const n = letters.size;
+  const letter = n < 26 ? String.fromCharCode(65 + n) : `${String.fromCharCode(65 + (n % 26))}${Math.floor(n / 26)}`;
+  letters.set(key, letter);
+  return letter;
+}

@@ -1,0 +1,16 @@
+/** A signed checkpoint of the audit log, as the hub tells it: whose log, how many entries, the root of their tree. Pure. */
+
+export interface Note {
+  origin: string;
+  size: number;
+  /** In base64. */
+  root: string;
+  signed: boolean;
+}
+
+/** The note in a text; null if it is none. */
+export function readNote(text: string): Note | null {
+  const [origin, size, root, empty, signature] = text.split("\n");
+  if (!origin || !root || empty !== "" || !/^\d+$/.test(size ?? "")) return null;
+  return { origin, size: Number(size), root, signed: signature?.startsWith("— ") ?? false };
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { needs } from "../src/needs";
+import { agent, alert, AT, fleet } from "./agent";
+
+const escalated = (id: string, since = AT) =>
+  agent(id, {
+    state: "stuck",
+    intervention: {
+      id: `order of ${id}`,
+      rung: "escalate",
+      attempt: 1,
+      reason: "It repeats itself.",
+      since,
+      next_at: AT,
+    },
+  });
+
+const NOTHING = new Map<string, never>();
+
+const toDecide = (...ids: string[]) =>
+  ids.map((id) => alert(`standing:escalation:${id}`, { type: "ESCALATION_TRIGGERED", agent_id: id }));
+
+test("the hub itself comes first, then groups, decisions, quarantined, and who waits", () => {
+  const found = needs(
+    [agent("asks", { doing: "waiting_for_human" }), escalated("stuck"), agent("well")],
+    fleet({ blind: true, blind_since: AT, store: "disk full" }, ["host h1"]),
+    [
+      ...toDecide("stuck"),
+      alert("standing:quarantined:crashes", {
+        type: "RECOVERY_FAILED",
+        agent_id: "crashes",
+        text: "five times",
+      }),
+    ],
+    new Map([["asks", { at: AT, text: "May I?" }]]),
+  );
+  assert.deepEqual(
+    found.map((need) => need.kind),
+    ["hub", "hub", "braked", "escalated", "quarantined", "waiting"],
+  );
+  assert.equal(found.at(-1)?.text, "May I?");
+  assert.equal(found.at(-1)?.since, AT);
+});
+
+test("who has waited longest for a decision comes first", () => {
+  const found = needs(
+    [escalated("b", "2026-11-15T19:00:00.000Z"), escalated("a")],
+    null,
+    toDecide("a", "b"),
+    NOTHING,
+  );
+  assert.deepEqual(
+    found.map((need) => need.kind === "escalated" && need.escalationId),
+    ["order of a", "order of b"],
+  );
+});
+
+test("an escalation that was not sent yet, and an agent that has ended, need nobody", () => {
+  const unsent = escalated("a");
+  if (unsent.intervention) unsent.intervention.id = "";
+  const ended = { ...escalated("b"), state: "terminated" as const, doing: "waiting_for_human" as const };
+  assert.deepEqual(needs([unsent, ended], fleet(), toDecide("a", "b"), NOTHING), []);
+});
+
+test("who was given more time needs no decision, though it stands on the same rung", () => {
+  assert.deepEqual(needs([escalated("a")], fleet(), [], NOTHING), []);
+});
+
+test("a question that was answered is still open until the agent takes it up, and says so", () => {
+  const nudged = { id: "1", rung: "nudge" as const, attempt: 1, reason: "Yes.", since: AT, next_at: null };
+  const [need] = needs(
+    [agent("a", { doing: "waiting_for_human", intervention: nudged })],
+    fleet(),
+    [],
+    NOTHING,
+  );
+  assert.equal(need?.kind === "waiting" && need.answered, true);
+});
+
+test("what else asks for a person stands there until somebody has taken it on", () => {
+  const unjudged = alert("standing:agent_poisoned:a", {
+    type: "AGENT_POISONED",
+    agent_id: "a",
+    text: "a bug",
+  });
+  const unstoppable = alert("standing:x", { agent_id: "b", text: "b needs a human: cannot stop: 3 tries." });
+  const taken = alert("standing:y", {
+    agent_id: "c",
+    acknowledged: { by: "me", at: AT, reason: "", until: null },
+  });
+  const over = alert("8", { agent_id: "d" });
+  const found = needs([agent("a")], fleet(), [unjudged, unstoppable, taken, over], NOTHING);
+  assert.deepEqual(
+    found.map((need) => [need.kind, need.text]),
+    [
+      ["look", "a bug"],
+      ["look", "cannot stop: 3 tries."],
+    ],
+  );
+});
+
+test("an agent about which there is a decision to make is not there a second time", () => {
+  const also = alert("standing:needs_human:a:undecided", { agent_id: "a" });
+  const found = needs([escalated("a")], fleet(), [...toDecide("a"), also], NOTHING);
+  assert.deepEqual(
+    found.map((need) => need.kind),
+    ["escalated"],
+  );
+});
