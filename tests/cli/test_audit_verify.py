@@ -17,7 +17,8 @@ from lifesigns.assembly.audit_key import signer_in
 from lifesigns.cli import main
 from lifesigns.hub.audit import notes
 from lifesigns.hub.audit.seal_file import SealFile
-from tests.hub.audited import Log, act, read
+from tests.hub import test_audit_tampering as tampering
+from tests.hub.audited import Log, act, read, written_log
 from tests.web.hub import running_hub
 
 
@@ -72,6 +73,58 @@ def test_a_changed_log_is_told_with_the_entry_and_how(state: Path) -> None:
     assert "changed: entry 17 was changed" in said.output
     told = json.loads(cli("verify", "--state", state, "--json").output)
     assert (told["verified"], told["faults"][0]["how"], told["faults"][0]["n"]) == (False, "changed", 17)
+
+
+@pytest.fixture(scope="session")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """A state folder as `serve` leaves it: forty deeds in two lives of a hub, sealed after every ten."""
+    folder = tmp_path_factory.mktemp("sealed")
+    return asyncio.run(written_log(str(folder / "lifesigns.db"), folder, signer_in(folder)))
+
+
+TARGETS: dict[str, tuple[tampering.Deed, str]] = {
+    "nothing": (tampering.nothing, "Verified: 40 entries"),
+    "changed entry": (tampering.changed, "changed: entry 7 was changed"),
+    "changed entry with its hash": (tampering.changed_with_its_hash, "rewritten: "),
+    "removed entry": (tampering.removed, "removed: entry 7 is missing"),
+    "swapped entries": (tampering.swapped, "swapped: entry 8"),
+    "truncated tail": (tampering.truncated_with_everything, "truncated: the end is missing"),
+    "replaced tree": (tampering.replaced, "rewritten: "),
+    "forged signature": (tampering.forged, "forged: "),
+}
+
+
+@pytest.mark.parametrize("what", TARGETS)
+def test_the_command_finds_what_was_done(what: str, sealed: Log, tmp_path: Path) -> None:
+    """Each target of the audit, by the command that has nothing but the state folder."""
+    shutil.copytree(sealed.state, tmp_path, dirs_exist_ok=True)
+    tamper, says = TARGETS[what]
+    asyncio.run(tamper(Log(str(tmp_path / "lifesigns.db"), tmp_path, sealed.signer)))
+    said = cli("verify", "--state", tmp_path)
+    assert says in said.output
+    assert said.exit_code == (0 if what == "nothing" else 1)
+
+
+async def test_what_was_retired_by_policy_is_still_verified_and_what_was_removed_is_not(
+    tmp_path: Path,
+) -> None:
+    """Both are gone; only one of them is on record as retired."""
+    log = Log(str(tmp_path / "lifesigns.db"), tmp_path, signer_in(tmp_path))
+    async with log.hub() as service:
+        await read(service)
+        await act(service, *range(10))
+        await service.hub.audit.retire(
+            service.clock() + 10 * 86400.0, 86400.0, service.hub.pages, service.hub.announce
+        )
+        await act(service, *range(10, 15))
+    retired = await log.sql("SELECT count(*) FROM deeds WHERE entry IS NULL")
+    assert retired == [(10,)]
+    good = await asyncio.to_thread(cli, "verify", "--state", tmp_path)
+    assert (good.exit_code, "16 entries" in good.output) == (0, True), good.output
+    await log.sql("UPDATE deeds SET entry = NULL WHERE n = 12")
+    bad = await asyncio.to_thread(cli, "verify", "--state", tmp_path)
+    assert bad.exit_code == 1
+    assert "removed: " in bad.output
 
 
 def test_many_faults_are_counted_and_not_all_listed(state: Path) -> None:

@@ -87,9 +87,9 @@ async def act(service: Service, *numbers: int, agent_id: str = "a") -> None:
     await service.hub.pages.kept()
 
 
-async def written_log(url: str, state: Path) -> Log:
+async def written_log(url: str, state: Path, signer: Signer | None = None) -> Log:
     """Forty deeds in two lives of a hub, sealed after every ten."""
-    log = Log(url, state, new_signer())
+    log = Log(url, state, signer or new_signer())
     for life in range(2):
         async with log.hub() as service:
             await read(service)

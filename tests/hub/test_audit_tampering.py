@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -80,6 +81,10 @@ async def test_a_log_that_nobody_touched_is_verified(log: Log) -> None:
 
 
 # --- what somebody may do -----------------------------------------------------------------------------
+
+
+async def nothing(log: Log) -> None:
+    pass
 
 
 async def changed(log: Log) -> None:
@@ -186,7 +191,7 @@ def forged_as(entry: bytes) -> bytes:
     return bytes(entry).replace(b"ann (k1)", b"eve")
 
 
-Deed = Callable[[Log], Awaitable[None]]
+Deed = Callable[[Log], Coroutine[Any, Any, None]]
 
 
 @pytest.mark.parametrize(

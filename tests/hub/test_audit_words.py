@@ -26,14 +26,19 @@ DONE: list[tuple[e.Fact, str, str]] = [
     (e.Recovery(1.0, "a", "t", e.Recovered.FAILED, 1, None, "no"), "lifesigns", "recovery failed"),
     (e.Claim(1.0, "t", "a", e.ClaimStage.RELEASED, 1, "stale"), "lifesigns", "claim released"),
     (e.Brake(1.0, "fleet", True, 5, 6), "lifesigns", "group braked"),
+    (e.Brake(1.0, "fleet", False, 5, 6, "ann"), "ann", "group released"),
     (e.Flip(1.0, "a", Health.HEALTHY, Health.DISCONNECTED, "silent"), "lifesigns", "judged disconnected"),
+    (e.Pause(1.0, "a", "ann", 60.0), "ann", "paused"),
+    (e.Resumption(1.0, "a", "ann"), "ann", "resumed"),
+    (e.Clearance(1.0, "a", "ann"), "ann", "cleared"),
+    (e.RecoveryRequest(1.0, "a", "t", "ann", "now"), "ann", "recovery requested"),
 ]
 ANNOUNCED: dict[str, dict[str, Any]] = {
     "TOKEN_CREATED": {"by": "ann", "id": "k1", "role": "viewer", "name": "screen"},
     "TOKEN_REVOKED": {"by": "ann", "id": "k1"},
-    "AGENT_PAUSED": {"by": "ann", "for_s": 60.0},
-    "AGENT_RESUMED": {"by": "ann"},
-    "AGENT_CLEARED": {"by": "ann"},
+    "ALERT_ACKNOWLEDGED": {"by": "ann", "key": "stuck_agent@fleet", "count": 9, "reason": "looking"},
+    "SILENCE_MADE": {"by": "ann", "id": "s-1", "agents": ["build-*"], "reason": "moving", "until": "2026"},
+    "SILENCE_ENDED": {"by": "ann", "id": "s-1"},
     "AUDIT_RETIRED": {"before": 7, "keep_for_s": 86400.0},
     "AUDIT_BROKEN": {"reason": "changed"},
 }
@@ -55,8 +60,8 @@ def test_every_kind_of_deed_is_tried_here_and_has_words() -> None:
 
 
 def test_a_kind_of_deed_without_words_is_shown_by_its_name() -> None:
-    entry = audit.audit_entry(deed(0, Event(1, 1.0, "SILENCE_MADE", "a", b'{"by":"ann"}')))
-    assert (entry.what, entry.who) == ("silence made", "ann")
+    entry = audit.audit_entry(deed(0, Event(1, 1.0, "COFFEE_MADE", "a", b'{"by":"ann"}')))
+    assert (entry.what, entry.who) == ("coffee made", "ann")
 
 
 def test_what_is_retired_or_damaged_is_shown_as_that() -> None:

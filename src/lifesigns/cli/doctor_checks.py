@@ -235,7 +235,8 @@ def _fleet(client: Client) -> Iterator[Check]:
         yield _speed(fleet)
         if fleet.braked:
             said = f"too many are unwell at once in: {', '.join(fleet.braked[:5])}; nothing is done there"
-            yield Check("brake", "bad", said, "see what these have in common: a host, a network, a provider")
+            mend = "see what these have in common: a host, a network, a provider; lifesigns release lets it go on"
+            yield Check("brake", "bad", said, mend)
         yield from _agents(client, fleet)
     except HubError as error:
         yield Check("fleet", "bad", str(error), "see the hub's log")

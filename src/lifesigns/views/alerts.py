@@ -30,6 +30,16 @@ class Level(StrEnum):
 RANK: Final[Mapping[Level, int]] = {level: rank for rank, level in enumerate(Level)}
 
 
+class Acknowledgement(Struct, frozen=True):
+    """Somebody has taken an alert on: nobody is reminded of it, unless it gets worse."""
+
+    by: str
+    at: Moment
+    reason: str
+    until: Moment | None
+    """When people are reminded again if it still lasts; None: not at all."""
+
+
 class Alert(Struct, frozen=True):
     """One thing that people should know."""
 
@@ -43,6 +53,17 @@ class Alert(Struct, frozen=True):
     """Empty if it is about the hub, or a group."""
     text: str
     standing: bool
+    key: str = ""
+    """Under which people are told of it, and under which it can be acknowledged; empty if nobody is told."""
+    kind: str = ""
+    """What silences and routes call it: `stuck_agent`, `needs_human` ..."""
+    open: bool = False
+    """Whether it still lasts. What is open can be acknowledged."""
+    group: str = ""
+    """The key under which it is told together with others; empty if it is told alone."""
+    acknowledged: Acknowledgement | None = None
+    silenced_by: str = ""
+    """Why nobody is told of it now; empty if somebody is."""
 
 
 class AlertList(Struct, frozen=True):
@@ -51,6 +72,40 @@ class AlertList(Struct, frozen=True):
     alerts: tuple[Alert, ...]
     before: int | None
     """Ask with this for older ones; None if there are none."""
+
+
+class AcknowledgedAlerts(Struct, frozen=True):
+    """What was acknowledged, and with which words."""
+
+    keys: tuple[str, ...]
+    """One, or all that were told under the key of a group."""
+    acknowledged: Acknowledgement
+
+
+class SilenceView(Struct, frozen=True):
+    """Alerts nobody wants to hear of for a while. What is empty fits all."""
+
+    id: str
+    agents: tuple[str, ...]
+    """Ids, or patterns such as `build-*`."""
+    kinds: tuple[str, ...]
+    """Names of alerts, or of the events they are made from."""
+    roles: tuple[str, ...]
+    by: str
+    reason: str
+    from_at: Moment | None
+    """None: from the beginning."""
+    until_at: Moment
+    active: bool
+    """Whether it holds right now."""
+    configured: bool
+    """It stands in the hub's configuration, and is ended there."""
+
+
+class SilenceList(Struct, frozen=True):
+    """All silences, those of the configuration first."""
+
+    silences: tuple[SilenceView, ...]
 
 
 def alert_of(event: Event) -> Alert | None:
@@ -77,18 +132,19 @@ def _escalation(data: Data) -> Told:
     return Level.ERROR, f"{data['agent']}: somebody has to decide. {data['reason']}"
 
 
-_FLIPS: Final[Mapping[Health, Level]] = {
+FLIPS: Final[Mapping[Health, Level]] = {
     Health.STUCK: Level.WARNING,
     Health.FAILING: Level.ERROR,
     Health.DISCONNECTED: Level.ERROR,
 }
+"""How urgent it is that an agent came into such a state."""
 
 
 def _flip(data: Data) -> Told:
     to, cause = Health(data["to"]), data.get("cause")
-    if to in _FLIPS:
+    if to in FLIPS:
         why = f" ({cause})" if to is Health.DISCONNECTED and cause else ""
-        return _FLIPS[to], f"{data['agent']} is {to}{why}: {data['reason']}"
+        return FLIPS[to], f"{data['agent']} is {to}{why}: {data['reason']}"
     if to is Health.HEALTHY and Health(data["from"]) in UNWELL:
         return Level.INFO, f"{data['agent']} is healthy again: {data['reason']}"
     return None
@@ -133,7 +189,8 @@ def _task(data: Data) -> Told:
 
 def _brake(data: Data) -> Told:
     if not data["on"]:
-        return Level.INFO, f"{data['group']}: interventions go on again"
+        by = f"{data['by']} lets " if data.get("by") else ""
+        return Level.INFO, f"{data['group']}: {by}interventions go on again"
     of = f"{data['unwell']} of {data['members']}"
     return (
         Level.CRITICAL,
@@ -167,7 +224,9 @@ ALERTING: Final[Mapping[str, Callable[[Data], Told]]] = {
     "AGENT_POISONED": _poisoned,
     "HUB_BLIND": _hub(Level.CRITICAL, "The hub cannot see"),
     "HUB_SIGHTED": _hub(Level.INFO, "The hub can see again"),
+    "HUB_BUS_LOST": _hub(Level.CRITICAL, "The bus is away"),
     "HUB_STORE_BACK": _hub(Level.INFO, "The store is back. It was away"),
     "HUB_BUS_BACK": _hub(Level.INFO, "The bus is back. It was away"),
+    "AUDIT_BROKEN": _hub(Level.CRITICAL, "The audit log is not what was sealed"),
 }
 """Events that may be alerts, and what they say. `agent` is whom the event is about."""

@@ -131,6 +131,30 @@ def _act(what: str) -> Words:
     return deed
 
 
+def _requested(data: Mapping[str, Any]) -> tuple[str, str]:
+    reason = f": {data['reason']}" if data.get("reason") else ""
+    return "recovery requested", f"task {data.get('task_id')}{reason}"
+
+
+def _taken_on(data: Mapping[str, Any]) -> tuple[str, str]:
+    many = f" ({data['count']} alerts)" if data.get("count", 1) != 1 else ""
+    return "alert acknowledged", f"{data.get('key')}{many}{_until(data)}"
+
+
+def _silenced(data: Mapping[str, Any]) -> tuple[str, str]:
+    which = (f"{name} {', '.join(data[name])}" for name in ("agents", "kinds", "roles") if data.get(name))
+    return "silence made", f"{data.get('id')}: {'; '.join(which)}{_until(data)}"
+
+
+def _unsilenced(data: Mapping[str, Any]) -> tuple[str, str]:
+    return "silence ended", str(data.get("id"))
+
+
+def _until(data: Mapping[str, Any]) -> str:
+    until = f" until {data['until']}" if data.get("until") else ""
+    return f"{until}: {data['reason']}" if data.get("reason") else until
+
+
 def _token(what: str) -> Words:
     def deed(data: Mapping[str, Any]) -> tuple[str, str]:
         return what, ", ".join(str(data[key]) for key in ("id", "role", "name", "agents") if data.get(key))
@@ -149,6 +173,10 @@ DEEDS: Final[Mapping[str, Words]] = {
     "AGENT_PAUSED": _act("paused"),
     "AGENT_RESUMED": _act("resumed"),
     "AGENT_CLEARED": _act("cleared"),
+    "RECOVERY_REQUESTED": _requested,
+    "ALERT_ACKNOWLEDGED": _taken_on,
+    "SILENCE_MADE": _silenced,
+    "SILENCE_ENDED": _unsilenced,
     "TOKEN_CREATED": _token("token created"),
     "TOKEN_REVOKED": _token("token revoked"),
 }

@@ -39,11 +39,21 @@ def _hub(beliefs: Beliefs, away: Iterable[Away]) -> Iterator[Alert]:
             "",
             text,
             standing=True,
+            key=f"hub_{what.lower()}_lost",
         )
     if beliefs.awareness.blind:
         text = "The hub cannot see: its own beat does not come back. Nobody is suspected until it does."
         blind_since = moment_or_none(beliefs.awareness.blind_since)
-        yield Alert("standing:blind", blind_since, Level.CRITICAL, "HUB_BLIND", "", text, standing=True)
+        yield Alert(
+            "standing:blind",
+            blind_since,
+            Level.CRITICAL,
+            "HUB_BLIND",
+            "",
+            text,
+            standing=True,
+            key="hub_blind",
+        )
 
 
 def _groups(beliefs: Beliefs) -> Iterator[Alert]:
@@ -54,7 +64,14 @@ def _groups(beliefs: Beliefs) -> Iterator[Alert]:
                 "nothing is done there until a person decides"
             )
             yield Alert(
-                f"standing:braked:{name}", None, Level.CRITICAL, "GROUP_BRAKED", "", text, standing=True
+                f"standing:braked:{name}",
+                None,
+                Level.CRITICAL,
+                "GROUP_BRAKED",
+                "",
+                text,
+                standing=True,
+                key=f"group_braked:{name}",
             )
 
 
@@ -70,6 +87,7 @@ def _agents(beliefs: Beliefs) -> Iterator[Alert]:
                 agent_id,
                 text,
                 standing=True,
+                key=f"recovery_failed:{agent_id}",
             )
     agents = beliefs.agents.values()  # Two short looks at everybody are faster than one long.
     for agent in [agent for agent in agents if agent.case is not None]:
@@ -89,11 +107,19 @@ def _escalation(agent: Agent) -> Iterator[Alert]:
             agent.id,
             f"{agent.id}: somebody has to decide. {case.reason}",
             standing=True,
+            key=f"escalation:{agent.id}",
         )
 
 
 def _waiting(agent: Agent) -> Alert:
     text = f"{agent.id} waits for a human"
     return Alert(
-        f"standing:waiting:{agent.id}", None, Level.WARNING, "NEEDS_HUMAN", agent.id, text, standing=True
+        f"standing:waiting:{agent.id}",
+        None,
+        Level.WARNING,
+        "NEEDS_HUMAN",
+        agent.id,
+        text,
+        standing=True,
+        key=f"needs_human:{agent.id}:waiting_for_human",
     )

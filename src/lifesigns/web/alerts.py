@@ -1,21 +1,28 @@
-"""Alerts: what people should know."""
+"""Alerts: what people should know, and who has taken it on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
-from lifesigns.views import Alert, AlertList, Level
-from lifesigns.views.alerts import ALERTING, RANK, alert_of
-from lifesigns.views.standing import standing
-from lifesigns.web.answers import Answer, answer
-from lifesigns.web.calls import READERS, Asked, Call
+from lifesigns.assembly.hub import Ack, Event, NotKept, OpenAlert
+from lifesigns.core.health import Health
+from lifesigns.views import Alert, AlertList, Level, moment
+from lifesigns.views.alerts import ALERTING, FLIPS, RANK, AcknowledgedAlerts, Acknowledgement, alert_of
+from lifesigns.views.moments import moment_or_none
+from lifesigns.views.standing import STANDING_MAX, standing
+from lifesigns.web.answers import Answer, Problem, answer
+from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 
 READ: Final = 500
 READS_MAX: Final = 10
 """Events that are looked through for one answer: not everything that is kept may be an alert. The next page goes on."""
+
+STANDING: Final = "standing:"
+YEAR: Final = 365 * 86400.0
 
 
 class AlertsQuery(msgspec.Struct):
@@ -28,16 +35,123 @@ class AlertsQuery(msgspec.Struct):
     """At least this severe."""
 
 
+class TakenOn(msgspec.Struct, rename={"lasts_for": "for"}):
+    """Why, and for how long."""
+
+    reason: Annotated[str, Meta(max_length=2000)] = ""
+    lasts_for: Annotated[float, Meta(gt=0, le=YEAR)] | None = None
+    """Seconds until people are reminded again if it still lasts; without it they are not."""
+
+
 async def alerts(asked: Asked) -> Answer:
     """What people should know: first what stands right now, then what happened, the newest first. What stands is on the
     first page only, beside its `limit`."""
     query, least = asked.query, RANK[asked.query.severity]
-    now: list[Alert] = []
-    if query.before is None:
-        away = [(trouble.what, trouble.since, trouble.why) for trouble in asked.service.troubles()]
-        now = standing(asked.service.engine.beliefs, away)
+    now = [] if query.before is not None else [one for one in _standing(asked) if RANK[one.severity] >= least]
     happened, before = await _happened(asked, least)
-    return answer(AlertList((*(one for one in now if RANK[one.severity] >= least), *happened), before))
+    return answer(AlertList((*now, *happened), before))
+
+
+async def acknowledge(asked: Asked) -> Answer:
+    """Take an alert on, by its `id` or `key` from the list, or all of a `group`: those who were told of it are told who has
+    it, and nobody is reminded, unless it gets worse. That it is over is told all the same."""
+    key = await _key(asked, asked.path["alert_id"])
+    wanted = asked.body or TakenOn()
+    until_at = float("inf") if wanted.lasts_for is None else asked.now + wanted.lasts_for
+    ack = Ack(asked.visitor.by, asked.now, wanted.reason, until_at)
+    found = asked.service.teller.acknowledge(key, ack)
+    if not found:
+        raise Problem(409, f"{key!r} is not open, or people are not told of it")
+    view = _acknowledged(ack)
+    told = {"key": key, "by": ack.by, "reason": ack.why, "until": view.until, "count": len(found)}
+    asked.service.hub.announce("ALERT_ACKNOWLEDGED", told, found[0].agent_id if len(found) == 1 else "")
+    await on_record(asked)
+    return answer(AcknowledgedAlerts(tuple(one.key for one in found), view))
+
+
+async def on_record(asked: Asked) -> None:
+    """Return when what was just done is kept. If the store is away it holds all the same: it may be about just that."""
+    try:
+        await asked.service.keep(())
+    except NotKept as error:
+        detail = "it is done, but the store is away: it is not on record yet, and would be lost with this hub"
+        raise Problem(503, detail, headers={"Retry-After": "5"}) from error
+
+
+# --- what stands --------------------------------------------------------------------------------------
+
+
+def _standing(asked: Asked) -> Iterator[Alert]:
+    """What is believed, which is known at once; and every other alert that is open."""
+    service, known = asked.service, asked.service.teller.alerting.alerts
+    away = [(trouble.what, trouble.since, trouble.why) for trouble in service.troubles()]
+    believed = standing(service.engine.beliefs, away)
+    for one in believed:
+        yield _as_told(msgspec.structs.replace(one, open=True), known.get(one.key))
+    room, keys = STANDING_MAX - len(believed), {one.key for one in believed}
+    for alert in known:
+        if room > 0 and alert.is_open and alert.key not in keys:
+            room -= 1
+            yield _as_told(_view(alert), alert)
+
+
+def _view(alert: OpenAlert) -> Alert:
+    first = alert.text.partition("\n")[0]
+    return Alert(
+        f"{STANDING}{alert.key}",
+        moment(alert.since),
+        _level(alert),
+        alert.sort.events[0] if alert.sort.events else alert.kind.upper(),
+        alert.agent_id,
+        f"{alert.title}: {first}" if first else alert.title,
+        standing=True,
+        open=True,
+    )
+
+
+def _level(alert: OpenAlert) -> Level:
+    """As urgent as its event is in the list; otherwise as loud as people are told."""
+    state = alert.details.get("state")
+    return FLIPS[Health(state)] if isinstance(state, str) else Level(alert.severity or alert.sort.severity)
+
+
+def _as_told(view: Alert, alert: OpenAlert | None) -> Alert:
+    """With what people were told of it."""
+    if alert is None or not alert.is_open:
+        return msgspec.structs.replace(view, key="")
+    return msgspec.structs.replace(
+        view,
+        at=view.at or moment(alert.since),
+        key=alert.key,
+        kind=alert.kind,
+        open=True,
+        group=next((key for key in alert.bundles.values() if key != alert.key), ""),
+        acknowledged=None if alert.ack is None else _acknowledged(alert.ack),
+        silenced_by=alert.silenced_by,
+    )
+
+
+def _acknowledged(ack: Ack) -> Acknowledgement:
+    return Acknowledgement(ack.by, moment(ack.at), ack.why, moment_or_none(ack.until_at))
+
+
+async def _key(asked: Asked, alert_id: str) -> str:
+    """The key of what has this id in the list; or it is a key itself."""
+    if alert_id.startswith(STANDING):
+        found = next((one.key for one in _standing(asked) if one.id == alert_id), "")
+    elif alert_id.isascii() and alert_id.isdecimal() and len(alert_id) < 19:
+        number = int(alert_id)
+        events = await asked.service.store.events(after=number - 1, until=number, limit=1)
+        alert = asked.service.teller.alerting.about(events[0]) if events else None
+        found = "" if alert is None else alert.key
+    else:
+        return alert_id
+    if not found:
+        raise Problem(409, f"{alert_id!r} is over, or people are not told of it")
+    return found
+
+
+# --- what happened ------------------------------------------------------------------------------------
 
 
 async def _happened(asked: Asked, least: int) -> tuple[list[Alert], int | None]:
@@ -49,7 +163,7 @@ async def _happened(asked: Asked, least: int) -> tuple[list[Alert], int | None]:
         for event in events:
             if len(found) == query.limit:
                 return found, event.id + 1
-            alert = alert_of(event)
+            alert = _event_view(asked, event)
             if alert is not None and RANK[alert.severity] >= least:
                 found.append(alert)
         if len(events) < READ:
@@ -58,4 +172,20 @@ async def _happened(asked: Asked, least: int) -> tuple[list[Alert], int | None]:
     return found, None if until is None else until + 1
 
 
-CALLS: Final = (Call("GET", "/api/v1/alerts", READERS, alerts, AlertList, query=AlertsQuery),)
+def _event_view(asked: Asked, event: Event) -> Alert | None:
+    view = alert_of(event)
+    return None if view is None else _as_told(view, asked.service.teller.alerting.about(event))
+
+
+CALLS: Final = (
+    Call("GET", "/api/v1/alerts", READERS, alerts, AlertList, query=AlertsQuery),
+    Call(
+        "POST",
+        "/api/v1/alerts/{alert_id}/ack",
+        ACTORS,
+        acknowledge,
+        AcknowledgedAlerts,
+        body=TakenOn | None,
+        also={409: "it is over, or people are not told of it"},
+    ),
+)

@@ -35,8 +35,9 @@ class ConsistencyQuery(msgspec.Struct, rename={"old": "from"}):
 
 
 async def audit(asked: Asked) -> Answer:
-    """Who did what, the newest first: every step on an agent with the name of who wanted it, agents that were given up,
-    recoveries, claims that were released, tokens made and revoked."""
+    """Who did what, the newest first. Every step on an agent with the name of who wanted it, agents that were given up,
+    recoveries, claims that were released, groups braked and released, alerts taken on and silenced, tokens made and
+    revoked."""
     query = asked.query
     found = await asked.service.store.deeds(
         before=query.before,

@@ -7,7 +7,7 @@ import pytest
 from lifesigns.core import effects as e
 from lifesigns.core.health import Cause, Health
 from lifesigns.errors import AdapterError
-from lifesigns.hub.alerting.alerts import LAPSE_AFTER, OPEN_MAX
+from lifesigns.hub.alerting.alerts import LAPSE_AFTER, OPEN_MAX, Ack
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
 from lifesigns.ports import NotTold
 from tests.hub.alerting.ground import Ground
@@ -113,13 +113,13 @@ def test_an_acknowledged_alert_reminds_nobody_until_it_is_worse() -> None:
     ground = Ground(pacing=Pacing(repeat_every=600))
     ground.flip("a", Health.STUCK)
     ground.run(10)
-    assert ground.alerting.acknowledge("stuck_agent:a", "ada")
+    assert ground.alerting.acknowledge("stuck_agent:a", Ack("ada", ground.now))
     ground.run(3600)
     assert [(n.stage, n.text) for n in ground.notices()][1:] == [("acknowledged", "by ada")]
     ground.flip("a", Health.DISCONNECTED, Health.STUCK)
     ground.run(700)
     assert ground.stages() == ["opened", "acknowledged", "worse", "reminder"]
-    assert not ground.alerting.acknowledge("stuck_agent:nobody", "ada")
+    assert not ground.alerting.acknowledge("stuck_agent:nobody", Ack("ada", ground.now))
 
 
 def test_what_no_event_ever_ends_lapses() -> None:

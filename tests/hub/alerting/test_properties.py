@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
-from lifesigns.hub.alerting.alerts import Who
+from lifesigns.hub.alerting.alerts import Ack, Who
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
 from lifesigns.ports import Notice, NoticeStage
 from tests.hub.alerting.ground import Ground
@@ -60,7 +60,7 @@ def act(world: Ground, step: str, what: object, *, crashes: bool) -> None:
                 "ops": lambda notice: AdapterError("no", transient=False) if what in notice.key else None
             }
         case "acknowledge", str():
-            world.alerting.acknowledge(f"stuck_agent:{what}", "ada")
+            world.alerting.acknowledge(f"stuck_agent:{what}", Ack("ada", world.now))
         case "keep", _:
             world.keep()
         case "restart", _:

@@ -15,6 +15,7 @@ from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
 from lifesigns.hub import telling
+from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules, Silence, Which
 from lifesigns.hub.alerting.teller import Teller
 from lifesigns.ports import Channel, Event, Notice, NotTold, Page
@@ -325,7 +326,7 @@ async def test_a_person_silences_and_acknowledges() -> None:
         await house.fall("b")
         ear = house.ears["ops"]
         await house.until(lambda: [n.key for n in ear.told] == ["stuck_agent:b"])
-        assert house.teller.acknowledge("stuck_agent:b", "ada")
+        assert house.teller.acknowledge("stuck_agent:b", Ack("ada", house.clock()))
         await house.until(lambda: ear.stages == ["opened", "acknowledged"])
         assert house.teller.end_silence("s")
         await house.until(lambda: [n.key for n in ear.told][2:] == ["stuck_agent:a"])
@@ -338,3 +339,14 @@ async def test_a_channel_that_says_when_to_come_again_is_left_alone_until_then()
         await house.fall("a")
         await house.until(lambda: house.teller.alerting.outlets["ops"].trouble)
         assert house.teller.alerting.outlets["ops"].not_before >= house.clock() + 3500
+
+
+async def test_what_an_older_hub_kept_about_itself_does_not_ring_after_its_end() -> None:
+    """It died without its bus; the next one has it, and nobody else would ever say that this is over."""
+    async with House() as house:
+        house._event += 1
+        await house.keep([Event(house._event, house.clock(), "HUB_BUS_LOST", "", b'{"reason": "refused"}')])
+        await house.restart()
+        await house.until(lambda: house.teller._behind is None)
+        await house.until(lambda: not len(house.teller.alerting.alerts))
+        assert house.ears["ops"].told == []

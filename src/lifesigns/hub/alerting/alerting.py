@@ -11,19 +11,19 @@ A channel that fails concerns nobody else. Whatever happened while it could not 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lifesigns.core.words import duration
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.hub.alerting import rows
-from lifesigns.hub.alerting.alerts import Alert, Alerts
-from lifesigns.hub.alerting.bundles import NEVER
+from lifesigns.hub.alerting.alerts import Ack, Alert, Alerts
+from lifesigns.hub.alerting.bundles import NEVER, Bundle
 from lifesigns.hub.alerting.bundling import Bundling
 from lifesigns.hub.alerting.kinds import KINDS
 from lifesigns.hub.alerting.lookout import Lookout
 from lifesigns.hub.alerting.outlet import Outlet
-from lifesigns.hub.alerting.reading import Closed, Opened, changes
+from lifesigns.hub.alerting.reading import Closed, Opened, changes, key_of
 from lifesigns.hub.alerting.rules import MINUTE, Rules, Silence, silenced
 from lifesigns.ports import Belief, Event, Notice
 
@@ -39,7 +39,7 @@ STORM_FROM: Final = 200
 STORM_TEND_EVERY: Final = 0.5
 """With so many alerts open, what is new is looked at together."""
 
-_OF_THIS_LIFE: Final = ("hub_store_lost", "hub_bus_lost")
+_OF_THIS_LIFE: Final = ("hub_store_lost", "hub_bus_lost", "audit_broken")
 """Said by a hub about itself: another one has to say it anew."""
 
 log: Final = logging.getLogger("lifesigns.alerting")
@@ -92,17 +92,35 @@ class Alerting:
         else:
             self.alerts.open(change)
 
-    def acknowledge(self, key: str, by: str) -> bool:
-        """Somebody has taken on an alert: no more reminders, unless it gets worse. Whether there is one under this key."""
-        found = False
-        for outlet in self.outlets.values():
-            alert = self.alerts.get(key)
-            bundle = outlet.bundles.get(alert.bundles.get(outlet.name, key) if alert is not None else key)
-            if bundle is not None:
-                bundle.acknowledged_by, bundle.acknowledged = by, False
-                self._touch(rows.NOTICE, rows.notice_key(outlet.name, bundle.key))
-                found = True
+    def acknowledge(self, key: str, ack: Ack) -> Sequence[Alert]:
+        """Somebody has taken on an alert, or all that are told under the key of a group: no more reminders, unless it gets
+        worse. Those there are under this key."""
+        found = [alert for alert in self._under(key) if alert.is_open]
+        for alert in found:
+            alert.ack = ack
+            self._touch(rows.ALERT, alert.key)
+            for bundle in self._bundles_of(alert):
+                bundle.acknowledged = False
         return found
+
+    def _under(self, key: str) -> Sequence[Alert]:
+        alert = self.alerts.get(key)
+        if alert is not None:
+            return [alert]
+        told = {name for outlet in self.outlets.values() for name in outlet.members.get(key, ())}
+        return [one for one in self.alerts if one.key in told]
+
+    def _bundles_of(self, alert: Alert) -> Iterator[Bundle]:
+        """Where it is told; what is changed about these is kept."""
+        for channel, key in alert.bundles.items():
+            if channel in self.outlets and (bundle := self.outlets[channel].bundles.get(key)) is not None:
+                self._touch(rows.NOTICE, rows.notice_key(channel, key))
+                yield bundle
+
+    def about(self, event: Event) -> Alert | None:
+        """The alert that an event opened or was news of, if it still lasts."""
+        alert = self.alerts.get(key_of(event))
+        return alert if alert is not None and alert.is_open and event.at >= alert.since else None
 
     # --- silences -------------------------------------------------------------------------------------
 
@@ -159,10 +177,18 @@ class Alerting:
             self.end_silence(silence.id)
         self.alerts.lapse(now)
         for alert in list(self.alerts):
+            if alert.ack is not None and alert.ack.until_at <= now:
+                self._end_ack(alert)
             if alert.is_open:
                 if ending := self._lookout.over(alert):
                     self.alerts.close(Closed((alert.key,), now, ending))
                 self._is_silenced(alert, now)
+
+    def _end_ack(self, alert: Alert) -> None:
+        alert.ack = None
+        self._touch(rows.ALERT, alert.key)
+        for bundle in self._bundles_of(alert):
+            bundle.ack_over = True
 
     def _is_silenced(self, alert: Alert, now: float) -> bool:
         """Whether nobody is told of an alert now; it stands on record why."""
@@ -285,10 +311,16 @@ class Alerting:
                 else:
                     outlet.members.setdefault(key, {})[alert.key] = None
                     self._bundling.routes[alert.key].pop(channel, None)
-        self.alerts.close(Closed(_OF_THIS_LIFE, now, "the hub was started anew"))
+        self.leave_behind(NEVER, now)
         down = tuple(f"channel_down:{name}" for name in self.outlets)
         self.alerts.close(Closed(down or ("",), now, "the hub was started anew"))
         self._tend_at = 0.0
+
+    def leave_behind(self, before: float, now: float) -> None:
+        """What an older hub said of itself before then is over: nobody is left who would say so."""
+        old = tuple(key for key in _OF_THIS_LIFE if (a := self.alerts.get(key)) and a.news_at < before)
+        if old:
+            self.alerts.close(Closed(old, now, "the hub was started anew"))
 
     def _row(self, kind: str, key: str) -> object:
         if kind == rows.ALERT:

@@ -36,6 +36,21 @@ class Who:
 NOBODY: Final = Who()
 
 
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Somebody has taken an alert on: nobody is reminded of it, unless it gets worse."""
+
+    by: str
+    at: float
+    why: str = ""
+    until_at: float = float("inf")
+    """Who is not done by then is reminded again."""
+
+    def said(self) -> str:
+        """As people are told it."""
+        return f"by {self.by}" + (f": {self.why}" if self.why else "")
+
+
 @dataclass(slots=True)
 class Alert:
     """Something people should know of, as long as it lasts."""
@@ -59,6 +74,7 @@ class Alert:
     flaps: int = 0
     silenced_by: str = ""
     """Why nobody is told, if that is so."""
+    ack: Ack | None = None
     count: int = 1
     """How many this stands for: one, or the others that had no place of their own."""
     bundles: dict[str, str] = field(default_factory=dict)
@@ -181,6 +197,7 @@ class Alerts:
             alert.flaps += 1
         if change.rank > alert.rank or alert.sort.at_once:
             alert.news += 1
+            alert.ack = None  # What was acknowledged was less than this.
         alert.rank, alert.news_at = change.rank, change.at
         alert.title, alert.text, alert.details = change.title, change.text, dict(change.details)
         self._changed(alert.key)

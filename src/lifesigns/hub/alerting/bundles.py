@@ -53,9 +53,10 @@ class Bundle:
     """When it was told first."""
     empty_at: float | None = None
     ending: str = ""
-    acknowledged_by: str = ""
     acknowledged: bool = False
-    """Whether the channel was told that."""
+    """Whether the channel was told that somebody has taken on all that is in it."""
+    ack_over: bool = False
+    """Whoever took it on wanted to be done by now, and it lasts: people are reminded at once."""
     not_before: float = 0.0
 
     def join(self, alert: Alert, severity: NoticeSeverity) -> None:
@@ -94,16 +95,19 @@ class Bundle:
             return (NoticeStage.RESOLVED, self.empty_at or 0.0) if self.may_be_known else None
         if self.told_at is None:
             return (NoticeStage.OPENED, self.made_at) if lasting else None
-        if self.acknowledged_by and not self.acknowledged:
-            return NoticeStage.ACKNOWLEDGED, self.told_at
         if not lasting:
             return None
+        taken_on = all(alert.ack is not None for alert in lasting)
+        if taken_on and not self.acknowledged:
+            return NoticeStage.ACKNOWLEDGED, self.told_at
         level = self.level(lasting)
         if any(now > told for now, told in zip(level, self.told, strict=True)):
             return NoticeStage.WORSE, self.told_at + pacing.update_every
-        if pacing.repeat_every and not self.acknowledged_by:
-            return NoticeStage.REMINDER, self.told_at + pacing.repeat_every
-        return None
+        if taken_on:
+            return None
+        if self.ack_over:
+            return NoticeStage.REMINDER, self.told_at
+        return (NoticeStage.REMINDER, self.told_at + pacing.repeat_every) if pacing.repeat_every else None
 
     def notice(self, stage: NoticeStage, members: Sequence[Alert], now: float, link: str) -> Notice:
         """What people are told now."""
@@ -116,7 +120,7 @@ class Bundle:
         else:
             title, text = lasting[0].title, lasting[0].text
         if stage is NoticeStage.ACKNOWLEDGED:
-            text = f"by {self.acknowledged_by}"
+            text = "\n".join(dict.fromkeys(alert.ack.said() for alert in lasting if alert.ack is not None))
         if stage is not NoticeStage.RESOLVED:
             self.title = title
         agents = tuple(self.agents)
@@ -145,15 +149,13 @@ class Bundle:
         self.told = Level(*(max(pair) for pair in zip(self.told, level, strict=True)))
         if self.opened_at is None:
             self.opened_at = now
-        if stage is NoticeStage.ACKNOWLEDGED:
-            self.acknowledged = True
-        elif stage is NoticeStage.WORSE:
-            self.acknowledged_by, self.acknowledged = "", False  # What was acknowledged was less than this.
+        self.acknowledged, self.ack_over = stage is NoticeStage.ACKNOWLEDGED, False
 
     def begin_anew(self, now: float) -> None:
         """The channel believes that it is over, and it is not."""
         self.told_at = self.opened_at = self.empty_at = None
         self.told, self.made_at = Level(), now
+        self.acknowledged = self.ack_over = False
 
 
 def _examples(alerts: Sequence[Alert]) -> str:

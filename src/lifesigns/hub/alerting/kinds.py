@@ -47,6 +47,7 @@ _ALL: Final = (
     Kind("hub_blind", _C, ("HUB_BLIND", _HUMAN), "hubs are blind", at_once=True),
     Kind("hub_store_lost", _C, ("HUB_STORE_LOST",), "hubs lost their store"),
     Kind("hub_bus_lost", _C, ("HUB_BUS_LOST",), "hubs lost their bus"),
+    Kind("audit_broken", _C, ("AUDIT_BROKEN",), "audit logs were changed", at_once=True),
     Kind("channel_down", _E, (), "channels do not take notices", at_once=True),
 )
 KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in _ALL}

@@ -18,8 +18,14 @@ from lifesigns.ports import Event, NoticeSeverity
 
 WAITING: Final = "waiting_for_human"
 
-_TOLD_OTHERWISE: Final = frozenset({"mass brake", "blind", "escalation", "review", "quarantined"})
-"""Reasons of `NEEDS_HUMAN` that come with a fact of their own."""
+_TOLD_OTHERWISE: Final[Mapping[str, str]] = {
+    "mass brake": "group_braked:",
+    "blind": "hub_blind",
+    "escalation": "escalation:",
+    "review": "recovery_failed:",
+    "quarantined": "recovery_failed:",
+}
+"""Reasons of `NEEDS_HUMAN` that come with a fact of their own, and the alert which that one opens."""
 _OVER: Final[Mapping[Health, tuple[Sequence[str], Sequence[str], str]]] = {
     Health.HEALTHY: (
         ("stuck_agent", "escalation", "recovery_failed", "agent_poisoned"),
@@ -85,6 +91,19 @@ def changes(event: Event) -> Sequence[Change]:
         return reader(event, data)
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError, AttributeError):
         return ()
+
+
+def key_of(event: Event) -> str:
+    """The alert that an event opens or is news of; empty if it opens none."""
+    if event.type == "NEEDS_HUMAN":
+        reason = msgspec.json.decode(event.data, type=_Because).reason
+        if (key := _TOLD_OTHERWISE.get(reason)) is not None:
+            return f"{key}{event.agent_id}" if key.endswith(":") else key
+    return next((change.key for change in changes(event) if isinstance(change, Opened)), "")
+
+
+class _Because(msgspec.Struct):
+    reason: str = ""
 
 
 def _flip(event: Event, data: Data) -> Sequence[Change]:
@@ -231,4 +250,5 @@ _READERS: Final[Mapping[str, Callable[[Event, Data], Sequence[Change]]]] = {
     "HUB_STORE_BACK": _hub_well("hub_store_lost", "the hub's store is back"),
     "HUB_BUS_LOST": _hub("hub_bus_lost", "the hub lost its bus"),
     "HUB_BUS_BACK": _hub_well("hub_bus_lost", "the hub's bus is back"),
+    "AUDIT_BROKEN": _hub("audit_broken", "the audit log is not what was sealed: see lifesigns audit verify"),
 }

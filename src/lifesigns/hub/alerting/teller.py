@@ -16,6 +16,7 @@ from typing import Final
 
 from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.alerting import Alerting
+from lifesigns.hub.alerting.alerts import Ack, Alert
 from lifesigns.hub.alerting.lookout import Lookout
 from lifesigns.hub.alerting.rules import Rules, Silence
 from lifesigns.hub.clock import Clock
@@ -62,6 +63,7 @@ class Teller:
         self._kept = kept
         self._bells = {name: asyncio.Event() for name in channels}
         self._known = False
+        self._began_at = 0.0
         self._behind: int | None = 0
         """The last event that has to be read from the store; None: we are told everything as it happens."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -74,6 +76,7 @@ class Teller:
 
     def start(self) -> None:
         """Begin telling, after looking at what happened meanwhile."""
+        self._began_at = self._clock()
         self._tasks = [asyncio.create_task(self._run(), name="lifesigns alerting")]
 
     async def stop(self) -> None:
@@ -112,9 +115,9 @@ class Teller:
         self._changed()
         return ended
 
-    def acknowledge(self, key: str, by: str) -> bool:
-        """Somebody has taken on the alert with this key; whether there is one."""
-        found = self.alerting.acknowledge(key, by)
+    def acknowledge(self, key: str, ack: Ack) -> Sequence[Alert]:
+        """Somebody has taken on the alert with this key, or those told under it; the ones there are."""
+        found = self.alerting.acknowledge(key, ack)
         self._changed()
         return found
 
@@ -151,6 +154,7 @@ class Teller:
                 self._behind = None
             else:
                 self._behind = 0  # They are too old, or were lost: no use waiting for them.
+        self.alerting.leave_behind(self._began_at, self._clock())
         self._changed()
 
     # --- telling --------------------------------------------------------------------------------------

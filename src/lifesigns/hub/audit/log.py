@@ -218,6 +218,8 @@ class AuditLog:
             self._adopt(found.log, unread)
             wrong = "its last entries are not those that the last hub wrote"
             self._complain(f"{wrong}, though the seals hold", wrong, announce)
+        elif found.changed:
+            self._complain(f"{found.changed}, though its hash was not", found.changed, announce)
 
     def _adopt(self, log: merkle.Frontier, unread: Sequence[bytes]) -> None:
         kept = self._kept.size - self._found.size

@@ -33,12 +33,16 @@ class Reading:
     """The newest seal in the store, if it fits."""
     wrong: str = ""
     """Why the log is not what was sealed; empty if it is."""
+    changed: str = ""
+    """The first entry that does not have its hash. The hash is what is sealed, and convicts the change for ever."""
 
     def hear(self, some: Sequence[Deed], sealed: notes.Note | None, in_store: dict[int, Seal]) -> None:
         """The next entries."""
         for one in some:
             if one.n != self.log.size:
                 break
+            if not self.changed and one.entry is not None and merkle.leaf(one.entry) != one.leaf:
+                self.changed = f"entry {one.n} was changed"
             self.log.append(one.leaf)
             self.tiles.append(one.leaf)
             if (seal := in_store.get(self.log.size)) is not None and _fits(seal.note, self.log):

@@ -1,0 +1,35 @@
+"""Groups of agents that share a fate, and whether anything is done in them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from lifesigns.core.fleet import Group
+from lifesigns.views.moments import Moment, moment_or_none
+
+
+class GroupView(Struct, frozen=True):
+    """One group."""
+
+    name: str
+    """`fleet`, `host ws-1`, `provider x`."""
+    members: int
+    unwell: int
+    braked: bool
+    """Too many are unwell at once: nothing is done there automatically until a person decides."""
+    released_until: Moment | None
+    """A person decided: until then it is not braked, whatever happens there."""
+
+
+class GroupList(Struct, frozen=True):
+    """Groups, braked ones first."""
+
+    groups: tuple[GroupView, ...]
+    cursor: str | None
+    """Ask with this for more; None if there are none."""
+
+
+def group_view(name: str, group: Group, now: float) -> GroupView:
+    """A group as it is now."""
+    until = moment_or_none(group.released_until if group.released_until > now else None)
+    return GroupView(name, group.members, group.unwell, group.braked, until)

@@ -1,0 +1,125 @@
+"""Silences: alerts nobody wants to hear of for a while. Everything is on record all the same."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns.assembly.hub import Silence, Which
+from lifesigns.config.alerting import ALERTS, EVENTS
+from lifesigns.errors import UsageError
+from lifesigns.views.alerts import SilenceList, SilenceView
+from lifesigns.views.moments import moment, moment_or_none
+from lifesigns.web.alerts import YEAR, on_record
+from lifesigns.web.answers import Answer, Problem, answer
+from lifesigns.web.calls import ACTORS, READERS, Asked, Call
+
+NAMES: Final = (*ALERTS, *EVENTS)
+
+Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=128)], ...], Meta(max_length=100)]
+Kinds = Annotated[
+    tuple[Annotated[str, Meta(extra_json_schema={"enum": list(NAMES)})], ...], Meta(max_length=100)
+]
+
+
+class WantedSilence(msgspec.Struct, kw_only=True, rename={"lasts_for": "for"}):
+    """What nobody shall hear of, for how long, and why. At least one of `agents`, `kinds` and `roles`; all that are given
+    have to fit."""
+
+    agents: Patterns = ()
+    """Ids, or patterns such as `build-*`."""
+    kinds: Kinds = ()
+    """Names of alerts such as `stuck_agent`, or of the events they are made from."""
+    roles: Patterns = ()
+    lasts_for: Annotated[float, Meta(gt=0, le=YEAR)]
+    """Seconds."""
+    reason: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+async def silences(asked: Asked) -> Answer:
+    """Every silence, those of the configuration first."""
+    configured = {one.id for one in asked.service.teller.alerting.rules.silences}
+    found = (
+        _view(one, asked.now, configured=one.id in configured)
+        for one in asked.service.teller.alerting.silences()
+        if one.until_at > asked.now
+    )
+    return answer(SilenceList(tuple(found)))
+
+
+async def silence(asked: Asked) -> Answer:
+    """Tell nobody of some alerts for a while. What lasts longer than the silence is told then."""
+    wanted, now = asked.body, asked.now
+    if not (wanted.agents or wanted.kinds or wanted.roles):
+        raise Problem(400, "is missing, as are kinds and roles: ['*'] silences everything", field="agents")
+    for kind in wanted.kinds:
+        if kind not in NAMES:
+            raise Problem(400, f"{kind[:100]!r} is none of {', '.join(NAMES)}", field="kinds")
+    which = Which(wanted.kinds, wanted.agents, wanted.roles)
+    made = Silence(
+        f"s-{secrets.token_hex(4)}", which, now + wanted.lasts_for, asked.visitor.by, wanted.reason, now
+    )
+    try:
+        asked.service.teller.silence(made)
+    except UsageError as error:
+        raise Problem(409, str(error)) from error
+    view = _view(made, now)
+    told = {name: getattr(view, name) for name in ("id", "by", "agents", "kinds", "roles", "reason")}
+    asked.service.hub.announce("SILENCE_MADE", {**told, "until": view.until_at})
+    await on_record(asked)
+    return answer(view, 201)
+
+
+async def unsilence(asked: Asked) -> Answer:
+    """End a silence: what it kept from people and still lasts is told now."""
+    silence_id, teller = asked.path["silence_id"], asked.service.teller
+    if any(one.id == silence_id for one in teller.alerting.rules.silences):
+        raise Problem(409, f"{silence_id!r} stands in the hub's configuration: end it there")
+    if not teller.end_silence(silence_id):
+        raise Problem(404, f"there is no silence {silence_id!r}, or it is over")
+    asked.service.hub.announce("SILENCE_ENDED", {"id": silence_id, "by": asked.visitor.by})
+    await on_record(asked)
+    return Answer(status=204)
+
+
+def _view(one: Silence, now: float, *, configured: bool = False) -> SilenceView:
+    return SilenceView(
+        id=one.id,
+        agents=one.which.agents,
+        kinds=one.which.kinds,
+        roles=one.which.roles,
+        by=one.by,
+        reason=one.why,
+        from_at=moment_or_none(one.from_at or None),
+        until_at=moment(one.until_at),
+        active=one.active(now),
+        configured=configured,
+    )
+
+
+_PLACE: Final = "/api/v1/silences"
+
+CALLS: Final = (
+    Call("GET", _PLACE, READERS, silences, SilenceList),
+    Call(
+        "POST",
+        _PLACE,
+        ACTORS,
+        silence,
+        SilenceView,
+        body=WantedSilence,
+        status=201,
+        also={409: "there are too many already"},
+    ),
+    Call(
+        "DELETE",
+        f"{_PLACE}/{{silence_id}}",
+        ACTORS,
+        unsilence,
+        status=204,
+        also={404: "there is none, or it is over", 409: "it stands in the configuration"},
+    ),
+)
