@@ -25,7 +25,8 @@ T = TypeVar("T")
 class HubInThread:
     """The hub, its address, the token of an admin, and a client of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, **more: Any) -> None:
+        self._more = more
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
@@ -45,7 +46,7 @@ class HubInThread:
 
     def start(self) -> None:
         store = SqliteStore(f"{self._folder.name}/lifesigns.db")
-        self._going = running_hub(store, policy="swift", port=self.port)
+        self._going = running_hub(store, policy="swift", port=self.port, **self._more)
         self.running = self.run(self._going.__aenter__())
         self.token = self.token or self.running.token
         self.port = int(self.running.url.rpartition(":")[2])
@@ -78,8 +79,9 @@ class HubInThread:
 
 
 @contextmanager
-def hub_in_thread() -> Iterator[HubInThread]:
-    hub = HubInThread()
+def hub_in_thread(**more: Any) -> Iterator[HubInThread]:
+    """`more` goes to `Service`."""
+    hub = HubInThread(**more)
     try:
         hub.start()
         try:

@@ -87,6 +87,15 @@ async def test_history_has_what_happened(client: AsyncClient) -> None:
         await client.history("a", from_=now.replace(tzinfo=None))
 
 
+async def test_an_agent_from_close_by_and_recoveries(client: AsyncClient) -> None:
+    call = {"type": "tool_finished", "agent_id": "a", "tool": "grep", "args": "x", "result": "y"}
+    await client.signals([{**call, "call_id": str(n)} for n in range(3)])
+    assert [one.in_a_row for one in (await client.calls("a")).calls] == [1, 2, 3]
+    assert (await client.rhythm("a")).beats == 0
+    found = await client.recoveries(for_="1d", limit=5)
+    assert (found.active, found.steps, found.success_rate) == ((), (), None)
+
+
 async def test_orders_are_fetched_and_acknowledged(hub: RunningHub, client: AsyncClient) -> None:
     await client.beat("a")
     assert (await client.orders("a")).orders == []

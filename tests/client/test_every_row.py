@@ -66,6 +66,9 @@ def test_only_what_changes_nothing_or_once_is_repeated() -> None:
         "nudge",
         "escalate",
         "terminate",
+        "reset_breaker",
+        "open_breaker",
+        "close_breaker",
     }
     assert all(asked_for(name).repeatable for name in NAMES if asked_for(name).method == "GET")
 

@@ -5,12 +5,22 @@ from typing import Any
 import pytest
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.effects import Brake, Escalate, Intervention, NeedsHuman, Order, Refusal, SendNudge, Stage
+from lifesigns.core.effects import (
+    Brake,
+    Escalate,
+    Intervention,
+    NeedsHuman,
+    Order,
+    Refusal,
+    Respawn,
+    SendNudge,
+    Stage,
+)
 from lifesigns.core.fleet import Fleet, groups_of, least_loaded
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import MINUTE, FleetPolicy
-from lifesigns.core.signals import AgentLeft, ErrorReported, GroupReleased, ToolFinished
+from lifesigns.core.signals import AgentLeft, ErrorReported, GroupReleased, ProcessExited, ToolFinished
 from tests.core.harness import START, Watch
 
 
@@ -140,7 +150,7 @@ def test_a_persons_word_about_the_brake_holds_for_an_hour() -> None:
 
     for agent in agents[:3]:
         flip(agent, Health.STUCK, 0.0)
-    fleet.release("fleet", 10.0, outbox)
+    fleet.release("fleet", "ann", 10.0, outbox)
     flip(agents[3], Health.STUCK, 10.0 + 60 * MINUTE - 0.01)
     assert not fleet.state.groups["fleet"].braked
     flip(agents[3], Health.HEALTHY, 10.0 + 60 * MINUTE)
@@ -205,6 +215,20 @@ def test_no_more_than_a_share_of_the_fleet_is_acted_on_in_a_minute(members: int,
     sicken(watch, *range(members))
     watch.live(START + 59.99, *[f"w-{n}" for n in range(members)])
     assert len(watch.orders(SendNudge)) == acted
+
+
+def test_who_was_acted_on_a_moment_ago_is_still_the_same_part_of_the_fleet() -> None:
+    """Agents count, not steps: a fleet of one is nudged and started anew within one minute, and a second agent waits."""
+    watch = fleet_of(2, policy=FleetPolicy(canary_every=0, brake_count=999))
+    sicken(watch, 0)
+    watch.live(START + 5, "w-0", "w-1")
+    watch.hear(ProcessExited(agent_id="w-0", status=1))
+    watch.hear(ProcessExited(agent_id="w-1", status=1))
+    watch.run_until(START + 30)
+    assert [len(watch.orders(kind, "w-0")) for kind in (SendNudge, Respawn)] == [1, 1]
+    assert watch.orders(Respawn, "w-1") == []
+    watch.run_until(START + 2 * MINUTE)
+    assert len(watch.orders(Respawn, "w-1")) == 1
 
 
 def test_a_held_step_is_on_record_once_with_its_reason() -> None:

@@ -21,7 +21,10 @@ from lifesigns.core.effects import (
     SendNudge,
     SendPing,
     StopStranger,
+    TurnBreaker,
 )
+from lifesigns.core.errands import Errand
+from lifesigns.core.signals import BreakerAct
 from lifesigns.hub.dispatcher import AGAIN_AFTER, UNANSWERED_FOR, Dispatcher
 from lifesigns.hub.mailboxes import PING_FOR, Mailboxes
 from lifesigns.ports import Event
@@ -140,6 +143,21 @@ def test_what_the_engine_no_longer_waits_for_is_let_go() -> None:
     assert (desk.settled, desk.waiting()) == (["1-1"], ["1-2"])
     desk.dispatcher.sweep(Beliefs(), NOW + 2)
     assert (desk.settled, desk.waiting()) == (["1-1", "1-2"], [])
+
+
+def test_an_errand_that_is_over_is_let_go_at_once() -> None:
+    """A sweep is ten seconds away; an order that was replaced must not turn a breaker back until then."""
+    desk = Desk()
+    turns = [
+        TurnBreaker(NOW, order_id, 1, "a", "one", "search", BreakerAct.RESET) for order_id in ("1-3", "1-4")
+    ]
+    desk.give(nudge("1-1"), *turns)
+    errand = Errand("1-4", "a", Rung.BREAKER, 1, NOW, 600.0, "reset breaker 'search'")
+    beliefs = Beliefs(errands={"a": {"1-4": errand}})
+    desk.dispatcher.let_go(beliefs, NOW + 1)
+    assert (desk.settled, desk.waiting()) == (["1-3"], ["1-1", "1-4"])
+    desk.dispatcher.let_go(Beliefs(), NOW + 2)
+    assert desk.waiting() == ["1-1"]
 
 
 def test_a_question_ends_with_its_time_and_a_stranger_is_not_called_for_ever() -> None:

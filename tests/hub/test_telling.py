@@ -34,9 +34,9 @@ FACTS: list[tuple[e.Fact, str, dict[str, Any]]] = [
         {"agent_id": "a", "reason": "why"},
     ),
     (
-        e.Intervention(5.0, rung=e.Rung.TERMINATE, stage=e.Stage.DONE, **STEP),
+        e.Ending(5.0, rung=e.Rung.TERMINATE, stage=e.Stage.DONE, checkpoint_id="cp", **STEP),
         "AGENT_TERMINATED",
-        {"agent_id": "a", "reason": "why"},
+        {"agent_id": "a", "reason": "why", "checkpoint": "cp"},
     ),
     (
         e.Recovery(5.0, "a", "t", e.Recovered.INITIATED, 2, "cp"),

@@ -13,6 +13,7 @@ import httpx2
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.hub import Role, Service
 from lifesigns.config.values import Limits
+from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.ports import Bus, Store
 from lifesigns.web.app import Web
@@ -56,14 +57,15 @@ class RunningHub:
 async def running_hub(
     store: Store | None = None,
     bus: Bus | None = None,
-    policy: str = "balanced",
+    policy: str | Policy = "balanced",
     port: int = 0,
     limits: Limits | None = None,
     connections: Connections | None = None,
     **more: Any,
 ) -> AsyncIterator[RunningHub]:
     """A hub with an admin's client. `more` goes to `Service`."""
-    service = Service(store or MemoryStore(), bus, policies=PolicyBook(profile(policy)), **more)
+    book = PolicyBook(policy if isinstance(policy, Policy) else profile(policy))
+    service = Service(store or MemoryStore(), bus, policies=book, **more)
     await service.start()
     try:
         made = await service.access.create(role=Role.ADMIN, name="tests", now=service.clock())

@@ -216,7 +216,7 @@ orders = st.one_of(
         by=texts,
     ),
     st.builds(effects.AskStatus, **shared, task_id=names, text=texts, answer_by=moments),
-    st.builds(effects.StopStranger, **shared, reason=texts),
+    st.builds(effects.StopStranger, **shared, reason=texts, retired=texts),
 )
 
 

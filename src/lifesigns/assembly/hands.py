@@ -14,6 +14,7 @@ from lifesigns import views
 from lifesigns.assembly.channels import secret
 from lifesigns.config.hands import (
     CheckpointSettings,
+    CleanupSettings,
     CommandSettings,
     EscalationSettings,
     HandSettings,
@@ -24,7 +25,7 @@ from lifesigns.config.hands import (
     WebhookSettings,
 )
 from lifesigns.core.agent import Agent
-from lifesigns.core.effects import Escalate, Respawn, SendNudge, Terminate
+from lifesigns.core.effects import CleanUp, Escalate, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError
 from lifesigns.hub.checkpoints import HERE
@@ -39,6 +40,7 @@ __all__ = ["TooLarge", "assign_hands", "contents_in"]
 
 CONTENTS: Final = "checkpoints"
 RESPAWNS: Final = "respawns"
+CLEANUPS: Final = "cleanups"
 TOOL_CALLS_MAX: Final = 20
 _GAP: Final = "\x1f"
 
@@ -66,6 +68,8 @@ def assign_hands(
     made = _Maker(service, environ, state, link.rstrip("/"))
     for end in settings.terminate:
         service.hands.assign(Terminate, made.terminate(end), agents=end.agents, roles=end.roles)
+    for cleanup in settings.cleanup:
+        service.hands.assign(CleanUp, made.cleanup(cleanup), agents=cleanup.agents, roles=cleanup.roles)
     for respawn in settings.respawn:
         service.hands.assign(Respawn, made.respawn(respawn), agents=respawn.agents, roles=respawn.roles)
     for nudge in settings.nudges:
@@ -92,6 +96,16 @@ class _Maker:
         from lifesigns.adapters.hands.terminate_webhook import TerminateWebhook
 
         return TerminateWebhook(self.webhook(settings.by, "terminate.webhook"))
+
+    def cleanup(self, settings: CleanupSettings) -> Hand:
+        if isinstance(settings.by, CommandSettings):
+            from lifesigns.adapters.hands.cleanup_command import CleanupCommand
+
+            by, folder = settings.by, self._state / CLEANUPS
+            return CleanupCommand(by.command, folder, shell=by.shell, cwd=by.cwd, hub=self._link)
+        from lifesigns.adapters.hands.cleanup_webhook import CleanupWebhook
+
+        return CleanupWebhook(self.webhook(settings.by, "cleanup.webhook"))
 
     def respawn(self, settings: RespawnSettings) -> Hand:
         if isinstance(settings.by, CommandSettings):

@@ -14,8 +14,11 @@ from lifesigns.assembly.links import bus_at
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
 from lifesigns.hub.access import Access, NewToken
+from lifesigns.hub.alerting.alerts import Ack
+from lifesigns.hub.alerting.alerts import Alert as OpenAlert
+from lifesigns.hub.alerting.rules import Silence, Which
 from lifesigns.hub.feed import HEARTBEAT, Listener
-from lifesigns.hub.service import Full, Keeping, NotKept, Reception, Service
+from lifesigns.hub.service import TAKEN, Full, Keeping, NotKept, Reception, Service
 from lifesigns.hub.sign_in import LINK_FOR
 from lifesigns.hub.telling import message
 from lifesigns.hub.visitors import Role, Visitor
@@ -24,17 +27,22 @@ from lifesigns.ports import Event, KeptToken, Store
 __all__ = [
     "HEARTBEAT",
     "LINK_FOR",
+    "TAKEN",
     "Access",
+    "Ack",
     "Event",
     "Full",
     "KeptToken",
     "Listener",
     "NewToken",
     "NotKept",
+    "OpenAlert",
     "Reception",
     "Role",
     "Service",
+    "Silence",
     "Visitor",
+    "Which",
     "hub_of",
     "message",
     "store_at",

@@ -25,9 +25,12 @@ class Entry(NamedTuple):
 
 COMMANDS: Final[dict[str, Entry]] = {
     "agents": Entry("lifesigns.cli.agents", "List agents, those who need somebody first."),
+    "alerts": Entry("lifesigns.cli.alerts", "Show what people should know; acknowledge and silence it."),
     "audit": Entry("lifesigns.cli.audit", "Show who did what; verify that nobody changed it."),
     "beat": Entry("lifesigns.cli.beat", "Send one beat, for scripts and cron."),
-    "breakers": Entry("lifesigns.cli.breakers", "List the circuit breakers of all agents."),
+    "breakers": Entry(
+        "lifesigns.cli.breakers", "List the circuit breakers of all agents; reset, open or close one."
+    ),
     "clear": Entry(
         "lifesigns.cli.acts", "Begin anew with an agent: lift quarantine, interventions and limits."
     ),
@@ -37,7 +40,10 @@ COMMANDS: Final[dict[str, Entry]] = {
     "doctor": Entry("lifesigns.cli.doctor", "Find what is wrong with a set-up, and how to mend it."),
     "escalate": Entry("lifesigns.cli.acts", "Ask somebody to decide about an agent."),
     "nudge": Entry("lifesigns.cli.acts", "Tell an agent something at its next turn boundary."),
+    "open": Entry("lifesigns.cli.open", "Make a link that signs you in to the dashboard."),
     "pause": Entry("lifesigns.cli.acts", "Leave an agent alone for a while."),
+    "release": Entry("lifesigns.cli.release", "Let interventions in a braked group go on."),
+    "recover": Entry("lifesigns.cli.recover", "Have a task go on in a new life of its agent."),
     "replay": Entry("lifesigns.cli.replay", "Judge what was heard anew, under another policy."),
     "resume": Entry("lifesigns.cli.acts", "End a pause."),
     "run": Entry("lifesigns.cli.run", "Run any command, watched, and restarted if you like."),

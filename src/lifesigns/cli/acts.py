@@ -57,7 +57,7 @@ def terminate(
     """End an agent: it is asked to save, and forced if it does not."""
     with asking(hub, token) as client:
         health = client.agent(agent_id)
-        _confirm(f"End {agent_id}, which is {health.state} and {health.doing}?", yes)
+        confirm(f"End {agent_id}, which is {health.state} and {health.doing}?", yes)
         _print_act(client.terminate(agent_id, reason, respawn=respawn), as_json)
 
 
@@ -68,9 +68,12 @@ def terminate(
 @asks_a_hub
 def pause(agent_id: str, pause_for: float | None, as_json: bool, hub: str | None, token: str | None) -> None:
     """Leave an agent alone: it is watched, but nothing is done about it."""
+    from lifesigns.views.moments import NO_END
+
     with asking(hub, token) as client:
         health = client.pause(agent_id, pause_for)
-    _print_health(health, f"is left alone until {health.paused_until or 'it is resumed'}", as_json)
+    until = "it is resumed" if health.paused_until in (None, NO_END) else health.paused_until
+    _print_health(health, f"is left alone until {until}", as_json)
 
 
 @click.command()
@@ -92,7 +95,7 @@ def resume(agent_id: str, as_json: bool, hub: str | None, token: str | None) -> 
 def clear(agent_id: str, yes: bool, as_json: bool, hub: str | None, token: str | None) -> None:
     """Begin anew with an agent: quarantine, open interventions and limits are lifted."""
     with asking(hub, token) as client:
-        _confirm(f"Lift quarantine, interventions and limits of {agent_id}?", yes)
+        confirm(f"Lift quarantine, interventions and limits of {agent_id}?", yes)
         health = client.clear(agent_id)
     _print_health(health, "begins anew", as_json)
 
@@ -130,7 +133,7 @@ def decide(
             _print_act(client.decide(escalation, decision, note=note), as_json)
 
 
-def _confirm(question: str, yes: bool) -> None:
+def confirm(question: str, yes: bool) -> None:
     """Ask before what cannot be undone. Where nobody can answer, `--yes` is needed."""
     if yes:
         return

@@ -1,17 +1,24 @@
-"""`lifesigns breakers`: circuit breakers of all agents."""
+"""`lifesigns breakers`: circuit breakers of all agents; `reset`, `open` and `close` turn one in its agent's process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lifesigns.cli.acts import confirm
 from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.run import Duration
 
 if TYPE_CHECKING:
     from lifesigns.client import Client
     from lifesigns.views import BreakerView
+    from lifesigns.views.interventions import InterventionRecord
+
+LOOK_EVERY: Final = 0.2
+OFTEN_HARMLESS: Final = frozenset({"reset", "close"})
+"""For one agent these are not asked about: they let calls through again, and what fails opens again by itself."""
 
 
 @click.group(invoke_without_command=True)
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 def breakers(ctx: click.Context, only_open: bool, as_json: bool, hub: str | None, token: str | None) -> None:
     """List the circuit breakers of all agents, open ones first. Exits with 1 if one is open."""
     if ctx.invoked_subcommand is not None:
+        ctx.obj = (hub, token)
         return
     from lifesigns.cli.showing import print_json
     from lifesigns.core.signals import BreakerState
@@ -54,8 +62,140 @@ def _print(shown: list[BreakerView], refusing: tuple[str, ...], *, only_open: bo
     if not shown:
         showing.console().print("No breaker is open." if only_open else "No agent has reported a breaker.")
         return
-    rows = showing.table("breaker", "state", "agent")
+    rows = showing.table("breaker", "state", "agent", "failures", "tried again")
     for one in shown:
         style = "bold red" if one.state in refusing else "green" if one.state == "closed" else "yellow"
-        rows.add_row(words(one.name), words(one.state, style), words(one.agent_id))
+        rows.add_row(
+            words(one.name),
+            words(one.state, style),
+            words(one.agent_id),
+            words(str(one.failures)),
+            words(_tried_again(one)),
+        )
     showing.console().print(rows)
+
+
+def _tried_again(one: BreakerView) -> str:
+    """When an open one lets a call through."""
+    from lifesigns.core.words import duration
+
+    if one.state == "forced_open":
+        return "when somebody turns it"
+    if one.half_open_in_s is None:
+        return ""
+    return f"in {duration(one.half_open_in_s)}" if one.half_open_in_s > 0 else "with the next call"
+
+
+# --- turning -----------------------------------------------------------------------------------------------
+
+
+def _turning(act: Callable[..., None]) -> Callable[..., None]:
+    """What the three commands share."""
+    options: tuple[Callable[..., Callable[..., None]], ...] = (
+        click.pass_context,
+        asks_a_hub,
+        prints_json,
+        click.option("--yes", is_flag=True, help="Do not ask."),
+        click.option(
+            "--timeout", type=Duration(), default="1m", show_default=True, help="With --wait: how long."
+        ),
+        click.option(
+            "--wait", is_flag=True, help="Until the agents have done it; exits with 1 if one has not."
+        ),
+        click.option("--reason", default="", help="Why; it is on record."),
+        click.option("--agent", metavar="ID", help="Whose.  [of every agent that has a breaker NAME]"),
+        click.argument("name"),
+    )
+    for option in options:
+        act = option(act)
+    return act
+
+
+@breakers.command()
+@_turning
+def reset(ctx: click.Context, **said: Any) -> None:
+    """Close the breakers NAME and let them forget everything, as if new."""
+    _turn(ctx, "reset", **said)
+
+
+@breakers.command("open")
+@_turning
+def open_(ctx: click.Context, **said: Any) -> None:
+    """Open the breakers NAME as if they had failed: calls are refused until their wait is over."""
+    _turn(ctx, "open", **said)
+
+
+@breakers.command()
+@_turning
+def close(ctx: click.Context, **said: Any) -> None:
+    """Close the breakers NAME; they count from zero."""
+    _turn(ctx, "close", **said)
+
+
+def _turn(
+    ctx: click.Context,
+    act: str,
+    *,
+    name: str,
+    agent: str | None,
+    reason: str,
+    wait: bool,
+    timeout: float,
+    yes: bool,
+    as_json: bool,
+    hub: str | None,
+    token: str | None,
+) -> None:
+    hub, token = hub or ctx.obj[0], token or ctx.obj[1]
+    with asking(hub, token) as client:
+        owners = [agent] if agent is not None else [one.agent_id for one in _of_name(client, name)]
+        if act not in OFTEN_HARMLESS or len(owners) > 1:
+            confirm(f"{act.capitalize()} breaker {name!r} of {_named(owners)}?", yes)
+        turn = {"reset": client.reset_breaker, "open": client.open_breaker, "close": client.close_breaker}[
+            act
+        ]
+        records = turn(name, agent=agent, reason=reason).interventions
+        if wait:
+            records = _awaited(client, records, timeout)
+    _print_turns(records, as_json)
+    if wait and any(one.stage != "done" for one in records):
+        ctx.exit(UNWELL)
+
+
+def _of_name(client: Client, name: str) -> Iterator[BreakerView]:
+    cursor = None
+    while True:
+        page = client.breaker(name, cursor=cursor)
+        yield from page.breakers
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _named(owners: list[str]) -> str:
+    from lifesigns.cli.showing import clean
+
+    return clean(owners[0]) if len(owners) == 1 else f"{len(owners)} agents"
+
+
+def _awaited(client: Client, records: list[InterventionRecord], timeout: float) -> list[InterventionRecord]:
+    """The records when all of them are over, or as far as they came in time."""
+    import time
+
+    until = time.monotonic() + timeout
+    while any(one.open for one in records) and time.monotonic() < until:
+        time.sleep(LOOK_EVERY)
+        records = [client.intervention(one.id) if one.open else one for one in records]
+    return records
+
+
+def _print_turns(records: list[InterventionRecord], as_json: bool) -> None:
+    from lifesigns.cli.showing import clean, print_json
+
+    if as_json:
+        print_json({"interventions": records})
+        return
+    for one in records:
+        why = one.stages[-1].text if one.stage in ("failed", "dropped") else ""
+        said = f"{one.agent_id}: {one.reason}, {one.stage}{': ' + why if why else ''}"
+        click.echo(f"{clean(said)}  ({one.id})")

@@ -6,13 +6,17 @@ What goes onto the ladder carries an `Idempotency-Key`: however often the hub he
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from lifesigns.client.asking import new_id
 from lifesigns.client.call import Call
-from lifesigns.client.request import Request, agent_path, encoded, get, path, post, reader
+from lifesigns.client.request import Request, agent_path, asked, encoded, get, path, post, reader
 from lifesigns.views import AgentHealth
 from lifesigns.views.interventions import InterventionList, InterventionRecord
+from lifesigns.views.recoveries import Recoveries
 from lifesigns.views.recovery import RecoveryList
+
+T = TypeVar("T")
 
 
 class Acts:
@@ -77,22 +81,60 @@ class Acts:
         return post(path("escalations", intervention_id, "decision"), InterventionRecord, body)
 
     @Call
-    def recover(self, task_id: str, agent_id: str | None = None) -> Request[RecoveryList]:
+    def reset_breaker(
+        self, name: str, *, agent: str | None = None, reason: str = "", key: str | None = None
+    ) -> Request[InterventionList]:
+        """Close the breakers of this name, of all agents or one, and let them forget everything."""
+        return _turn("reset", name, agent, reason, key)
+
+    @Call
+    def open_breaker(
+        self, name: str, *, agent: str | None = None, reason: str = "", key: str | None = None
+    ) -> Request[InterventionList]:
+        """Open the breakers of this name, of all agents or one, as if they had failed."""
+        return _turn("open", name, agent, reason, key)
+
+    @Call
+    def close_breaker(
+        self, name: str, *, agent: str | None = None, reason: str = "", key: str | None = None
+    ) -> Request[InterventionList]:
+        """Close the breakers of this name, of all agents or one; they count from zero."""
+        return _turn("close", name, agent, reason, key)
+
+    @Call
+    def recover(
+        self, task_id: str, agent_id: str | None = None, *, reason: str = ""
+    ) -> Request[RecoveryList]:
         """Respawn the agent of a task from its newest checkpoint that holds; limits, review and quarantine are lifted. One
         that is on its way already is that one."""
-        return post(path("tasks", task_id, "recover"), RecoveryList, {"agent_id": agent_id})
+        body = {"agent_id": agent_id, "reason": reason}
+        return post(path("tasks", task_id, "recover"), RecoveryList, body)
 
     @Call
     def recovery(self, task_id: str) -> Request[RecoveryList]:
         """How far the recovery of a task has come."""
         return get(path("tasks", task_id, "recovery"), RecoveryList)
 
+    @Call
+    def recoveries(self, *, for_: float | str | None = None, limit: int | None = None) -> Request[Recoveries]:
+        """Every recovery that is not over, what happened in the last seven days or so long, and the share that went well."""
+        return get("/api/v1/recoveries", Recoveries, for_=for_, limit=limit)
+
+
+def _turn(act: str, name: str, agent: str | None, reason: str, key: str | None) -> Request[InterventionList]:
+    return _once(path("breakers", name, act), InterventionList, {"reason": reason}, key, agent=agent)
+
 
 def _act(place: str, body: object, key: str | None) -> Request[InterventionRecord]:
+    return _once(place, InterventionRecord, body, key)
+
+
+def _once(place: str, shape: type[T], body: object, key: str | None, **query: object) -> Request[T]:
     return Request(
         "POST",
         place,
-        reader(InterventionRecord),
+        reader(shape),
+        asked(query),
         body=encoded(body),
         headers=(("idempotency-key", key or new_id()),),
         repeatable=True,

@@ -19,6 +19,7 @@ PAGE_MAX: Final = 1000
 class Which(TypedDict, total=False):
     """Which agents: every condition that is given must hold."""
 
+    id: str | Sequence[str]
     state: str | Sequence[str]
     doing: str | Sequence[str]
     task: str

@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from lifesigns.client.acts import Acts
+from lifesigns.client.alerts import Alerts
 from lifesigns.client.asking import PAGE_MAX, BeatFields, Which, batch, beat_body, new_id, written
 from lifesigns.client.call import Call
 from lifesigns.client.request import Request, agent_path, asked, encoded, get, nothing, path, post, reader
 from lifesigns.views import (
     AgentHealth,
     AgentList,
-    AlertList,
     Alive,
     AuditConsistency,
     AuditList,
@@ -43,9 +43,11 @@ from lifesigns.views import (
     TaskView,
     TokenList,
 )
+from lifesigns.views.calls import CallTape
+from lifesigns.views.rhythm import Rhythm
 
 
-class Calls(Acts):
+class Calls(Acts, Alerts):
     """The calls of the API."""
 
     # --- saying ---------------------------------------------------------------------------------------
@@ -113,6 +115,16 @@ class Calls(Acts):
         return get(place, History, for_=for_, from_=written(from_), to=written(to))
 
     @Call
+    def calls(self, agent_id: str) -> Request[CallTape]:
+        """Its last tool calls, oldest first, with their repeats marked; and the calls it is in."""
+        return get(agent_path(agent_id, "calls"), CallTape)
+
+    @Call
+    def rhythm(self, agent_id: str) -> Request[Rhythm]:
+        """When its beats come, when the next one should, how surprising its silence is by now."""
+        return get(agent_path(agent_id, "rhythm"), Rhythm)
+
+    @Call
     def orders(self, agent_id: str, *, wait: float = 0.0) -> Request[Orders]:
         """What waits for an agent: pings, nudges, stop. If there is nothing, waits for something for so many seconds."""
         return get(agent_path(agent_id, "orders"), Orders, wait=wait, waits_for=wait)
@@ -141,13 +153,6 @@ class Calls(Acts):
         """One page of what happened, oldest first; `events()` has it live."""
         types_ = ",".join(types) or None
         return get("/api/v1/events/list", EventList, after=after, limit=limit, types=types_, agent=agent)
-
-    @Call
-    def alerts(
-        self, *, limit: int | None = None, before: int | None = None, severity: str | None = None
-    ) -> Request[AlertList]:
-        """What people should know: what stands right now, then what happened, the newest first."""
-        return get("/api/v1/alerts", AlertList, limit=limit, before=before, severity=severity)
 
     @Call
     def audit(

@@ -1,6 +1,7 @@
 """Who carries out what is more than a message to an agent: what is written about it, read and checked.
 
     terminate:    who ends agents that do not end by themselves: a list, the first entry that fits an agent decides
+    cleanup:      who cleans up after a life that is over: a list, the first entry that fits an agent decides
     respawn:      who starts agents anew: a list, the first entry that fits an agent decides
     escalation:   whom to ask about an agent that nobody could help
     nudges:       how nudges reach agents that do not fetch them themselves: a list, the first that fits decides
@@ -39,7 +40,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """A command that starts agents."""
+    """A command that starts agents, or cleans up after them."""
 
     command: str
     shell: bool = False
@@ -70,6 +71,15 @@ class TerminateSettings:
     """Who ends these agents; empty is all."""
 
     by: WebhookSettings
+    agents: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupSettings:
+    """Who cleans up after these agents; empty is all."""
+
+    by: WebhookSettings | CommandSettings
     agents: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
 
@@ -112,6 +122,7 @@ class HandSettings:
     nudges: tuple[NudgeSettings, ...] = ()
     checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
     terminate: tuple[TerminateSettings, ...] = ()
+    cleanup: tuple[CleanupSettings, ...] = ()
 
 
 # --- readers of single values ------------------------------------------------------------------------------
@@ -127,16 +138,20 @@ def entries(value: object) -> tuple[Mapping[str, object], ...]:
     return tuple(listed)
 
 
-def command(value: object) -> str:
-    """A command with places for facts."""
-    said = readers.text(value)
-    if wrong := templates.fault(said, templates.RESPAWN_FACTS):
-        raise ValueError(wrong)
-    try:
-        shlex.split(said)
-    except ValueError as error:
-        raise ValueError(f"cannot be taken apart: {error}") from None
-    return said
+def command(*facts: str) -> Reader:
+    """A command with places for these facts."""
+
+    def read(value: object) -> str:
+        said = readers.text(value)
+        if wrong := templates.fault(said, facts):
+            raise ValueError(wrong)
+        try:
+            shlex.split(said)
+        except ValueError as error:
+            raise ValueError(f"cannot be taken apart: {error}") from None
+        return said
+
+    return read
 
 
 def pane(value: object) -> str:
@@ -178,12 +193,18 @@ def megabytes(value: object) -> float:
 
 _WHO: Final[Mapping[str, Reader]] = {"agents": readers.words, "roles": readers.words}
 _WEBHOOK: Final[Mapping[str, Reader]] = {"webhook": secret_url, "secret": secret, "headers": named_secrets}
+_COMMAND: Final[Mapping[str, Reader]] = {"shell": readers.yes_no, "cwd": readers.file}
 _RESPAWN: Final[Mapping[str, Reader]] = {
     **_WHO,
     **_WEBHOOK,
-    "command": command,
-    "shell": readers.yes_no,
-    "cwd": readers.file,
+    **_COMMAND,
+    "command": command(*templates.RESPAWN_FACTS),
+}
+_CLEANUP: Final[Mapping[str, Reader]] = {
+    **_WHO,
+    **_WEBHOOK,
+    **_COMMAND,
+    "command": command(*templates.CLEANUP_FACTS),
 }
 _NUDGE: Final[Mapping[str, Reader]] = {
     **_WHO,
@@ -205,6 +226,7 @@ _CHECKPOINTS: Final[Mapping[str, Reader]] = {
 
 SECTIONS: Final[Mapping[str, Reader]] = {
     "terminate": entries,
+    "cleanup": entries,
     "respawn": entries,
     "escalation": entries,
     "nudges": entries,
@@ -228,6 +250,7 @@ def hands(given: Mapping[str, Any], complaints: Complaints, where: str = "") -> 
         each("nudges", _nudge),
         _checkpoints(given.get("checkpoints", {}), _Complain(complaints, "checkpoints", where)),
         each("terminate", _terminate),
+        each("cleanup", _cleanup),
     )
 
 
@@ -248,15 +271,25 @@ class _Complain:
 
 def _respawn(said: Mapping[str, object], complain: _Complain) -> RespawnSettings | None:
     read = _read(said, _RESPAWN, complain, section="respawn")
+    by = _webhook_or_command(said, read, complain)
+    return None if by is None else RespawnSettings(by, read.get("agents", ()), read.get("roles", ()))
+
+
+def _cleanup(said: Mapping[str, object], complain: _Complain) -> CleanupSettings | None:
+    read = _read(said, _CLEANUP, complain, section="ladder")
+    by = _webhook_or_command(said, read, complain)
+    return None if by is None else CleanupSettings(by, read.get("agents", ()), read.get("roles", ()))
+
+
+def _webhook_or_command(
+    said: Mapping[str, object], read: Mapping[str, Any], complain: _Complain
+) -> WebhookSettings | CommandSettings | None:
     way = _one_way(said, read, {"webhook": ("secret", "headers"), "command": ("shell", "cwd")}, complain)
     if way is None:
         return None
-    by: WebhookSettings | CommandSettings = (
-        _webhook(read)
-        if way == "webhook"
-        else CommandSettings(read["command"], read.get("shell", False), read.get("cwd"))
-    )
-    return RespawnSettings(by, read.get("agents", ()), read.get("roles", ()))
+    if way == "webhook":
+        return _webhook(read)
+    return CommandSettings(read["command"], read.get("shell", False), read.get("cwd"))
 
 
 def _nudge(said: Mapping[str, object], complain: _Complain) -> NudgeSettings | None:

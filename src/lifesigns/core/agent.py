@@ -14,7 +14,7 @@ from math import inf
 from typing import Final
 
 from lifesigns.core.detectors.looping import Tape
-from lifesigns.core.effects import Finding, Kind, Rung
+from lifesigns.core.effects import Finding, Kind, Rung, Stage
 from lifesigns.core.health import Cause, Doing, Health
 
 NEVER: Final = inf
@@ -134,6 +134,13 @@ class Outcomes:
     breaker_open: bool = False
     reported: int = 0
     """The error count of the last beat that carried one."""
+    heard: int = 0
+    """Errors that were heard one by one, of this life."""
+
+    @property
+    def errors(self) -> int:
+        """Errors of this life. Who reports a total is heard to err as well: the larger one has the others in it."""
+        return max(self.reported, self.heard)
 
 
 @dataclass(slots=True)
@@ -174,6 +181,10 @@ class Case:
     wait: float = 0.0
     held: str = ""
     nudge_ids: tuple[str, ...] = ()
+    reached: tuple[Stage, ...] = ()
+    """How far its order has come: who was not answered says it again, and that is no news."""
+    said: str = ""
+    """The last answer to a nudge, for the same reason."""
     nudges: int = 0
     """Nudges that were given and not answered by progress."""
     escalated: bool = False
@@ -205,6 +216,17 @@ class Agent:
     capacity: int | None = None
     policy_no: int = 0
     """Which page of the policy book is its own."""
+    cpu_percent: float | None = None
+    memory_mb: float | None = None
+    host: str | None = None
+    role: str | None = None
+    task_id: str | None = None
+    doing: Doing = Doing.UNKNOWN
+    work: Work | None = None
+    spending: Spending | None = None
+    outcomes: Outcomes | None = None
+    strays: int = 0
+    """Beats in a row that did not follow the one before."""
 
     # And next to it what its deadline looks at, when it comes up and is moved on.
     armed_at: float = NEVER
@@ -219,8 +241,6 @@ class Agent:
     since: float = 0.0
     cause: Cause | None = None
     findings: tuple[Finding, ...] = ()
-    role: str | None = None
-    host: str | None = None
     provider: str | None = None
     source: str = ""
     grace: float | None = None
@@ -228,8 +248,6 @@ class Agent:
     retired: tuple[str, ...] = ()
     respawned: bool = False
     started_at: float = 0.0
-    strays: int = 0
-    """Beats in a row that did not follow the one before."""
     sent_at: float | None = None
     lost: int = 0
     lessons: int = 0
@@ -241,14 +259,9 @@ class Agent:
     lateness2: float = 0.0
     peer_at: float = -NEVER
 
-    doing: Doing = Doing.UNKNOWN
     doing_from: float = 0.0
     doing_until: float = NEVER
-    task_id: str | None = None
-    work: Work | None = None
     tape: Tape | None = None
-    outcomes: Outcomes | None = None
-    spending: Spending | None = None
     overloaded: int = 0
     """Beats in a row over a load line."""
     case: Case | None = None

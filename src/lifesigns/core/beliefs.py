@@ -13,6 +13,7 @@ from typing import Any
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.claims import Hold
+from lifesigns.core.errands import Errand
 from lifesigns.core.fleet import FleetState
 from lifesigns.core.messages import Letter
 from lifesigns.core.respawn import Lineage
@@ -29,6 +30,18 @@ class Complaint:
 
 
 @dataclass(slots=True)
+class ReportedBreaker:
+    """A breaker as its agent reported it last."""
+
+    state: BreakerState
+    failures: int = 0
+    half_open_at: float | None = None
+    """When an open one lets a call through again, on our clock; None if it does not by itself."""
+    since: float = 0.0
+    """When its state was first reported."""
+
+
+@dataclass(slots=True)
 class Beliefs:
     """The engine's whole memory."""
 
@@ -40,7 +53,9 @@ class Beliefs:
     holds: dict[str, Hold] = field(default_factory=dict)
     letters: dict[str, Letter] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
-    breakers: dict[str, dict[str, BreakerState]] = field(default_factory=dict)
+    breakers: dict[str, dict[str, ReportedBreaker]] = field(default_factory=dict)
+    errands: dict[str, dict[str, Errand]] = field(default_factory=dict)
+    """What was ordered beside the ladder and has no outcome yet, by agent and order."""
     awareness: Awareness = field(default_factory=Awareness)
     fleet: FleetState = field(default_factory=FleetState)
     complaints: dict[str, Complaint] = field(default_factory=dict)
@@ -51,6 +66,11 @@ class Beliefs:
     """Orders numbered so far."""
     tokens: int = 0
     """Fencing tokens given so far."""
+
+    def newest_checkpoint(self, agent_id: str) -> str | None:
+        """What an agent saved last for its task, if anything."""
+        lineage = self.lineages.get(agent_id)
+        return lineage.chain[-1].id if lineage is not None and lineage.chain else None
 
     def next_order(self) -> int:
         self.things += 1

@@ -9,6 +9,7 @@ from lifesigns.core.beliefs import Beliefs, Complaint
 from lifesigns.core.claims import Claims
 from lifesigns.core.deadlines import Deadlines
 from lifesigns.core.effects import Refusal, SendCanary
+from lifesigns.core.errands import Errands
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
@@ -37,7 +38,10 @@ class Desk:
         self.fleet = Fleet(fleet, beliefs.fleet)
         self.judge = Judge(self.outbox, self.fleet)
         self.ladder = Ladder(self.outbox, self.fleet, self.awareness)
-        self.respawns = Respawns(self.outbox, self.fleet, self.awareness)
+        self.errands = Errands(
+            self.outbox, self.awareness, self.deadlines, beliefs.errands, beliefs.next_order
+        )
+        self.respawns = Respawns(self.outbox, self.fleet, self.awareness, self.errands)
         self.claims = Claims(self.outbox, self.awareness)
         self.messages = Messages(self.outbox, self.awareness)
         self.tasks = Tasks(self.outbox, self.awareness, self.judge)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lifesigns.core.health import Cause, Health
-from lifesigns.core.signals import BreakerState, Priority
+from lifesigns.core.signals import BreakerAct, BreakerState, Priority
 
 
 class Kind(StrEnum):
@@ -98,12 +98,14 @@ class FindingClosed(Fact):
 
 
 class Rung(StrEnum):
-    """The steps of the ladder, in order."""
+    """The steps of the ladder, in order; and beside it a person's hand on a breaker, and cleaning up after a life."""
 
     NUDGE = "nudge"
     ESCALATE = "escalate"
     TERMINATE = "terminate"
     RESPAWN = "respawn"
+    BREAKER = "breaker"
+    CLEANUP = "cleanup"
 
 
 class Stage(StrEnum):
@@ -130,6 +132,13 @@ class Intervention(Fact):
     attempt: int
     text: str = ""
     by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending(Intervention):
+    """A termination is done: with what was saved of the life, if anything ever was."""
+
+    checkpoint_id: str | None = None
 
 
 class Recovered(StrEnum):
@@ -221,12 +230,48 @@ class Sight(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Brake(Fact):
-    """Interventions in a group were frozen because too many are unwell at once, or go on again."""
+    """Interventions in a group were frozen because too many are unwell at once, or go on again. `by` is who let them."""
 
     group: str
     on: bool
     unwell: int
     members: int
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Fact):
+    """A person wants an agent left alone, for so long or until it is resumed."""
+
+    agent_id: str
+    by: str
+    pause_for: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption(Fact):
+    """A person ended a pause."""
+
+    agent_id: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clearance(Fact):
+    """A person began anew with an agent: quarantine, open interventions and limits are lifted."""
+
+    agent_id: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryRequest(Fact):
+    """A person wants an agent respawned, limits or not."""
+
+    agent_id: str
+    task_id: str
+    by: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,8 +401,28 @@ class AskStatus(Order):
 
 @dataclass(frozen=True, slots=True)
 class StopStranger(Order):
-    """A retired incarnation still speaks: tell it that it was replaced."""
+    """A retired incarnation still speaks: tell it that it was replaced, and nobody else. By the time this is read, the life
+    that took its place (`incarnation`) may have a successor of its own."""
 
+    reason: str
+    retired: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBreaker(Order):
+    """Reset, open or close a breaker of the agent, because a person wants it."""
+
+    name: str
+    act: BreakerAct
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp(Order):
+    """Clean up what a life left behind; `incarnation` is the one that is over."""
+
+    task_id: str | None
+    checkpoint_id: str | None
     reason: str
 
 

@@ -10,6 +10,8 @@ from lifesigns.core.canary import Canary
 from lifesigns.core.claims import Hold
 from lifesigns.core.deadlines import Timed
 from lifesigns.core.desk import Desk
+from lifesigns.core.effects import Rung
+from lifesigns.core.errands import Errand
 from lifesigns.core.messages import Letter
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.tasks import Task
@@ -39,6 +41,8 @@ class FallingDue:
             self._letter(item, at, now)
         elif isinstance(item, Task):
             self._task(item, at, now)
+        elif isinstance(item, Errand):
+            self._errand(item, at, now)
 
     def _agent(self, agent: Agent, at: float, now: float) -> None:
         desk, policy = self._desk, self._desk.policy(agent)
@@ -58,6 +62,7 @@ class FallingDue:
 
     def _forget(self, agent: Agent, now: float) -> None:
         beliefs = self._desk.beliefs
+        self._desk.errands.drop(agent, now, "forgotten", Rung.BREAKER, Rung.CLEANUP)
         self._desk.fleet.leave(agent, now, self._desk.outbox)
         del beliefs.agents[agent.id]
         for table in (beliefs.lineages, beliefs.own_policies, beliefs.breakers):
@@ -109,3 +114,14 @@ class FallingDue:
         else:
             self._desk.deadlines.arm(task, tasks.due_at(task, policy))
         self._watching.follow_up(agent, now)
+
+    def _errand(self, errand: Errand, at: float, now: float) -> None:
+        desk = self._desk
+        if desk.errands.due_at(errand) > now:
+            desk.deadlines.arm(errand, desk.errands.due_at(errand))
+            return
+        desk.errands.overdue(errand, at)
+        lineage = desk.beliefs.lineages.get(errand.agent_id)
+        if lineage is not None:
+            desk.respawns.cleaned_up(lineage, now)
+            desk.deadlines.arm(lineage, desk.respawns.due_at(lineage))

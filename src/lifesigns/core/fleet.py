@@ -38,6 +38,8 @@ class FleetState:
     groups: dict[str, Group] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
     acted: dict[Rung, list[float]] = field(default_factory=dict)
+    agents: dict[str, float] = field(default_factory=dict)
+    """Who was acted on in the last minute, and when last."""
 
 
 RELEASED_FOR: Final = 60 * MINUTE
@@ -112,18 +114,19 @@ class Fleet:
             group = self.state.groups.get(name)
             if group is not None and group.braked:
                 return f"too many in {name} are unwell at once; a person decides", now + MINUTE
-        return self._limit(rung, now)
+        return self._limit(rung, now) or self._share(agent, rung, now)
 
-    def acted(self, rung: Rung, now: float) -> None:
+    def acted(self, agent: Agent, rung: Rung, now: float) -> None:
         """Somebody was acted on automatically."""
         self.state.acted.setdefault(rung, []).append(now)
+        self.state.agents[agent.id] = now
 
-    def release(self, name: str, now: float, outbox: Outbox) -> None:
+    def release(self, name: str, by: str, now: float, outbox: Outbox) -> None:
         """A person lets interventions in a group go on."""
         group = self.state.groups.get(name)
         if group is not None:
             group.released_until = now + RELEASED_FOR
-            self._check_brake(name, now, outbox)
+            self._check_brake(name, now, outbox, by)
 
     def _limit(self, rung: Rung, now: float) -> tuple[str, float] | None:
         acted = self.state.acted
@@ -140,17 +143,27 @@ class Fleet:
         mine = acted.get(rung, [])
         if len(mine) >= caps[rung]:
             return f"{caps[rung]} a minute is the limit for {rung}", (mine[0] if mine else now) + MINUTE
-        every = sorted(t for times in acted.values() for t in times)
+        return None
+
+    def _share(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
+        """How large a part of the fleet was acted on. Whoever was ended a moment ago is started anew as the same part of
+        it: a fleet of one would wait a minute for that, and nobody be safer."""
+        if rung is Rung.ESCALATE:
+            return None
+        agents = self.state.agents
+        for name in [name for name, at in agents.items() if at <= now - MINUTE]:
+            del agents[name]
+        others = [at for name, at in agents.items() if name != agent.id]
         share = max(1, int(self.policy.acted_share * self.size))
-        if len(every) >= share:
-            return f"{share} agents a minute is the limit for the fleet", every[0] + MINUTE
+        if len(others) >= share:
+            return f"{share} agents a minute is the limit for the fleet", min(others) + MINUTE
         return None
 
     def _check_brakes(self, agent: Agent, at: float, outbox: Outbox) -> None:
         for name in groups_of(agent):
             self._check_brake(name, at, outbox)
 
-    def _check_brake(self, name: str, at: float, outbox: Outbox) -> None:
+    def _check_brake(self, name: str, at: float, outbox: Outbox, by: str = "") -> None:
         group = self.state.groups.get(name)
         if group is None:
             return
@@ -161,7 +174,7 @@ class Fleet:
         )
         if braked != group.braked:
             group.braked = braked
-            outbox.fact(Brake(at, name, braked, group.unwell, group.members))
+            outbox.fact(Brake(at, name, braked, group.unwell, group.members, by))
             if braked:
                 text = (
                     f"{group.unwell} of {group.members} agents in {name} are unwell at once. "

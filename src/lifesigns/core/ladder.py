@@ -11,6 +11,7 @@ from lifesigns.core import judgement, templates
 from lifesigns.core.agent import NEVER, Agent, Case
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.effects import (
+    Ending,
     Escalate,
     Finding,
     Intervention,
@@ -25,7 +26,7 @@ from lifesigns.core.fleet import Fleet
 from lifesigns.core.health import UNWELL, Cause, Doing, Health
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import LadderPolicy
-from lifesigns.core.signals import Answer, Decision
+from lifesigns.core.signals import Answer, Decision, EscalationDecided
 from lifesigns.core.words import duration
 
 LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
@@ -115,7 +116,8 @@ class Ladder:
     def reached(self, agent: Agent, order_id: str, stage: Stage, now: float, text: str = "") -> None:
         """A nudge was delivered, failed or was seen."""
         case = agent.case
-        if case is not None and case.order_id == order_id:
+        if case is not None and case.order_id == order_id and stage not in case.reached:
+            case.reached = (*case.reached, stage)
             self._record(agent, case, stage, now, text)
 
     def answered(
@@ -126,6 +128,9 @@ class Ladder:
         if case is None or order_id not in case.nudge_ids or case.rung is Rung.TERMINATE:
             return
         said = f"{answer}: {note}" if note else str(answer)
+        if case.said == f"{order_id} {said}":
+            return
+        case.said = f"{order_id} {said}"
         self._outbox.fact(
             Intervention(now, agent.id, order_id, Rung.NUDGE, Stage.ANSWERED, case.attempt, said)
         )
@@ -144,14 +149,13 @@ class Ladder:
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
 
-    def decided(
-        self, agent: Agent, order_id: str, decision: Decision, by: str, policy: LadderPolicy, now: float
-    ) -> bool:
+    def decided(self, agent: Agent, answer: EscalationDecided, policy: LadderPolicy, now: float) -> bool:
         """Somebody decided about an escalation. False if it is no longer open."""
-        case = agent.case
-        if case is None or case.order_id != order_id or case.rung is not Rung.ESCALATE:
+        case, decision, by = agent.case, answer.decision, answer.by
+        if case is None or case.order_id != answer.order_id or case.rung is not Rung.ESCALATE:
             return False
-        self._record(agent, case, Stage.ANSWERED, now, decision, by)
+        said = f"{decision}: {answer.note}" if answer.note else str(decision)
+        self._record(agent, case, Stage.ANSWERED, now, said, by)
         case.held = ""
         if decision is Decision.MORE_TIME:
             case.escalated = False
@@ -164,19 +168,34 @@ class Ladder:
             case.respawn = True
         return True
 
-    def terminated(self, agent: Agent, order_id: str, now: float) -> Case | None:
+    def terminated(
+        self, agent: Agent, order_id: str, now: float, checkpoint_id: str | None = None
+    ) -> Case | None:
         """Our termination is done: the case is closed. None if it was not ours."""
         case = agent.case
         if case is None or case.order_id != order_id or case.rung is not Rung.TERMINATE:
             return None
-        self._record(agent, case, Stage.DONE, now, case.reason, case.by)
+        self._outbox.fact(
+            Ending(
+                now,
+                agent.id,
+                case.order_id,
+                case.rung,
+                Stage.DONE,
+                case.attempt,
+                case.reason,
+                case.by,
+                checkpoint_id,
+            )
+        )
         agent.case = None
         return case
 
     def termination_failed(self, agent: Agent, order_id: str, reason: str, now: float) -> None:
         case = agent.case
-        if case is not None and case.order_id == order_id and case.rung is Rung.TERMINATE:
-            self._record(agent, case, Stage.FAILED, now, reason)
+        ours = case is not None and case.order_id == order_id and case.rung is Rung.TERMINATE
+        if case is not None and ours and Stage.FAILED not in case.reached:
+            self.reached(agent, order_id, Stage.FAILED, now, reason)
             self._wait(case, now, TERMINATE_MARGIN)
 
     # --- the rungs --------------------------------------------------------------------------------
@@ -289,7 +308,7 @@ class Ladder:
         held = self._fleet.hold(agent, case.rung, now)
         if held is None:
             if case.rung is not Rung.ESCALATE:  # To ask about an agent is not to act on it.
-                self._fleet.acted(case.rung, now)
+                self._fleet.acted(agent, case.rung, now)
             case.held = ""
             return True
         why, until = held
@@ -307,7 +326,7 @@ class Ladder:
         case.waited_from, case.wait = now, wait
 
     def _ordered(self, agent: Agent, case: Case, order_id: str, now: float, text: str) -> None:
-        case.order_id = order_id
+        case.order_id, case.reached = order_id, ()
         agent.interventions += 1
         self._record(agent, case, Stage.ORDERED, now, text, case.by)
 

@@ -162,6 +162,8 @@ class LadderPolicy:
     within seconds, and are one question instead of twenty if that is waited for."""
     escalation_timeout: float = 15 * MINUTE
     save_for: float = 30.0
+    cleanup_for: float = 5 * MINUTE
+    """How long cleaning up after a life is tried; its successor waits for that."""
     more_time_for: float = 30 * MINUTE
     """What `need_time` or `more_time` grants."""
 

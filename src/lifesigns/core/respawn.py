@@ -27,6 +27,7 @@ from lifesigns.core.effects import (
     Stage,
     VerifyCheckpoint,
 )
+from lifesigns.core.errands import Errands
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.health import UNWELL, Cause
 from lifesigns.core.outbox import Outbox
@@ -43,6 +44,7 @@ class FailureClass(StrEnum):
 
 
 TRANSIENT_FOR = 5 * MINUTE
+CLEANED_UP_EVERY = 10.0
 RECOVERABLE_FOR = 2 * HOUR
 
 
@@ -111,6 +113,8 @@ class Lineage:
     new_incarnation: str = ""
     requested: bool = False
     """A person wants the current respawn: neither brake nor limits bind it."""
+    cleaned_up: bool = False
+    """The clean-up after the last life was ordered."""
 
     @property
     def waits_for_a_person(self) -> bool:
@@ -144,10 +148,11 @@ def backoff(policy: RespawnPolicy, attempt: int, key: str) -> float:
 class Respawns:
     """All lineages, and the way from an ended life to the next one."""
 
-    def __init__(self, outbox: Outbox, fleet: Fleet, awareness: Awareness) -> None:
+    def __init__(self, outbox: Outbox, fleet: Fleet, awareness: Awareness, errands: Errands) -> None:
         self._outbox = outbox
         self._fleet = fleet
         self._awareness = awareness
+        self._errands = errands
 
     def due_at(self, lineage: Lineage) -> float:
         """When the current phase of a lineage is over."""
@@ -188,7 +193,7 @@ class Respawns:
         """Terminal: it is replaced only after a person approved (`request`)."""
         self._give_up(lineage, now, why)
 
-    def request(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
+    def request(self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float) -> None:
         """A person wants it respawned: limits, review and quarantine are lifted. One that is on its way is that one."""
         if lineage.phase in ON_ITS_WAY and lineage.ended == (agent.incarnation or ""):
             lineage.requested = True
@@ -197,7 +202,7 @@ class Respawns:
             return
         self.clear(lineage, now)
         lineage.requested = True
-        lineage.ended, lineage.why = agent.incarnation or "", "requested by a person"
+        lineage.ended, lineage.why = agent.incarnation or "", why
         self._attempt(lineage, policy, now)
 
     def clear(self, lineage: Lineage, now: float) -> None:
@@ -239,6 +244,11 @@ class Respawns:
             self._enter(lineage, Phase.IDLE, now, NEVER)
         lineage.ended = None
         return ours
+
+    def cleaned_up(self, lineage: Lineage, now: float) -> None:
+        """What the last life left behind is cleaned up, or never will be: the next one need not wait for it."""
+        if lineage.phase is Phase.STARTING and not lineage.order_id:
+            self._wait(lineage, now, 0.0)
 
     def stop(self, lineage: Lineage, now: float) -> None:
         """The agent left or its task is done: no successor."""
@@ -316,11 +326,14 @@ class Respawns:
         self._wait(lineage, now, policy.verify_timeout)
 
     def _start(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
+        if self._errands.is_cleaning_up(agent):
+            self._wait(lineage, now, CLEANED_UP_EVERY)  # `cleaned_up` ends this wait; the rest is caution.
+            return
         held = self._fleet.hold(agent, Rung.RESPAWN, now)
         if held is not None and not lineage.requested:
             self._wait(lineage, now, max(1.0, held[1] - now))
             return
-        self._fleet.acted(Rung.RESPAWN, now)
+        self._fleet.acted(agent, Rung.RESPAWN, now)
         lineage.requested = False
         lineage.respawned_at.append(now)
         lineage.new_incarnation = f"{lineage.agent_id}~{self._outbox.number()}"

@@ -56,6 +56,14 @@ class BreakerState(StrEnum):
     OBSERVING = "observing"
 
 
+class BreakerAct(StrEnum):
+    """What a person can do with an agent's breaker."""
+
+    RESET = "reset"
+    OPEN = "open"
+    CLOSE = "close"
+
+
 # --- the agent's own voice --------------------------------------------------------------------------
 
 
@@ -466,6 +474,30 @@ class RespawnFailed(OrderOutcome):
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerTurned(OrderOutcome):
+    """The breaker was turned as ordered; its next report says what it is now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerNotTurned(OrderOutcome):
+    """The breaker could not be turned: there is none of that name."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanedUp(OrderOutcome):
+    """What a life left behind is cleaned up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanUpFailed(OrderOutcome):
+    """What a life left behind cannot be cleaned up."""
+
+    reason: str = ""
+
+
 # --- people ------------------------------------------------------------------------------------------
 
 
@@ -521,6 +553,16 @@ class RecoveryRequested(PersonActed):
     """A person wants the task respawned, limits or not."""
 
     task_id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerTurnRequested(PersonActed):
+    """A person wants an agent's breaker reset, opened or closed."""
+
+    name: str
+    act: BreakerAct
+    reason: str = ""
 
 
 # --- the hub about itself ----------------------------------------------------------------------------
@@ -576,6 +618,10 @@ Signal = (
     | CheckpointVerified
     | RespawnStarted
     | RespawnFailed
+    | BreakerTurned
+    | BreakerNotTurned
+    | CleanedUp
+    | CleanUpFailed
     | NudgeRequested
     | EscalationRequested
     | TerminationRequested
@@ -583,6 +629,7 @@ Signal = (
     | ResumeRequested
     | ClearRequested
     | RecoveryRequested
+    | BreakerTurnRequested
     | CanaryReturned
     | GroupReleased
 )

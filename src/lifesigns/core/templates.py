@@ -27,6 +27,9 @@ RESPAWN_FACTS: Final = (
 )
 """What a command that starts an agent anew may name."""
 
+CLEANUP_FACTS: Final = ("agent_id", "checkpoint_id", "incarnation", "reason", "task_id")
+"""What a command that cleans up after a life may name."""
+
 _PLACES: Final = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
 
 

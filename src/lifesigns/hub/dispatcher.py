@@ -17,6 +17,7 @@ from lifesigns import wire
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.effects import (
     AskStatus,
+    CleanUp,
     Escalate,
     EscalateMessage,
     Order,
@@ -27,6 +28,7 @@ from lifesigns.core.effects import (
     SendPing,
     StopStranger,
     Terminate,
+    TurnBreaker,
     VerifyCheckpoint,
 )
 from lifesigns.core.respawn import Phase
@@ -39,7 +41,7 @@ from lifesigns.ports import Bus, Event
 ORDERS: Final = "lifesigns.order"
 EVENTS: Final = "lifesigns.event"
 
-FOR_AGENTS: Final = (SendPing, SendNudge, Terminate, AskStatus, StopStranger, Respawn)
+FOR_AGENTS: Final = (SendPing, SendNudge, Terminate, AskStatus, StopStranger, Respawn, TurnBreaker)
 FOR_PEOPLE: Final = (ReleaseClaim, EscalateMessage, Remind)
 """What they say stands in the event that came with them: telling it is all there is to do."""
 
@@ -122,6 +124,14 @@ class Dispatcher:
             for event in events:
                 self._say(f"{EVENTS}.{event.type}", telling.message(event))
 
+    def let_go(self, beliefs: Beliefs, now: float) -> None:
+        """Errands that nobody waits for any more. Sooner than the sweep: what is being cleaned up may belong to somebody
+        who lives again, and a breaker must not be turned back by an order that was replaced."""
+        for order, _ in list(self._open.values()):
+            if isinstance(order, TurnBreaker | CleanUp) and not awaited(order, beliefs, now):
+                self._settle(order.order_id)
+                self.settled(order.order_id)
+
     def sweep(self, beliefs: Beliefs, now: float) -> None:
         """Let go of what the engine no longer waits for; say again what may not have been heard."""
         self._mailboxes.sweep(now)
@@ -171,6 +181,8 @@ def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
                 and lineage.order_id == order.order_id
                 and lineage.phase in (Phase.VERIFYING, Phase.STARTING)  # else the agent came back by itself
             )
+        case TurnBreaker() | CleanUp():
+            return order.order_id in beliefs.errands.get(order.agent_id, ())
         case AskStatus():
             return now < order.answer_by
         case _:

@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
+from lifesigns.core.agent import Agent
 from lifesigns.core.beliefs import Beliefs
-from lifesigns.core.effects import Order, Respawn, SendNudge, Terminate
-from lifesigns.core.signals import NudgeFailed, RespawnFailed, Signal, TerminationFailed
+from lifesigns.core.effects import CleanUp, Order, Respawn, SendNudge, Terminate
+from lifesigns.core.signals import CleanUpFailed, NudgeFailed, RespawnFailed, Signal, TerminationFailed
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Hand, NotDone
 
@@ -49,10 +50,12 @@ class Assignment:
 
     def fits(self, order: Order, role: str | None) -> bool:
         """Whether this order is for its hand."""
-        return (
-            type(order) is self.kind
-            and (not self.agents or any(fnmatchcase(order.agent_id, one) for one in self.agents))
-            and (not self.roles or role in self.roles)
+        return type(order) is self.kind and self.is_for(order.agent_id, role)
+
+    def is_for(self, agent_id: str, role: str | None) -> bool:
+        """Whether its hand is for this agent."""
+        return (not self.agents or any(fnmatchcase(agent_id, one) for one in self.agents)) and (
+            not self.roles or role in self.roles
         )
 
 
@@ -81,6 +84,10 @@ class Hands:
     ) -> None:
         """Give orders of this kind to a hand. The first assignment that fits an order decides."""
         self._assignments.append(Assignment(kind, hand, tuple(agents), tuple(roles)))
+
+    def cleans_up(self, agent: Agent) -> bool:
+        """Whether somebody cleans up after this agent's lives. For the engine, which orders it only then."""
+        return any(one.kind is CleanUp and one.is_for(agent.id, agent.role) for one in self._assignments)
 
     def take(self, order: Order) -> bool:
         """Begin to carry an order out. False if that is nobody's here."""
@@ -173,6 +180,8 @@ class Hands:
 
     async def _try(self, order: Order, assignment: Assignment) -> Signal | None:
         async with assignment.tries:
+            if not self._awaited(order):
+                return None  # While it waited for its turn: the agent may live again.
             try:
                 async with asyncio.timeout(self._try_for):
                     return await assignment.hand.carry_out(order)
@@ -208,6 +217,8 @@ def given_up(order: Order, reason: str) -> Signal | None:
         return RespawnFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
     if isinstance(order, SendNudge):
         return NudgeFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
+    if isinstance(order, CleanUp):
+        return CleanUpFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
     if isinstance(order, Terminate):
         return TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
     return None

@@ -16,14 +16,15 @@ import msgspec
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.awareness import Awareness
-from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.beliefs import Beliefs, ReportedBreaker
 from lifesigns.core.claims import Hold
 from lifesigns.core.effects import Effect
+from lifesigns.core.errands import Errand
 from lifesigns.core.fleet import Fleet, FleetState
 from lifesigns.core.messages import Letter
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.respawn import Lineage
-from lifesigns.core.signals import BreakerState, Word
+from lifesigns.core.signals import Word
 from lifesigns.core.tasks import Task
 from lifesigns.ports import Belief
 
@@ -41,7 +42,8 @@ class Dossier:
     agent: Agent
     lineage: Lineage | None = None
     policy: Mapping[str, Any] | None = None
-    breakers: dict[str, BreakerState] = field(default_factory=dict)
+    reported: dict[str, ReportedBreaker] = field(default_factory=dict)
+    errands: dict[str, Errand] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -71,6 +73,7 @@ class Touched:
         self._agents: dict[str, None] = {}
         self._tasks: dict[str, None] = {}
         self._letters: dict[str, None] = {}
+        self._groups = False
 
     def __bool__(self) -> bool:
         return bool(self._agents)
@@ -84,6 +87,8 @@ class Touched:
             self._tasks[task_id] = None
         if (message_id := getattr(what, "message_id", None)) is not None:
             self._letters[message_id] = None
+        if getattr(what, "group", None) is not None:
+            self._groups = True  # A person released it: that is a belief about the fleet, and names nobody.
 
     def gone(self, keys: Keys) -> None:
         """These were forgotten."""
@@ -94,9 +99,9 @@ class Touched:
     def take(self, beliefs: Beliefs) -> list[Belief]:
         """The rows of everybody who was touched, as they are now."""
         rows = list(self._rows(beliefs))
-        self._agents, self._tasks, self._letters = {}, {}, {}
-        if rows:
+        if rows or self._groups:
             rows.append(_self(beliefs))
+        self._agents, self._tasks, self._letters, self._groups = {}, {}, {}, False
         return rows
 
     def _rows(self, beliefs: Beliefs) -> Iterator[Belief]:
@@ -188,6 +193,7 @@ def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:
         beliefs.lineages.get(agent.id),
         beliefs.own_policies.get(agent.id),
         beliefs.breakers.get(agent.id, {}),
+        beliefs.errands.get(agent.id, {}),
     )
 
 
@@ -197,8 +203,10 @@ def _recall_agent(beliefs: Beliefs, agent_id: str, dossier: Dossier) -> None:
         beliefs.lineages[agent_id] = dossier.lineage
     if dossier.policy is not None:
         beliefs.own_policies[agent_id] = dossier.policy
-    if dossier.breakers:
-        beliefs.breakers[agent_id] = dossier.breakers
+    if dossier.reported:
+        beliefs.breakers[agent_id] = dossier.reported
+    if dossier.errands:
+        beliefs.errands[agent_id] = dossier.errands
 
 
 def _self(beliefs: Beliefs) -> Belief:

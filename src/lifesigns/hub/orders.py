@@ -24,6 +24,8 @@ _KINDS: Final = {
         e.EscalateMessage,
         e.AskStatus,
         e.StopStranger,
+        e.TurnBreaker,
+        e.CleanUp,
     )
 }
 _encode: Final = msgspec.json.Encoder().encode
@@ -37,6 +39,10 @@ SETTLES: Final = (
     s.CheckpointVerified,
     s.RespawnStarted,
     s.RespawnFailed,
+    s.BreakerTurned,
+    s.BreakerNotTurned,
+    s.CleanedUp,
+    s.CleanUpFailed,
 )
 """Outcomes after which an order is not given again."""
 

@@ -22,6 +22,10 @@ _NAMES: Final[Mapping[type[e.Fact], str]] = {
     e.NeedsHuman: "NEEDS_HUMAN",
     e.BreakerFlip: "CIRCUIT_BREAKER_STATE_CHANGED",
     e.Brake: "GROUP_BRAKED",
+    e.Pause: "AGENT_PAUSED",
+    e.Resumption: "AGENT_RESUMED",
+    e.Clearance: "AGENT_CLEARED",
+    e.RecoveryRequest: "RECOVERY_REQUESTED",
     e.Refusal: "SIGNAL_REFUSED",
     e.Poisoned: "AGENT_POISONED",
 }
@@ -37,9 +41,10 @@ _RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
     "RECOVERY_INITIATED": {"checkpoint_id": "from_checkpoint"},
     "RECOVERY_COMPLETED": {"agent_id": "new_agent_id"},
     "RECOVERY_FAILED": {"attempt": "attempts"},
+    "AGENT_PAUSED": {"pause_for": "for_s"},
     "NUDGE_SENT": {"text": "message"},
     "ESCALATION_TRIGGERED": {"text": "reason"},
-    "AGENT_TERMINATED": {"text": "reason"},
+    "AGENT_TERMINATED": {"text": "reason", "checkpoint_id": "checkpoint"},
 }
 """What our fields are called there."""
 _encode: Final = msgspec.json.Encoder().encode
@@ -48,19 +53,19 @@ _encode: Final = msgspec.json.Encoder().encode
 def event(number: int, fact: e.Fact) -> Event:
     """A fact as it is kept and told."""
     kind = type_of(fact)
-    names = _told_names.get(kind) or _learn_names(fact, kind)
+    names = _told_names.get((kind, type(fact))) or _learn_names(fact, kind)
     data = {told: getattr(fact, name) for name, told in names}
     return Event(number, fact.at, kind, subject(fact), _encode(data))
 
 
-_told_names: dict[str, list[tuple[str, str]]] = {}
+_told_names: dict[tuple[str, type[e.Fact]], list[tuple[str, str]]] = {}
 """The fields of a fact, and what they are called in the event; by its type, of which there are few."""
 
 
 def _learn_names(fact: e.Fact, kind: str) -> list[tuple[str, str]]:
     renamed = _RENAMED.get(kind, {})
     names = [(f.name, renamed.get(f.name, f.name)) for f in fields(fact) if f.name != "at"]
-    return _told_names.setdefault(kind, names)
+    return _told_names.setdefault((kind, type(fact)), names)
 
 
 def message(event: Event) -> bytes:

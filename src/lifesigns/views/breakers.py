@@ -18,7 +18,7 @@ class BreakerList(Struct, frozen=True):
     """Ask with this for the next page."""
 
 
-def all_breakers(beliefs: Beliefs) -> Iterator[BreakerView]:
-    """Every breaker that was ever reported by an agent that is known."""
+def all_breakers(beliefs: Beliefs, now: float) -> Iterator[BreakerView]:
+    """Every breaker that agents have reported in their present lives."""
     for agent_id in beliefs.breakers:
-        yield from breakers_of(agent_id, beliefs)
+        yield from breakers_of(agent_id, beliefs, now)

@@ -109,6 +109,8 @@ class Interventions:
 
     def _note(self, event: Event) -> None:
         told = _decode(event.data)
+        if not told.id:
+            return  # It is held back, and nothing was ordered yet: there is nothing to follow or to decide.
         text = told.text or told.message or told.reason or ""
         reached = StageReached(moment(event.at), told.stage, told.attempt, text, told.by)
         record = self._records.get(told.id)

@@ -43,10 +43,11 @@ class RecoveryList(Struct, frozen=True):
 def recovery_of(engine: Engine, task_id: str) -> RecoveryList:
     """All agents whose task this is, or was last."""
     lineages = (one for one in engine.beliefs.lineages.values() if one.task_id == task_id)
-    return RecoveryList(task_id, tuple(_view(one) for one in lineages))
+    return RecoveryList(task_id, tuple(map(recovery_view, lineages)))
 
 
-def _view(lineage: Lineage) -> RecoveryView:
+def recovery_view(lineage: Lineage) -> RecoveryView:
+    """How far the respawn of one agent has come."""
     begun = lineage.phase in (Phase.STARTING, Phase.PROBATION)
     due_at = NEVER if lineage.wait == NEVER else lineage.waited_from + lineage.wait
     return RecoveryView(

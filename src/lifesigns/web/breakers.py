@@ -1,17 +1,33 @@
-"""Circuit breakers of agents, as they report them."""
+"""Circuit breakers of agents: as they report them, and turned by a person.
+
+A name is unique within one agent; several agents may have a breaker of the same name. Turning it means all of them, or
+the one that `agent` names. The answer comes when the act is kept; the agent's side carries it out, and how that went is
+in the intervention's stages and in the breaker's next report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Annotated, Any, Final
 
-from lifesigns.core.signals import BreakerState
-from lifesigns.views import BreakerList, BreakerView
+import msgspec
+from msgspec import Meta
+
+from lifesigns import views
+from lifesigns.core.effects import Rung
+from lifesigns.core.errands import turn_text
+from lifesigns.core.signals import BreakerAct, BreakerState, BreakerTurnRequested
+from lifesigns.views import BreakerList, BreakerView, Moment
 from lifesigns.views.breakers import all_breakers
+from lifesigns.views.interventions import InterventionList, InterventionRecord, Interventions
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import READERS, Asked, Call
+from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 from lifesigns.web.ids import AgentId
+from lifesigns.web.interventions import idempotency_key, remember
 from lifesigns.web.paging import Paged, page
+
+AT_ONCE_MAX: Final = 1000
+"""Agents whose breaker is turned by one request."""
 
 
 class BreakersQuery(Paged):
@@ -19,6 +35,18 @@ class BreakersQuery(Paged):
 
     state: tuple[BreakerState, ...] = ()
     agent: AgentId | None = None
+
+
+class Whose(msgspec.Struct):
+    """Whose breaker of this name; without it, that of every agent that has one."""
+
+    agent: AgentId | None = None
+
+
+class Why(msgspec.Struct):
+    """Why; it is on record."""
+
+    reason: Annotated[str, Meta(max_length=2000)] = ""
 
 
 async def breakers(asked: Asked) -> Answer:
@@ -41,9 +69,97 @@ def _wanted(asked: Asked) -> Iterator[BreakerView]:
     query = asked.query
     return (
         breaker
-        for breaker in all_breakers(asked.service.engine.beliefs)
+        for breaker in all_breakers(asked.service.engine.beliefs, asked.now)
         if (not query.state or breaker.state in query.state)
         and (query.agent is None or breaker.agent_id == query.agent)
+    )
+
+
+# --- turning -----------------------------------------------------------------------------------------------
+
+
+async def reset(asked: Asked) -> Answer:
+    """Close the breakers of this name and let them forget everything, as if they were new."""
+    return await _turned(asked, BreakerAct.RESET)
+
+
+async def open_(asked: Asked) -> Answer:
+    """Open the breakers of this name as if they had failed: calls are refused until their wait is over, then one is tried.
+    An open one begins its wait anew."""
+    return await _turned(asked, BreakerAct.OPEN)
+
+
+async def close(asked: Asked) -> Answer:
+    """Close the breakers of this name and let them count from zero; the next wait is as long as the last would have been."""
+    return await _turned(asked, BreakerAct.CLOSE)
+
+
+async def _turned(asked: Asked, act: BreakerAct) -> Answer:
+    name, key = asked.path["name"], idempotency_key(asked)
+    request = (asked.visitor.token_id, f"{act} breaker", f"{asked.query.agent or ''} {name}", key)
+    ids = asked.site.done.get(request, "").split()
+    if not ids:
+        ids = await _turn(asked, act, _owners(asked, name), key)
+        if key:
+            remember(asked, request, " ".join(ids))
+    register: Interventions = await asked.site.past.interventions()
+    records = (register.find(one) for one in ids)
+    return answer(InterventionList([one for one in records if one is not None]), 202)
+
+
+async def _turn(asked: Asked, act: BreakerAct, owners: Sequence[str], key: str) -> list[str]:
+    """The interventions it became, one for each agent."""
+    name, by, asked_at = asked.path["name"], asked.visitor.by, views.moment(asked.now)
+    reason = asked.body.reason if asked.body is not None else ""
+    await asked.service.keep(
+        [
+            BreakerTurnRequested(agent_id=owner, by=by, key=key, name=name, act=act, reason=reason)
+            for owner in owners
+        ]
+    )
+    register: Interventions = await asked.site.past.interventions()
+    text = turn_text(act, name, reason)
+    found = [_newest(register, owner, text, by, asked_at) for owner in owners]
+    ids = [one.id for one in found if one is not None]
+    if not ids:
+        raise Problem(409, f"every agent that had a breaker {name!r} ended before it could be turned")
+    return ids
+
+
+def _newest(
+    register: Interventions, owner: str, text: str, by: str, asked_at: Moment
+) -> InterventionRecord | None:
+    """What the wish became; with a key it may be older, because it is the same wish."""
+    mine = register.newest(100, agent_id=owner, rung=(Rung.BREAKER,))
+    same = [one for one in mine if (one.reason, one.by) == (text, by)]
+    return next((one for one in same if one.ordered_at >= asked_at or one.open), None)
+
+
+def _owners(asked: Asked, name: str) -> list[str]:
+    beliefs, agent = asked.service.engine.beliefs, asked.query.agent
+    owners = [owner for owner, known in beliefs.breakers.items() if name in known and agent in (None, owner)]
+    if not owners:
+        of = "" if agent is None else f" of {agent!r}"
+        raise Problem(404, f"there is no breaker {name!r}{of} that was reported in this life of its agent")
+    if len(owners) > AT_ONCE_MAX:
+        raise Problem(409, f"{len(owners)} agents have a breaker {name!r}: name one at a time with agent=")
+    return owners
+
+
+def _turning(what: str, handle: Callable[[Asked], Awaitable[Any]]) -> Call:
+    return Call(
+        "POST",
+        f"/api/v1/breakers/{{name}}/{what}",
+        ACTORS,
+        handle,
+        InterventionList,
+        query=Whose,
+        body=Why | None,
+        status=202,
+        also={
+            404: "no agent that lives reports a breaker of this name",
+            409: "too many have one, or all ended",
+        },
     )
 
 
@@ -58,4 +174,7 @@ CALLS: Final = (
         query=BreakersQuery,
         also={404: "no agent reports a breaker of this name"},
     ),
+    _turning("reset", reset),
+    _turning("open", open_),
+    _turning("close", close),
 )

@@ -140,16 +140,13 @@ async def _on_the_ladder(asked: Asked, act: Ordered) -> Answer:
     agent = known(asked)
     if agent.health is Health.TERMINATED:
         raise Problem(409, f"{agent.id!r} is terminated already")
-    done = asked.site.done
-    again = done.get(_request(asked, act))
+    again = asked.site.done.get(_request(asked, act))
     if again is None:
         asked_at = views.moment(asked.now)
         await asked.service.keep([act])
         again = await _order_of(asked, act, agent, asked_at)
         if act.key:
-            done[_request(asked, act)] = again
-            while len(done) > KEYS_MAX:
-                del done[next(iter(done))]
+            remember(asked, _request(asked, act), again)
     return answer(await _record(asked, again), 202)
 
 
@@ -164,6 +161,14 @@ async def _order_of(asked: Asked, act: Ordered, agent: Agent, asked_at: Moment) 
     return agent.case.order_id
 
 
+def remember(asked: Asked, request: tuple[str, str, str, str], became: str) -> None:
+    """What this request became, for when it is repeated."""
+    done = asked.site.done
+    done[request] = became
+    while len(done) > KEYS_MAX:
+        del done[next(iter(done))]
+
+
 def _request(asked: Asked, act: PersonActed) -> tuple[str, str, str, str]:
     """What makes two requests the same: who, what, about whom, and the key they gave it."""
     return asked.visitor.token_id, type(act).__name__, act.agent_id, act.key
@@ -172,16 +177,7 @@ def _request(asked: Asked, act: PersonActed) -> tuple[str, str, str, str]:
 async def _about(asked: Asked, act: Said) -> Answer:
     agent, service = known(asked), asked.service
     await service.keep([act])
-    service.hub.announce(_TOLD_AS[type(act)], _deed(act), agent.id)
-    await service.keep(())  # Who did it is on record when this is answered.
     return answer(views.agent_health(agent, service.engine.beliefs, asked.now), 202)
-
-
-def _deed(act: PersonActed) -> dict[str, object]:
-    deed: dict[str, object] = {"agent_id": act.agent_id, "by": act.by}
-    if isinstance(act, signals.PauseRequested):
-        deed["for_s"] = act.pause_for
-    return deed
 
 
 async def _record(asked: Asked, intervention_id: str) -> InterventionRecord:
@@ -192,11 +188,16 @@ async def _record(asked: Asked, intervention_id: str) -> InterventionRecord:
     return record
 
 
-def _by(asked: Asked) -> dict[str, str]:
+def idempotency_key(asked: Asked) -> str:
+    """What makes a repeated request the same act; empty if it says nothing."""
     key = asked.header(b"idempotency-key") or ""
     if len(key) > KEY_MAX:
         raise Problem(400, f"Idempotency-Key is longer than {KEY_MAX} signs", field="Idempotency-Key")
-    return {"agent_id": known(asked).id, "by": asked.visitor.by, "key": key}
+    return key
+
+
+def _by(asked: Asked) -> dict[str, str]:
+    return {"agent_id": known(asked).id, "by": asked.visitor.by, "key": idempotency_key(asked)}
 
 
 _RUNGS: Final[dict[type[PersonActed], Rung]] = {
@@ -204,12 +205,7 @@ _RUNGS: Final[dict[type[PersonActed], Rung]] = {
     signals.EscalationRequested: Rung.ESCALATE,
     signals.TerminationRequested: Rung.TERMINATE,
 }
-_TOLD_AS: Final[dict[type[PersonActed], str]] = {
-    signals.PauseRequested: "AGENT_PAUSED",
-    signals.ResumeRequested: "AGENT_RESUMED",
-    signals.ClearRequested: "AGENT_CLEARED",
-}
-"""These change no health, so the engine has no fact for them; but who did it is on record."""
+
 
 _AGENT: Final = "/api/v1/agents/{agent_id}"
 _GONE: Final = {404: "nobody has heard of this agent", 409: "it has ended already"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from lifesigns.core.signals import RecoveryRequested
 from lifesigns.views.recovery import RecoveryList, recovery_of
@@ -12,13 +13,12 @@ from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 from lifesigns.web.ids import AgentId
 
-TOLD_AS: Final = "RECOVERY_REQUESTED"
-
 
 class Recover(msgspec.Struct):
-    """Whose task it is, if several agents work on it."""
+    """Whose task it is, if several agents work on it, and why."""
 
     agent_id: AgentId | None = None
+    reason: Annotated[str, Meta(max_length=2000)] = ""
 
 
 async def recover(asked: Asked) -> Answer:
@@ -30,10 +30,9 @@ async def recover(asked: Asked) -> Answer:
         raise Problem(404, f"nobody has heard of an agent that works on {task_id!r}")
     if agent.alive:
         raise Problem(409, f"{agent.id!r} is {agent.health}: terminate it before its task is recovered")
-    by = asked.visitor.by
-    await asked.service.keep([RecoveryRequested(agent_id=agent.id, by=by, task_id=task_id)])
-    asked.service.hub.announce(TOLD_AS, {"agent_id": agent.id, "task_id": task_id, "by": by}, agent.id)
-    await asked.service.keep(())  # Who did it is on record when this is answered.
+    reason = asked.body.reason if asked.body is not None else ""
+    wish = RecoveryRequested(agent_id=agent.id, by=asked.visitor.by, task_id=task_id, reason=reason)
+    await asked.service.keep([wish])
     return answer(recovery_of(engine, task_id), 202)
 
 

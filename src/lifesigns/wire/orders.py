@@ -19,6 +19,7 @@ _SHAPES: Final = Shapes(
         Shape(core.AskStatus, "status_inquiry"),
         Shape(core.StopStranger, "replaced"),
         Shape(core.Respawn, "respawn"),
+        Shape(core.TurnBreaker, "breaker"),
     ]
 )
 

@@ -60,6 +60,8 @@ _KINDS: Final = {
     "stop_failed": core.TerminationFailed,
     "respawn_started": core.RespawnStarted,
     "respawn_failed": core.RespawnFailed,
+    "breaker_turned": core.BreakerTurned,
+    "breaker_not_turned": core.BreakerNotTurned,
 }
 _EXTRA: Final[dict[str, dict[str, Any]]] = {
     "tool_started": {"args": Any},

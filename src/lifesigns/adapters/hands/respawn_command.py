@@ -1,8 +1,7 @@
 """Agents started anew by a command of yours, on the hub's machine.
 
-The command is a template: `start-agent {agent_id} --from {checkpoint_id}`. It is taken apart into words before the facts
-are put in, and no shell reads it, unless you ask for one; then each fact is quoted. The facts are also in the environment,
-as `lifesigns run` has them there, so a program that uses `lifesigns.Sender` needs no argument at all.
+The command is a template (`commands.py`). Its facts are also in the environment, as `lifesigns run` has them there, so a
+program that uses `lifesigns.Sender` needs no argument at all.
 
 The law: one start per order, whatever crashes in between. Before a command is started its order is written down, and
 flushed; after that, its process. An order that comes again finds one of three things:
@@ -20,7 +19,6 @@ import hashlib
 import json
 import logging
 import os
-import shlex
 import subprocess
 import threading
 import time
@@ -31,17 +29,16 @@ from typing import Any, Final
 
 import psutil
 
+from lifesigns.adapters.hands import commands
 from lifesigns.adapters.hands.respawn_webhook import started
 from lifesigns.core import templates
 from lifesigns.core.effects import Order, Respawn
 from lifesigns.core.signals import Signal
-from lifesigns.errors import AdapterError, UsageError
+from lifesigns.errors import AdapterError
 from lifesigns.ports import NotDone, sameness
 
 SETTLE_FOR: Final = 0.5
 """A command that fails within this long has not started anything."""
-HANDOFF_MAX: Final = 4096
-OUTPUT_MAX: Final = 10 * 1024 * 1024
 KEPT_FOR: Final = 30 * 86400.0
 """How long it is remembered what was started; no order is given again after a day."""
 
@@ -61,10 +58,7 @@ class RespawnCommand:
         cwd: Path | None = None,
         hub: str | None = None,
     ) -> None:
-        if wrong := templates.fault(command, templates.RESPAWN_FACTS) or (
-            "" if shell else unreadable(command)
-        ):
-            raise UsageError(f"the command {wrong}")
+        commands.check(command, templates.RESPAWN_FACTS, shell=shell)
         self._command = command
         self._folder = folder
         self._checkpoint_url = checkpoint_url
@@ -111,15 +105,9 @@ class RespawnCommand:
 
     def _start(self, order: Respawn) -> int:
         facts = self._facts(order)
-        words: list[str] | str
-        if self._shell:
-            words = templates.filled(
-                self._command, {name: shlex.quote(value) for name, value in facts.items()}
-            )
-        else:
-            words = [templates.filled(word, facts) for word in shlex.split(self._command)]
+        words = commands.filled(self._command, facts, shell=self._shell)
         try:
-            with self._output().open("ab") as output:
+            with commands.output_in(self._folder).open("ab") as output:
                 process = subprocess.Popen(  # noqa: S603 -- the command is the user's own, and is what this is for
                     words,
                     shell=self._shell,
@@ -146,7 +134,7 @@ class RespawnCommand:
             threading.Thread(target=process.wait, name=f"lifesigns wait {process.pid}", daemon=True).start()
         else:
             if status != 0:  # One that ended well has handed over to somebody: a service manager, a terminal.
-                how = f"with status {status}" if status > 0 else f"by signal {-status}"
+                how = commands.how_ended(status)
                 raise AdapterError(f"the command ended at once, {how}", transient=False)
         return process.pid
 
@@ -156,7 +144,7 @@ class RespawnCommand:
             "attempt": str(order.attempt),
             "checkpoint_id": order.checkpoint_id or "",
             "checkpoint_url": self._checkpoint_url(order) or "",
-            "handoff": order.handoff.replace("\0", "").encode()[:HANDOFF_MAX].decode(errors="ignore"),
+            "handoff": commands.fact(order.handoff),
             "new_incarnation": order.new_incarnation,
             "task_id": order.task_id or "",
         }
@@ -172,17 +160,7 @@ class RespawnCommand:
             "CHECKPOINT_URL": facts["checkpoint_url"],
             "HANDOFF": facts["handoff"],
         }
-        ours = {
-            name: value for name, value in os.environ.items() if name.removeprefix("LIFESIGNS_") not in told
-        }
-        return ours | {f"LIFESIGNS_{name}": value for name, value in told.items() if value}
-
-    def _output(self) -> Path:
-        """Where what they put out is written; not for ever."""
-        path = self._folder / "output.log"
-        if path.exists() and path.stat().st_size > OUTPUT_MAX:
-            path.replace(path.with_suffix(".old"))
-        return path
+        return commands.environment(told)
 
     def _forget(self) -> None:
         """What is too old to be asked for again."""
@@ -190,15 +168,6 @@ class RespawnCommand:
             for record in self._folder.glob("*.json"):
                 if time.time() - record.stat().st_mtime > KEPT_FOR:
                     record.unlink(missing_ok=True)
-
-
-def unreadable(command: str) -> str:
-    """What is wrong with a command that is to be taken apart into words; empty if nothing is."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        return f"cannot be taken apart: {error}"
-    return "" if words else "is empty"
 
 
 def _living(incarnation: str) -> int | None:

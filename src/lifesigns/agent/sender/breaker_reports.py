@@ -1,7 +1,7 @@
-"""Breaker reports: the breakers of this process, told by each of its senders.
+"""Breaker reports: the breakers of this process, told by each of its senders, and turned when the hub says so.
 
-A change is told at once, in the thread that made it; whatever is not closed is told again when the way to the hub was
-lost and found, for a hub may have missed it.
+A change is told at once, in the thread that made it. All there are are told when the sender starts, and again when the
+way to the hub was lost and found, for a hub may have missed something; one that is made later, when it first turns.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.guard.breakers import BREAKERS, Registry
 from lifesigns.agent.sender.statement import text
 from lifesigns.core.breaker import BreakerStatus, Turn
-from lifesigns.core.signals import BreakerReported, BreakerState, Word
+from lifesigns.core.signals import BreakerAct, BreakerReported, BreakerState, Word
 
 if TYPE_CHECKING:
     from lifesigns.agent.guard.guard import Breaker
+
+CLOSED_MAX: Final = 64
+"""Closed ones that are told of: what a hub remembers of one agent. A process may have a thousand."""
 
 
 class BreakerReports:
@@ -40,11 +43,28 @@ class BreakerReports:
             self._unwatch = None
 
     def tell_all(self) -> None:
-        """Those that are not closed, as they are now."""
-        for breaker in self._registry.all():
-            status = breaker.status()
-            if status.state is not BreakerState.CLOSED:
-                self._report(breaker, status, status.state)
+        """All of them as they are now, those that are not closed first."""
+        known = [(breaker, breaker.status()) for breaker in self._registry.all()]
+        closed = [one for one in known if one[1].state is BreakerState.CLOSED]
+        others = [one for one in known if one[1].state is not BreakerState.CLOSED]
+        for breaker, status in (*others, *closed[:CLOSED_MAX]):
+            self._report(breaker, status, status.state)
+
+    def turn(self, name: str, act: BreakerAct) -> bool:
+        """Reset, open or close a breaker, and tell what it is now. False if there is none of this name."""
+        breaker = self._registry.get(name)
+        if breaker is None:
+            return False
+        match act:
+            case BreakerAct.RESET:
+                breaker.reset()
+            case BreakerAct.OPEN:
+                breaker.open()
+            case BreakerAct.CLOSE:
+                breaker.close()
+        status = breaker.status()  # An open one that is opened begins its wait anew, and that is no turn.
+        self._report(breaker, status, status.state)
+        return True
 
     def _turned(self, name: str, turn: Turn) -> None:
         breaker = self._registry.get(name)

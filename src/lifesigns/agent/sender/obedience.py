@@ -18,6 +18,8 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final
 
+from lifesigns.agent import birth
+from lifesigns.agent.sender.breaker_reports import BreakerReports
 from lifesigns.agent.sender.callbacks import Callback, call, until_done
 from lifesigns.agent.sender.inbox import Inbox
 from lifesigns.agent.sender.nudges import Nudge, Nudges
@@ -25,7 +27,7 @@ from lifesigns.agent.sender.statement import text
 from lifesigns.agent.sender.stopping import END_FOR, Ender, Stop, StopFlag
 from lifesigns.agent.sender.voice import Voice
 from lifesigns.core import signals as s
-from lifesigns.core.effects import AskStatus, SendNudge, SendPing, StopStranger, Terminate
+from lifesigns.core.effects import AskStatus, SendNudge, SendPing, StopStranger, Terminate, TurnBreaker
 from lifesigns.core.signals import Answer
 
 log: Final = logging.getLogger("lifesigns.sender")
@@ -38,16 +40,24 @@ class Obedience:
     """Carries orders out, for one life."""
 
     def __init__(
-        self, voice: Voice, on_nudge: Callback[Nudge] | None, on_stop: Callback[Stop] | None
+        self,
+        voice: Voice,
+        breakers: BreakerReports,
+        on_nudge: Callback[Nudge] | None,
+        on_stop: Callback[Stop] | None,
+        *,
+        supervised: bool = False,
     ) -> None:
         self.nudges = Nudges(None if on_nudge is None else self._telling(on_nudge))
         self.stopping = StopFlag()
         self._voice = voice
+        self._breakers = breakers
         self._on_stop = on_stop
+        self._supervised = supervised
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ender: Ender | None = None
         self._saved: Future[str | None] = Future()
-        voice.obey = Inbox(voice.incarnation, self, self._count_refusal).obey
+        voice.obey = Inbox(voice.incarnation, self, self._count_refusal, supervised=supervised).obey
 
     def listen(self, loop: asyncio.AbstractEventLoop | None, ender: Ender) -> None:
         """The agent begins: this is its loop, if it has one, and this ends it."""
@@ -107,6 +117,24 @@ class Obedience:
         taken = run if inspect.iscoroutinefunction(on_nudge) else run_plain
         return lambda nudge: _ignore(call(taken, nudge, self._loop))
 
+    # --- breakers -----------------------------------------------------------------------------------------------
+
+    def told_to_turn(self, order: TurnBreaker) -> None:
+        """What it is now is told first, then that it was done: who hears of the outcome can look already."""
+        if self._breakers.turn(order.name, order.act):
+            log.info(
+                "%s: %s of breaker %r, by %s",
+                self._voice.agent_id,
+                order.act,
+                order.name,
+                order.by or "the hub",
+                extra={"action": "breaker_turned"},
+            )
+            self._say(s.BreakerTurned, order_id=order.order_id)
+        else:
+            reason = f"there is no breaker {order.name!r} in the agent's process"
+            self._say(s.BreakerNotTurned, order_id=order.order_id, reason=reason)
+
     # --- stop ---------------------------------------------------------------------------------------------------
 
     def told_to_stop(self, order: Terminate | StopStranger) -> None:
@@ -115,6 +143,8 @@ class Obedience:
         else:
             stop = Stop(order.order_id, order.reason, 0.0, replaced=True)
         if self.stopping.set(stop):
+            if self._supervised and not stop.replaced:
+                birth.ends_as_told(self._voice.agent_id)
             threading.Thread(target=self._stop, args=(stop,), name="lifesigns-stop", daemon=True).start()
 
     def _stop(self, stop: Stop) -> None:
@@ -125,7 +155,8 @@ class Obedience:
         with suppress(NotInTime):
             self._voice.gone.result(END_FOR)
             return
-        if not stop.replaced:
+        # A supervisor has harder ways, and tells what came of them.
+        if not stop.replaced and not self._supervised:
             reason = f"it was asked to stop and still runs {END_FOR:g} s after it has saved"
             self._say(s.TerminationFailed, order_id=stop.order_id, reason=reason)
 

@@ -31,6 +31,7 @@ def failed(outcomes: Outcomes, what: str, error_kind: str | None, policy: Erring
 
 def gave_up(outcomes: Outcomes, message: str, now: float) -> None:
     """The agent itself says that it cannot go on."""
+    outcomes.heard += 1
     outcomes.unrecoverable = message
     outcomes.since = now
 

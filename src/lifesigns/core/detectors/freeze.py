@@ -1,25 +1,37 @@
 """Freeze: beats arrive, so the process lives, but the loop or main thread behind them does not move.
 
-The beat comes from a thread of its own and carries how long ago the loop last stamped its counter.
+The beat comes from a thread of its own and carries how long ago the loop last stamped its counter; a sender that can see
+where the loop stands says so under `stack` in its metadata. Evidence for people: nothing is judged by it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
 
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import FreezePolicy
 from lifesigns.core.words import duration
 
+STACK: Final = "stack"
+STACK_MAX: Final = 1024
 
-def examine(loop_lag_ms: float, policy: FreezePolicy, now: float) -> Finding | None:
-    """What the loop's lag says. A declared blocking call is the caller's reason not to ask."""
+
+def examine(
+    loop_lag_ms: float, policy: FreezePolicy, now: float, said: Mapping[str, str] | None = None
+) -> Finding | None:
+    """What the loop's lag says. A declared blocking call is the caller's reason not to ask. `said`: the beat's metadata."""
     lag = loop_lag_ms / 1000.0
     if lag < policy.after:
         return None
+    numbers: dict[str, float | str] = {"loop_lag_s": round(lag, 3)}
+    if said and said.get(STACK):
+        numbers[STACK] = said[STACK][:STACK_MAX]
     return Finding(
         Kind.FREEZE,
         now - lag,
         Severity.DISCONNECTED,
         f"The process lives, but its loop has not moved for {duration(lag)}.",
-        {"loop_lag_s": round(lag, 3)},
+        numbers,
         conclusive=lag >= policy.conclusive_after,
     )

@@ -24,6 +24,7 @@ Laws:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -75,6 +76,27 @@ class Tape:
     polling_since: float | None = None
     polled_at: float | None = None
     slept_for: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taped:
+    """A call as the tape has it: names and digests, no contents. All but the moment are empty where it cannot be compared."""
+
+    at: float
+    tool: str = ""
+    args: str = ""
+    outcome: str = ""
+    failed: bool = False
+
+
+def taped(tape: Tape) -> Iterator[Taped]:
+    """The calls on a tape, oldest first."""
+    for at, rkey in zip(tape.times, tape.rkeys, strict=True):
+        if rkey:
+            tool, args, outcome = rkey.split(_GAP)
+            yield Taped(at, tool, args, outcome.removeprefix(_ERROR), outcome.startswith(_ERROR))
+        else:
+            yield Taped(at)
 
 
 def observe(

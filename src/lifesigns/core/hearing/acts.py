@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import NEVER, Agent, Case
 from lifesigns.core.desk import Desk
-from lifesigns.core.effects import Finding, Intervention, Kind, NeedsHuman, Rung, Severity, Stage
+from lifesigns.core.effects import (
+    Clearance,
+    Finding,
+    Intervention,
+    Kind,
+    NeedsHuman,
+    Pause,
+    RecoveryRequest,
+    Resumption,
+    Rung,
+    Severity,
+    Stage,
+)
 from lifesigns.core.health import Cause, Health
-from lifesigns.core.hearing.lives import Lives
+from lifesigns.core.hearing.lives import Lives, ended
 from lifesigns.core.hearing.work import WorkHearing
-from lifesigns.core.respawn import FailureClass, classify
+from lifesigns.core.respawn import Checkpoint, FailureClass, Phase, classify
 from lifesigns.core.watching import CONNECTION_CLOSED, Watching
+
+SOMEBODY: Final = "a person"
+"""Who acts without a name. An act of a person is never taken for one of ours."""
 
 
 class ActHearing:
@@ -42,6 +57,10 @@ class ActHearing:
             s.CheckpointVerified: self._verified,
             s.RespawnStarted: self._respawn_started,
             s.RespawnFailed: self._respawn_failed,
+            s.BreakerTurned: self._breaker_turned,
+            s.BreakerNotTurned: self._breaker_not_turned,
+            s.CleanedUp: self._cleaned_up,
+            s.CleanUpFailed: self._clean_up_failed,
             s.NudgeRequested: self._nudge_requested,
             s.EscalationRequested: self._escalation_requested,
             s.TerminationRequested: self._termination_requested,
@@ -49,6 +68,7 @@ class ActHearing:
             s.ResumeRequested: self._resume,
             s.ClearRequested: self._clear,
             s.RecoveryRequested: self._recovery_requested,
+            s.BreakerTurnRequested: self._breaker_turn_requested,
         }
 
     def _left(self, agent: Agent, signal: s.AgentLeft, now: float) -> None:
@@ -72,14 +92,14 @@ class ActHearing:
         if signal.status == 0 and not signal.signal:
             self._lives.end(agent, "exited with status 0", now)
             return
-        how = f"signal {signal.signal}" if signal.signal else f"status {signal.status}"
-        text = f"The process ended with {how}.{' ' + signal.detail if signal.detail else ''}"
+        how, text = _how_it_ended(signal)
         agent.suspicion = None
         found = Finding(Kind.EXIT, now, Severity.DISCONNECTED, text, {"exit": how}, conclusive=True)
         desk.judge.note(agent, found, now, Cause.CRASH)
         if agent.cause is not Cause.CRASH:
             agent.cause = Cause.CRASH  # It was disconnected already; now we know why.
         desk.ladder.drop(agent, now, "the process ended")
+        self._lives.leave_behind(agent, text, now)
         desk.respawns.begin(desk.lineage(agent), agent, text, desk.policy(agent).respawn, now)
 
     def _died_unborn(self, agent: Agent, now: float) -> None:
@@ -113,15 +133,20 @@ class ActHearing:
 
     def _decided(self, agent: Agent, signal: s.EscalationDecided, now: float) -> None:
         policy = self._desk.policy(agent).ladder
-        if not self._desk.ladder.decided(agent, signal.order_id, signal.decision, signal.by, policy, now):
+        if not self._desk.ladder.decided(agent, signal, policy, now):
             self._desk.refuse(agent.id, f"escalation {signal.order_id} is no longer open", now)
 
     def _terminated(self, agent: Agent, signal: s.TerminationDone, now: float) -> None:
         desk = self._desk
-        case = desk.ladder.terminated(agent, signal.order_id, now)
+        newest = desk.beliefs.newest_checkpoint(agent.id)
+        case = desk.ladder.terminated(agent, signal.order_id, now, signal.checkpoint_id or newest)
         if case is None:
             return
         lineage, policy = desk.lineage(agent), desk.policy(agent).respawn
+        if signal.checkpoint_id is not None:
+            # Whoever stood beside it found what it had saved; from who speaks for itself we have heard it already.
+            saved = Checkpoint(signal.checkpoint_id, newest, "", now, 0)
+            desk.respawns.saved(lineage, saved, policy)
         failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
         self._lives.end(agent, case.reason, now)
         if case.respawn and failure is FailureClass.TERMINAL and not case.by:
@@ -144,7 +169,8 @@ class ActHearing:
 
     def _respawn_started(self, agent: Agent, signal: s.RespawnStarted, now: float) -> None:
         lineage = self._desk.lineage(agent)
-        if lineage.order_id == signal.order_id:
+        # Who starts it may say so after the new life has spoken, and twice: then it is no news.
+        if lineage.order_id == signal.order_id and lineage.phase is Phase.STARTING:
             self._desk.outbox.fact(
                 Intervention(now, agent.id, signal.order_id, Rung.RESPAWN, Stage.DELIVERED, lineage.attempts)
             )
@@ -152,6 +178,20 @@ class ActHearing:
     def _respawn_failed(self, agent: Agent, signal: s.RespawnFailed, now: float) -> None:
         desk, policy = self._desk, self._desk.policy(agent).respawn
         desk.respawns.start_failed(desk.lineage(agent), signal.order_id, signal.reason, policy, now)
+
+    def _breaker_turned(self, agent: Agent, signal: s.BreakerTurned, now: float) -> None:
+        self._desk.errands.done(agent, signal.order_id, now)
+
+    def _breaker_not_turned(self, agent: Agent, signal: s.BreakerNotTurned, now: float) -> None:
+        self._desk.errands.failed(agent, signal.order_id, signal.reason, now)
+
+    def _cleaned_up(self, agent: Agent, signal: s.CleanedUp, now: float) -> None:
+        if self._desk.errands.done(agent, signal.order_id, now):
+            self._desk.respawns.cleaned_up(self._desk.lineage(agent), now)
+
+    def _clean_up_failed(self, agent: Agent, signal: s.CleanUpFailed, now: float) -> None:
+        if self._desk.errands.failed(agent, signal.order_id, signal.reason, now):
+            self._desk.respawns.cleaned_up(self._desk.lineage(agent), now)
 
     def _nudge_requested(self, agent: Agent, signal: s.NudgeRequested, now: float) -> None:
         self._start(agent, Rung.NUDGE, signal, signal.message, now)
@@ -171,20 +211,23 @@ class ActHearing:
             return None
         if act.key and agent.case is not None and agent.case.key == act.key:
             return None
-        case = self._desk.ladder.start(agent, rung, now, reason=reason, by=act.by or "a person")
+        case = self._desk.ladder.start(agent, rung, now, reason=reason, by=act.by or SOMEBODY)
         case.key = act.key
         return case
 
     def _pause(self, agent: Agent, signal: s.PauseRequested, now: float) -> None:
         agent.paused_until = NEVER if signal.pause_for is None else now + max(0.0, signal.pause_for)
+        self._desk.outbox.fact(Pause(now, agent.id, signal.by or SOMEBODY, signal.pause_for))
 
     def _resume(self, agent: Agent, signal: s.ResumeRequested, now: float) -> None:
         agent.paused_until = 0.0
+        self._desk.outbox.fact(Resumption(now, agent.id, signal.by or SOMEBODY))
 
     def _clear(self, agent: Agent, signal: s.ClearRequested, now: float) -> None:
         desk = self._desk
+        desk.outbox.fact(Clearance(now, agent.id, signal.by or SOMEBODY))
         agent.poisoned, agent.paused_until = False, 0.0
-        desk.ladder.drop(agent, now, f"cleared by {signal.by or 'a person'}")
+        desk.ladder.drop(agent, now, f"cleared by {signal.by or SOMEBODY}")
         self._work.rest(agent, now)
         lineage = desk.beliefs.lineages.get(agent.id)
         if lineage is not None:
@@ -195,4 +238,26 @@ class ActHearing:
         if agent.alive:
             desk.refuse(agent.id, "is alive: terminate it before its task is recovered", now)
             return
-        desk.respawns.request(desk.lineage(agent), agent, desk.policy(agent).respawn, now)
+        by, reason = signal.by or SOMEBODY, signal.reason
+        desk.outbox.fact(RecoveryRequest(now, agent.id, signal.task_id, by, reason))
+        why = f"requested by {by}{': ' + reason if reason else ''}"
+        desk.respawns.request(desk.lineage(agent), agent, why, desk.policy(agent).respawn, now)
+
+    def _breaker_turn_requested(self, agent: Agent, signal: s.BreakerTurnRequested, now: float) -> None:
+        if ended(agent):
+            self._desk.refuse(agent.id, "has ended, and its breakers with it", now)
+        elif signal.name not in self._desk.beliefs.breakers.get(agent.id, {}):
+            self._desk.refuse(agent.id, f"has no breaker {signal.name!r}", now)
+        else:
+            self._desk.errands.turn_breaker(agent, signal, now)
+
+
+def _how_it_ended(signal: s.ProcessExited) -> tuple[str, str]:
+    """In two words, and as a sentence. Who reports its own crash knows the error, and not yet the status."""
+    if signal.signal:
+        how = f"signal {signal.signal}"
+    elif signal.status is not None:
+        how = f"status {signal.status}"
+    else:
+        return "error", f"It crashed. {signal.detail}" if signal.detail else "It crashed."
+    return how, f"The process ended with {how}.{' ' + signal.detail if signal.detail else ''}"

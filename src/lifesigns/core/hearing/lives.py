@@ -7,8 +7,9 @@ from typing import Any
 from lifesigns.core.agent import NEVER, RETIRED_MAX, Agent
 from lifesigns.core.claims import Hold
 from lifesigns.core.desk import Desk
-from lifesigns.core.effects import Kind
+from lifesigns.core.effects import BreakerFlip, Kind, Rung
 from lifesigns.core.health import Doing, Health
+from lifesigns.core.signals import BreakerState
 
 
 class Lives:
@@ -46,7 +47,11 @@ class Lives:
         if agent.incarnation is not None:
             agent.retired = (*agent.retired, agent.incarnation)[-RETIRED_MAX:]
         desk.ladder.drop(agent, now, "a new life began")
+        desk.errands.drop(agent, now, "a new life began", Rung.BREAKER, Rung.CLEANUP)
         self.let_go(agent, now, "its holder was restarted")
+        self.lose_breakers(agent, now)
+        if (lineage := desk.beliefs.lineages.get(agent.id)) is not None:
+            lineage.cleaned_up = False
         desk.judge.clear_all(agent, now)
         desk.judge.flip(agent, Health.STARTING, "a new life began", now)
         agent.incarnation, agent.seq, agent.sent_at, agent.strays = life, -1, None, 0
@@ -73,6 +78,31 @@ class Lives:
         self.let_go(agent, now, reason)
         desk.judge.flip(agent, Health.TERMINATED, reason, now)
         desk.judge.clear_all(agent, now)
+        self.leave_behind(agent, reason, now)
+
+    def leave_behind(self, agent: Agent, reason: str, now: float) -> None:
+        """This life is known to be over: its breakers are gone with it, and somebody may clean up after it, once."""
+        desk = self._desk
+        desk.errands.drop(agent, now, reason, Rung.BREAKER)
+        self.lose_breakers(agent, now)
+        if not desk.errands.cleans_up(agent):
+            return
+        lineage = desk.lineage(agent)
+        if not lineage.cleaned_up:
+            lineage.cleaned_up = desk.errands.clean_up(
+                agent,
+                reason,
+                now,
+                wait=desk.policy(agent).ladder.cleanup_for,
+                task_id=lineage.task_id,
+                checkpoint_id=desk.beliefs.newest_checkpoint(agent.id),
+            )
+
+    def lose_breakers(self, agent: Agent, now: float) -> None:
+        """A breaker lives in its agent's process. One that was open is not any more: nobody is refused by it."""
+        for name, known in self._desk.beliefs.breakers.pop(agent.id, {}).items():
+            if known.state is not BreakerState.CLOSED:
+                self._desk.outbox.fact(BreakerFlip(now, agent.id, name, known.state, BreakerState.CLOSED))
 
     def let_go(self, agent: Agent, now: float, reason: str) -> None:
         """Release everything a life that ended still holds."""

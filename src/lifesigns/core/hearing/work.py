@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import DECLARED, NEVER, Agent, Call, Outcomes, Spending, Work
+from lifesigns.core.beliefs import ReportedBreaker
 from lifesigns.core.desk import Desk
 from lifesigns.core.detectors import erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman
@@ -80,7 +81,7 @@ class WorkHearing:
         if signal.ok:
             self.succeeded(agent, now)
         else:
-            self.failed(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
+            self._erred(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
         if agent.tape is None:
             agent.tape = looping.Tape()
         found = looping.observe(agent.tape, signal, self._desk.policy(agent).looping, now, slept_for)
@@ -106,7 +107,7 @@ class WorkHearing:
             tokens = max(0, signal.tokens_in) + max(0, signal.tokens_out)
             self.spend(agent, agent.spending, tokens, max(0.0, signal.cost_usd), now)
         if not signal.ok:
-            self.failed(agent, "A model call failed", signal.error_kind, now)
+            self._erred(agent, "A model call failed", signal.error_kind, now)
         self._settle_stall(agent, now)
 
     def _checkpoint(self, agent: Agent, signal: s.CheckpointSaved, now: float) -> None:
@@ -130,7 +131,7 @@ class WorkHearing:
 
     def _error(self, agent: Agent, signal: s.ErrorReported, now: float) -> None:
         if signal.recoverable:
-            self.failed(agent, signal.message, None, now)
+            self._erred(agent, signal.message, None, now)
         else:
             if agent.outcomes is None:
                 agent.outcomes = Outcomes()
@@ -175,14 +176,19 @@ class WorkHearing:
 
     def _breaker(self, agent: Agent, signal: s.BreakerReported, now: float) -> None:
         known = self._desk.beliefs.breakers.setdefault(agent.id, {})
-        was = known.get(signal.name, s.BreakerState.CLOSED)
-        if was is signal.state or (signal.name not in known and len(known) >= BREAKERS_MAX):
+        breaker = known.get(signal.name)
+        if breaker is None:
+            if len(known) >= BREAKERS_MAX:
+                return
+            breaker = known[signal.name] = ReportedBreaker(s.BreakerState.CLOSED, since=now)
+        breaker.failures, breaker.half_open_at = signal.failures, signal.until
+        if breaker.state is signal.state:
             return
-        known[signal.name] = signal.state
+        was, breaker.state, breaker.since = breaker.state, signal.state, now
         self._desk.outbox.fact(BreakerFlip(now, agent.id, signal.name, was, signal.state))
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
-        agent.outcomes.breaker_open = s.BreakerState.OPEN in known.values()
+        agent.outcomes.breaker_open = any(one.state is s.BreakerState.OPEN for one in known.values())
         self._settle_errors(agent, agent.outcomes, now)
 
     def take_task(self, agent: Agent, task_id: str, now: float) -> None:
@@ -204,7 +210,7 @@ class WorkHearing:
         if agent.work is not None:
             agent.work = Work(now, checkpoint_id=agent.work.checkpoint_id, tool_calls=agent.work.tool_calls)
         if agent.outcomes is not None:
-            agent.outcomes = Outcomes(reported=agent.outcomes.reported)
+            agent.outcomes = Outcomes(reported=agent.outcomes.reported, heard=agent.outcomes.heard)
         for finding in agent.findings:
             if finding.kind in REST:
                 self._desk.judge.clear(agent, finding.kind, now)
@@ -230,6 +236,13 @@ class WorkHearing:
         erring.succeeded(agent.outcomes, self._desk.policy(agent).erring)
         if agent.findings or agent.outcomes.bits:
             self._settle_errors(agent, agent.outcomes, now)
+
+    def _erred(self, agent: Agent, what: str, error_kind: str | None, now: float) -> None:
+        """An error was told by a word of its own; those that beats tell are in their total."""
+        if agent.outcomes is None:
+            agent.outcomes = Outcomes()
+        agent.outcomes.heard += 1
+        self.failed(agent, what, error_kind, now)
 
     def failed(self, agent: Agent, what: str, error_kind: str | None, now: float) -> None:
         if agent.outcomes is None:

@@ -1,0 +1,178 @@
+"""Errands: orders beside the ladder. A person turns an agent's breaker; what a life left behind is cleaned up.
+
+The law: an errand is given once and is over when its outcome is heard, or when nobody answered in time; every stage of it
+is on record. The newest word about a breaker counts. One clean-up per life that is known to be over, none while the agent
+lives: a successor waits for it, and a life that begins by itself drops it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.awareness import Awareness
+from lifesigns.core.deadlines import Deadlines
+from lifesigns.core.effects import CleanUp, Intervention, NeedsHuman, Rung, Stage, TurnBreaker
+from lifesigns.core.outbox import Outbox
+from lifesigns.core.policy import MINUTE
+from lifesigns.core.signals import BreakerAct, BreakerTurnRequested
+from lifesigns.core.words import duration
+
+TURN_FOR = 10 * MINUTE
+"""How long an agent may take to turn a breaker. Who was away for longer meets another world than the one it was meant for."""
+
+
+@dataclass(slots=True)
+class Errand:
+    """One order that was given and has no outcome yet."""
+
+    id: str
+    agent_id: str
+    rung: Rung
+    order: int
+    given_at: float
+    wait: float
+    text: str
+    """What is to be done, in words."""
+    name: str = ""
+    """The breaker it is about."""
+    key: str = ""
+    """The idempotency key of a person's request."""
+    armed_at: float = NEVER
+
+
+Table = dict[str, dict[str, Errand]]
+"""Open errands by agent, and by the id of their order."""
+
+
+class Errands:
+    """Gives errands and hears how they went. `next_order` numbers things with deadlines."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        awareness: Awareness,
+        deadlines: Deadlines,
+        table: Table,
+        next_order: Callable[[], int],
+    ) -> None:
+        self._outbox = outbox
+        self._awareness = awareness
+        self._deadlines = deadlines
+        self._table = table
+        self._next_order = next_order
+        self.cleans_up: Callable[[Agent], bool] = lambda _: False
+        """Whether somebody cleans up after this agent's lives."""
+
+    def due_at(self, errand: Errand) -> float:
+        """When nobody is waited for any more."""
+        return self._awareness.due(errand.given_at, errand.wait)
+
+    # --- giving -------------------------------------------------------------------------------------
+
+    def turn_breaker(self, agent: Agent, wish: BreakerTurnRequested, now: float) -> None:
+        """A person wants a breaker turned, once per key; what was wanted of it before is over."""
+        text = turn_text(wish.act, wish.name, wish.reason)
+        for known in self._of(agent, Rung.BREAKER):
+            if known.name != wish.name:
+                continue
+            if wish.key and (known.key, known.text) == (wish.key, text):
+                return
+            self._end(known, Stage.DROPPED, now, f"replaced by {wish.by or 'a person'}")
+        order = self._outbox.order(TurnBreaker, agent, now, name=wish.name, act=wish.act, by=wish.by)
+        errand = Errand(
+            order.order_id,
+            agent.id,
+            Rung.BREAKER,
+            self._next_order(),
+            now,
+            TURN_FOR,
+            text,
+            wish.name,
+            wish.key,
+        )
+        self._give(errand, wish.by)
+        agent.interventions += 1
+
+    def clean_up(
+        self,
+        agent: Agent,
+        why: str,
+        now: float,
+        *,
+        wait: float,
+        task_id: str | None,
+        checkpoint_id: str | None,
+    ) -> bool:
+        """This life is known to be over: have its remains cleaned up, if somebody does that. Whether it was ordered."""
+        if not self.cleans_up(agent):
+            return False
+        order = self._outbox.order(
+            CleanUp, agent, now, task_id=task_id, checkpoint_id=checkpoint_id, reason=why
+        )
+        text = f"clean up: {why}"
+        self._give(Errand(order.order_id, agent.id, Rung.CLEANUP, self._next_order(), now, wait, text))
+        return True
+
+    def is_cleaning_up(self, agent: Agent) -> bool:
+        """Whether the clean-up after the last life of this agent is still under way."""
+        return any(True for _ in self._of(agent, Rung.CLEANUP))
+
+    # --- outcomes -----------------------------------------------------------------------------------
+
+    def done(self, agent: Agent, order_id: str, now: float) -> bool:
+        """It is carried out. False if nobody waits for that."""
+        errand = self._table.get(agent.id, {}).get(order_id)
+        if errand is not None:
+            self._end(errand, Stage.DONE, now, errand.text)
+        return errand is not None
+
+    def failed(self, agent: Agent, order_id: str, reason: str, now: float) -> bool:
+        """It can never be carried out. False if nobody waits for that."""
+        errand = self._table.get(agent.id, {}).get(order_id)
+        if errand is not None:
+            self._give_up(errand, reason, now)
+        return errand is not None
+
+    def overdue(self, errand: Errand, now: float) -> None:
+        """Nobody answered in time."""
+        self._give_up(errand, f"no outcome within {duration(errand.wait)}", now)
+
+    def drop(self, agent: Agent, now: float, why: str, *rungs: Rung) -> None:
+        """What was wanted of a life that is over, or had to be done before this one."""
+        for errand in [one for rung in rungs for one in self._of(agent, rung)]:
+            self._end(errand, Stage.DROPPED, now, why)
+
+    # --- parts --------------------------------------------------------------------------------------
+
+    def _of(self, agent: Agent, rung: Rung) -> Iterator[Errand]:
+        mine = self._table.get(agent.id)
+        return iter([errand for errand in mine.values() if errand.rung is rung] if mine else ())
+
+    def _give(self, errand: Errand, by: str = "") -> None:
+        self._table.setdefault(errand.agent_id, {})[errand.id] = errand
+        self._deadlines.arm(errand, self.due_at(errand))
+        self._record(errand, Stage.ORDERED, errand.given_at, errand.text, by)
+
+    def _give_up(self, errand: Errand, reason: str, now: float) -> None:
+        self._end(errand, Stage.FAILED, now, reason)
+        if errand.rung is Rung.CLEANUP:
+            text = f"What {errand.agent_id} left behind was not cleaned up: {reason}"
+            self._outbox.fact(NeedsHuman(now, errand.agent_id, "not_cleaned_up", text))
+
+    def _end(self, errand: Errand, stage: Stage, now: float, text: str) -> None:
+        errand.armed_at = NEVER
+        mine = self._table[errand.agent_id]
+        del mine[errand.id]
+        if not mine:
+            del self._table[errand.agent_id]
+        self._record(errand, stage, now, text)
+
+    def _record(self, errand: Errand, stage: Stage, now: float, text: str, by: str = "") -> None:
+        self._outbox.fact(Intervention(now, errand.agent_id, errand.id, errand.rung, stage, 1, text, by))
+
+
+def turn_text(act: BreakerAct, name: str, reason: str = "") -> str:
+    """What is on record about it."""
+    return f"{act} breaker {name!r}" + (f": {reason}" if reason else "")
