@@ -8,23 +8,29 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 	UV_DEFAULT_INDEX=https://pypi.org/simple tools/uv lock
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench soak diagrams lock clean
+.PHONY: help demo dashboard test check format bench soak chromium screenshots diagrams lock clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo:  ## a hub and a living fleet that freezes, loops, crashes and recovers before your eyes, in two minutes
+	@$(RUN) python -m tools.dashboard || true  # without Node there is a demo without a dashboard
 	$(RUN) lifesigns demo --for 2m
 
-test: check  ## everything that must hold: check, then the tests
+dashboard:  ## build the page the hub serves; Node is fetched if it is missing
+	$(RUN) python -m tools.dashboard
+
+test: check dashboard  ## everything that must hold: check, then the tests
+	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
 	$(RUN) pytest -n 3
 
-check:  ## lock, lint, format, types, rooms
+check:  ## lock, lint, format, types, rooms, the page's types and tests
 	$(LOCK) --check --quiet
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy src tests benchmarks tools
 	$(RUN) lint-imports --no-logo
+	$(RUN) python -m tools.dashboard --check --test
 
 format:  ## put the code into shape, mend what can be mended by itself
 	$(RUN) ruff check --fix
@@ -38,6 +44,12 @@ soak:  ## slow truths: long simulations over many seeds, a hub killed 50 times, 
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
 
+chromium:  ## a browser for the tests of the dashboard, from Debian's packages; nothing if there is one
+	$(RUN) python -m tools.chromium
+
+screenshots: dashboard  ## take the pictures in docs/images anew, from the demo's fleet
+	$(RUN) python -m tools.screenshots
+
 diagrams:  ## draw the state machines in docs/ anew from their tables
 	$(RUN) python tools/diagrams.py
 
@@ -46,4 +58,5 @@ lock:  ## write uv.lock anew after a change of pyproject.toml
 
 clean:  ## remove what can be made again
 	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf dashboard/node_modules src/lifesigns/web/dashboard
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,7 @@
 """Beats arrive, but what they beat for does not move."""
 
+from dataclasses import replace
+
 import pytest
 
 from lifesigns.core.detectors import freeze
@@ -77,6 +79,17 @@ def test_a_declared_call_may_block_the_loop() -> None:
     watch.hear(ToolFinished(agent_id="a", call_id="c", tool="compile"))
     watch.beat(at=START + 10, loop_lag_ms=90_000.0)
     assert watch.health() is Health.DISCONNECTED
+
+
+def test_where_the_loop_stands_is_evidence_for_people_and_nothing_else() -> None:
+    """A hostile stack is cut, and changes no verdict."""
+    plain = freeze.examine(12_500.0, FreezePolicy(), START)
+    shown = freeze.examine(12_500.0, FreezePolicy(), START, {"stack": "x" * 5000, "provider": "p"})
+    assert plain is not None
+    assert shown is not None
+    assert "stack" not in plain.numbers
+    assert shown.numbers["stack"] == "x" * freeze.STACK_MAX
+    assert replace(shown, numbers=plain.numbers) == plain
 
 
 def test_a_declared_long_operation_may_block_the_loop() -> None:

@@ -10,6 +10,7 @@ import pytest
 from lifesigns.config.load import load
 from lifesigns.demo.fleet import FLEET
 from lifesigns.demo.stage import POLICY
+from lifesigns.web import pages
 from tests.agent.supervise.running import BOUND, eventually, on_screen
 from tests.demo.running import DEMO, demo_in, nothing_is_left, processes_of
 from tests.tidy.source import PACKAGE, imported_modules
@@ -42,6 +43,8 @@ def test_ctrl_c_at_the_screen_ends_everything_at_once(tmp_path: Path) -> None:
     """Agents, hub and folder are gone, the terminal is as it was, and the table says how far it came."""
     with on_screen(*DEMO, rows=30, columns=130, TMPDIR=str(tmp_path), TERM="xterm-256color") as screen:
         before = screen.modes()
+        if pages.is_built():
+            screen.expect(r"In your browser \(once\): http://\S+/sign-in\?code=\S+")
         screen.expect(r"coder.*healthy")
         screen.expect(r"coder is there and works")
         assert len(processes_of(tmp_path)) > len(FLEET)

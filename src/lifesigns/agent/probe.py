@@ -9,6 +9,7 @@ so no lock is needed.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 
@@ -16,7 +17,7 @@ from collections.abc import Callable
 class LoopProbe:
     """Asks one loop, whatever the number of those who want to know. All moments are of `clock`."""
 
-    __slots__ = ("_clock", "_last_lag", "answered_at", "asked_at", "loop")
+    __slots__ = ("_clock", "_last_lag", "answered_at", "asked_at", "loop", "thread_id")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.monotonic) -> None:
         self.loop = loop
@@ -26,6 +27,8 @@ class LoopProbe:
         """When the question was asked that is still open; None if none is."""
         self.answered_at: float | None = None
         """When the loop last answered; None if it never did."""
+        self.thread_id: int | None = None
+        """The thread it last answered in."""
 
     def ask(self, now: float) -> bool:
         """Ask, unless a question is open. False if the loop is closed: there is nobody to answer."""
@@ -60,4 +63,5 @@ class LoopProbe:
         now, asked_at = self._clock(), self.asked_at
         self._last_lag = 0.0 if asked_at is None else max(0.0, now - asked_at)
         self.answered_at = now
+        self.thread_id = threading.get_ident()
         self.asked_at = None

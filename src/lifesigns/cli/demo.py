@@ -24,6 +24,7 @@ from lifesigns.demo.outcome import Outcome
 from lifesigns.demo.show import Line, Look, Show, clock
 from lifesigns.demo.stage import Stage
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.web import pages
 
 LASTS: Final = 120.0
 DRAW_EVERY: Final = 0.5
@@ -90,6 +91,8 @@ class Performance:
         self.show = Show(FLEET, options.turn, self._tell)
         self.folder = ""
         """What is kept of it; empty if nothing is."""
+        self.link = ""
+        """The way into the dashboard; empty if there is none."""
         self._options = options
         self._story: list[Line] = []
         self._stop = asyncio.Event()
@@ -113,8 +116,9 @@ class Performance:
             self._say(f"A hub and {len(FLEET)} agents are starting ...")
         async with Stage(FLEET, turn=options.turn, port=options.port, keep=options.keep) as stage:
             self.folder = str(stage.folder) if options.keep else ""
-            self._say(*_welcome(stage))
             async with AsyncClient(stage.url, stage.token) as client:
+                self.link = (await client.sign_in_link()).url if pages.is_built() else ""
+                self._say(*_welcome(stage, self.link))
                 if options.on_screen:
                     await self._on_screen(stage, client)
                 else:
@@ -131,7 +135,7 @@ class Performance:
         from lifesigns.cli.watch_board import Board
 
         board = Board(stage.url)
-        with StoryScreen(board, self._story, len(FLEET)) as screen:
+        with StoryScreen(board, self._story, len(FLEET), self.link) as screen:
             tasks = [
                 asyncio.create_task(_repeatedly(screen.draw, DRAW_EVERY)),
                 asyncio.create_task(_then(screen.ended(), self._stop.set)),
@@ -180,9 +184,12 @@ async def _then(first: Any, do: Callable[[], None]) -> None:
     do()
 
 
-def _welcome(stage: Stage) -> Iterator[str]:
-    yield f"The hub listens on {stage.url}. Look around in another terminal, while it lasts:"
-    for command in ("watch", "show indexer", "audit"):
+def _welcome(stage: Stage, link: str) -> Iterator[str]:
+    yield f"The hub listens on {stage.url}."
+    if link:
+        yield f"See it in your browser (this link works once):\n  {link}"
+    yield "Look around in another terminal, while it lasts:"
+    for command in ("watch", "show indexer", "audit", *(["open"] if link else [])):
         yield f"  LIFESIGNS_STATE={stage.folder} lifesigns {command}"
     yield ""
 

@@ -165,6 +165,8 @@ def _url(at: Listen, listener: socket.socket) -> str:
 
 def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
     """What a newcomer needs next."""
+    from lifesigns.web import pages
+
     known = len(service.engine.beliefs.agents)
     store = config.effective.get("store") or f"SQLite in {folder}"
     lines = [
@@ -175,7 +177,19 @@ def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
         "  lifesigns beat my-agent     send a first beat, or by hand:",
         f'  curl -H "Authorization: Bearer $(cat {folder}/admin.token)" -d \'{{"agent_id": "my-agent"}}\' {url}/api/v1/beats',
         "  lifesigns watch             see who is alive",
+        *([f"  {_way_in(service, folder, url)}"] if pages.is_built() else []),
         "",
         "Ctrl-C stops it.",
     ]
     click.echo("\n".join(lines), err=True)
+
+
+def _way_in(service: Service, folder: Path, url: str) -> str:
+    """How to get into the dashboard. The link itself is for the eyes of somebody at a terminal: logs are read by others."""
+    from lifesigns.config.whereabouts import TOKEN_FILE
+
+    now = service.clock()
+    admin = service.access.visitor((folder / TOKEN_FILE).read_bytes().strip(), now)
+    if admin is None or not sys.stderr.isatty():
+        return "lifesigns open              a link to the dashboard"
+    return f"{url}/sign-in?code={service.access.link(admin, now)}    the dashboard; works once (again: lifesigns open)"

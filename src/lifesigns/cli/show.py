@@ -120,7 +120,10 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
             f"{step.rung} {step.attempt}, for {since(step.since, now)}{next_}: {step.reason}",
         )
     if agent.paused_until:
-        yield "paused", f"left alone for {duration(seconds(agent.paused_until) - now)}"
+        from lifesigns.views.moments import NO_END
+
+        left = f"for {duration(seconds(agent.paused_until) - now)}"
+        yield "paused", f"left alone {'until it is resumed' if agent.paused_until == NO_END else left}"
     if numbers.disconnection_count or numbers.intervention_count:
         yield (
             "so far",

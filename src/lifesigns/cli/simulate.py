@@ -48,7 +48,7 @@ def simulate(
     your policy. What it found, missed and did is shown against the truth. Exits with 1 if a law was broken.
 
     --faults takes a comma list: loss=P delay=S duplicate=P reorder=P (per message), and partition stall
-    restart blind clock host half, each with or without =TIMES_A_DAY; or none, default, all.
+    restart crash blind clock host half, each with or without =TIMES_A_DAY; or none, default, all.
     """
     from lifesigns.simulation import simulate as live_through
 

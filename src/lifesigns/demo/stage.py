@@ -172,14 +172,13 @@ class Stage:
 
     async def _end_all(self) -> None:
         """Agents, then the hub; whatever is left of them by force."""
-        agents = list(self._agents.values())
-        offspring = _offspring([*agents, *([self._hub] if self._hub else [])])
-        await _ended(agents)
+        offspring = await _ended(list(self._agents.values()))
         if self._hub is not None:
-            await _ended([self._hub])
+            offspring |= await _ended([self._hub])
         for process in offspring:
             with suppress(psutil.Error):
                 process.kill()
+        await asyncio.to_thread(psutil.wait_procs, offspring, INSIST_FOR)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -192,26 +191,30 @@ class Stage:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-async def _ended(processes: Sequence[Process]) -> None:
-    """Ask them to end, insist, and force those who do not."""
+async def _ended(processes: Sequence[Process]) -> set[psutil.Process]:
+    """Ask them to end, insist, and force those who do not. Returns everybody they had started: looked for each time anew,
+    because on a busy machine one of them starts somebody just when it is asked to end."""
+    offspring: set[psutil.Process] = set()
     for number, wait_for in ((signal.SIGTERM, ASK_FOR), (signal.SIGTERM, INSIST_FOR), (signal.SIGKILL, None)):
         left = [process for process in processes if process.returncode is None]
         if not left:
-            return
+            break
+        offspring |= _offspring(left)
         for process in left:
             with suppress(ProcessLookupError):
                 process.send_signal(number)
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_for):
                 await asyncio.gather(*(process.wait() for process in left))
+    return offspring
 
 
-def _offspring(processes: Sequence[Process]) -> list[psutil.Process]:
+def _offspring(processes: Sequence[Process]) -> set[psutil.Process]:
     """Everybody who descends from these. They know each other by their time of birth, so that nobody else is hit later."""
-    found: list[psutil.Process] = []
+    found: set[psutil.Process] = set()
     for process in processes:
         with suppress(psutil.Error):
-            found += psutil.Process(process.pid).children(recursive=True)
+            found |= set(psutil.Process(process.pid).children(recursive=True))
     return found
 
 

@@ -178,6 +178,7 @@ class Access:
         is taken in. One that is unknown to a store which knows others was revoked, and is replaced.
         """
         self._folder = folder
+        self._signed_in.keep_in(folder, now)
         async with self._changing:
             await self._load()
             token = admin_token.read(folder)

@@ -1,7 +1,6 @@
 """The admin's token in the state folder: how whoever runs the hub on this machine gets in without being asked.
 
-The file is for its owner alone. It is written beside its place and moved there, so that nobody ever reads half of it,
-and its mode is set before anything is in it, whatever the umask.
+The file is for its owner alone: see `private_file`.
 
 A file that others could read is closed and a warning says so; it is not refused, because a fleet that nobody watches is
 worse than a mode bit, and its token is not replaced, because whoever put it there on purpose means that one. A
@@ -12,16 +11,16 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Final
 
-from lifesigns.errors import AdapterError, UsageError
+from lifesigns.errors import UsageError
+from lifesigns.hub import private_file
+from lifesigns.hub.private_file import PRIVATE
 from lifesigns.hub.tokens import TOKEN_MAX, is_token
 
 FILE_NAME: Final = "admin.token"
-PRIVATE: Final = 0o600
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -50,24 +49,7 @@ def read(folder: Path) -> str | None:
 
 def write(folder: Path, token: str) -> None:
     """Put a token into the folder, in the place of one that may be there."""
-    path = folder / FILE_NAME
-    beside = folder / f".{FILE_NAME}.{secrets.token_hex(4)}"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                if hasattr(os, "fchmod"):
-                    os.fchmod(file.fileno(), PRIVATE)
-                file.write(token.encode("ascii") + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise AdapterError(f"{path} cannot be written: {error.strerror}", transient=False) from error
+    private_file.write(folder / FILE_NAME, token.encode("ascii") + b"\n")
 
 
 def _check(path: Path, handle: int) -> None:

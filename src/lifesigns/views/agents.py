@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from lifesigns.core.agent import Agent, Case
-from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.beliefs import Beliefs, ReportedBreaker
 from lifesigns.core.detectors import silence
 from lifesigns.core.effects import Finding, Kind, Rung, Severity
 from lifesigns.core.health import Cause, Doing, Health
@@ -46,6 +46,14 @@ class BreakerView(Struct, frozen=True):
     agent_id: str
     name: str
     state: BreakerState
+    failures: int
+    """In a row, when it was last reported."""
+    since: Moment
+    """When this state was first reported."""
+    half_open_at: Moment | None
+    """When an open one tries a call again; None if it is not open, or stays so until somebody turns it."""
+    half_open_in_s: float | None
+    """The same in seconds from now; 0 if the next call is tried."""
 
 
 class InterventionView(Struct, frozen=True):
@@ -79,6 +87,7 @@ class AgentHealth(Struct, frozen=True):
     capacity_available: int | None
     phi: float
     paused_until: Moment | None
+    """None if it is not left alone; the end of the calendar if it is until it is resumed."""
     metrics: AgentMetrics
     circuit_breakers: tuple[BreakerView, ...]
     intervention: InterventionView | None
@@ -105,17 +114,30 @@ def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
         load=agent.load,
         capacity_available=agent.capacity,
         phi=round(silence.phi(agent, now), 3) if agent.alive else 0.0,
-        paused_until=moment_or_none(agent.paused_until if agent.paused_until > now else None),
+        paused_until=moment(agent.paused_until) if agent.paused_until > now else None,
         metrics=_metrics(agent, now),
-        circuit_breakers=breakers_of(agent.id, beliefs),
+        circuit_breakers=breakers_of(agent.id, beliefs, now),
         intervention=None if agent.case is None else _intervention(agent.case),
     )
 
 
-def breakers_of(agent_id: str, beliefs: Beliefs) -> tuple[BreakerView, ...]:
+def breakers_of(agent_id: str, beliefs: Beliefs, now: float) -> tuple[BreakerView, ...]:
     """The breakers an agent has reported."""
-    known = beliefs.breakers.get(agent_id, {})
-    return tuple(BreakerView(agent_id, name, state) for name, state in known.items())
+    known = beliefs.breakers.get(agent_id)
+    return tuple(_breaker(agent_id, name, one, now) for name, one in known.items()) if known else ()
+
+
+def _breaker(agent_id: str, name: str, breaker: ReportedBreaker, now: float) -> BreakerView:
+    at = breaker.half_open_at if breaker.state is BreakerState.OPEN else None
+    return BreakerView(
+        agent_id,
+        name,
+        breaker.state,
+        breaker.failures,
+        moment(breaker.since),
+        moment_or_none(at),
+        None if at is None else round(max(0.0, at - now), 3),
+    )
 
 
 def _finding(finding: Finding) -> FindingView:
@@ -135,7 +157,7 @@ def _metrics(agent: Agent, now: float) -> AgentMetrics:
         uptime_seconds=round(now - agent.started_at, 3) if agent.alive and agent.started_at else 0.0,
         token_count=spent.tokens if spent else 0,
         cost_usd=round(spent.cost, 6) if spent else 0.0,
-        error_count=outcomes.reported if outcomes else 0,
+        error_count=outcomes.errors if outcomes else 0,
         tool_call_count=work.tool_calls if work else 0,
         intervention_count=agent.interventions,
         missed_heartbeats=silence.missed(agent, now) if agent.alive else 0,

@@ -46,8 +46,8 @@ def census(beliefs: Beliefs) -> Census:
     states[Health.HEALTHY] += len(agents) - len(others)
     breakers = dict.fromkeys(BreakerState, 0)
     for known in beliefs.breakers.values():
-        for state in known.values():
-            breakers[state] += 1
+        for breaker in known.values():
+            breakers[breaker.state] += 1
     return Census(len(agents), states, doing, findings, breakers)
 
 

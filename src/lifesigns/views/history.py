@@ -62,8 +62,9 @@ class FindingPoint(Struct, frozen=True, tag_field="type", tag="finding"):
     kind: Kind
     open: bool
     severity: Severity | None
-    """None when it is over, as is the text."""
+    """None when it is over, as are text and numbers."""
     text: str | None
+    numbers: Mapping[str, float | str] | None
 
 
 class InterventionPoint(Struct, frozen=True, tag_field="type", tag="intervention"):
@@ -217,4 +218,5 @@ def _finding(event: Event) -> FindingPoint:
         open=found is not None,
         severity=None if found is None else Severity(found["severity"]),
         text=None if found is None else found["text"],
+        numbers=None if found is None else found["numbers"],
     )

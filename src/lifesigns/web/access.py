@@ -17,7 +17,7 @@ from lifesigns.assembly.hub import Access, Visitor
 from lifesigns.web.answers import Problem
 from lifesigns.web.doorway import Doorway
 
-__all__ = ["Doorway", "admit", "cookie_name", "refused", "session_of"]
+__all__ = ["Doorway", "Headers", "admit", "cookie_name", "headers_of", "refused", "session_of"]
 
 SAFE: Final = frozenset({"GET", "HEAD"})
 HEADERS_MAX: Final = 100
@@ -33,15 +33,29 @@ log: Final = logging.getLogger("lifesigns.web")
 _ONCE: Final = frozenset(
     {
         *(b"host", b"authorization", b"cookie", b"origin", b"sec-fetch-site", b"x-forwarded-proto"),
-        *(b"content-length", b"transfer-encoding"),
+        *(b"content-length", b"content-encoding", b"transfer-encoding"),
     }
 )
 """What we act on, and what says where a request ends: once, or not at all."""
 
 
-def admit(scope: Scope, access: Access, now: float, doorway: Doorway) -> Visitor | Problem:
+def headers_of(scope: Scope) -> Headers:
+    """The headers of a request by name; raises a `Problem` if they are too many, or could be understood in two ways."""
+    raw: list[tuple[bytes, bytes]] = scope["headers"]
+    headers = dict(raw)
+    if len(headers) != len(raw):
+        _check_repeated(raw)
+    if len(raw) > HEADERS_MAX or sum(map(len, headers.values())) > HEADER_BYTES_MAX:
+        raise Problem(431, f"over {HEADERS_MAX} headers, or over {HEADER_BYTES_MAX} bytes of them")
+    if b"transfer-encoding" in headers and headers[b"transfer-encoding"].lower() != b"chunked":
+        raise Problem(
+            400, "Transfer-Encoding may be chunked and nothing else", headers={"Connection": "close"}
+        )
+    return headers
+
+
+def admit(scope: Scope, headers: Headers, access: Access, now: float, doorway: Doorway) -> Visitor | Problem:
     """The visitor who sent this request, or why there is none; raises a `Problem` if the request itself is bad."""
-    headers = _read(scope["headers"])
     doorway.check_host(headers.get(b"host"))
     if scope["method"] not in SAFE:
         _check_page(headers, doorway)
@@ -102,20 +116,6 @@ def cookie_name(scope: Scope, doorway: Doorway) -> str:
 # --- parts --------------------------------------------------------------------------------------------
 
 
-def _read(raw: list[tuple[bytes, bytes]]) -> Headers:
-    """The headers by name."""
-    headers = dict(raw)
-    if len(headers) != len(raw):
-        _check_repeated(raw)
-    if len(raw) > HEADERS_MAX or sum(map(len, headers.values())) > HEADER_BYTES_MAX:
-        raise Problem(431, f"over {HEADERS_MAX} headers, or over {HEADER_BYTES_MAX} bytes of them")
-    if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
-        raise Problem(
-            400, "Transfer-Encoding may be chunked and nothing else", headers={"Connection": "close"}
-        )
-    return headers
-
-
 def _check_repeated(raw: list[tuple[bytes, bytes]]) -> None:
     seen = set()
     for name, _ in raw:
@@ -141,14 +141,18 @@ def _by_cookie(
     scope: Scope, headers: Headers, access: Access, now: float, doorway: Doorway
 ) -> Visitor | Problem:
     """Browsers add cookies by themselves, so with a cookie it matters which page asks, even for reading: a page on
-    another port of this machine gets our cookie sent along, and could listen to the stream of events."""
+    another port of this machine gets our cookie sent along, and could listen to the stream of events. What everybody may
+    read it may: a link on it leads to the dashboard."""
     session = session_of(headers, scope, doorway)
     if session is None:
         return _nobody("a token is needed: Authorization: Bearer <token>")
     visitor = access.session(session, now)
     if visitor is None:
         return _nobody("you are not signed in any more")
-    _check_page(headers, doorway)
+    try:
+        _check_page(headers, doorway)
+    except Problem as problem:
+        return problem
     if scope["method"] not in SAFE and b"origin" not in headers:
         raise Problem(403, "a change by a browser has to say its Origin")
     return visitor

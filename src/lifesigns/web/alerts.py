@@ -96,17 +96,24 @@ def _standing(asked: Asked) -> Iterator[Alert]:
 
 
 def _view(alert: OpenAlert) -> Alert:
-    first = alert.text.partition("\n")[0]
     return Alert(
         f"{STANDING}{alert.key}",
         moment(alert.since),
         _level(alert),
         alert.sort.events[0] if alert.sort.events else alert.kind.upper(),
         alert.agent_id,
-        f"{alert.title}: {first}" if first else alert.title,
+        _in_one_line(alert),
         standing=True,
         open=True,
     )
+
+
+def _in_one_line(alert: OpenAlert) -> str:
+    """Its title and the first line of its text; the text alone where that names the agent, too."""
+    first = alert.text.partition("\n")[0]
+    if first and alert.agent_id and first.startswith(alert.agent_id):
+        return first
+    return f"{alert.title}: {first}" if first else alert.title
 
 
 def _level(alert: OpenAlert) -> Level:

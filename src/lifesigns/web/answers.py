@@ -33,6 +33,10 @@ class Answer:
     status: int = 200
     content_type: bytes = JSON
     headers: Sequence[Header] = ()
+    final: bool = False
+    """Its handler has packed it, or knows why not."""
+    spelled_out: tuple[dict[str, Any], ...] | None = None
+    """As messages to the server, if it is always the same: see `always`."""
 
 
 @dataclass(slots=True)
@@ -48,6 +52,13 @@ class Stream:
 def answer(value: Any, status: int = 200, headers: Sequence[Header] = ()) -> Answer:
     """A value as JSON."""
     return Answer(_encode(value), status, JSON, headers)
+
+
+def always(body: bytes, status: int) -> Answer:
+    """JSON that is answered again and again, to requests by the thousand: a small one, and never to `HEAD`."""
+    headers = [(b"content-type", JSON), (b"content-length", b"%d" % len(body))]
+    start = {"type": "http.response.start", "status": status, "headers": headers}
+    return Answer(body, status, spelled_out=(start, {"type": "http.response.body", "body": body}))
 
 
 class Problem(Exception):

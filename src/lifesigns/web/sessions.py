@@ -44,7 +44,9 @@ async def sign_in(asked: Asked) -> Answer:
     access, doorway, now = asked.service.access, asked.site.doorway, asked.now
     session = access.redeem(asked.query.code, now)
     if session is None:
-        detail = "this link was used already, or is too old; make a new one"
+        if asked.who is not None:  # Clicked twice, or found in the history.
+            return Answer(status=303, headers=((b"location", b"/"), *UNSEEN))
+        detail = "this link was used already, or is too old; lifesigns open makes a new one"
         raise refused(asked.scope, access, now, doorway, detail)
     secure = "; Secure" if doorway.is_secure(dict(asked.scope["headers"])) else ""
     cookie = f"{cookie_name(asked.scope, doorway)}={session}; HttpOnly; SameSite=Strict; Path=/{secure}"

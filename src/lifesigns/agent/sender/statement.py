@@ -27,6 +27,9 @@ _SAYS_DOING: Final = frozenset(
 )
 """Statuses that the wire reads as `doing` where a beat has none: then we do not put our guess over them."""
 
+STACK: Final = "stack"
+"""The key of the metadata under which a frozen agent says where it stands. Not reserved: it is there only while it stands."""
+
 
 class Statement:
     """The newest words of one agent about itself. Safe from any thread."""
@@ -132,9 +135,15 @@ class Statement:
     # --- the beat -------------------------------------------------------------------------------------------
 
     def beat(
-        self, agent_id: str, incarnation: str, seq: int, vitals: Vitals, lag: float | None
+        self,
+        agent_id: str,
+        incarnation: str,
+        seq: int,
+        vitals: Vitals,
+        lag: float | None,
+        stack: str | None = None,
     ) -> BeatReceived:
-        """All of it as a beat of this moment."""
+        """All of it as a beat of this moment; `stack` is where a frozen loop stands."""
         tasks = tuple(list(self.tasks)[-TASKS_MAX:])
         return BeatReceived(
             agent_id,
@@ -165,8 +174,15 @@ class Statement:
             host=self.host,
             pid=self.pid,
             role=self.role,
-            metadata=self._metadata,
+            metadata=self._metadata if stack is None else self._tags_and(stack),
         )
+
+    def _tags_and(self, stack: str) -> dict[str, str]:
+        """Metadata with the stack in it, if there is room: a beat that is refused would be worse than none of it."""
+        tags = {**(self._metadata or {}), STACK: text(stack)}
+        if len(tags) > METADATA_MAX:
+            del tags[STACK]
+        return tags
 
 
 def _shown(moment: float | None) -> str | None:

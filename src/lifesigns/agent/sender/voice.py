@@ -19,6 +19,7 @@ from lifesigns.agent.probe import LoopProbe
 from lifesigns.agent.sender.pulse import Pulse
 from lifesigns.agent.sender.statement import Statement
 from lifesigns.agent.sender.vitals import Vitals
+from lifesigns.agent.standstill import stack_of
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
 from lifesigns.ports import SavedState
@@ -82,6 +83,8 @@ class Voice:
         self.obey: Callable[[Order], bool] | None = None
         self.introduce: Callable[[], None] | None = None
         """Says again what a hub that lost us should know; called when the way to it was lost and found."""
+        self.kept: Callable[[str], None] | None = None
+        """Told the id of every checkpoint whose content the hub keeps."""
         self.probe: LoopProbe | None = None
         self.due_at = 0.0
         self.mute = False
@@ -173,13 +176,15 @@ class Voice:
 
     def beat(self, now: float, vitals: Vitals) -> Beat:
         """Its next beat."""
-        lag = None
+        lag = stack = None
         if self.probe is not None:
             lag = self.probe.lag(now)
             if lag >= FROZEN_AFTER:
                 self.stir()
+                if self.probe.asked_at is not None:  # It stands still now: where, is what people ask first.
+                    stack = stack_of(self.probe.thread_id)
         self._seq += 1
-        return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag)
+        return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
 
     def take(self, most: int) -> list[Word]:
         """The oldest words, up to a checkpoint's state: that is uploaded first, and what was said later waits for it."""
@@ -208,6 +213,8 @@ class Voice:
         if any(word is state for word in list(self._words)):
             self._fates[state] = kept
         self._sent += kept
+        if kept and self.kept is not None:
+            self.kept(state.saved.checkpoint_id)
 
     def give_up_states(self) -> None:
         """There is no time left to upload anything: say what is known about it."""

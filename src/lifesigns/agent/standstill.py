@@ -1,0 +1,39 @@
+"""Standstill: where a thread is that does not go on, short enough to ride along with a beat."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Final
+
+STACK_MAX: Final = 1000
+"""Bytes: what a beat carries under one key of its metadata, and a little less."""
+
+FRAMES_MAX: Final = 64
+PATH_PARTS: Final = 3
+
+
+def stack_of(thread_id: int | None) -> str | None:
+    """Where a thread is right now, a line for each call, the innermost last. Of a deep one the outermost are left out."""
+    frame = None if thread_id is None else sys._current_frames().get(thread_id)
+    if frame is None:
+        return None
+    lines: list[str] = []
+    room = STACK_MAX
+    for line in _inside_out(frame):
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(reversed(lines)) or None
+
+
+def _inside_out(frame: FrameType) -> list[str]:
+    lines: list[str] = []
+    at: FrameType | None = frame
+    while at is not None and len(lines) < FRAMES_MAX:
+        code = at.f_code
+        place = "/".join(code.co_filename.split("/")[-PATH_PARTS:])
+        lines.append(f"{place}:{at.f_lineno} in {code.co_name}")
+        at = at.f_back
+    return lines

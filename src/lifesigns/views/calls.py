@@ -1,0 +1,88 @@
+"""The tape: an agent's last tool calls as the loop detector remembers them, and the calls it is in right now.
+
+It has names and digests, no contents: whether two calls are the same can be seen, what they said cannot. Calls that count
+for no loop (retries, infrastructure errors, declared polling) are not on it, and with a new task it begins anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec import Struct
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.detectors.looping import Taped, taped
+from lifesigns.views.moments import Moment, moment
+
+
+class TapedCall(Struct, frozen=True):
+    """A call that ended."""
+
+    at: Moment
+    tool: str | None
+    """None, as are the digests, if the call came without something that could be compared."""
+    args: str | None
+    outcome: str | None
+    failed: bool
+    times: int
+    """How often this very call (tool, arguments and outcome) is on the tape."""
+    in_a_row: int
+    """Which one it is of the same calls in a row; 1 for the first."""
+
+
+class OpenCall(Struct, frozen=True):
+    """A tool or model call, or a declared operation, that has begun and not ended."""
+
+    what: str
+    started_at: Moment
+    bound_s: float
+    """What it may take before it is a finding."""
+
+
+class CallTape(Struct, frozen=True):
+    """An agent's last calls, oldest first."""
+
+    agent_id: str
+    tool_call_count: int
+    """Of this life; the tape has the last of them."""
+    calls: tuple[TapedCall, ...]
+    open: tuple[OpenCall, ...]
+
+
+def call_tape(agent: Agent) -> CallTape:
+    """The tape of an agent as it is now."""
+    work = agent.work
+    calls = () if agent.tape is None else _marked(tuple(taped(agent.tape)))
+    being_made = () if work is None else tuple(work.calls.values())
+    return CallTape(
+        agent.id,
+        0 if work is None else work.tool_calls,
+        calls,
+        tuple(OpenCall(call.what, moment(call.started_at), call.bound) for call in being_made),
+    )
+
+
+def _marked(calls: tuple[Taped, ...]) -> tuple[TapedCall, ...]:
+    times = Counter(map(_same, calls))
+    marked: list[TapedCall] = []
+    before, run = None, 0
+    for call in calls:
+        same = _same(call)
+        run = run + 1 if call.tool and same == before else 1
+        before = same
+        marked.append(
+            TapedCall(
+                at=moment(call.at),
+                tool=call.tool or None,
+                args=call.args or None,
+                outcome=call.outcome or None,
+                failed=call.failed,
+                times=times[same] if call.tool else 1,
+                in_a_row=run,
+            )
+        )
+    return tuple(marked)
+
+
+def _same(call: Taped) -> tuple[str, str, str, bool]:
+    return call.tool, call.args, call.outcome, call.failed

@@ -1,0 +1,55 @@
+"""Rhythm: when an agent's beats come, when the next one should, and how surprising its silence is by now."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from msgspec import Struct
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.detectors import silence
+from lifesigns.core.policy import SilencePolicy
+from lifesigns.views.moments import Moment, moment
+
+
+class Rhythm(Struct, frozen=True):
+    """What is expected of an agent's beats, and how far it keeps to that."""
+
+    agent_id: str
+    at: Moment
+    """When this was so, by the hub's clock."""
+    beats: int
+    """Of this life, as are those that were lost."""
+    lost: int
+    interval_s: float
+    """Between two beats, as this agent sends them; before the first one, as its policy expects them."""
+    last_at: Moment | None
+    """The last sign of life; None, as are the next two, before its first beat."""
+    expected_at: Moment | None
+    """When the next beat should come."""
+    spread_s: float | None
+    """How far from their expected moment its beats usually come (the root of the mean square)."""
+    suspect_after_s: float
+    """After so long a silence it is suspected and pinged, at the latest; sooner if its rhythm is steady."""
+    asked: int
+    """Pings that it has not answered yet; 0 if it is not suspected."""
+    phi: float
+    """How surprising the silence is: -log10 of the chance of a beat this late."""
+
+
+def rhythm_of(agent: Agent, policy: SilencePolicy, now: float) -> Rhythm:
+    """The rhythm of an agent as it is now."""
+    heard = agent.beats > 0
+    return Rhythm(
+        agent_id=agent.id,
+        at=moment(now),
+        beats=agent.beats,
+        lost=agent.lost,
+        interval_s=round(agent.interval, 3),
+        last_at=moment(agent.heard_at) if heard else None,
+        expected_at=moment(silence.expected_at(agent)) if heard and agent.interval else None,
+        spread_s=round(sqrt(silence.variance(agent)), 6) if heard else None,
+        suspect_after_s=round(policy.suspect_after, 3),
+        asked=0 if agent.suspicion is None else agent.suspicion.asked,
+        phi=round(silence.phi(agent, now), 3) if agent.alive else 0.0,
+    )

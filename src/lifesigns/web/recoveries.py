@@ -1,0 +1,57 @@
+"""Recoveries of the whole fleet: under way, over, and how often they went well."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns.assembly.hub import Event
+from lifesigns.config import durations
+from lifesigns.views.recoveries import TYPES, Recoveries, active_recoveries, recoveries_view
+from lifesigns.web.answers import Answer, Problem, answer
+from lifesigns.web.calls import READERS, Asked, Call
+
+READ: Final = 1000
+READS_MAX: Final = 10
+"""Events that are counted at most, in thousands."""
+
+
+class RecoveriesQuery(msgspec.Struct, rename={"for_": "for"}):
+    """Of which time, and how much of it."""
+
+    for_: Annotated[str, Meta(max_length=64, examples=["1h", "7d"])] = "7d"
+    """What happened in the last so many seconds, or a number with a unit, is counted."""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    """How many steps are told; the counts are of all."""
+
+
+async def recoveries(asked: Asked) -> Answer:
+    """Who is being started anew or waits for a person's word about it, what happened before, and the share that went well."""
+    query = asked.query
+    try:
+        since = max(0.0, asked.now - durations.parse(query.for_))
+    except ValueError as error:
+        raise Problem(400, str(error), field="for") from None
+    events, complete = await _told(asked, since)
+    active = active_recoveries(asked.service.engine)
+    return answer(recoveries_view(active, events, query.limit, complete=complete))
+
+
+async def _told(asked: Asked, since: float) -> tuple[list[Event], bool]:
+    """The newest first, and whether these are all."""
+    found: list[Event] = []
+    until: int | None = None
+    for _ in range(READS_MAX):
+        read = await asked.service.store.events(
+            until=until, since=since, types=TYPES, newest_first=True, limit=READ
+        )
+        found.extend(read)
+        if len(read) < READ:
+            return found, True
+        until = read[-1].id - 1
+    return found, False
+
+
+CALLS: Final = (Call("GET", "/api/v1/recoveries", READERS, recoveries, Recoveries, query=RecoveriesQuery),)
