@@ -230,7 +230,9 @@ class _Bare:
         while message["more_body"]:
             message = await receive()
             body += message["body"]
-        count = len(wire.decode_beats(body, "bare", time.time()).accepted)
+        now = time.time()
+        single = wire.decode_single(body, "bare", now) is not None
+        count = 1 if single else len(wire.decode_beats(body, "bare", now).accepted)
         self.beats += count
         answer = b'{"accepted":%d,"rejected":[],"orders":{}}' % count
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]

@@ -116,6 +116,13 @@ others = st.one_of(
     st.builds(s.ResumeRequested, **common),
     st.builds(s.ClearRequested, **common),
     st.builds(s.RecoveryRequested, task_id=tasks, **common),
+    st.builds(s.BreakerTurned, order_id=order_ids, **common),
+    st.builds(s.BreakerNotTurned, order_id=order_ids, **common),
+    st.builds(s.CleanedUp, order_id=order_ids, **common),
+    st.builds(s.CleanUpFailed, order_id=order_ids, **common),
+    st.builds(
+        s.BreakerTurnRequested, name=texts, act=st.sampled_from(s.BreakerAct), by=texts, key=texts, **common
+    ),
     st.builds(s.CanaryReturned, seq=st.integers(0, 100)),
     st.builds(s.GroupReleased, group=st.just("fleet")),
 )
@@ -131,7 +138,13 @@ SELDOM = FleetPolicy(canary_every=60.0, canary_late_after=170.0, tick_every=30.0
 
 def engine(name: str = "swarm", canary: bool = True) -> Engine:
     fleet = SELDOM if canary else replace(SELDOM, canary_every=0)
-    return Engine(PolicyBook(profile(name)), fleet)
+    return tidy(Engine(PolicyBook(profile(name)), fleet))
+
+
+def tidy(watched: Engine) -> Engine:
+    """After some agents somebody cleans up."""
+    watched.clean_up_after(lambda agent: agent.id != "a")
+    return watched
 
 
 def live(
@@ -196,7 +209,7 @@ def test_a_restored_engine_continues_exactly(
     now = whole.snapshot().at
     stored = msgspec.msgpack.encode(whole.snapshot())
     beliefs = msgspec.msgpack.decode(stored, type=Beliefs)
-    restored = Engine.restore(beliefs, now, PolicyBook(profile(name)), SELDOM)
+    restored = tidy(Engine.restore(beliefs, now, PolicyBook(profile(name)), SELDOM))
     assert live(restored, after, start=now) == live(whole, after, start=now)
     assert restored.snapshot() == whole.snapshot()
 

@@ -37,6 +37,26 @@ def flips(watch: Watch, agent_id: str = "a") -> list[tuple[float, Health]]:
     return [(flip.at, flip.now) for flip in watch.facts(Flip, agent_id)]
 
 
+def test_a_policy_that_comes_after_the_first_beat_still_sets_the_rhythm() -> None:
+    """Else beats every half second were a backlog of the ten minutes that were expected before, for ever."""
+    watch = Watch(profile("long_tasks"))
+    watch.beat()
+    own = {"interval": 0.5, "timeout": 3.0, "ping_wait": 0.5}
+    watch.hear(AgentRegistered(agent_id="a", policy={"silence": own}))
+    watch.live(START + 30, every=0.5)
+    agent = watch.agent()
+    assert agent.interval == pytest.approx(0.5)
+    assert silence.phi(agent, START + 40) > 7
+
+
+def test_a_policy_that_comes_late_does_not_undo_what_was_learned() -> None:
+    watch = Watch()
+    watch.beat()
+    watch.live(START + 60, every=4.0)
+    watch.hear(AgentRegistered(agent_id="a", policy={"silence": {"interval": 5.5}}))
+    assert watch.agent().interval == pytest.approx(4.0, rel=0.05)
+
+
 # --- the fixed rule --------------------------------------------------------------------------------------
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from lifesigns import wire
 from lifesigns.adapters.bus.memory import MemoryBus
-from lifesigns.core.signals import CanaryReturned, CheckpointSaved, Signal
+from lifesigns.core.signals import Beat, CanaryReturned, CheckpointSaved, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub import bus_door
 from lifesigns.hub.bus_door import COMPLAIN_EVERY, BusDoor
@@ -59,12 +60,21 @@ class Doorstep:
     room: bool = True
 
     def __post_init__(self) -> None:
-        self.door = BusDoor(self.bus, "us", self._hear, lambda: self.now, self.pulse)
+        self.door = BusDoor(self.bus, "us", self, lambda: self.now)
 
-    def _hear(self, signals: Sequence[Signal], at: float) -> bool:
+    def hear(self, signals: Sequence[Signal], at: float) -> bool:
         assert at == self.now
         self.heard += signals
         return self.room
+
+    def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
+        assert [beat.agent_id for beat in wire.decode_beats(raw).accepted] == [
+            beat.agent_id for beat in beats
+        ]
+        return self.hear(beats, at)
+
+    def hear_single(self, beat: Beat, raw: bytes, source: str, at: float) -> bool:
+        return self.hear_beats((beat,), raw, source, at)
 
     async def say(self, subject: str, payload: object) -> None:
         raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()

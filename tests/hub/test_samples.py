@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.signals import Beat, BeatReceived, Metrics
+from lifesigns.core.engine import Engine
+from lifesigns.core.signals import BeatReceived, Metrics
 from lifesigns.hub.samples import MINUTE, Sampler
 from lifesigns.ports import Sample
 
@@ -17,10 +18,7 @@ def agent(name: str, beats: int = 0) -> Agent:
 
 def minute_of(sampler: Sampler, agents: dict[str, Agent], begins_at: float) -> list[Sample]:
     """All that is taken in a minute, looked at once a second."""
-    beats: dict[str, Beat] = {}
-    return [
-        sample for second in range(60) for sample in sampler.take(agents, beats, begins_at + second + 0.5)
-    ]
+    return [sample for second in range(60) for sample in sampler.take(agents, begins_at + second + 0.5)]
 
 
 def test_a_sample_counts_the_beats_since_the_one_before() -> None:
@@ -46,21 +44,23 @@ def test_another_life_counts_from_one() -> None:
 def test_everybody_gets_one_sample_and_no_second_has_many() -> None:
     sampler = Sampler()
     agents = {f"{n}": agent(f"{n}", 3) for n in range(1000)}
-    sizes = [len(sampler.take(agents, {}, 600.0 + second + 0.5)) for second in range(60)]
+    sizes = [len(sampler.take(agents, 600.0 + second + 0.5)) for second in range(60)]
     assert sum(sizes) == 1000
     assert max(sizes) <= 1000 / 50 * 2 + 1
 
 
 def test_a_round_that_was_not_finished_does_not_delay_the_next() -> None:
     sampler, one = Sampler(), agent("a", 3)
-    sampler.take({"a": one}, {}, 600.0)
+    sampler.take({"a": one}, 600.0)
     one.beats = 5
     assert [s.beats for s in minute_of(sampler, {"a": one}, 600.0 + 5 * MINUTE)][-1:] == [2]
 
 
 def test_gauges_are_those_of_the_last_beat() -> None:
-    beat = BeatReceived("a", 1, metrics=Metrics(cpu_percent=12.5, memory_mb=310.0))
-    (sample,) = Sampler().take({"a": agent("a", 1)}, {"a": beat}, 600.5)
+    engine = Engine()
+    engine.hear(BeatReceived("a", 1, metrics=Metrics(cpu_percent=90.0, memory_mb=99.0)), 600.0)
+    engine.hear(BeatReceived("a", 2, metrics=Metrics(cpu_percent=12.5, memory_mb=310.0)), 600.1)
+    (sample,) = Sampler().take(engine.beliefs.agents, 600.5)
     assert (sample.cpu_percent, sample.memory_mb) == (12.5, 310.0)
 
 

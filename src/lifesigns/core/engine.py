@@ -26,7 +26,7 @@ A healthy beat takes none of that way: it is looked up, it is noted, and that wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
@@ -38,10 +38,10 @@ from lifesigns.core.effects import Effect, Poisoned
 from lifesigns.core.falling_due import FallingDue
 from lifesigns.core.fleet import least_loaded
 from lifesigns.core.hearing import Hearing
-from lifesigns.core.hearing.beats import receive
+from lifesigns.core.hearing.beats import receive_calm
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import CanaryReturned, GroupReleased, Signal, Word
+from lifesigns.core.signals import Beat, CanaryReturned, GroupReleased, Signal, Word
 from lifesigns.core.watching import Watching
 
 
@@ -80,22 +80,26 @@ class Engine:
         quiet = now < self._look_at
         if not quiet:
             self._grow_older(now)
-        elif now < self._now:
-            now = self._now
-        self._now = now
-        if not isinstance(signal, Word):
-            agent = self._agents.get(signal.agent_id)
-            if agent is not None and agent.calm:
-                try:
-                    noted = receive(agent, signal, now, self._pages)
-                except Exception as error:  # noqa: BLE001 -- our bug, whatever it is, is one agent's and not all's
-                    self._poison(agent.id, error, now)
-                    noted, quiet = True, False
-                if noted:
-                    self._awareness.heard_at = now
-                    return () if quiet else self._outbox.take()
+        self._now = now = max(now, self._now)
+        if (
+            not isinstance(signal, Word)
+            and receive_calm((signal,), self._agents, self._pages, self._awareness, now) is None
+        ):
+            return () if quiet else self._outbox.take()
         self._hear_closely(signal, now)
         return self._outbox.take()
+
+    def hear_beats(self, beats: Iterable[Beat], now: float) -> Sequence[Effect]:
+        """As `hear` for one after the other. Those of a large fleet come in batches, and it is the calls that cost."""
+        coming = iter(beats)
+        beat, effects = next(coming, None), list[Effect]()
+        while beat is not None:
+            effects += self.hear(beat, now)
+            if now < self._look_at:
+                beat = receive_calm(coming, self._agents, self._pages, self._awareness, self._now)
+            else:
+                beat = next(coming, None)
+        return effects
 
     def advance(self, now: float) -> Sequence[Effect]:
         """Grow older: everything that fell due by `now`."""
@@ -128,6 +132,10 @@ class Engine:
     def least_loaded(self, count: int = 1) -> list[Agent]:
         """The agents best placed for more work."""
         return least_loaded(self._agents.values(), count)
+
+    def clean_up_after(self, whom: Callable[[Agent], bool]) -> None:
+        """After whose lives somebody cleans up. Whoever runs us knows that; until it says so, after nobody's."""
+        self._desk.errands.cleans_up = whom
 
     # --- snapshot and restore -------------------------------------------------------------------------
 
@@ -165,7 +173,7 @@ class Engine:
         if isinstance(signal, CanaryReturned):
             self._canary.returned(signal.seq, now)
         elif isinstance(signal, GroupReleased):
-            self._desk.fleet.release(signal.group, now, self._outbox)
+            self._desk.fleet.release(signal.group, signal.by or "a person", now, self._outbox)
         else:
             try:
                 agent = self._hearing.hear(signal, now)
@@ -249,6 +257,7 @@ class Engine:
             *self.beliefs.holds.values(),
             *self.beliefs.letters.values(),
             *self.beliefs.tasks.values(),
+            *(errand for mine in self.beliefs.errands.values() for errand in mine.values()),
         )
         for item in timed:
             armed_at, item.armed_at = item.armed_at, NEVER

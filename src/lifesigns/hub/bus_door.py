@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 from lifesigns import wire
-from lifesigns.core.signals import CanaryReturned, Signal
+from lifesigns.core.signals import Beat, CanaryReturned, Signal
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.pulse import Pulse
@@ -30,23 +30,27 @@ SLOW_RETRY_AFTER: Final = 30.0
 
 COMPLAIN_EVERY: Final = 60.0
 
-_OBJECT: Final = b"{"[0]
-"""What a single message begins with, if nobody put a space before it."""
-
 log: Final = logging.getLogger("lifesigns.hub")
+
+
+class Ear(Protocol):
+    """Who is given what was heard, and counts what could not be read."""
+
+    pulse: Pulse
+
+    def hear(self, signals: Sequence[Signal], at: float) -> bool: ...
+    def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool: ...
+    def hear_single(self, beat: Beat, raw: bytes, source: str, at: float) -> bool: ...
 
 
 class BusDoor:
     """Listens on the bus and gives what it hears to the hub."""
 
-    def __init__(
-        self, bus: Bus, name: str, hear: Callable[[Sequence[Signal], float], bool], clock: Clock, pulse: Pulse
-    ) -> None:
+    def __init__(self, bus: Bus, name: str, ear: Ear, clock: Clock) -> None:
         self.bus = bus
         self._canary_subject = f"{CANARY}.{name}"
-        self._hear = hear
+        self._ear = ear
         self._clock = clock
-        self._pulse = pulse
         self._wanted = ((BEATS, self._beats), (WORDS, self._words), (self._canary_subject, self._canary))
         self._subscriptions: dict[str, Subscription] = {}
         self._why = ""
@@ -94,14 +98,15 @@ class BusDoor:
     def _beats(self, subject: str, payload: bytes) -> None:
         now = self._clock()
         try:
-            if payload and payload[0] == _OBJECT:
-                self._hear((wire.decode_beat(payload, SOURCE, now),), now)
-            else:
-                batch = wire.decode_beats(payload, SOURCE, now)
-                self._rejected(subject, batch.rejected)
-                self._hear(batch.accepted, now)
+            if payload[:1] == b"{":
+                self._ear.hear_single(wire.decode_beat(payload, SOURCE, now), payload, SOURCE, now)
+                return
+            batch = wire.decode_beats(payload, SOURCE, now)
         except WireError as error:
             self._unreadable(subject, 1, str(error))
+        else:
+            self._rejected(subject, batch.rejected)
+            self._ear.hear_beats(batch.accepted, payload, SOURCE, now)
 
     def _words(self, subject: str, payload: bytes) -> None:
         now = self._clock()
@@ -111,11 +116,11 @@ class BusDoor:
             self._unreadable(subject, 1, str(error))
         else:
             self._rejected(subject, batch.rejected)
-            self._hear(batch.accepted, now)
+            self._ear.hear(batch.accepted, now)
 
     def _canary(self, subject: str, payload: bytes) -> None:
         try:
-            self._hear((CanaryReturned(seq=int(payload)),), self._clock())
+            self._ear.hear((CanaryReturned(seq=int(payload)),), self._clock())
         except ValueError:
             self._unreadable(subject, 1, "is no canary of ours")
 
@@ -125,7 +130,7 @@ class BusDoor:
             self._unreadable(subject, len(rejected), f"{first.field} {first.detail}".strip())
 
     def _unreadable(self, subject: str, count: int, why: str) -> None:
-        self._pulse.unreadable += count
+        self._ear.pulse.unreadable += count
         now = self._clock()
         if now - self._complained_at >= COMPLAIN_EVERY:
             self._complained_at = now

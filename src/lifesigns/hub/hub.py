@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from itertools import repeat
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -28,6 +29,7 @@ from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.changes import Changes
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.journal import Journal
+from lifesigns.hub.last_beats import PARCEL_MAX, Heard, LastBeats, Parcel
 from lifesigns.hub.orders import kept_order, open_order, settled_by
 from lifesigns.hub.pages import Pages
 from lifesigns.hub.pulse import Pulse
@@ -35,6 +37,9 @@ from lifesigns.ports import Belief, Event, Page, Store
 
 TURN_MAX: Final = 2000
 """Signals heard before the loop gets back to its sockets: some ten milliseconds."""
+
+SINGLES_MAX: Final = 500
+"""Beats that came alone and are heard together: half a millisecond."""
 
 STOP_FOR: Final = 10.0
 """How long a page may take when the hub ends."""
@@ -79,15 +84,18 @@ class Hub:
         self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
         self.more: Callable[[], Sequence[Belief]] = tuple
         """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
-        self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None]]] = deque()
-        """What came in and when, delivery by delivery; between them the bookmarks of those who wait for what stands
-        before."""
+        self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None], Parcel | None]] = deque()
+        """What came in and when, delivery by delivery, and the message it came in if that is kept; between them the
+        bookmarks of those who wait for what stands before."""
         self._inbox_max = inbox_max
+        self._singles: list[Beat] = []
+        self._parcels: list[Parcel] = []
+        self._singles_at = 0.0
+        """Beats of this round of the loop that came alone, what they came in, and when the first of them did."""
         self.waiting = 0
         """Signals in the inbox."""
         self._touched = memory.Touched()
-        self.last_beats: dict[str, Beat] = {}
-        """Of every agent the last beat, as it came."""
+        self.last_beats = LastBeats()
         self._known = memory.Known()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = NEVER
@@ -137,6 +145,7 @@ class Hub:
 
     async def stop(self) -> None:
         """Hear what is here, keep everything, let go."""
+        self._hear_singles()
         while self._inbox:
             self._drain()
         self.keep_journal()
@@ -163,13 +172,52 @@ class Hub:
 
     def hear(self, signals: Sequence[Signal], at: float | None = None) -> bool:
         """Signals arrived now, or just now at that moment. False if there is no room: none of them is taken."""
+        return self._wait(signals, self.clock() if at is None else at, None)
+
+    def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
+        """Beats arrived just now, in this message. As `hear`; but if nobody waits before them they are heard on the spot,
+        while what was decoded is still at hand."""
+        parcel = Parcel(raw, source, at) if len(raw) <= PARCEL_MAX else None
+        if self._inbox or parcel is None or len(beats) > min(TURN_MAX, self._inbox_max):
+            return self._wait(beats, at, parcel)
+        self._hear_singles()
+        self.journal.note(at, beats)
+        self._hear_beats(beats, at, repeat(parcel))
+        if self._turn is None and (self._timer is None or self.engine.wake_at() < self._timer_at):
+            self._turn = self._loop.call_soon(self._take_turn)
+        return True
+
+    def hear_single(self, beat: Beat, raw: bytes, source: str, at: float) -> bool:
+        """A beat arrived just now, in a message of its own. Those of one round of the loop are heard together, at the
+        moment the first of them came: together they take half the time."""
+        if self._inbox:
+            return self._wait((beat,), at, Parcel(raw, source, at))
+        singles = self._singles
+        if not singles:
+            self._singles_at = at
+            if self._turn is None:
+                self._turn = self._loop.call_soon(self._take_turn)
+        singles.append(beat)
+        self._parcels.append(Parcel(raw, source, at))
+        if len(singles) >= SINGLES_MAX:
+            self._hear_singles()
+        return True
+
+    def _hear_singles(self) -> None:
+        if self._singles:
+            beats, self._singles = self._singles, []
+            parcels, self._parcels = self._parcels, []
+            self.journal.note(self._singles_at, beats)
+            self._hear_beats(beats, self._singles_at, parcels)
+
+    def _wait(self, signals: Sequence[Signal], at: float, parcel: Parcel | None) -> bool:
+        self._hear_singles()
         waiting = self.waiting + len(signals)
         if waiting > self._inbox_max:
             self.pulse.turned_away += len(signals)
             return False
         self.waiting = waiting
-        at = self.clock() if at is None else at
-        self._inbox.append((at, signals))
+        self._inbox.append((at, signals, parcel))
         self.journal.note(at, signals)
         if self._turn is None:
             self._turn = self._loop.call_soon(self._take_turn)
@@ -183,7 +231,7 @@ class Hub:
         if not self.hear(words):
             return False
         heard: asyncio.Future[None] = self._loop.create_future()
-        self._inbox.append((0.0, heard))
+        self._inbox.append((0.0, heard, None))
         await heard
         await self.pages.kept()
         return True
@@ -192,7 +240,7 @@ class Hub:
         self._turn = None
         self._drain()
         if len(self.last_beats) > len(self.engine.beliefs.agents) + STRAYS_MAX:
-            self._drop_strays()
+            self.last_beats.keep_only(self.engine.beliefs.agents)
         if self._inbox:
             self._turn = self._loop.call_soon(self._take_turn)
         else:
@@ -207,31 +255,46 @@ class Hub:
 
     def _drain(self) -> None:
         """Hear what waits, at the moment it came; not for longer than a turn."""
-        inbox, hear, last_beats = self._inbox, self.engine.hear, self.last_beats
-        room, words = TURN_MAX, 0
+        self._hear_singles()
+        inbox, room = self._inbox, TURN_MAX
         while inbox and room > 0:
-            at, delivery = inbox.popleft()
+            at, delivery, parcel = inbox.popleft()
             if isinstance(delivery, asyncio.Future):
                 if not delivery.done():
                     delivery.set_result(None)
                 continue
             if len(delivery) > room:
-                inbox.appendleft((at, delivery[room:]))
+                inbox.appendleft((at, delivery[room:], parcel))
                 delivery = delivery[:room]
             room -= len(delivery)
-            for signal in delivery:
-                effects = hear(signal, at)
-                if isinstance(signal, Word):
-                    words += 1
-                    self._word_heard(signal, at)
-                else:
-                    last_beats[signal.agent_id] = signal
-                if effects:
-                    self._take(effects)
-        heard = TURN_MAX - room
-        self.waiting -= heard
+            self.waiting -= len(delivery)
+            if parcel is not None:
+                self._hear_beats(cast("Sequence[Beat]", delivery), at, repeat(parcel))
+            else:
+                self._hear_each(delivery, at)
+
+    def _hear_beats(self, beats: Sequence[Beat], at: float, parcels: Iterable[Parcel]) -> None:
+        engine, last_beats = self.engine, self.last_beats
+        effects = engine.hear(beats[0], at) if len(beats) == 1 else engine.hear_beats(beats, at)
+        for beat, parcel in zip(beats, parcels, strict=False):
+            last_beats[beat.agent_id] = parcel
+        self.pulse.beats += len(beats)
+        if effects:
+            self._take(effects)
+
+    def _hear_each(self, signals: Sequence[Signal], at: float) -> None:
+        words = 0
+        for signal in signals:
+            effects = self.engine.hear(signal, at)
+            if isinstance(signal, Word):
+                words += 1
+                self._word_heard(signal, at)
+            else:
+                self.last_beats[signal.agent_id] = Heard(signal, at)
+            if effects:
+                self._take(effects)
         self.pulse.words += words
-        self.pulse.beats += heard - words
+        self.pulse.beats += len(signals) - words
 
     def _word_heard(self, word: Any, at: float) -> None:
         self._touch(word, at)
@@ -313,17 +376,12 @@ class Hub:
         for agent_id in gone[memory.AGENT]:
             self.last_beats.pop(agent_id, None)
         if len(self.last_beats) > len(agents):
-            self._drop_strays()
+            self.last_beats.keep_only(agents)
         self.changes.gone(gone[memory.AGENT], self.clock())
         self.changes.keep_only(agents)
         if any(gone.values()):
             self._touched.gone(gone)
             self.pages.wanted()
-
-    def _drop_strays(self) -> None:
-        agents, beats = self.engine.beliefs.agents, self.last_beats
-        for agent_id in [agent_id for agent_id in beats if agent_id not in agents]:
-            del beats[agent_id]
 
     def _page_kept(self, events: Sequence[Event], orders: Sequence[Order]) -> None:
         self.audit.page_kept()

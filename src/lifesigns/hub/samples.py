@@ -13,7 +13,6 @@ from typing import Final
 from msgspec import Struct
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.signals import Beat
 from lifesigns.ports import Sample
 
 MINUTE: Final = 60.0
@@ -42,7 +41,7 @@ class Sampler:
         self._minute = -1.0
         self._done = 0
 
-    def take(self, agents: Mapping[str, Agent], beats: Mapping[str, Beat], now: float) -> list[Sample]:
+    def take(self, agents: Mapping[str, Agent], now: float) -> list[Sample]:
         """The samples that are due by now. Called about once a second."""
         minute = now - now % MINUTE
         if minute != self._minute:
@@ -52,7 +51,7 @@ class Sampler:
         due = min(due, self._done + int(len(self._round) * AT_ONCE_MAX) + 1)
         taken = []
         for agent in islice(self._round, self._done, due):
-            sample = self._sample(agent, beats.get(agent.id))
+            sample = self._sample(agent)
             if sample is not None:
                 taken.append(sample)
         self._done = max(self._done, min(due, len(self._round)))
@@ -64,7 +63,7 @@ class Sampler:
             for agent_id in [agent_id for agent_id in self._counted if agent_id not in agents]:
                 del self._counted[agent_id]
 
-    def _sample(self, agent: Agent, beat: Beat | None) -> Sample | None:
+    def _sample(self, agent: Agent) -> Sample | None:
         """The agent's last minute; None if it was silent."""
         counted = self._counted.get(agent.id)
         if counted is None:
@@ -75,18 +74,17 @@ class Sampler:
         if beats <= 0:
             return None
         spent, outcomes = agent.spending, agent.outcomes
-        gauges = beat.metrics if beat is not None else None
         return Sample(
             agent.id,
             self._minute,
             beats,
             round(max(0.0, lateness(agent)), 3),
             agent.load,
-            gauges.cpu_percent if gauges is not None else None,
-            gauges.memory_mb if gauges is not None else None,
+            agent.cpu_percent,
+            agent.memory_mb,
             spent.tokens if spent is not None else None,
             round(spent.cost, 6) if spent is not None else None,
-            outcomes.reported if outcomes is not None else None,
+            outcomes.errors if outcomes is not None else None,
         )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -24,7 +24,7 @@ from lifesigns.core.effects import Order, VerifyCheckpoint
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import Beat, CanaryReturned, Signal, Word
+from lifesigns.core.signals import CanaryReturned, Signal, Word
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Access, Visitor
 from lifesigns.hub.alerting.lookout import EngineLookout
@@ -39,6 +39,7 @@ from lifesigns.hub.dispatcher import Dispatcher, awaited
 from lifesigns.hub.feed import HEARTBEAT, Feed
 from lifesigns.hub.hands import Hands
 from lifesigns.hub.hub import Hub
+from lifesigns.hub.last_beats import Received
 from lifesigns.hub.mailboxes import Mailboxes
 from lifesigns.hub.samples import Sampler
 from lifesigns.ports import Bus, Channel, Contents, Event, Signer, Store
@@ -72,6 +73,10 @@ class Reception:
     accepted: int
     rejected: list[wire.Rejected] = field(default_factory=list)
     orders: dict[str, list[msgspec.Raw]] = field(default_factory=dict)
+
+
+TAKEN: Final = Reception(1)
+"""Of nearly every single beat; the same one, and nobody changes it."""
 
 
 @dataclass(slots=True)
@@ -148,7 +153,7 @@ class Service:
             self.mailboxes, bus, lambda order_id: self.hub.pages.settle(order_id), self.hands
         )
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.door = None if bus is None else BusDoor(bus, name, self.hub.hear, self.clock, self.hub.pulse)
+        self.door = None if bus is None else BusDoor(bus, name, self.hub, self.clock)
         self._sampler = Sampler()
         self._tasks: list[asyncio.Task[None]] = []
         self._errands: set[asyncio.Task[None]] = set()
@@ -166,6 +171,7 @@ class Service:
     async def start(self) -> None:
         """Open the store, go on where the last hub stopped, listen."""
         await self.hub.start()
+        self.engine.clean_up_after(self.hands.cleans_up)
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
         await self.access.load()
         if self._state is not None:
@@ -207,9 +213,16 @@ class Service:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `Full` if there is no
         room."""
         now = self.clock()
+        if (beat := wire.decode_single(raw, who.token_id, now)) is not None and who.may_speak_for(
+            beat.agent_id
+        ):
+            if not self.hub.hear_single(beat, raw, who.token_id, now):
+                raise Full
+            orders = self.orders_for((beat.agent_id,)) if self.mailboxes else None
+            return Reception(1, orders=orders) if orders else TAKEN
         batch = wire.decode_beats(raw, who.token_id, now)
         own = self._own(batch, who)
-        if not self.hub.hear(own, now):
+        if not self.hub.hear_beats(own, raw, who.token_id, now):
             raise Full
         return self._reception(own, batch)
 
@@ -265,9 +278,7 @@ class Service:
 
     # --- orders ---------------------------------------------------------------------------------------
 
-    def orders_for(
-        self, agent_ids: Sequence[str] | set[str], but: Sequence[str] = ()
-    ) -> dict[str, list[msgspec.Raw]]:
+    def orders_for(self, agent_ids: Collection[str], but: Sequence[str] = ()) -> dict[str, list[msgspec.Raw]]:
         """What waits for these agents, as they read it; but not what they have declined."""
         now, found = self.clock(), {}
         for agent_id in agent_ids:
@@ -340,10 +351,9 @@ class Service:
         """What is away right now."""
         return [trouble for trouble in self._troubles.values() if trouble.since is not None]
 
-    def last_beat(self, agent_id: str) -> tuple[Beat, float] | None:
+    def last_beat(self, agent_id: str) -> Received | None:
         """The last beat of an agent as it was received, and when."""
-        beat, agent = self.hub.last_beats.get(agent_id), self.engine.agent(agent_id)
-        return None if beat is None or agent is None else (beat, agent.heard_at)
+        return None if self.engine.agent(agent_id) is None else self.hub.last_beats.of(agent_id)
 
     # --- housekeeping ---------------------------------------------------------------------------------
 
@@ -363,7 +373,8 @@ class Service:
         trouble = self.hub.pages.trouble
         if trouble is not None and not trouble.transient:
             self.dispatcher.stand_down()
-        samples = self._sampler.take(self.engine.beliefs.agents, self.hub.last_beats, now)
+        self.dispatcher.let_go(self.engine.beliefs, now)
+        samples = self._sampler.take(self.engine.beliefs.agents, now)
         if samples:
             self.hub.pages.sample(samples)
         if now - self._swept_at >= SWEEP_EVERY:
@@ -377,20 +388,31 @@ class Service:
         since, self._beats_told_at = self._beats_told_at, now
         if not self.feed.beats_wanted:
             return
+        lately = [agent.id for agent in self.engine.agents() if agent.heard_at > since]
         self.feed.tell(
             [
-                Event(0, agent.heard_at, HEARTBEAT, agent.id, _beat_data(agent.id, self.hub.last_beats))
-                for agent in self.engine.agents()
-                if agent.heard_at > since
+                Event(
+                    0,
+                    received.at,
+                    HEARTBEAT,
+                    agent_id,
+                    wire.encode_beat(cast("wire.WireBeat", received.beat)),
+                )
+                for agent_id, received in self.hub.last_beats.of_all(lately)
+                if received.at > since
             ]
         )
 
     def _tell_trouble(self, what: str, why: str, now: float) -> None:
-        """The store or the bus is away, or back. Told at once to those who listen: it cannot be kept before it is over."""
+        """The store or the bus is away, or back. While the store is away nothing can be kept: then it is told at once, and
+        without a number."""
         trouble = self._troubles[what]
         if why and trouble.since is None:
             trouble.since, trouble.why = now, why
-            self._tell([Event(0, now, f"HUB_{what}_LOST", "", msgspec.json.encode({"reason": why}))])
+            if self._troubles["STORE"].since is None:
+                self.hub.announce(f"HUB_{what}_LOST", {"reason": why})
+            else:
+                self._tell([Event(0, now, f"HUB_{what}_LOST", "", msgspec.json.encode({"reason": why}))])
         elif not why and trouble.since is not None:
             away_for = round(now - trouble.since, 3)
             self.hub.announce(f"HUB_{what}_BACK", {"reason": trouble.why, "away_for_s": away_for})
@@ -408,9 +430,3 @@ class Service:
             await self.hub.audit.retire(now, self.keeping.audit_for, self.hub.pages, self.hub.announce)
         except AdapterError as error:
             log.warning("nothing was forgotten: %s", error, extra={"action": "forgetting_failed"})
-
-
-def _beat_data(agent_id: str, beats: dict[str, Beat]) -> bytes:
-    """A beat as its agent said it: through which token it came is nobody's business."""
-    beat = beats.get(agent_id)
-    return b"{}" if beat is None else wire.encode_beat(cast("wire.WireBeat", beat))

@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache
 from math import ceil
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_origin
 from urllib.parse import parse_qsl
@@ -26,7 +27,8 @@ from lifesigns.assembly.past import Past
 from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
 from lifesigns.errors import AdapterError, WireError
-from lifesigns.web.access import Doorway, admit
+from lifesigns.web import pages
+from lifesigns.web.access import Doorway, Headers, admit, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
 from lifesigns.web.calls import NO_TOKEN, Asked, Call, Nothing, Table
 from lifesigns.web.ids import check_path
@@ -68,6 +70,7 @@ class Web:
         doorway: Doorway | None = None,
         limits: Limits | None = None,
         calls: Iterable[Call] = CALLS,
+        dashboard: Path = pages.FOLDER,
     ) -> None:
         self.service = service
         answered: dict[int, int] = {}
@@ -76,7 +79,7 @@ class Web:
             Glance(service), doorway or Doorway(), limits or Limits(), metrics, Past(service.store), answered
         )
         self.rates = Rates(self.site.limits.requests_per_second)
-        self.table = Table(calls)
+        self.table = Table((*calls, *pages.calls(dashboard)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -107,7 +110,8 @@ class Web:
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer | Stream:
         service, site = self.service, self.site
-        who = admit(scope, service.access, service.clock(), site.doorway)
+        headers = headers_of(scope)
+        who = admit(scope, headers, service.access, service.clock(), site.doorway)
         if isinstance(who, Problem):
             visitor, refusal = None, who
         else:
@@ -122,7 +126,10 @@ class Web:
         if path:
             check_path(path)
         query = _query(call.query, scope["query_string"]) if call.query is not Nothing else None
-        body = await _body(call, scope, receive, site.limits.body_bytes) if call.body is not None else None
+        body = None
+        if call.body is not None:
+            raw = await _received(headers, receive, site.limits.body_bytes)
+            body = raw if call.body is bytes else _read_body(raw, call.body)
         return await call.handle(Asked(service, visitor, path, query, body, scope, site))
 
     def _check_rate(self, agent: Visitor) -> None:
@@ -190,32 +197,26 @@ def _sentence(detail: str) -> str:
     return f"{detail[:1].lower()}{detail[1:300]}"
 
 
-async def _body(call: Call, scope: Scope, receive: Receive, size_max: int) -> Any:
-    raw = await _received(scope, receive, size_max)
-    if call.body is bytes:
-        return raw
-    if not raw and NoneType in get_args(call.body):
+def _read_body(raw: bytes, shape: Any) -> Any:
+    if not raw and NoneType in get_args(shape):
         return None
-    return read_as(lambda: msgspec.json.decode(raw, type=call.body))
+    return read_as(lambda: msgspec.json.decode(raw, type=shape))
 
 
-async def _received(scope: Scope, receive: Receive, size_max: int) -> bytes:
+async def _received(headers: Headers, receive: Receive, size_max: int) -> bytes:
     """The body, unpacked. Too large, too slow and cut off end it."""
-    packed = False
-    for name, value in scope["headers"]:
-        if name == b"content-length" and len(value) < 20 and int(value) > size_max:
-            raise _too_large(size_max)
-        if name == b"content-encoding":
-            if value not in (b"gzip", b"identity"):
-                raise Problem(
-                    415, f"content-encoding is {value.decode('latin-1')!r}, but gzip is all we read"
-                )
-            packed = value == b"gzip"
-    message = await _next(receive)
+    length, packing = headers.get(b"content-length", b""), headers.get(b"content-encoding", b"identity")
+    if length and len(length) < 20 and int(length) > size_max:
+        raise _too_large(size_max)
+    if packing not in (b"gzip", b"identity"):
+        raise Problem(415, f"content-encoding is {packing.decode('latin-1')!r}, but gzip is all we read")
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGone
     raw: bytes = message.get("body", b"")
     if message.get("more_body"):
         raw = await _rest(raw, receive, size_max)
-    return _unpacked(raw, size_max) if packed else raw
+    return _unpacked(raw, size_max) if packing == b"gzip" else raw
 
 
 async def _rest(first: bytes, receive: Receive, size_max: int) -> bytes:
@@ -223,7 +224,9 @@ async def _rest(first: bytes, receive: Receive, size_max: int) -> bytes:
     try:
         async with asyncio.timeout(BODY_FOR):
             while True:
-                message = await _next(receive)
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
                 part = message.get("body", b"")
                 parts.append(part)
                 size += len(part)
@@ -235,13 +238,6 @@ async def _rest(first: bytes, receive: Receive, size_max: int) -> bytes:
         raise Problem(
             408, f"the body did not arrive within {BODY_FOR:g} s", headers={"Connection": "close"}
         ) from None
-
-
-async def _next(receive: Receive) -> Message:
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise ClientGone
-    return message
 
 
 def _unpacked(raw: bytes, size_max: int) -> bytes:
@@ -266,14 +262,18 @@ def _too_large(size_max: int) -> Problem:
 
 
 async def _send(answer: Answer, scope: Scope, send: Send) -> None:
+    if answer.spelled_out is not None:
+        for message in answer.spelled_out:
+            await send(message)
+        return
     if not answer.body:
-        length = () if answer.status == 204 else ((b"content-length", b"0"),)
+        length = () if answer.status in (204, 304) else ((b"content-length", b"0"),)
         headers = [*answer.headers, *length]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body"})
         return
     body, headers = answer.body, [(b"content-type", answer.content_type), *answer.headers]
-    if len(body) >= GZIP_FROM and _reads_gzip(scope):
+    if len(body) >= GZIP_FROM and not answer.final and _reads_gzip(scope):
         # A megabyte takes ten milliseconds: then others are heard meanwhile.
         body = squeezed(body) if len(body) < GZIP_BESIDE_FROM else await asyncio.to_thread(squeezed, body)
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]

@@ -5,7 +5,15 @@ Reading raises `WireError`, which names the field, and nothing else, however hos
 """
 
 from lifesigns.wire.batches import Batch, Rejected, pack, write_each
-from lifesigns.wire.beats import WireBeat, WireMetrics, decode_beat, decode_beats, encode_beat, plain
+from lifesigns.wire.beats import (
+    WireBeat,
+    WireMetrics,
+    decode_beat,
+    decode_beats,
+    decode_single,
+    encode_beat,
+    plain,
+)
 from lifesigns.wire.orders import decode_order, encode_order
 from lifesigns.wire.signals import decode_signal, decode_signals, encode_signal
 
@@ -19,6 +27,7 @@ __all__ = [
     "decode_order",
     "decode_signal",
     "decode_signals",
+    "decode_single",
     "encode_beat",
     "encode_order",
     "encode_signal",

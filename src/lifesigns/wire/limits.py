@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from string import ascii_letters, digits
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
@@ -45,13 +46,15 @@ Moment = Calendar | Annotated[float, Meta(ge=-1e300, le=1e300)]
 """However far away, for it is only data; but the distance of two has to be a number too."""
 Tasks = Annotated[tuple[Text, ...], Meta(max_length=TASKS_MAX)]
 
-_is_id = re.compile(r"[A-Za-z0-9._:@/-]{1,128}").fullmatch
+ID_MAX: Final = 128
+ID_SIGNS: Final = f"{ascii_letters}{digits}._:@/-"
+_is_id = re.compile(f"[{ID_SIGNS}]{{1,{ID_MAX}}}").fullmatch
 
 
 def check_id(value: str, field: str) -> str:
     """The id of an agent, if it is one."""
     if _is_id(value) is None:
-        shown = value if len(value) <= 128 else f"{value[:128]}…"
+        shown = value if len(value) <= ID_MAX else f"{value[:ID_MAX]}…"
         raise WireError(field, f"is {shown!r}, but an id is 1 to 128 of A-Z a-z 0-9 . _ : @ / -")
     return value
 

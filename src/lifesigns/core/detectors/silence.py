@@ -93,6 +93,16 @@ def _begin(agent: Agent, seq: int | None, now: float) -> None:
     agent.margin = inf
 
 
+def expect(agent: Agent, interval: float) -> None:
+    """Expect this rhythm, unless the agent has shown its own: one beat is none. A sender's own policy often comes just after
+    its first beat, and a policy's ten minutes would make a backlog of everything that is sent every second."""
+    if not agent.beats:
+        agent.interval = interval
+    elif agent.lessons <= 1:
+        agent.interval = interval
+        agent.expected_at = agent.taught_at + interval
+
+
 def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> float:
     """When this agent becomes suspect if nothing more is heard."""
     heard_at = agent.heard_at

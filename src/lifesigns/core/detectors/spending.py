@@ -30,6 +30,25 @@ def spend(spending: Spending, tokens: int, cost: float, policy: SpendingPolicy, 
     """The agent used some more."""
     _turn_hour(spending, now)
     _turn_minute(spending, policy, now)
+    _add(spending, tokens, cost)
+
+
+def spend_unnoticed(spending: Spending, tokens: int, cost: float, policy: SpendingPolicy, now: float) -> bool:
+    """As `spend`, if `examine` has nothing new to say after it: no minute or hour is over, and no cap is near. Else nothing.
+
+    Most beats of an agent at work carry totals, and for most of them this is so.
+    """
+    if not spending.minute_at or now - spending.minute_at >= MINUTE or now - spending.hour_at >= HOUR:
+        return False
+    for _, used, cap, unit in _caps(spending, policy) if _has_caps(policy) else ():
+        if used + (tokens if unit == "tokens" else cost) >= policy.soft * cap:
+            return False
+    if tokens or cost:
+        _add(spending, tokens, cost)
+    return True
+
+
+def _add(spending: Spending, tokens: int, cost: float) -> None:
     spending.tokens += tokens
     spending.cost += cost
     spending.task_tokens += tokens
@@ -74,6 +93,13 @@ def _caps(s: Spending, p: SpendingPolicy) -> Iterator[tuple[str, float, float, s
     for name, used, cap, unit in caps:
         if cap is not None:
             yield name, used, cap, unit
+
+
+def _has_caps(p: SpendingPolicy) -> bool:
+    return not (
+        p.tokens_max is p.task_tokens_max is p.hour_tokens_max is None
+        and p.cost_max is p.task_cost_max is p.hour_cost_max is None
+    )
 
 
 def _cap_finding(name: str, used: float, cap: float, unit: str, now: float, *, reached: bool) -> Finding:

@@ -143,7 +143,7 @@ class Admission:
         if agent.respawned:
             complaint = self._desk.beliefs.complaints.get(f"{agent.id} {RETIRED}")
             if complaint is None or now - complaint.told_at >= MINUTE:
-                self._desk.outbox.order(StopStranger, agent, now, reason=f"{life} was replaced")
+                self._desk.outbox.order(StopStranger, agent, now, reason=f"{life} was replaced", retired=life)
         return self._refuse(agent, RETIRED, now)
 
     def _refuse(self, agent: Agent, reason: str, now: float) -> bool:

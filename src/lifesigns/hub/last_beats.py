@@ -1,0 +1,74 @@
+"""Last beats: of every agent the last one, as it came, for whoever asks.
+
+Hardly anybody asks, and beats come by the hundred thousand. So what is kept is the message in which it came, as it was
+received, one for all whose beats were in it; and it is read once more when somebody wants to know. To keep what was
+decoded would be three times the memory, and half a microsecond for each beat: nearly all of it to let go of the one
+before, which nobody had looked at since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from lifesigns import wire
+from lifesigns.core.signals import Beat
+
+PARCEL_MAX: Final = 64 * 1024
+"""Bytes of a message that is kept whole, as many as a single beat may have: one agent that is silent for long must not
+hold what a thousand others said."""
+
+
+class Parcel(Struct, gc=False):
+    """Beats in one message, still encoded; whose they are, and when they came."""
+
+    raw: bytes
+    source: str
+    at: float
+
+    def beats(self) -> list[wire.WireBeat]:
+        return wire.decode_beats(self.raw, self.source, self.at).accepted
+
+
+class Heard(Struct):
+    """A beat that came in another way."""
+
+    beat: Beat
+    at: float
+
+
+class Received(NamedTuple):
+    """A beat, and when it came."""
+
+    beat: Beat
+    at: float
+
+
+class LastBeats(dict[str, Parcel | Heard]):
+    """By agent, in which message its last beat came."""
+
+    def of(self, agent_id: str) -> Received | None:
+        """The last beat of this agent."""
+        return next((received for _, received in self.of_all((agent_id,))), None)
+
+    def of_all(self, agent_ids: Iterable[str]) -> Iterator[tuple[str, Received]]:
+        """The last beats of these agents, message by message."""
+        parcels: dict[int, tuple[Parcel, set[str]]] = {}
+        for agent_id in agent_ids:
+            last = self.get(agent_id)
+            if isinstance(last, Parcel):
+                parcels.setdefault(id(last), (last, set()))[1].add(agent_id)
+            elif last is not None:
+                yield agent_id, Received(last.beat, last.at)
+        for parcel, wanted in parcels.values():
+            # Of two by one agent in one message the later one.
+            found = {beat.agent_id: beat for beat in parcel.beats() if beat.agent_id in wanted}
+            for agent_id, beat in found.items():
+                yield agent_id, Received(beat, parcel.at)
+
+    def keep_only(self, agents: Collection[str]) -> None:
+        """Let go of those who are not among these."""
+        for agent_id in [agent_id for agent_id in self if agent_id not in agents]:
+            del self[agent_id]
