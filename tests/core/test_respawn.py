@@ -567,3 +567,18 @@ def test_who_leaves_because_it_was_told_to_is_ended_and_followed_by_another() ->
     done = [fact for fact in watch.facts(Intervention) if fact.stage is Stage.DONE]
     assert [fact.id for fact in done] == [stop.order_id]
     assert len(watch.orders(Respawn)) == 1
+
+
+def test_a_crash_that_the_agent_tells_itself_and_its_supervisor_again_is_one_crash() -> None:
+    """An exception leaves the agent's block, then its process ends with status 1: one end, one new life."""
+    watch = living()
+    watch.hear(ProcessExited(agent_id="a", incarnation="i-1", detail="KeyError: 'x'"))
+    assert watch.health() is Health.DISCONNECTED
+    assert watch.agent().cause is Cause.CRASH
+    assert "It crashed. KeyError: 'x'" in [finding.text for finding in watch.agent().findings]
+    watch.crash("i-1")
+    watch.run_until(START + 1)
+    assert len(watch.orders(Respawn)) == 1
+    assert watch.reborn() == watch.agent().incarnation
+    watch.crash("i-1")  # said once more, late: of a life that is over
+    assert watch.health() is Health.HEALTHY

@@ -238,6 +238,7 @@ class Ladder:
             self._wait(case, now, policy.escalation_timeout)
         elif self._may_end(agent, case, policy):
             # Who was asked about weaker evidence is asked again: their silence was about something else.
+            self._record(agent, case, Stage.DROPPED, now, "nobody decided in time")
             case.escalated = case.grounds
             self._climb(case, Rung.TERMINATE if case.grounds else Rung.ESCALATE, now)
         else:

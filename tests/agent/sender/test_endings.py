@@ -48,7 +48,8 @@ def test_a_program_that_just_ends_says_good_bye(hub: HttpHub) -> None:
     assert {(left.agent_id, left.reason) for left in hub.of(s.AgentLeft)} == {("a", "exit"), ("b", "exit")}
 
 
-def test_an_exception_that_leaves_the_block_is_an_error_and_then_a_good_bye(hub: HttpHub) -> None:
+def test_an_exception_that_leaves_the_block_is_a_crash(hub: HttpHub) -> None:
+    """Who dies of an error has not done its work: a good-bye would hide that from everybody."""
     text = """
         from lifesigns.assembly.senders import Sender
         with Sender("a"):
@@ -58,23 +59,41 @@ def test_an_exception_that_leaves_the_block_is_an_error_and_then_a_good_bye(hub:
         _, complaints = child.communicate(timeout=20)
         assert child.returncode == 1
     assert b"KeyError" in complaints
-    error, left = hub.of(s.ErrorReported)[0], hub.of(s.AgentLeft)[0]
+    (error,), (crash,) = hub.of(s.ErrorReported), hub.of(s.ProcessExited)
     assert (error.message, error.recoverable) == ("KeyError: 'x'", False)
-    assert left.reason == "KeyError"
+    assert (crash.detail, crash.status) == ("KeyError: 'x'", None)
+    assert not hub.of(s.AgentLeft)
 
 
-def test_sys_exit_is_no_error(hub: HttpHub) -> None:
+def test_an_exception_that_nobody_catches_is_a_crash_of_everybody_in_the_process(hub: HttpHub) -> None:
     text = """
-        import sys
         from lifesigns.assembly.senders import Sender
-        with Sender("a"):
-            sys.exit(3)
+        Sender("a").start()
+        Sender("b").start()
+        {}["x"]
     """
     with program(text, LIFESIGNS_HUB=hub.url) as child:
         child.communicate(timeout=20)
-        assert child.returncode == 3
-    assert not hub.of(s.ErrorReported)
-    assert hub.of(s.AgentLeft)[0].reason == "SystemExit"
+        assert child.returncode == 1
+    assert {(crash.agent_id, crash.detail) for crash in hub.of(s.ProcessExited)} == {
+        ("a", "KeyError: 'x'"),
+        ("b", "KeyError: 'x'"),
+    }
+    assert not hub.of(s.AgentLeft)
+
+
+@pytest.mark.parametrize(("status", "crashes"), [("", False), ("0", False), ("3", True), ("'no disk'", True)])
+def test_sys_exit_is_a_crash_if_its_status_says_so(hub: HttpHub, status: str, crashes: bool) -> None:
+    text = f"""
+        import sys
+        from lifesigns.assembly.senders import Sender
+        with Sender("a"):
+            sys.exit({status})
+    """
+    with program(text, LIFESIGNS_HUB=hub.url) as child:
+        child.communicate(timeout=20)
+    assert bool(hub.of(s.ProcessExited)) is crashes
+    assert bool(hub.of(s.AgentLeft)) is not crashes
 
 
 @pytest.mark.parametrize("kind", ["async", "sync"])
@@ -106,7 +125,7 @@ def test_sigterm_says_good_bye_and_ends_the_program_as_it_would(hub: HttpHub, ki
 def test_a_program_with_its_own_handler_keeps_it(hub: HttpHub) -> None:
     text = """
         import signal, sys, time
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         from lifesigns.assembly.senders import Sender
         with Sender("a"):
             time.sleep(60)
@@ -114,8 +133,8 @@ def test_a_program_with_its_own_handler_keeps_it(hub: HttpHub) -> None:
     with program(text, LIFESIGNS_HUB=hub.url) as child:
         hub.until(lambda: hub.beats)
         child.send_signal(signal.SIGTERM)
-        assert child.wait(15) == 7
-    assert hub.of(s.AgentLeft)[0].reason == "SystemExit"
+        assert child.wait(15) == 143
+    assert hub.of(s.AgentLeft)[0].reason == "SystemExit: 143"
 
 
 def test_our_handler_is_gone_with_the_last_sender(ear: Ear) -> None:

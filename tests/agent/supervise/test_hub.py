@@ -101,6 +101,20 @@ async def test_orders_for_another_life_are_not_obeyed(hub: Hub, server: NatsServ
         assert process.returncode is None
 
 
+async def test_the_news_that_an_older_life_was_replaced_ends_nobody_else(
+    hub: Hub, server: NatsServer
+) -> None:
+    async with running(server.url, "--", "sleep", "300") as process:
+        life = (await hub.until(s.AgentRegistered)).incarnation
+        await hub.send(e.StopStranger(0.0, "s-1", 1, "coder-7", "second", "first was replaced", "first"))
+        await hub.send(e.SendPing(0.0, "p-1", 1, "coder-7", life, seq=1, suspicion="test"))
+        await hub.until(s.PongReceived)
+        assert process.returncode is None
+        assert life is not None
+        await hub.send(e.StopStranger(0.0, "s-2", 1, "coder-7", "second", "it was replaced", life))
+        assert await ended(process) != 0
+
+
 async def test_a_hub_that_was_deposed_is_not_obeyed(hub: Hub, server: NatsServer) -> None:
     async with running(server.url, "--", "sleep", "300"):
         life = (await hub.until(s.AgentRegistered)).incarnation
@@ -137,6 +151,32 @@ async def test_a_stop_of_the_hubs_is_followed_by_the_life_it_orders(hub: Hub, se
         assert b"it loops" in b" ".join(second)
 
 
+async def test_a_child_that_obeys_before_we_hear_of_it_still_has_a_successor(
+    hub: Hub, server: NatsServer
+) -> None:
+    """It heard the hub's order to end, and has ended well; ours is on its way. We do not go before the hub has spoken."""
+    obey = 'touch "$LIFESIGNS_RUN/told to stop"; exit 0'
+    script = f"if [ $LIFESIGNS_ATTEMPT = 1 ]; then {obey}; fi; echo $LIFESIGNS_CHECKPOINT; sleep 300"
+    async with running(server.url, "--restart", "on-failure", "--", "sh", "-c", script) as process:
+        assert process.stdout is not None
+        ended = await hub.until(s.ProcessExited)
+        respawn = e.Respawn(
+            0.0,
+            "r-1",
+            1,
+            "coder-7",
+            ended.incarnation,
+            task_id=None,
+            checkpoint_id="cp-3",
+            new_incarnation="two",
+            attempt=1,
+            handoff="",
+        )
+        await hub.send(respawn)
+        assert (await hub.until(s.RespawnStarted)).new_incarnation == "two"
+        assert await asyncio.wait_for(process.stdout.readline(), BOUND) == b"cp-3\n"
+
+
 async def test_a_stop_without_a_successor_ends_us(hub: Hub, server: NatsServer) -> None:
     async with running(server.url, "--", "sleep", "300") as process:
         await hub.until(s.ActivitySeen)
@@ -162,6 +202,30 @@ async def test_a_crash_has_one_successor_whoever_starts_it(
         await asyncio.sleep(2.5)
         assert (tmp_path / "lives").read_text() == "x\nx\n"
         assert {word.incarnation for word in hub.all(s.AgentRegistered)} == {first, second.incarnation}
+
+
+async def test_a_crash_the_child_tells_itself_has_the_successor_that_the_hub_ordered(
+    hub: Hub, server: NatsServer
+) -> None:
+    """The child tells of the exception and lives for a moment more: the order that comes meanwhile waits for its end."""
+    code = f"""
+import sys; sys.path.insert(0, {str(ROOT / "src")!r})
+import time
+from lifesigns.assembly.senders import Sender
+try:
+    with Sender(profile="swift") as life:
+        time.sleep(300 if life.handoff else 1)
+        raise KeyError("x")
+finally:
+    time.sleep(1)
+"""
+    async with running(server.url, "--restart", "on-failure", "--", sys.executable, "-c", code) as process:
+        crash = await hub.until(s.ProcessExited)
+        assert (crash.detail, crash.status) == ("KeyError: 'x'", None)
+        started = await hub.until(s.RespawnStarted)
+        await hub.until(WireBeat, lambda beat: beat.incarnation == started.new_incarnation)
+        assert not hub.all(s.RespawnFailed)
+        assert process.returncode is None
 
 
 async def test_a_child_that_speaks_for_itself_is_left_to_do_so(hub: Hub, server: NatsServer) -> None:

@@ -1,7 +1,8 @@
 """Endings: how the senders of a process take their leave when nobody closes them.
 
-At interpreter exit and on SIGTERM all of them say `left`, within their bound. In a forked child they fall silent: that
-life goes on in the parent, and its threads and sockets are the parent's.
+At interpreter exit and on SIGTERM all of them say `left`, within their bound; after an exception that nobody caught
+they say that they crashed, or the agent would be taken for one that had done its work. In a forked child they fall
+silent: that life goes on in the parent, and its threads and sockets are the parent's.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeGuard
+
+from lifesigns.agent.sender.calls import CANCELLED
 
 
 class Leaving(Protocol):
     """A sender, as far as its end goes."""
 
-    def leave(self, reason: str) -> None:
+    def leave(self, reason: str, *, crashed: bool = False) -> None:
         """Say good-bye; wait for nothing."""
 
     def wait_until_gone(self) -> None:
@@ -57,11 +61,11 @@ def keep_for_the_parent(what: object) -> None:
     _of_the_parent.append(what)
 
 
-def leave_all(reason: str) -> None:
+def leave_all(reason: str, *, crashed: bool = False) -> None:
     """Everybody says good-bye at once, so that their waits overlap."""
     leaving = list(_living.values())
     for sender in leaving:
-        sender.leave(reason)
+        sender.leave(reason, crashed=crashed)
     for sender in leaving:
         sender.wait_until_gone()
         _living.pop(id(sender), None)
@@ -70,6 +74,26 @@ def leave_all(reason: str) -> None:
 def is_main_thread() -> bool:
     """Whether this is the thread that signals reach."""
     return threading.current_thread() is threading.main_thread()
+
+
+# --- errors ---------------------------------------------------------------------------------------------------
+
+
+MEANT_TO_END: Final = (None, 0, 128 + signal.SIGINT, 128 + signal.SIGTERM)
+"""Exit statuses of who had done its work, or was asked to end."""
+
+
+def is_crash(error: BaseException | None) -> TypeGuard[BaseException]:
+    """Whether what ends an agent is a failure. Who is cancelled or interrupted is not to blame."""
+    if isinstance(error, SystemExit):
+        return error.code not in MEANT_TO_END
+    return error is not None and not isinstance(error, CANCELLED)
+
+
+def told(error: BaseException) -> str:
+    """An error in one line."""
+    name, text = type(error).__name__, str(error)
+    return f"{name}: {text}" if text else name
 
 
 # --- SIGTERM --------------------------------------------------------------------------------------------------
@@ -97,7 +121,11 @@ def _on_sigterm(number: int, frame: FrameType | None) -> Any:
 
 
 def _at_exit() -> None:
-    leave_all("exit")
+    error: BaseException | None = getattr(sys, "last_value", None)
+    if is_crash(error) and not hasattr(sys, "ps1"):  # At a prompt somebody has read it and gone on.
+        leave_all(told(error), crashed=True)
+    else:
+        leave_all("exit")
 
 
 def _in_child() -> None:

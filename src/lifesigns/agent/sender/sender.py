@@ -92,7 +92,9 @@ class Sender:
             retry_after=amount(retry_after, "retry_after"),
             tell=None if on_alert is None else lambda alert: self._call(on_alert, alert),
         )
-        self._orders = Obedience(self._voice, on_nudge, on_stop)
+        self._breakers = BreakerReports(born.agent_id, born.incarnation, self._voice.say)
+        beside = born.supervised_at is not None and hub in (None, born.supervised_at)
+        self._orders = Obedience(self._voice, self._breakers, on_nudge, on_stop, supervised=beside)
         self._scene = Scene(
             born.agent_id,
             born.incarnation,
@@ -102,7 +104,6 @@ class Sender:
             self._orders.nudges.ended,
             self._voice.stir,
         )
-        self._breakers = BreakerReports(born.agent_id, born.incarnation, self._voice.say)
         self._call_ids = itertools.count(1)
         self._started = False
         self._leave_by = float("inf")
@@ -192,6 +193,8 @@ class Sender:
             digest=text(digest) if content is None else digest_of(content),
             size=count(size, "size") if content is None else len(content),
         )
+        if content is None:
+            birth.has_saved(saved.checkpoint_id, self.agent_id)
         room = content is not None and self._voice.state_bytes + len(content) <= WAITING_MAX
         self._voice.say(SavedState(saved, content) if content is not None and room else saved)
 
@@ -256,16 +259,19 @@ class Sender:
         self._start("process" if endings.is_main_thread() else "word")
         return self
 
-    def close(self, reason: str = "done") -> None:
-        """Say good-bye and wait until it has arrived, `close_for` at most. Inside a coroutine, await `aclose`."""
+    def close(self, reason: str = "done", *, crashed: bool = False) -> None:
+        """Say good-bye and wait until it has arrived, `close_for` at most. Inside a coroutine, await `aclose`.
+
+        `crashed` says that it did not mean to end: people are told, and who respawns agents does so.
+        """
         self._orders.wait_until_saved()
-        self.leave(reason)
+        self.leave(reason, crashed=crashed)
         self.wait_until_gone()
 
-    async def aclose(self, reason: str = "done") -> None:
+    async def aclose(self, reason: str = "done", *, crashed: bool = False) -> None:
         """`close` for coroutines."""
         await self._orders.until_saved()
-        self.leave(reason)
+        self.leave(reason, crashed=crashed)
         if self._started and not self._voice.mute:
             await until_done(self._voice.gone, max(0.0, self._leave_by - time.monotonic()))
 
@@ -275,7 +281,7 @@ class Sender:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close(self._reason(error))
+        self.close(self._reason(error), crashed=self._crashed(error))
 
     async def __aenter__(self) -> Self:
         self._start("task")
@@ -284,7 +290,7 @@ class Sender:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.aclose(self._reason(error))
+        await self.aclose(self._reason(error), crashed=self._crashed(error))
 
     def _start(self, how: Ending) -> None:
         if self._started:
@@ -302,6 +308,7 @@ class Sender:
             voice.probe = relay.probe(self._loop)
         self._orders.listen(self._loop, Ender(how, self._loop))
         voice.introduce = self._introduce
+        voice.kept = lambda checkpoint_id: birth.has_saved(checkpoint_id, self.agent_id)
         voice.speaks_through(relay)
         self._introduce()
         self._breakers.begin()
@@ -309,15 +316,18 @@ class Sender:
         endings.begins(self)
         relay.join(voice)
 
-    def leave(self, reason: str) -> None:
+    def leave(self, reason: str, *, crashed: bool = False) -> None:
         """Say good-bye and wait for nothing; from here on every call is harmless and has no effect."""
         if not self._started:
             return
         self._breakers.end()
         self._orders.report_stopped()
-        left = s.AgentLeft(agent_id=self.agent_id, incarnation=self.incarnation, reason=prose(reason))
+        agent_id, incarnation = self.agent_id, self.incarnation
+        last: s.Word = s.AgentLeft(agent_id=agent_id, incarnation=incarnation, reason=prose(reason))
+        if crashed:
+            last = s.ProcessExited(agent_id=agent_id, incarnation=incarnation, detail=prose(reason))
         self._leave_by = min(self._leave_by, time.monotonic() + self._close_for)
-        self._voice.say_last(left, self._leave_by)
+        self._voice.say_last(last, self._leave_by)
         self._orders.nudges.close()
         endings.ended(self)
 
@@ -350,9 +360,13 @@ class Sender:
             return f"stopped: {self.stopping.reason}"
         if error is None:
             return "done"
-        if not isinstance(error, CANCELLED):
-            self.error(f"{type(error).__name__}: {error}", recoverable=False)
-        return type(error).__name__
+        if self._crashed(error):
+            self.error(endings.told(error), recoverable=False)
+        return endings.told(error)
+
+    def _crashed(self, error: BaseException | None) -> bool:
+        """Whether the block ended as nobody wanted it to."""
+        return not self.stopping and endings.is_crash(error)
 
     def _say(self, kind: Callable[..., s.Word], **values: object) -> None:
         self._voice.say(kind(agent_id=self._birth.agent_id, incarnation=self._birth.incarnation, **values))

@@ -6,14 +6,24 @@ replaced, and is refused; so is one that means another life.
 
 from __future__ import annotations
 
+import math
 from typing import Final, Protocol
 
 from lifesigns.agent.supervise.life import Inheritance, Life
 from lifesigns.agent.supervise.nudging import Nudge
 from lifesigns.agent.supervise.settings import Settings
 from lifesigns.agent.supervise.stopping import Stopping
-from lifesigns.core.effects import Order, Respawn, SendNudge, SendPing, StopStranger, Terminate
+from lifesigns.core.effects import (
+    Order,
+    Respawn,
+    SendNudge,
+    SendPing,
+    StopStranger,
+    Terminate,
+    TurnBreaker,
+)
 from lifesigns.core.signals import (
+    BreakerNotTurned,
     PongReceived,
     RespawnFailed,
     RespawnStarted,
@@ -23,6 +33,8 @@ from lifesigns.core.signals import (
 )
 
 ANSWERS_MAX: Final = 64
+ENDS_WITHIN: Final = 5.0
+"""An agent that tells its own crash is still there for a moment. If it stays, it lives."""
 
 
 class Body(Protocol):
@@ -47,6 +59,7 @@ class Orders:
         self._answers: dict[str, Signal] = {}
         self._respawn: Respawn | None = None
         self._waiting: Respawn | None = None
+        self._waits_until = math.inf
 
     def obey(self, order: Order, now: float) -> None:
         """Do it, or begin to."""
@@ -67,6 +80,8 @@ class Orders:
                 self._replaced(order, now)
             case Respawn():
                 self._start(order, now)
+            case TurnBreaker():
+                self._turn(order, now)
             case _:
                 pass  # Everything else is for people, or for an agent that speaks for itself.
 
@@ -95,10 +110,18 @@ class Orders:
             self._body.stop(Stopping(order.reason, now, order.save_for, ask_at=ask_at, order=order))
 
     def _replaced(self, order: StopStranger, now: float) -> None:
-        """It names the life that took our place, and is meant for everybody who is not that life."""
+        """Our life was replaced elsewhere; not one that we had before."""
         life = self._body.life
-        if life is not None and order.incarnation is not None and not _means(order, life):
+        if life is not None and order.retired == life.incarnation:
             self._body.stop(Stopping(order.reason, now, self._settings.save_for, order=order))
+
+    def _turn(self, order: TurnBreaker, now: float) -> None:
+        """A breaker is in the program itself: one that speaks answers for it, and we must not."""
+        life = self._body.life
+        if life is None or not _means(order, life) or not life.speaks:
+            reason = "the program that has it does not run, or does not speak"
+            word = BreakerNotTurned(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
+            self._answer(order, word, now)
 
     def stopped(self, stopping: Stopping, now: float) -> None:
         """The end that an order wanted has come."""
@@ -125,11 +148,13 @@ class Orders:
         """A new life in place of the one that ended; unless that has a successor already."""
         life, last = self._body.life, self._body.last
         if life is not None and life.end is None and self._body.stopping is None:
+            if self._waiting is None and order.incarnation == life.incarnation:
+                self._waiting, self._waits_until = order, now + ENDS_WITHIN
+                return
             reason = f"{life.incarnation} lives already"
         elif life is not None:
-            self._waiting = (
-                order  # It was told to end, or its end is known and its last bytes are on their way.
-            )
+            # It was told to end, or its end is known and its last bytes are on their way.
+            self._waiting, self._waits_until = order, math.inf
             return
         elif last is None or not _means(order, last):
             reason = f"{order.incarnation} is not the life that ended here"
@@ -140,15 +165,27 @@ class Orders:
             )
             self._body.start_now(inherited, now)
             return
-        self._answer(
-            order, RespawnFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason), now
-        )
+        self._refuse(order, reason, now)
 
     def buried(self, now: float) -> None:
         """The life before is over now: start what waited for that."""
+        self._waits_until = math.inf
         order, self._waiting = self._waiting, None
         if order is not None:
             self._start(order, now)
+
+    def wake_at(self) -> float:
+        """When the wait for an end is over."""
+        return self._waits_until
+
+    def waited(self, now: float) -> None:
+        """If the wait is over and the life before is not, it lives."""
+        if now < self._waits_until:
+            return
+        self._waits_until, life = math.inf, self._body.life
+        if self._waiting is not None and life is not None and life.end is None:
+            self._refuse(self._waiting, f"{life.incarnation} lives already", now)
+            self._waiting = None
 
     def started(self, life: Life, now: float) -> None:
         """A life began; perhaps the one that was ordered."""
@@ -166,9 +203,12 @@ class Orders:
         """The life that was ordered could not begin."""
         order, self._respawn = self._respawn, None
         if order is not None:
-            self._answer(
-                order, RespawnFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason), now
-            )
+            self._refuse(order, reason, now)
+
+    def _refuse(self, order: Respawn, reason: str, now: float) -> None:
+        self._answer(
+            order, RespawnFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason), now
+        )
 
     def _answer(self, order: Order, word: Signal, now: float) -> None:
         self._answers[order.order_id] = word
