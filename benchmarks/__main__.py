@@ -203,6 +203,37 @@ def hub_fleet() -> Iterator[Row]:
         yield most(f"  {what}, p99", 1000 * living.p99(took), limit, beside=f"of {len(took):,}")
 
 
+def nudges() -> Iterator[Row]:
+    """From the moment a nudge was decided until it is with its agent, with 1,000 agents."""
+    from benchmarks import nudges as nudging
+
+    for way, by_bus in (("a long poll", False), ("NATS", True)):
+        found = nudging.measure(by_bus=by_bus)
+        p50, p99 = (1000 * nudging.quantile(found.all, share) for share in (0.5, 0.99))
+        beside = f"p50 {p50:.1f} ms; {len(found.by_people)} by people, {len(found.by_engine)} by the engine"
+        what = f"a nudge handed over by {way}, p99"
+        yield Row(what, f"{p99:,.1f} ms", beside, p99, 500, at_most=True, absolute=True)
+
+
+def dashboard() -> Iterator[Row]:
+    """The dashboard in a real browser, with 10,000 agents that beat."""
+    from benchmarks import dashboard as page
+
+    def most(what: str, value: float, limit: float, unit: str, beside: str = "") -> Row:
+        return Row(what, f"{value:,.1f} {unit}", beside, value, limit, at_most=True, absolute=True)
+
+    found = page.look()
+    yield most("dashboard: all of it, gzipped", found.packed_kb, 60, "kB")
+    yield most(
+        "  first paint", found.painted_ms, 1000, "ms", f"10,000 agents listed after {found.listed_s:.1f} s"
+    )
+    scrolled = found.scrolled
+    beside = f"slowest frame {scrolled.slowest_ms:.0f} ms, {scrolled.cpu_ms:.1f} ms of CPU a frame"
+    rate = scrolled.per_second
+    yield Row("  scrolling 10,000 agents", f"{rate:.0f} frames/s", beside, rate, 30.0, absolute=True)
+    yield most("  a change, seen after the hub knows it, worst", 1000 * max(found.seen_s), 1000, "ms")
+
+
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "beats": beats,
     "looking": looking,
@@ -213,6 +244,8 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "watching": watching,
     "hub": hub,
     "hub_fleet": hub_fleet,
+    "nudges": nudges,
+    "dashboard": dashboard,
 }
 
 

@@ -26,6 +26,7 @@ from lifesigns.core.respawn import Lineage, Respawns
 from lifesigns.core.watching import Watching
 from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
 from lifesigns.simulation.invariants import LAWS
+from lifesigns.simulation.monitor import Monitor
 from lifesigns.simulation.truth import Ill
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -99,6 +100,11 @@ def a_life_gets_two_successors(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Respawns, "_start", twice)
     patch.setattr(Fleet, "_limit", lambda self, rung, now: None)
+
+
+def a_killed_hub_forgets_its_orders(patch: pytest.MonkeyPatch) -> None:
+    """What was kept and not carried out is not given again."""
+    patch.setattr(Monitor, "_give_again", lambda self, now: None)
 
 
 def retired_lives_are_believed(patch: pytest.MonkeyPatch) -> None:
@@ -185,6 +191,7 @@ def the_brake_does_not_hold(patch: pytest.MonkeyPatch) -> None:
 
 def there_are_no_limits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Fleet, "_limit", lambda self, rung, now: None)
+    patch.setattr(Fleet, "_share", lambda self, agent, rung, now: None)
 
 
 def nobody_is_left_alone(patch: pytest.MonkeyPatch) -> None:
@@ -217,6 +224,13 @@ MUTATIONS = [
     Mutation("harm", "the ladder does not let go", the_ladder_does_not_let_go, (Ill.CUT,)),
     Mutation("twice", "order ids are reused", ids_are_reused, (Ill.CRASH, Ill.FREEZE)),
     Mutation("twice", "a life gets two successors", a_life_gets_two_successors, (Ill.CRASH_SEEN,)),
+    Mutation(
+        "lost",
+        "a killed hub forgets its orders",
+        a_killed_hub_forgets_its_orders,
+        (Ill.LOOP, Ill.CRASH_SEEN),
+        faults="crash=48",
+    ),
     Mutation(
         "stale",
         "retired lives are believed",

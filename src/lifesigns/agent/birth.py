@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,8 @@ class Birth:
     """The checkpoint to go on from."""
     handoff: str | None = None
     """What the life before left as a note."""
+    supervised_at: str | None = None
+    """The hub at which `lifesigns run` stands beside this life and hears its orders, too."""
 
 
 def born(
@@ -51,18 +54,33 @@ def born(
         task or meant.get("LIFESIGNS_TASK") or None,
         meant.get("LIFESIGNS_CHECKPOINT") or None,
         meant.get("LIFESIGNS_HANDOFF") or None,
+        (meant.get("LIFESIGNS_HUB") or None) if meant.get("LIFESIGNS_RUN") else None,
     )
 
 
 def speaks_for_itself(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
     """Tell `lifesigns run`, if it started us as this agent, that it need not beat for us."""
+    _mark("speaks", agent_id, environment)  # If that fails both beat, which is only once too often.
+
+
+def ends_as_told(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
+    """Tell `lifesigns run` that we end because the hub wants it: we may be gone before it hears that from the hub."""
+    _mark("told to stop", agent_id, environment)
+
+
+def has_saved(checkpoint_id: str, agent_id: str, environment: Mapping[str, str] | None = None) -> None:
+    """Tell `lifesigns run` where the next life can go on, should it have to start that without a hub."""
+    _mark("checkpoint", agent_id, environment, checkpoint_id)
+
+
+def _mark(name: str, agent_id: str, environment: Mapping[str, str] | None, text: str = "") -> None:
     told = os.environ if environment is None else environment
     folder = told.get("LIFESIGNS_RUN")
     if folder and told.get("LIFESIGNS_AGENT_ID") == agent_id:
-        try:
-            Path(folder, "speaks").touch()
-        except OSError:
-            return  # It is gone, or not ours: then both beat, which is only once too often.
+        with suppress(OSError):  # It is gone, or not ours.
+            half = Path(folder, f"{name}.{os.getpid()}")
+            half.write_text(text)
+            half.replace(Path(folder, name))  # Whole or not at all: we may be killed in the middle.
 
 
 def new_incarnation() -> str:

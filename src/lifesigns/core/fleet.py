@@ -154,7 +154,8 @@ class Fleet:
         for name in [name for name, at in agents.items() if at <= now - MINUTE]:
             del agents[name]
         others = [at for name, at in agents.items() if name != agent.id]
-        share = max(1, int(self.policy.acted_share * self.size))
+        # Who was just ended is no member, and yet the fleet is not smaller for it.
+        share = max(1, int(self.policy.acted_share * max(self.size, len(others) + 1)))
         if len(others) >= share:
             return f"{share} agents a minute is the limit for the fleet", min(others) + MINUTE
         return None

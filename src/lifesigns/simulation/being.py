@@ -354,6 +354,7 @@ class Being:
         if order.epoch < self.epoch:
             return
         self.epoch = order.epoch
+        self.world.invariants.arrived(order)
         if order.order_id in self._obeyed:
             outcome = self._obeyed[order.order_id]
             if outcome is not None:

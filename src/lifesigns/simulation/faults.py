@@ -2,7 +2,7 @@
 
     loss=0.001 duplicate=0.001 reorder=0.001   the chance per message
     delay=0.02                                 the mean of the way, in seconds
-    partition stall restart blind clock host half = how many times a day
+    partition stall restart crash blind clock host half = how many times a day
 
 A lost beat is lost. Any other signal is sent again until it is there, as a sender does that cares: for those
 a loss is a delay, and while a link is cut they wait at the sender's side.
@@ -31,6 +31,8 @@ class Faults:
     """The monitor stands still for a minute."""
     restart: float = 0.0
     """The monitor ends and comes back from its snapshot, after ten seconds to five minutes."""
+    crash: float = 0.0
+    """The monitor is killed between keeping an order and carrying it out, and comes back within a minute."""
     blind: float = 0.0
     """The bus is cut for everybody for ten minutes, the monitor's own canary included."""
     clock: float = 0.0
@@ -71,6 +73,7 @@ USUAL: Final = {
     "partition": 1.0,
     "stall": 1.0,
     "restart": 1.0,
+    "crash": 1.0,
     "blind": 0.5,
     "clock": 0.5,
     "host": 0.5,

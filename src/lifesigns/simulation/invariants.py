@@ -6,7 +6,7 @@ places would look right. Each law is proven to bite in `tests/simulation/test_in
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LAWS: Final = {
     "harm": "no healthy agent is ended or replaced without a person's word",
     "twice": "nothing is ordered twice: ids are unique, one termination and one successor per life",
+    "lost": "what was ordered reaches whom it is for, whatever crashes in between, as long as it is waited for",
     "stale": "an order is for the life that was heard last, and a retired life stays retired",
     "heard": "nobody is convicted of silence who was heard a moment ago",
     "unasked": "nobody is convicted of silence without all their pings, and time to answer each",
@@ -130,7 +131,9 @@ class Invariants:
         self.violations: list[Violation] = []
         self._records: dict[str, Record] = defaultdict(Record)
         self._orders: dict[str, e.Order] = {}
-        self._acted: deque[float] = deque()
+        self._acted: dict[str, float] = {}
+        self._under_way: dict[str, e.Order] = {}
+        """Orders that have not reached whom they are for."""
         self._released_until: dict[str, float] = {}
         self._braked: set[str] = set()
 
@@ -264,9 +267,19 @@ class Invariants:
 
     # --- orders -------------------------------------------------------------------------------------
 
+    def arrived(self, order: e.Order) -> None:
+        """An order is there, perhaps not for the first time."""
+        self._under_way.pop(order.order_id, None)
+
+    def withdrawn(self, order: e.Order) -> None:
+        """The monitor came back and has no use for this order any more."""
+        self._under_way.pop(order.order_id, None)
+
     def _order(self, order: e.Order) -> None:
         record, being = self._records[order.agent_id], self._world.being(order.agent_id)
         known = self._orders.setdefault(order.order_id, order)
+        if not isinstance(order, e.SendPing):
+            self._under_way[order.order_id] = order
         if known is not order:
             again = isinstance(order, e.Terminate) and isinstance(known, e.Terminate)
             if not again or known.agent_id != order.agent_id:
@@ -344,9 +357,8 @@ class Invariants:
         for group in (f"host {being.host}", "fleet"):
             if group in self._braked:
                 self.violate("brake", f"{type(order).__name__} for {being.id} in {group}")
-        self._acted.append(now)
-        while self._acted and self._acted[0] <= now - MINUTE:
-            self._acted.popleft()
+        self._acted[being.id] = now
+        self._acted = {name: at for name, at in self._acted.items() if at > now - MINUTE}
         most = max(1, int(limits.acted_share * len(self._world.beings)))
         if len(self._acted) > most:
             self.violate("speed", f"{len(self._acted)} agents were acted on in a minute, {most} are allowed")
@@ -380,5 +392,10 @@ class Invariants:
                         f"{being.id} has had {being.failure.ill} for {since:.0f} s and is believed {believed}"
                     )
                     self.violate("converged", text)
+        for order in self._under_way.values():
+            if order.at < self._world.monitor_now - MINUTE:
+                self.violate(
+                    "lost", f"{type(order).__name__} {order.order_id} never reached {order.agent_id}"
+                )
         if engine.beliefs.awareness.blind:
             self.violate("converged", "the monitor is blind, and everything can be seen")

@@ -1,8 +1,9 @@
 """Monitor: the hub's side. The real engine, a store that forgets nothing that matters, and its bad days.
 
 It can stall (nothing is read for a while, then everything at once), restart (it comes back from the bytes of
-its snapshot, under a new epoch) and be given a clock that jumps. What it orders is carried out in the world
-after its effects are stored, as the design has it.
+its snapshot, under a new epoch), be killed between keeping an order and carrying it out, and be given a clock
+that jumps. What it orders is carried out in the world after its effects are stored, as the design has it; what
+has no outcome when it comes back is given again, as the hub does it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from lifesigns.core import effects as e
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.engine import Engine
 from lifesigns.core.signals import BeatReceived, Signal
+from lifesigns.hub.dispatcher import awaited
+from lifesigns.hub.orders import settled_by
 
 if TYPE_CHECKING:
     from lifesigns.simulation.world import World
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 SHAKEN_FOR: Final = 600.0
 """After an outage of its own the monitor's waits are longer: a score of 8 takes 4 minutes to fall, and more
 may have been added to it."""
+
+CRASHED_FOR: Final = (1.0, 60.0)
+"""How long it is away after a crash: somebody starts it again."""
+
+ACTS: Final = (e.SendNudge, e.Escalate, e.Terminate, e.VerifyCheckpoint, e.Respawn)
 
 READING: Final = 20e-6
 """How long the monitor takes to read one signal of a backlog."""
@@ -44,6 +52,9 @@ class Monitor:
         self.shaken_until = -inf
         self.epoch = 1
         self._inbox: list[Signal] = []
+        self._doomed = False
+        self._given: dict[str, e.Order] = {}
+        """Orders whose outcome has not come back."""
         self._snapshot: bytes | None = None
         self._unsaved: list[Signal] = []
         """Heard since the snapshot. Words are acknowledged when they are stored, so these are sent again."""
@@ -55,6 +66,8 @@ class Monitor:
     def hear(self, signal: Signal) -> None:
         """A signal arrived now."""
         if self.listening:
+            if (order_id := settled_by(signal)) is not None:
+                self._given.pop(order_id, None)
             if self._snapshot is not None and not isinstance(signal, BeatReceived):
                 self._unsaved.append(signal)
             effects = self.engine.hear(signal, self._world.now + self.offset)
@@ -68,11 +81,18 @@ class Monitor:
         """Store, then carry out."""
         world = self._world
         world.invariants.see(effects)
-        if self._snapshot is not None:
+        orders = [effect for effect in effects if isinstance(effect, e.Order)]
+        self._given |= {order.order_id: order for order in orders if not isinstance(order, e.SendPing)}
+        dies = self._doomed and any(isinstance(order, ACTS) for order in orders)
+        if self._snapshot is not None or dies:
             self.save()  # Beliefs, facts and orders are one transaction.
+        if dies:
+            self._doomed = False
+            world.at(world.now, world.go_down, CRASHED_FOR)
         for effect in effects:
             if isinstance(effect, e.Order):
-                world.dispatch(effect)
+                if not dies:
+                    world.dispatch(effect)
             elif isinstance(effect, e.SendCanary):
                 world.send_canary(effect)
             elif isinstance(effect, e.FindingOpened):
@@ -111,6 +131,10 @@ class Monitor:
         self.down = True
         self._world.monitor_changed()
 
+    def doom(self) -> None:
+        """It will not live to carry out its next order."""
+        self._doomed = True
+
     def come_back(self, away_for: float) -> None:
         assert self._snapshot is not None
         beliefs = msgspec.msgpack.decode(self._snapshot, type=Beliefs)
@@ -120,9 +144,19 @@ class Monitor:
         self.engine = Engine.restore(beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch)
         self.down = False
         self._shaken(away_for, asleep=False)
+        self._give_again(now)
         unsaved, self._unsaved = self._unsaved, []
         for signal in unsaved:
             self.hear(signal)
+
+    def _give_again(self, now: float) -> None:
+        """What was ordered before, and is still waited for."""
+        for order in list(self._given.values()):
+            if awaited(order, self.engine.beliefs, now):
+                self._world.hand_over(replace(order, epoch=self.epoch))
+            else:
+                del self._given[order.order_id]
+                self._world.invariants.withdrawn(order)
 
     def _shaken(self, away_for: float, *, asleep: bool) -> None:
         self._world.excuse(away_for, asleep=asleep)

@@ -28,9 +28,14 @@ class People:
         self._chance = chance
         self._asked: dict[str, str] = {}
         """The last escalation about each agent."""
+        self._known: set[str] = set()
 
     def asked(self, order: e.Escalate) -> None:
         """An escalation reached the orchestrator."""
+        self._world.invariants.arrived(order)
+        if order.order_id in self._known:
+            return  # A hub that restarts asks again, with the same key.
+        self._known.add(order.order_id)
         self._asked[order.agent_id] = order.order_id
         if self._chance.random() < ANSWERED:
             wait = self._chance.uniform(1, 12) * MINUTE

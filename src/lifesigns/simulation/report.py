@@ -63,6 +63,8 @@ class Report:
     escalations: int
     terminations: int
     recoveries: int
+    given_up: int
+    """Recoveries that ended with a person instead of a new life."""
     recovery_success: float | None
     mean_time_to_intervention_s: float | None
     violations: tuple[Violation, ...]
@@ -100,6 +102,7 @@ class Report:
             "escalations": self.escalations,
             "terminations": self.terminations,
             "recoveries": self.recoveries,
+            "given_up": self.given_up,
             "recovery_success": self.recovery_success,
             "mean_time_to_intervention_s": self.mean_time_to_intervention_s,
             "violations": [str(violation) for violation in self.violations],
@@ -131,6 +134,7 @@ def of(world: World) -> Report:
         escalations=tally.escalations,
         terminations=tally.terminations,
         recoveries=tally.recovered,
+        given_up=tally.given_up,
         recovery_success=round(tally.recovered / ended, 4) if ended else None,
         mean_time_to_intervention_s=round(sum(acted) / len(acted), 1) if acted else None,
         violations=tuple(world.invariants.violations),

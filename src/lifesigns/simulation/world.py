@@ -34,15 +34,20 @@ DAY: Final = 86_400.0
 
 TIMER_LATE: Final = 0.01
 """How late our timer may fire, in intervals. The next beat is usually closer, and hearing it does what was due."""
+TIMER_LATE_MAX: Final = 0.05
+"""And in seconds: at intervals of minutes, a monitor that looks a hundredth of one too late would doubt itself all day."""
 
 TAIL: Final = 2 * MINUTE
-"""After a failure has ended a finding may still come: it is late, not false."""
+"""After a failure has ended a finding may still come: it is late, not false. Silence may take its timeout."""
 
-ERRORS_TAIL: Final = HOUR
-"""What counts the failures of the last calls remembers those of an agent that has recovered."""
+ERRORS_TAIL: Final = 2 * HOUR
+"""What counts the failures of the last calls remembers those of an agent that has recovered; and it may be parked by a rate
+limit for an hour before it makes the next one."""
 
 OUTAGE_TAIL: Final = 45 * MINUTE
 """For so long after an outage of ours a false finding is held to be its work."""
+
+RESTARTED_FOR: Final = (10.0, 300.0)
 
 WORLDS_VOICE: Final = frozenset({s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned})
 
@@ -97,7 +102,7 @@ class World:
         self.beings = list(self._populate())
         self._by_id = {being.id: being for being in self.beings}
         self.voices = Voices(min(being.interval for being in self.beings), len(self.beings))
-        self._timer_late = TIMER_LATE * self.voices.interval
+        self._timer_late = min(TIMER_LATE * self.voices.interval, TIMER_LATE_MAX)
         self.end = config.days * DAY
         self.at(inf, lambda _: None)  # The heap is never empty.
         self._schedule()
@@ -258,7 +263,7 @@ class World:
 
     def _beat_arrives(self, what: tuple[Being, s.BeatReceived]) -> None:
         being, beat = what
-        if self.monitor.down:
+        if self.monitor.down or self.bus.cut:
             return
         current = beat.incarnation == being.incarnation
         if current and beat.incarnation != being.heard_life:
@@ -330,10 +335,14 @@ class World:
             for failure in (being.failure, being.unreachable):
                 if failure is not None and failure.acted_at is None:
                     failure.acted_at = self.now
+        self.hand_over(order)
+
+    def hand_over(self, order: e.Order) -> None:
+        """An order sets out to whom it is for; not for the first time, if the monitor was away."""
         if isinstance(order, e.Escalate):
             self.people.asked(order)
         else:
-            self.at(self.now + self.bus.delay(), being.obey, order)
+            self.at(self.now + self.bus.delay(), self.being(order.agent_id).obey, order)
 
     def send_canary(self, order: e.SendCanary) -> None:
         if not self.bus.cut and not self.bus.loses():
@@ -356,7 +365,7 @@ class World:
             if fact.finding.kind in SHOWS_AS[failure.ill]:
                 failure.found_at = self.now
         wronged = being.failure is None and not being.cuts
-        tail = ERRORS_TAIL if fact.finding.kind is e.Kind.ERRORS else TAIL
+        tail = ERRORS_TAIL if fact.finding.kind is e.Kind.ERRORS else max(TAIL, being.policy.silence.timeout)
         if wronged and self.now > being.ill_until + tail and not self._died_down(being):
             self.tally.false_findings.append((self.now, being.id, fact.finding))
             if self.now < self.outage_until + OUTAGE_TAIL:
@@ -437,6 +446,7 @@ class World:
             (faults.partition, self.partition),
             (faults.stall, self.stall),
             (faults.restart, self.restart),
+            (faults.crash, self.monitor.doom),
             (faults.blind, self.blind),
             (faults.clock, self.jump_clock),
             (faults.host, self.lose_host),
@@ -516,13 +526,14 @@ class World:
     def restart(self) -> None:
         """The monitor ends within the next second, and comes back from its snapshot."""
         self.monitor.save()
-        self.at(self.now + self.chance.random(), self._go_down)
+        self.at(self.now + self.chance.random(), self.go_down, RESTARTED_FOR)
 
-    def _go_down(self, _: object) -> None:
+    def go_down(self, how_long: tuple[float, float]) -> None:
+        """The monitor ends, and comes back after a while."""
         if not self.monitor.listening:
             return
         self.monitor.go_down()
-        away = self.chance.uniform(10, 300)
+        away = self.chance.uniform(*how_long)
         self.at(self.now + away, self.monitor.come_back, away)
 
     def blind(self, how_long: float = 600.0) -> None:

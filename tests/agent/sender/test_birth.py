@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.agent.birth import born, new_incarnation, speaks_for_itself
+from lifesigns.agent.birth import born, ends_as_told, has_saved, new_incarnation, speaks_for_itself
 from lifesigns.assembly.senders import Sender
 from lifesigns.errors import UsageError
 
@@ -80,3 +80,24 @@ def test_a_child_of_run_tells_it_that_it_speaks_for_itself(tmp_path: Path) -> No
 
 def test_a_folder_of_run_that_is_gone_harms_nobody(tmp_path: Path) -> None:
     speaks_for_itself("a", {"LIFESIGNS_RUN": str(tmp_path / "gone"), "LIFESIGNS_AGENT_ID": "a"})
+
+
+def test_a_child_of_run_tells_it_where_the_next_life_can_go_on_and_that_it_ends_as_told(
+    tmp_path: Path,
+) -> None:
+    told = {"LIFESIGNS_RUN": str(tmp_path), "LIFESIGNS_AGENT_ID": "coder-7"}
+    has_saved("cp-1", "reviewer-1", told)
+    assert list(tmp_path.iterdir()) == []
+    has_saved("cp-1", "coder-7", told)
+    has_saved("cp-2", "coder-7", told)
+    ends_as_told("coder-7", told)
+    assert (tmp_path / "checkpoint").read_text() == "cp-2"
+    assert {file.name for file in tmp_path.iterdir()} == {"checkpoint", "told to stop"}
+
+
+def test_a_supervisor_stands_beside_a_life_only_if_it_is_at_the_same_hub() -> None:
+    told = {"LIFESIGNS_RUN": "/run", "LIFESIGNS_AGENT_ID": "coder-7", "LIFESIGNS_HUB": "http://hub"}
+    assert born("coder-7", environment=told).supervised_at == "http://hub"
+    assert born("reviewer-1", environment=told).supervised_at is None
+    assert born("coder-7", environment={**told, "LIFESIGNS_HUB": ""}).supervised_at is None
+    assert born("coder-7", environment={**told, "LIFESIGNS_RUN": ""}).supervised_at is None

@@ -202,7 +202,7 @@ def test_who_was_replaced_stops_without_a_report_and_only_the_old_life_does(ear:
     for thread in threads:
         thread.start()
     ear.until(lambda: {beat.incarnation for beat in ear.beats} == {"old", "new"})
-    ear.order(StopStranger(time.time(), "1-8", 1, "a", "new", "old was replaced"))
+    ear.order(StopStranger(time.time(), "1-8", 1, "a", "new", "old was replaced", "old"))
     for thread in threads:
         thread.join(10)
     assert lives["old"].stopping.is_set()

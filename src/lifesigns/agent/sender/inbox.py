@@ -1,8 +1,11 @@
 """Inbox: orders from the hub, obeyed once, by the right life, never from a hub that was deposed.
 
+Under `lifesigns run` a stop is heard here and left lying for the supervisor, who can force it and tells what became of it:
+if we took it, a supervisor that looks a moment later would not find it.
+
 An order with an epoch lower than one already seen is refused and counted. An order seen before is not obeyed twice. An
-order for another life of this agent is not ours; only `replaced` is the other way round: it names the life that took
-our place, and is meant for everybody who is not that life.
+order for another life of this agent is not ours; `replaced` says in `retired` which life it is for, and in `incarnation` who
+took its place.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from lifesigns.core.effects import (
     SendPing,
     StopStranger,
     Terminate,
+    TurnBreaker,
 )
 
 REMEMBERED_MAX: Final = 1_000
@@ -35,28 +39,34 @@ class Obedient(Protocol):
 
     def told_to_stop(self, stop: Terminate | StopStranger) -> None: ...
 
+    def told_to_turn(self, order: TurnBreaker) -> None: ...
+
 
 class Inbox:
     """Decides which orders are obeyed."""
 
-    def __init__(self, incarnation: str, agent: Obedient, refused: Callable[[], None]) -> None:
+    def __init__(
+        self, incarnation: str, agent: Obedient, refused: Callable[[], None], *, supervised: bool = False
+    ) -> None:
         self._incarnation = incarnation
+        self._supervised = supervised
         self._agent = agent
         self._refused = refused
         self._epoch = 0
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def obey(self, order: Order) -> bool:
-        """Carry it out, if it is for us, new, and of a hub in office. False if it is for somebody else: a supervisor, or
-        another life."""
+        """Carry it out, if it is for us, new, and of a hub in office. False if it is for somebody else (too): a supervisor,
+        or another life."""
         if not self._is_ours(order) or isinstance(order, Respawn):
             return False
         if order.epoch < self._epoch:
             self._refused()
             return True
         self._epoch = order.epoch
+        taken = not (self._supervised and isinstance(order, Terminate))
         if self._is_known(order.order_id):
-            return True
+            return taken
         match order:
             case SendPing():
                 self._agent.pinged(order)
@@ -66,15 +76,16 @@ class Inbox:
                 self._agent.asked(order)
             case Terminate() | StopStranger():
                 self._agent.told_to_stop(order)
+            case TurnBreaker():
+                self._agent.told_to_turn(order)
             case _:
                 pass  # Something a later hub may say.
-        return True
+        return taken
 
     def _is_ours(self, order: Order) -> bool:
-        same = order.incarnation == self._incarnation
         if isinstance(order, StopStranger):
-            return order.incarnation is not None and not same
-        return same or order.incarnation is None
+            return order.retired == self._incarnation
+        return order.incarnation in (None, self._incarnation)
 
     def _is_known(self, order_id: str) -> bool:
         if order_id in self._seen:

@@ -66,8 +66,10 @@ class Life:
         self._told_bytes = 0
         self._linger_until = math.inf
         self._alone = False
-        self._speaks = folder / "speaks"
-        self._speaks.unlink(missing_ok=True)
+        self._speaks, self._told_to_stop = folder / "speaks", folder / "told to stop"
+        # What the life before left. Its checkpoint was read, or the hub knows better.
+        for mark in (self._speaks, self._told_to_stop, folder / "checkpoint"):
+            mark.unlink(missing_ok=True)
         self._now = now
         self.streams = Streams(ours, keys, self._seen, pty=settings.pty, feed=settings.nudge is NudgeBy.STDIN)
         try:
@@ -103,6 +105,11 @@ class Life:
     def speaks(self) -> bool:
         """Whether it beats for itself."""
         return self._speaks.exists()
+
+    @property
+    def told_to_stop(self) -> bool:
+        """Whether it ends because the hub told it to, which we may not have heard yet."""
+        return self._told_to_stop.exists()
 
     def lived_for(self, now: float) -> float:
         return min(now, self.ended_at) - self.started_at

@@ -72,6 +72,7 @@ class AtHub:
         self._introduction: list[Word] = []
         self._joined = False
         self._life: Life | None = None
+        self.answers = True
         self._voice = ChildVoice(agent_id, self._sending_changed)
         self._voice.obey = self._take
         self._voice.introduce = self._introduce
@@ -133,6 +134,7 @@ class AtHub:
             self._voice.say(word)
 
     def _sending_changed(self, alert: Alert) -> None:
+        self.answers = alert.well
         if alert.well:
             text = f"the hub hears of {self._agent_id} again."
         else:

@@ -15,6 +15,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,8 @@ USERS_DOING: Final = 10.0
 """A child that ends this soon after Ctrl-C or a signal of the user's was ended by the user."""
 LAST_WORD_FOR: Final = 1.0
 """How long our own end waits for somebody to read why."""
+HUB_FIRST_FOR: Final = 5.0
+"""A hub that can be reached orders the next life itself, and knows which checkpoint holds; we go ahead if it does not."""
 NUDGE_EVERY: Final = 0.25
 """While a nudge waits for its moment."""
 
@@ -115,7 +118,8 @@ class Supervisor:
 
     def _wake_at(self) -> float:
         now, life = time.monotonic(), self.life
-        moments = [self._watch.wake_at(), self._speaker.wake_at(), self._start_at, self._finish_at]
+        moments = [self._watch.wake_at(), self._speaker.wake_at(), self._orders.wake_at()]
+        moments += [self._start_at, self._finish_at]
         if now < self._max_at:
             moments.append(self._max_at)
         if life is not None and life.end is not None:
@@ -136,6 +140,7 @@ class Supervisor:
             for number in self._wakeup.take():
                 self._hear_signal(number, now)
         self._hear(self._watch.look(now), now)
+        self._orders.waited(now)
         if life is not None and life.end is None:
             self._tend(life, now)
         if life is not None and life.end is not None:
@@ -242,17 +247,19 @@ class Supervisor:
         elif stopping is not None and stopping.order is not None:
             self._orders.stopped(stopping, now)
             self.say(obituary.stopped(stopping.reason, forced=stopping.forced), now)
-            self._finish_at = now + self._successor_wait(stopping)
+            self._finish_at = now + self._successor_wait(isinstance(stopping.order, Terminate))
+        elif life.told_to_stop and not self._wanted(life):
+            self.say(obituary.stopped("the hub wants it", forced=False), now)
+            self._finish_at = now + self._successor_wait(told_to_stop=True)
         elif self._wanted(life) or life.streams.broken:
             self._outcome = life.end
         else:
             self._follow(life, obituary, now)
 
-    def _successor_wait(self, stopping: Stopping) -> float:
+    def _successor_wait(self, told_to_stop: bool) -> float:
         """How long we are there for the hub's word to start anew."""
-        told_to_stop = isinstance(stopping.order, Terminate) and self._watch.remote
         restarts = self._settings.restart.when is not Restart.NEVER and not self._users_end
-        return self._settings.respawn_wait if told_to_stop and restarts else 0.0
+        return self._settings.respawn_wait if told_to_stop and self._watch.remote and restarts else 0.0
 
     def _follow(self, life: Life, obituary: Obituary, now: float) -> None:
         assert life.end is not None
@@ -262,6 +269,8 @@ class Supervisor:
             lived_for=life.lived_for(now),
             chance=random.random(),  # noqa: S311 -- spreads restarts, hides nothing
         )
+        if plan.next is Next.RESTART and self._watch.answers:
+            plan = replace(plan, wait=max(plan.wait, HUB_FIRST_FOR))
         self.say(obituary.ended(plan, self._settings.restart), now)
         if plan.next is Next.RESTART:
             self._start_at = now + plan.wait

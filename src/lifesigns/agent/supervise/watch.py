@@ -31,6 +31,10 @@ class Watch(Protocol):
     def remote(self) -> bool:
         """Whether somebody elsewhere hears it: then a child that speaks for itself is left to do so."""
 
+    @property
+    def answers(self) -> bool:
+        """Whether somebody elsewhere takes what we tell, as far as we know."""
+
     def attend(self, life: Life) -> None:
         """This is the child from now on."""
 
@@ -49,6 +53,7 @@ class Alone:
     """An engine of our own. It judges and nudges; it ends nobody, for nobody is there to be asked first."""
 
     remote = False
+    answers = False
 
     def __init__(self, policy: Policy, *, beat_every: float | None = None) -> None:
         policy = policy.but({"ladder": {"escalation_timeout": NOBODY_ANSWERS}, "respawn": {"enabled": False}})

@@ -1,0 +1,36 @@
+"""Chaos in small: what `python -m tools.chaos` does two hundred times."""
+
+from dataclasses import replace
+
+import pytest
+
+from lifesigns.simulation import simulate
+from lifesigns.simulation.monitor import Monitor
+from tests.simulation.test_invariants_bite import a_life_gets_two_successors
+from tools.chaos import Run, config_of
+
+SEEDS = (1, 2, 3, 4, 5)
+
+
+def live(seed: int) -> Run:
+    """A small world with the chances of its seed, and more failures."""
+    config = config_of(seed)
+    small = replace(config, agents=8, days=0.12, failure_every=1.5 * 3600.0)
+    return Run(seed, 0.0, simulate(small))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_fails_nobody_healthy_is_ended_nothing_is_done_twice_and_nothing_is_lost(seed: int) -> None:
+    run = live(seed)
+    assert run.wrong == []
+    assert run.report.terminations + run.report.recoveries > 0
+
+
+def test_a_hub_that_forgets_its_orders_when_it_is_killed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Monitor, "_give_again", lambda self, now: None)
+    assert any("[lost]" in text for seed in SEEDS for text in live(seed).wrong)
+
+
+def test_a_second_successor_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_life_gets_two_successors(monkeypatch)
+    assert any("[twice]" in text for seed in SEEDS for text in live(seed).wrong)
