@@ -62,6 +62,7 @@ class Step(StrEnum):
     NUDGED = "nudge ordered"
     DELIVERED = "nudge delivered"
     ASKED = "escalate ordered"
+    UNANSWERED = "escalate dropped"
     STOPPING = "terminate ordered"
     STOPPED = "terminate done"
     RESPAWNING = "respawn ordered"
@@ -80,7 +81,7 @@ HUB_DIES_AT: Final = (
     Step.RESPAWNING,
     Step.BACK,
 )
-"""Every boundary: the two that are left out are told in one breath with the one before."""
+"""Every boundary: those that are left out are told in one breath with their neighbour."""
 CHILD_DIES_AT: Final = (Step.FOUND, Step.NUDGED, Step.DELIVERED, Step.ASKED, Step.STOPPING, Step.BACK)
 """Between the end of one life and the first word of the next there is no child."""
 _TOLD_AS: Final = {
