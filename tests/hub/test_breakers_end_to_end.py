@@ -13,6 +13,7 @@ import pytest
 
 from lifesigns.adapters.bus.memory import MemoryBus
 from lifesigns.adapters.channels.webhook import WebhookChannel
+from lifesigns.agent.guard.breakers import BREAKERS
 from lifesigns.agent.guard.guard import Breaker
 from lifesigns.assembly.senders import Sender
 from lifesigns.core.signals import BreakerState
@@ -64,6 +65,12 @@ async def until_told(people: Peer, name: str, *stages: str) -> None:
         return [one["stage"] for one in notices if name in one["title"]] == [*stages]
 
     await until(is_told)
+
+
+@pytest.fixture(autouse=True)
+def nobody_elses_breakers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that other tests left in this process would be reported, too, and a hub knows 64 of an agent."""
+    monkeypatch.setattr(BREAKERS, "_breakers", {})
 
 
 @pytest.fixture

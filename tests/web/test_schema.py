@@ -27,7 +27,7 @@ from lifesigns.web.calls import Nothing
 from lifesigns.web.table import CALLS
 from tests.web.hub import RunningHub, running_hub
 
-EXAMPLES: Final = 8
+EXAMPLES: Final = 6
 """Good questions for each call, and as many bad ones."""
 
 ENDLESS: Final = ("/api/v1/events",)

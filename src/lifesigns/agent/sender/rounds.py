@@ -161,7 +161,8 @@ class Rounds:
         else:
             await self._arrived(load)
         # Right before the rest, not before the carrying: if we all stand still from here on, we notice it.
-        self._asked_at = time.monotonic()
+        if load.probes:
+            self._asked_at = time.monotonic()
         for probe in load.probes:
             probe.ask(self._asked_at)
 
