@@ -11,10 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lifesigns import wire
 from lifesigns.adapters.bus.memory import MemoryBus
-from lifesigns.core.signals import Beat, CanaryReturned, CheckpointSaved, Signal
+from lifesigns.core.signals import AgentLeft, Beat, CanaryReturned, CheckpointSaved, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub import bus_door
 from lifesigns.hub.bus_door import COMPLAIN_EVERY, BusDoor
@@ -58,6 +60,7 @@ class Doorstep:
     pulse: Pulse = field(default_factory=Pulse)
     now: float = 1000.0
     room: bool = True
+    turns: bool = True
 
     def __post_init__(self) -> None:
         self.door = BusDoor(self.bus, "us", self, lambda: self.now)
@@ -73,8 +76,9 @@ class Doorstep:
         ]
         return self.hear(beats, at)
 
-    def hear_single(self, beat: Beat, raw: bytes, source: str, at: float) -> bool:
-        return self.hear_beats((beat,), raw, source, at)
+    def ask_turn(self) -> None:
+        if self.turns:
+            asyncio.get_running_loop().call_soon(self.door.hand_over)
 
     async def say(self, subject: str, payload: object) -> None:
         raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
@@ -117,6 +121,50 @@ async def test_garbage_is_counted_and_said_once_a_minute(caplog: pytest.LogCaptu
     said = [record for record in caplog.records if getattr(record, "action", "") == "message_unreadable"]
     assert len(said) == 2
     assert "heartbeat.a" in said[0].getMessage()
+
+
+async def test_words_come_after_the_beats_that_came_before_them() -> None:
+    """Beats are gathered, words are not: who beats and then leaves has left."""
+    async with opened() as step:
+        await step.say("heartbeat.a", {"agent_id": "a"})
+        await step.say("lifesigns.signal.a", {"type": "left", "agent_id": "a"})
+        await until(lambda: len(step.heard) == 2)
+        assert [isinstance(signal, AgentLeft) for signal in step.heard] == [False, True]
+
+
+HONEST = st.integers(0, 99).map(lambda n: b'{"agent_id":"honest-%d"}' % n)
+HOSTILE = st.sampled_from(
+    [
+        b'{"agent_id":"evil","foo":[1',
+        b'{"agent_id":"evil","foo":[1,',
+        b'{"agent_id":"evil","foo":',
+        b'{"agent_id":"evil","role":"',
+        b'{"agent_id":"evil","role":"\\',
+        b"{}]}",
+        b'{}]},{"agent_id":"evil"}',
+        b'{"agent_id":"evil"}{"agent_id":"evil"}',
+        b'{"agent_id":"evil"}\n{"agent_id":"evil"}',
+        b'{\n"agent_id":"evil"\n}',
+        b"{" + b'"x":{' * 300,
+        b"{}" * 1000,
+        b'{"agent_id":"evil","role":"\xff"}',
+        '{"agent_id":"evil","progress":"Grüße"}'.encode(),
+    ]
+)
+
+
+@given(st.lists(st.one_of(HONEST, HOSTILE), max_size=100))
+def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None:
+    """Gathered and read together, or one by one: the same is heard, in the same order, and as much is refused."""
+    step = Doorstep(turns=False)
+    for message in messages:
+        step.door._beats("heartbeat.a", message)
+    step.door.hand_over()
+    alone = [wire.decode_beats(message) for message in messages]
+    assert [beat.agent_id for beat in step.heard if isinstance(beat, wire.WireBeat)] == [
+        beat.agent_id for batch in alone for beat in batch.accepted
+    ]
+    assert step.pulse.unreadable == sum(len(batch.rejected) for batch in alone)
 
 
 async def test_our_canary_comes_back_and_nobody_elses() -> None:

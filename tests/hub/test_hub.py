@@ -50,6 +50,30 @@ async def test_who_falls_silent_is_asked_at_once_and_found() -> None:
         assert ground.hub.pulse.flips[Health.DISCONNECTED] == 1
 
 
+async def test_what_a_door_has_gathered_counts_before_anybody_is_judged() -> None:
+    async def asked_at(beats_at: float | None) -> float:
+        """When a silent agent is asked, if the door then has a beat of it which came just before."""
+
+        def hand_over() -> None:
+            if ground.now == beats_at:
+                ground.hub.hear_beats([beat(2)], b"", "bus", ground.now - 0.1)
+
+        async with Ground() as ground:
+            began_at = ground.now
+            ground.hub.hear([beat(1)])
+            ground.hub.gather = hand_over
+            while not ground.orders:
+                ground.now += 0.25
+                ground.hub.ask_turn()
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                assert ground.now < began_at + 60.0
+            return ground.now
+
+    silent_until = await asked_at(None)
+    assert await asked_at(silent_until) > silent_until
+
+
 async def test_words_are_acknowledged_when_they_are_kept_and_survive_a_sudden_death() -> None:
     async with Ground() as ground:
         words: list[Signal] = [

@@ -84,6 +84,8 @@ class Hub:
         self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
         self.more: Callable[[], Sequence[Belief]] = tuple
         """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
+        self.gather: Callable[[], None] = lambda: None
+        """A door that gathers what comes in small pieces hands it over when it is asked, before anything is judged."""
         self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None], Parcel | None]] = deque()
         """What came in and when, delivery by delivery, and the message it came in if that is kept; between them the
         bookmarks of those who wait for what stands before."""
@@ -145,7 +147,7 @@ class Hub:
 
     async def stop(self) -> None:
         """Hear what is here, keep everything, let go."""
-        self._hear_singles()
+        self._drain()
         while self._inbox:
             self._drain()
         self.keep_journal()
@@ -183,8 +185,8 @@ class Hub:
         self._hear_singles()
         self.journal.note(at, beats)
         self._hear_beats(beats, at, repeat(parcel))
-        if self._turn is None and (self._timer is None or self.engine.wake_at() < self._timer_at):
-            self._turn = self._loop.call_soon(self._take_turn)
+        if self._timer is None or self.engine.wake_at() < self._timer_at:
+            self.ask_turn()
         return True
 
     def hear_single(self, beat: Beat, raw: bytes, source: str, at: float) -> bool:
@@ -195,8 +197,7 @@ class Hub:
         singles = self._singles
         if not singles:
             self._singles_at = at
-            if self._turn is None:
-                self._turn = self._loop.call_soon(self._take_turn)
+            self.ask_turn()
         singles.append(beat)
         self._parcels.append(Parcel(raw, source, at))
         if len(singles) >= SINGLES_MAX:
@@ -219,8 +220,7 @@ class Hub:
         self.waiting = waiting
         self._inbox.append((at, signals, parcel))
         self.journal.note(at, signals)
-        if self._turn is None:
-            self._turn = self._loop.call_soon(self._take_turn)
+        self.ask_turn()
         if waiting >= TURN_MAX:
             # Many doors bring more in one round of the loop than a turn takes out: who brings it helps to hear it.
             self._drain()
@@ -236,13 +236,18 @@ class Hub:
         await self.pages.kept()
         return True
 
+    def ask_turn(self) -> None:
+        """Something is here: hear it soon."""
+        if self._turn is None:
+            self._turn = self._loop.call_soon(self._take_turn)
+
     def _take_turn(self) -> None:
         self._turn = None
         self._drain()
         if len(self.last_beats) > len(self.engine.beliefs.agents) + STRAYS_MAX:
             self.last_beats.keep_only(self.engine.beliefs.agents)
         if self._inbox:
-            self._turn = self._loop.call_soon(self._take_turn)
+            self.ask_turn()
         else:
             self.look()
         if self._lapses and self._lapses[-1] is not self._lapse:
@@ -255,6 +260,7 @@ class Hub:
 
     def _drain(self) -> None:
         """Hear what waits, at the moment it came; not for longer than a turn."""
+        self.gather()
         self._hear_singles()
         inbox, room = self._inbox, TURN_MAX
         while inbox and room > 0:
@@ -328,8 +334,7 @@ class Hub:
     def _time_to_look(self) -> None:
         """A deadline: but first everything that is here already."""
         self._timer = None
-        if self._turn is None:
-            self._turn = self._loop.call_soon(self._take_turn)
+        self.ask_turn()
 
     # --- effects --------------------------------------------------------------------------------------
 

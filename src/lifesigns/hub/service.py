@@ -154,6 +154,8 @@ class Service:
         )
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.door = None if bus is None else BusDoor(bus, name, self.hub, self.clock)
+        if self.door is not None:
+            self.hub.gather = self.door.hand_over
         self._sampler = Sampler()
         self._tasks: list[asyncio.Task[None]] = []
         self._errands: set[asyncio.Task[None]] = set()

@@ -106,6 +106,20 @@ async def test_a_connection_that_nats_ends_with_an_error_is_found_again(nats_ser
         await ear.until(1)
 
 
+async def test_a_subject_that_is_no_text_ends_nothing(nats_server: NatsServer) -> None:
+    """To a NATS server subjects are bytes; nats-py would never hear anything again."""
+    async with connected(NatsBus(nats_server.url)) as bus:
+        ear = Ear()
+        await bus.subscribe("heartbeat.>", ear)
+        with socket.create_connection(("127.0.0.1", nats_server.port), 10) as connection:
+            connection.sendall(b'CONNECT {"verbose":false}\r\nPUB heartbeat.\xff 1\r\n1\r\n')
+            await ear.until(1)
+        await bus.publish("heartbeat.a", b"2")
+        await ear.until(2)
+        assert ear.payloads == [b"1", b"2"]
+        assert bus.losses == 0
+
+
 async def test_a_connection_that_redis_ends_is_found_again(valkey_server: ValkeyServer) -> None:
     """Either of the two: the one that sends and the one that hears."""
     async with connected(RedisBus(valkey_server.url)) as bus:

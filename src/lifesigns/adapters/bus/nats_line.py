@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from nats import errors
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from lifesigns.adapters.bus.server_bus import Receive
@@ -66,8 +65,7 @@ class NatsLine:
         self.refusal: str | None = None
         self.payload_max = 0
         self.last_error: Exception | None = None
-        self.client = _Client(self._end)
-        self._receive = receive
+        self.client = _Client(receive, self._end)
         self._heard: dict[str, Subscription] = {}
         self._asked: set[asyncio.Task[float]] = set()
 
@@ -82,12 +80,8 @@ class NatsLine:
             raise AdapterError(f"nothing was sent to {subject!r}: {_text(error)}") from error
 
     async def listen(self, pattern: str) -> None:
-        async def hear(message: Msg) -> None:
-            self._receive(pattern, message.subject, message.data)
-
         try:
-            # Its queue never fills: `hear` is done at once, and our own queue is the one that is bounded.
-            self._heard[pattern] = await self.client.subscribe(pattern, cb=hear)
+            self._heard[pattern] = await self.client.subscribe(pattern)
         except (OSError, errors.Error) as error:
             self._end(_text(error))
 
@@ -128,11 +122,19 @@ class NatsLine:
 
 
 class _Client(Client):
-    """nats-py's client, except for how it ends and when it speaks."""
+    """nats-py's client, except for how it hears, how it ends and when it speaks."""
 
-    def __init__(self, on_end: Any) -> None:
+    def __init__(self, receive: Receive, on_end: Any) -> None:
         super().__init__()
+        self._receive = receive
         self._on_end = on_end
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        # The original puts it in a queue of its own, for a task of its own; ours is `Delivery`, and bounded. Subjects are
+        # bytes to the server: the original ends its reading for good at the first which is no UTF-8.
+        heard = self._subs.get(sid)
+        if heard is not None:
+            self._receive(heard.subject, subject.decode(errors="replace"), data)
 
     async def _close(self, status: int, do_cbs: bool = True) -> None:
         # Every end goes through here. The original sends what is pending first: on a frozen server that never
