@@ -61,7 +61,7 @@ async def test_what_a_door_has_gathered_counts_before_anybody_is_judged() -> Non
         async with Ground() as ground:
             began_at = ground.now
             ground.hub.hear([beat(1)])
-            ground.hub.gather = hand_over
+            ground.hub.gather.append(hand_over)
             while not ground.orders:
                 ground.now += 0.25
                 ground.hub.ask_turn()

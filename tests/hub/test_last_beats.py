@@ -19,7 +19,7 @@ def deliver(ground: Ground, *beats: dict[str, Any]) -> None:
     """As a door does it."""
     raw, now = message(*beats), ground.now
     if len(beats) == 1:
-        assert ground.hub.hear_single(wire.decode_beat(raw, "t", now), raw, "t", now)
+        assert ground.hub.hear_beats([wire.decode_beat(raw, "t", now)], raw, "t", now)
     else:
         assert ground.hub.hear_beats(wire.decode_beats(raw, "t", now).accepted, raw, "t", now)
 

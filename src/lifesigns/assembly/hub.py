@@ -23,11 +23,13 @@ from lifesigns.hub.sign_in import LINK_FOR
 from lifesigns.hub.telling import message
 from lifesigns.hub.visitors import Role, Visitor
 from lifesigns.ports import Event, KeptToken, Store
+from lifesigns.wire import TOGETHER_MAX, fits_together
 
 __all__ = [
     "HEARTBEAT",
     "LINK_FOR",
     "TAKEN",
+    "TOGETHER_MAX",
     "Access",
     "Ack",
     "Event",
@@ -43,6 +45,7 @@ __all__ = [
     "Silence",
     "Visitor",
     "Which",
+    "fits_together",
     "hub_of",
     "message",
     "store_at",

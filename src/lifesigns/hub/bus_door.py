@@ -2,9 +2,6 @@
 
 The hub starts whether the bus is there or not, and says which. What cannot be read is counted and shown now and then; a
 peer that sends nonsense is no reason to stop.
-
-Most senders put one beat in a message. Those of one round of the loop are gathered and read as one batch, which takes a
-third of the time.
 """
 
 from __future__ import annotations
@@ -32,12 +29,6 @@ SLOW_RETRY_AFTER: Final = 30.0
 """When trying again is not expected to help: a wrong password, until somebody mends it on the other side."""
 
 COMPLAIN_EVERY: Final = 60.0
-
-GATHERED_MAX: Final = 32
-"""Beats read together. They are kept together, too, for as long as one of them is the last of its agent: few enough that
-it does not matter if that one is silent for long."""
-ALONE_MAX: Final = 2048
-"""Bytes of a message that is gathered: all of them together are kept, as no batch over 64 KiB is."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -107,31 +98,26 @@ class BusDoor:
             await self.bus.publish(self._canary_subject, str(seq).encode())
 
     def hand_over(self) -> None:
-        """Give the hub what was gathered."""
+        """Give the hub what was gathered: beats that came one a message are read together."""
         if not self._gathered:
             return
         gathered, self._gathered = self._gathered, []
-        # Each begins with a brace, and between two values JSON wants a comma: who leaves a bracket open spoils the batch,
-        # but hides nobody in it.
-        raw = b"\n".join([payload for _, payload in gathered])
-        try:
-            batch = wire.decode_beats(raw, SOURCE, self._gathered_at)
-        except WireError:
-            batch = wire.Batch()
-        if len(batch.accepted) == len(gathered) and not batch.rejected:
-            self._ear.hear_beats(batch.accepted, raw, SOURCE, self._gathered_at)
+        at = self._gathered_at
+        together = wire.decode_together([payload for _, payload in gathered], SOURCE, at)
+        if together is not None:
+            self._ear.hear_beats(together.beats, together.raw, SOURCE, at)
         else:
             for subject, payload in gathered:
-                self._read(subject, payload, self._gathered_at)
+                self._read(subject, payload, at)
 
     def _beats(self, subject: str, payload: bytes) -> None:
-        if payload[:1] == b"{" and len(payload) <= ALONE_MAX:
+        if wire.fits_together(payload):
             gathered = self._gathered
             if not gathered:
                 self._gathered_at = self._clock()
                 self._ear.ask_turn()
             gathered.append((subject, payload))
-            if len(gathered) >= GATHERED_MAX:
+            if len(gathered) >= wire.TOGETHER_MAX:
                 self.hand_over()
         else:
             self.hand_over()

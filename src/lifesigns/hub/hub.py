@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from typing import Any, Final, cast
 
 import msgspec
@@ -37,9 +36,6 @@ from lifesigns.ports import Belief, Event, Page, Store
 
 TURN_MAX: Final = 2000
 """Signals heard before the loop gets back to its sockets: some ten milliseconds."""
-
-SINGLES_MAX: Final = 500
-"""Beats that came alone and are heard together: half a millisecond."""
 
 STOP_FOR: Final = 10.0
 """How long a page may take when the hub ends."""
@@ -84,16 +80,12 @@ class Hub:
         self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
         self.more: Callable[[], Sequence[Belief]] = tuple
         """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
-        self.gather: Callable[[], None] = lambda: None
-        """A door that gathers what comes in small pieces hands it over when it is asked, before anything is judged."""
+        self.gather: list[Callable[[], None]] = []
+        """Doors that gather what comes in small pieces: they hand it over when they are asked, before anything is judged."""
         self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None], Parcel | None]] = deque()
         """What came in and when, delivery by delivery, and the message it came in if that is kept; between them the
         bookmarks of those who wait for what stands before."""
         self._inbox_max = inbox_max
-        self._singles: list[Beat] = []
-        self._parcels: list[Parcel] = []
-        self._singles_at = 0.0
-        """Beats of this round of the loop that came alone, what they came in, and when the first of them did."""
         self.waiting = 0
         """Signals in the inbox."""
         self._touched = memory.Touched()
@@ -182,37 +174,13 @@ class Hub:
         parcel = Parcel(raw, source, at) if len(raw) <= PARCEL_MAX else None
         if self._inbox or parcel is None or len(beats) > min(TURN_MAX, self._inbox_max):
             return self._wait(beats, at, parcel)
-        self._hear_singles()
         self.journal.note(at, beats)
-        self._hear_beats(beats, at, repeat(parcel))
+        self._hear_beats(beats, at, parcel)
         if self._timer is None or self.engine.wake_at() < self._timer_at:
             self.ask_turn()
         return True
 
-    def hear_single(self, beat: Beat, raw: bytes, source: str, at: float) -> bool:
-        """A beat arrived just now, in a message of its own. Those of one round of the loop are heard together, at the
-        moment the first of them came: together they take half the time."""
-        if self._inbox:
-            return self._wait((beat,), at, Parcel(raw, source, at))
-        singles = self._singles
-        if not singles:
-            self._singles_at = at
-            self.ask_turn()
-        singles.append(beat)
-        self._parcels.append(Parcel(raw, source, at))
-        if len(singles) >= SINGLES_MAX:
-            self._hear_singles()
-        return True
-
-    def _hear_singles(self) -> None:
-        if self._singles:
-            beats, self._singles = self._singles, []
-            parcels, self._parcels = self._parcels, []
-            self.journal.note(self._singles_at, beats)
-            self._hear_beats(beats, self._singles_at, parcels)
-
     def _wait(self, signals: Sequence[Signal], at: float, parcel: Parcel | None) -> bool:
-        self._hear_singles()
         waiting = self.waiting + len(signals)
         if waiting > self._inbox_max:
             self.pulse.turned_away += len(signals)
@@ -260,8 +228,8 @@ class Hub:
 
     def _drain(self) -> None:
         """Hear what waits, at the moment it came; not for longer than a turn."""
-        self.gather()
-        self._hear_singles()
+        for hand_over in self.gather:
+            hand_over()
         inbox, room = self._inbox, TURN_MAX
         while inbox and room > 0:
             at, delivery, parcel = inbox.popleft()
@@ -275,14 +243,14 @@ class Hub:
             room -= len(delivery)
             self.waiting -= len(delivery)
             if parcel is not None:
-                self._hear_beats(cast("Sequence[Beat]", delivery), at, repeat(parcel))
+                self._hear_beats(cast("Sequence[Beat]", delivery), at, parcel)
             else:
                 self._hear_each(delivery, at)
 
-    def _hear_beats(self, beats: Sequence[Beat], at: float, parcels: Iterable[Parcel]) -> None:
+    def _hear_beats(self, beats: Sequence[Beat], at: float, parcel: Parcel) -> None:
         engine, last_beats = self.engine, self.last_beats
         effects = engine.hear(beats[0], at) if len(beats) == 1 else engine.hear_beats(beats, at)
-        for beat, parcel in zip(beats, parcels, strict=False):
+        for beat in beats:
             last_beats[beat.agent_id] = parcel
         self.pulse.beats += len(beats)
         if effects:

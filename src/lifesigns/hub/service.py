@@ -155,7 +155,7 @@ class Service:
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.door = None if bus is None else BusDoor(bus, name, self.hub, self.clock)
         if self.door is not None:
-            self.hub.gather = self.door.hand_over
+            self.hub.gather.append(self.door.hand_over)
         self._sampler = Sampler()
         self._tasks: list[asyncio.Task[None]] = []
         self._errands: set[asyncio.Task[None]] = set()
@@ -215,18 +215,29 @@ class Service:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `Full` if there is no
         room."""
         now = self.clock()
-        if (beat := wire.decode_single(raw, who.token_id, now)) is not None and who.may_speak_for(
-            beat.agent_id
-        ):
-            if not self.hub.hear_single(beat, raw, who.token_id, now):
-                raise Full
-            orders = self.orders_for((beat.agent_id,)) if self.mailboxes else None
-            return Reception(1, orders=orders) if orders else TAKEN
         batch = wire.decode_beats(raw, who.token_id, now)
         own = self._own(batch, who)
         if not self.hub.hear_beats(own, raw, who.token_id, now):
             raise Full
         return self._reception(own, batch)
+
+    def take_together(
+        self, raws: Sequence[bytes], whos: Sequence[Visitor], at: float
+    ) -> Sequence[Reception] | None:
+        """Messages of one beat each that came in one round of the loop, and by whom. None, and none of them is heard, if
+        they have to be taken one by one: they are kept together, so it is all or nothing."""
+        together = wire.decode_together(raws, now=at)
+        if together is None:
+            return None
+        for beat, who in zip(together.beats, whos, strict=True):
+            if not who.may_speak_for(beat.agent_id):
+                return None
+            beat.source = who.token_id
+        if not self.hub.hear_beats(together.beats, together.raw, "", at):
+            return None
+        if not self.mailboxes:
+            return [TAKEN] * len(raws)
+        return [Reception(1, orders=self.orders_for((beat.agent_id,))) for beat in together.beats]
 
     async def take_words(self, raw: bytes, who: Visitor) -> Reception:
         """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""

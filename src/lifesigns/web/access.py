@@ -17,7 +17,17 @@ from lifesigns.assembly.hub import Access, Visitor
 from lifesigns.web.answers import Problem
 from lifesigns.web.doorway import Doorway
 
-__all__ = ["Doorway", "Headers", "admit", "cookie_name", "headers_of", "refused", "session_of"]
+__all__ = [
+    "Doorway",
+    "Headers",
+    "admit",
+    "bearer_of",
+    "check_page",
+    "cookie_name",
+    "headers_of",
+    "refused",
+    "session_of",
+]
 
 SAFE: Final = frozenset({"GET", "HEAD"})
 HEADERS_MAX: Final = 100
@@ -58,16 +68,33 @@ def admit(scope: Scope, headers: Headers, access: Access, now: float, doorway: D
     """The visitor who sent this request, or why there is none; raises a `Problem` if the request itself is bad."""
     doorway.check_host(headers.get(b"host"))
     if scope["method"] not in SAFE:
-        _check_page(headers, doorway)
-    said = headers.get(b"authorization")
-    if said is None:
+        check_page(headers, doorway)
+    if b"authorization" not in headers:
         return _by_cookie(scope, headers, access, now, doorway)
-    if said[:7].lower() != b"bearer ":
+    bearer = bearer_of(headers)
+    if bearer is None:
         return _nobody("Authorization has to be: Bearer <token>")
-    visitor = access.visitor(said[7:].strip(), now)
+    visitor = access.visitor(bearer, now)
     if visitor is None:
         return refused(scope, access, now, doorway, "the token is unknown, revoked or too old")
     return visitor
+
+
+def check_page(headers: Headers, doorway: Doorway) -> None:
+    """Raises a `Problem` if the browser says that another page asks. Who is no browser says nothing."""
+    origin = headers.get(b"origin")
+    if origin is not None and not doorway.same_origin(origin, headers[b"host"]):
+        raise Problem(
+            403, f"Origin is {origin[:100].decode('latin-1')!r}, and other pages have no business here"
+        )
+    if headers.get(b"sec-fetch-site", b"none") not in OWN_PAGES:
+        raise Problem(403, "Sec-Fetch-Site says that another page asks, and those have no business here")
+
+
+def bearer_of(headers: Headers) -> bytes | None:
+    """The token that is shown, if one is."""
+    said = headers.get(b"authorization", b"")
+    return said[7:].strip() if said[:7].lower() == b"bearer " else None
 
 
 def refused(scope: Scope, access: Access, now: float, doorway: Doorway, detail: str) -> Problem:
@@ -126,17 +153,6 @@ def _check_repeated(raw: list[tuple[bytes, bytes]]) -> None:
         seen.add(name)
 
 
-def _check_page(headers: Headers, doorway: Doorway) -> None:
-    """Raises if the browser says that another page asks. Who is no browser says nothing."""
-    origin = headers.get(b"origin")
-    if origin is not None and not doorway.same_origin(origin, headers[b"host"]):
-        raise Problem(
-            403, f"Origin is {origin[:100].decode('latin-1')!r}, and other pages have no business here"
-        )
-    if headers.get(b"sec-fetch-site", b"none") not in OWN_PAGES:
-        raise Problem(403, "Sec-Fetch-Site says that another page asks, and those have no business here")
-
-
 def _by_cookie(
     scope: Scope, headers: Headers, access: Access, now: float, doorway: Doorway
 ) -> Visitor | Problem:
@@ -150,7 +166,7 @@ def _by_cookie(
     if visitor is None:
         return _nobody("you are not signed in any more")
     try:
-        _check_page(headers, doorway)
+        check_page(headers, doorway)
     except Problem as problem:
         return problem
     if scope["method"] not in SAFE and b"origin" not in headers:

@@ -18,7 +18,7 @@ GZIP_FROM: Final = 1400
 GZIP_BESIDE_FROM: Final = 128 * 1024
 """To compress this takes a millisecond or two; larger ones are compressed in another thread."""
 
-_encode: Final = msgspec.json.Encoder().encode
+encoded: Final = msgspec.json.Encoder().encode
 JSON: Final = b"application/json"
 PROBLEM: Final = b"application/problem+json"
 
@@ -35,8 +35,6 @@ class Answer:
     headers: Sequence[Header] = ()
     final: bool = False
     """Its handler has packed it, or knows why not."""
-    spelled_out: tuple[dict[str, Any], ...] | None = None
-    """As messages to the server, if it is always the same: see `always`."""
 
 
 @dataclass(slots=True)
@@ -51,14 +49,7 @@ class Stream:
 
 def answer(value: Any, status: int = 200, headers: Sequence[Header] = ()) -> Answer:
     """A value as JSON."""
-    return Answer(_encode(value), status, JSON, headers)
-
-
-def always(body: bytes, status: int) -> Answer:
-    """JSON that is answered again and again, to requests by the thousand: a small one, and never to `HEAD`."""
-    headers = [(b"content-type", JSON), (b"content-length", b"%d" % len(body))]
-    start = {"type": "http.response.start", "status": status, "headers": headers}
-    return Answer(body, status, spelled_out=(start, {"type": "http.response.body", "body": body}))
+    return Answer(encoded(value), status, JSON, headers)
 
 
 class Problem(Exception):
@@ -84,7 +75,7 @@ class Problem(Exception):
         """As it is sent."""
         shape = ProblemDetails("about:blank", self.title, self.status, self.detail, self.field)
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
-        return Answer(_encode(shape), self.status, PROBLEM, headers)
+        return Answer(encoded(shape), self.status, PROBLEM, headers)
 
 
 def squeezed(body: bytes) -> bytes:

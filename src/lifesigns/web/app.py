@@ -30,6 +30,7 @@ from lifesigns.errors import AdapterError, WireError
 from lifesigns.web import pages
 from lifesigns.web.access import Doorway, Headers, admit, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
+from lifesigns.web.at_once import AtOnce
 from lifesigns.web.calls import NO_TOKEN, Asked, Call, Nothing, Table
 from lifesigns.web.ids import check_path
 from lifesigns.web.rates import Rates
@@ -80,6 +81,7 @@ class Web:
         )
         self.rates = Rates(self.site.limits.requests_per_second)
         self.table = Table((*calls, *pages.calls(dashboard)))
+        self.at_once = AtOnce(service, self.site.doorway, self.rates, answered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -262,10 +264,6 @@ def _too_large(size_max: int) -> Problem:
 
 
 async def _send(answer: Answer, scope: Scope, send: Send) -> None:
-    if answer.spelled_out is not None:
-        for message in answer.spelled_out:
-            await send(message)
-        return
     if not answer.body:
         length = () if answer.status in (204, 304) else ((b"content-length", b"0"),)
         headers = [*answer.headers, *length]

@@ -1,22 +1,18 @@
-"""Beats and signals come in. Orders that wait for their agents ride back in the answer."""
+"""Beats and signals come in. Orders that wait for their agents ride back in the answer. Most beats do not come here: see
+`at_once.py`."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from lifesigns.assembly.hub import TAKEN
 from lifesigns.views import Receipt
-from lifesigns.web.answers import Answer, always, answer
+from lifesigns.web.answers import Answer, answer
 from lifesigns.web.calls import SPEAKERS, Asked, Call
-
-_ONE: Final = always(b'{"accepted":1,"rejected":[],"orders":{}}', 202)
-"""What nearly every single beat is answered."""
 
 
 async def beats(asked: Asked) -> Answer:
     """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count."""
-    reception = asked.service.take_beats(asked.body, asked.visitor)
-    return _ONE if reception is TAKEN else answer(reception, 202)
+    return answer(asked.service.take_beats(asked.body, asked.visitor), 202)
 
 
 async def signals(asked: Asked) -> Answer:

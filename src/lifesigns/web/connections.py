@@ -26,6 +26,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from lifesigns.web.answers import Answer, Problem
+from lifesigns.web.at_once import METHOD, PATH, AtOnce
 from lifesigns.web.exchange import Exchange, written
 
 NEVER: Final = inf
@@ -191,6 +192,9 @@ class Connection(HttpToolsProtocol):
         self._newest: Exchange | None = None
         """The request that is coming in, or came in last."""
         self._answering: Exchange
+        self._at_once: AtOnce | None = getattr(self.app, "at_once", None)
+        self._held: Exchange | None = None
+        """One that may be answered at once, if the rest of it is here as well; see `at_once.py`."""
         self.address = ""
         """Whose it is, as far as connections are counted by address: nobody's if it is this machine."""
         self.due_at = NEVER
@@ -239,6 +243,8 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
         except httptools.HttpParserError:
             self._refuse(400, "this is not HTTP/1.1 as we understand it")
+        if self._held is not None:
+            self.start(self._held)
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_MAX:
@@ -276,20 +282,26 @@ class Connection(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )
         if before is None or before.response_complete:
-            self._start(self._newest)
+            if self._at_once is not None and scope["raw_path"] == PATH and scope["method"] == METHOD:
+                self._held = self._newest
+            else:
+                self.start(self._newest)
         elif len(self.pipeline) >= PIPELINE_MAX:
             raise ValueError("too many requests at once")  # The parser makes this a bad request.
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
 
-    def _start(self, exchange: Exchange) -> None:
-        self._answering = exchange
+    def start(self, exchange: Exchange) -> None:
+        """Have the app answer this request."""
+        self._held, self._answering = None, exchange
         self._start_asgi_task(exchange, self.app)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self.cycle.more_body = False
+        if self._held is not None:
+            self._take_at_once(self._held)
         self.due_at = (
             NEVER if not self.cycle.response_complete else self.loop.time() + self._patience.idle_for
         )
@@ -299,6 +311,18 @@ class Connection(HttpToolsProtocol):
         return self._newest is not None and self._newest.more_body
 
     # --- answering ------------------------------------------------------------------------------------
+
+    def _take_at_once(self, exchange: Exchange) -> None:
+        self._held, self._answering = None, exchange
+        if self.flow.write_paused or self._at_once is None or not self._at_once.take(self, exchange):
+            self.start(exchange)
+
+    def answer(self, exchange: Exchange, whole: bytes) -> None:
+        """Answer this request with these bytes, head and body."""
+        exchange.response_started = exchange.response_complete = True
+        if not self.transport.is_closing():
+            self.transport.write(whole)
+        self.on_response_complete()
 
     def on_response_complete(self) -> None:
         """An answer is out: on with the next request, or wait for it."""
@@ -310,7 +334,7 @@ class Connection(HttpToolsProtocol):
         if not answered.keep_alive:
             self._leave(at_once=not answered.more_body)
         elif self.pipeline:
-            self._start(cast("Exchange", self.pipeline.pop()[0]))
+            self.start(cast("Exchange", self.pipeline.pop()[0]))
         else:
             patience = self._patience
             self.due_at = self.loop.time() + (

@@ -16,10 +16,13 @@ from lifesigns.wire.beats import (
 )
 from lifesigns.wire.orders import decode_order, encode_order
 from lifesigns.wire.signals import decode_signal, decode_signals, encode_signal
+from lifesigns.wire.together import TOGETHER_MAX, Together, decode_together, fits_together
 
 __all__ = [
+    "TOGETHER_MAX",
     "Batch",
     "Rejected",
+    "Together",
     "WireBeat",
     "WireMetrics",
     "decode_beat",
@@ -28,9 +31,11 @@ __all__ = [
     "decode_signal",
     "decode_signals",
     "decode_single",
+    "decode_together",
     "encode_beat",
     "encode_order",
     "encode_signal",
+    "fits_together",
     "pack",
     "plain",
     "write_each",
