@@ -569,6 +569,48 @@ def test_who_leaves_because_it_was_told_to_is_ended_and_followed_by_another() ->
     assert len(watch.orders(Respawn)) == 1
 
 
+SELF_TOLD = ProcessExited(agent_id="a", incarnation="i-1", detail="KeyError: 'x'")
+
+
+def test_after_a_crash_that_only_the_agent_told_its_process_has_time_to_go_on() -> None:
+    """Who catches the error outside of the block begins a new life in the same process: no second one beside it."""
+    watch = living()
+    watch.hear(SELF_TOLD)
+    watch.run_until(START + 9)
+    assert not watch.orders(Respawn)
+    watch.beat(incarnation="i-2")
+    watch.live(START + HOUR, incarnation="i-2")
+    assert not watch.orders(Respawn)
+    assert watch.engine.beliefs.lineages["a"].attempts == 0  # It was not we who started it.
+
+
+def test_if_its_process_does_not_go_on_it_is_respawned_after_that() -> None:
+    watch = living()
+    watch.hear(SELF_TOLD)
+    watch.run_until(START + 10.5)
+    assert len(watch.orders(Respawn)) == 1
+
+
+def test_a_supervisors_word_ends_the_hesitation_and_nothing_else() -> None:
+    """It has seen the process end. A backoff that is due is waited for all the same."""
+    watch = living()
+    watch.hear(SELF_TOLD)
+    watch.hear(ProcessExited(agent_id="a", incarnation="i-1", status=1), START + 1)
+    watch.run_until(START + 1.5)
+    assert len(watch.orders(Respawn)) == 1
+    second = living(Policy().but({"respawn": {"probation": 1.0}}))
+    second.crash("i-1")
+    second.run_until(START + 1)
+    life = second.reborn()
+    second.live(START + 30, incarnation=life, task_id="t")
+    second.hear(ProcessExited(agent_id="a", incarnation=life, detail="again"))
+    second.crash(life)
+    second.run_until(START + 60)
+    assert len(second.orders(Respawn)) == 1
+    second.run_until(START + 120)
+    assert len(second.orders(Respawn)) == 2
+
+
 def test_a_crash_that_the_agent_tells_itself_and_its_supervisor_again_is_one_crash() -> None:
     """An exception leaves the agent's block, then its process ends with status 1: one end, one new life."""
     watch = living()

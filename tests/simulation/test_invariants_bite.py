@@ -7,6 +7,7 @@ An invariant that no broken engine can violate checks nothing. The list at the e
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,16 @@ def the_ladder_does_not_let_go(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Ladder, "review", keep)
     patch.setattr(Ladder, "_may_end", lambda self, agent, case, policy: True)
+
+
+def an_agents_word_for_its_own_crash_is_enough(patch: pytest.MonkeyPatch) -> None:
+    """Nobody waits whether its process caught the error and goes on."""
+    begin = Respawns.begin
+
+    def at_once(self: Respawns, *told: Any, hesitate: bool = False) -> None:
+        begin(self, *told)
+
+    patch.setattr(Respawns, "begin", at_once)
 
 
 def weak_evidence_is_enough(patch: pytest.MonkeyPatch) -> None:
@@ -222,6 +233,12 @@ def nothing_is_forgiven(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS = [
     Mutation("harm", "the ladder does not let go", the_ladder_does_not_let_go, (Ill.CUT,)),
+    Mutation(
+        "harm",
+        "an agent's word for its own crash is enough",
+        an_agents_word_for_its_own_crash_is_enough,
+        (Ill.CRASH_SEEN,),
+    ),
     Mutation("twice", "order ids are reused", ids_are_reused, (Ill.CRASH, Ill.FREEZE)),
     Mutation("twice", "a life gets two successors", a_life_gets_two_successors, (Ill.CRASH_SEEN,)),
     Mutation(

@@ -177,6 +177,9 @@ class RespawnPolicy:
     per_hour_max: int = 5
     backoff: tuple[float, ...] = (60.0, 120.0, 240.0)
     jitter: float = 0.1
+    hesitate_for: float = 10.0
+    """After a crash that nobody but the agent has told: its process may have caught the error and go on with a new life,
+    beside which a second one must not work."""
     probation: float = 15 * MINUTE
     start_timeout: float = 5 * MINUTE
     """How long a new life may take to speak before its respawn counts as failed."""

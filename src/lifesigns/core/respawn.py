@@ -175,19 +175,33 @@ class Respawns:
             lineage.chain.clear()
             lineage.attempts = lineage.failures = 0
 
-    def begin(self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float) -> None:
-        """A life ended and is to be followed by another, if the limits allow."""
+    def begin(
+        self,
+        lineage: Lineage,
+        agent: Agent,
+        why: str,
+        policy: RespawnPolicy,
+        now: float,
+        *,
+        hesitate: bool = False,
+    ) -> None:
+        """A life ended and is to be followed by another, if the limits allow; hesitantly, if its process may go on."""
         if lineage.waits_for_a_person or not policy.enabled:
             return
         ended = agent.incarnation or ""
         if lineage.ended == ended:
-            return  # This life's successor is already on its way.
+            # This life's successor is already on its way; if it was hesitated, now it is certain.
+            if lineage.phase is Phase.WAITING and not hesitate:
+                lineage.wait = min(lineage.wait, backoff(policy, lineage.attempts, lineage.agent_id))
+            return
         lineage.ended, lineage.why = ended, why
         if lineage.phase is Phase.PROBATION:
             lineage.failures += 1
             self._give_up(lineage, now, f"failed again under close watch: {why}")
         else:
             self._try(lineage, policy, now)
+            if lineage.phase is Phase.WAITING and hesitate:
+                lineage.wait = max(lineage.wait, policy.hesitate_for)
 
     def ask(self, lineage: Lineage, why: str, now: float) -> None:
         """Terminal: it is replaced only after a person approved (`request`)."""
@@ -240,7 +254,8 @@ class Respawns:
             self._recovered(lineage, Recovered.COMPLETED, now)
             self._enter(lineage, Phase.PROBATION, now, policy.probation)
         elif lineage.phase in ON_ITS_WAY:
-            # It came back by itself: nothing is left to do.
+            # It came back by itself: nothing is left to do, and nothing was done.
+            lineage.attempts -= 1
             self._enter(lineage, Phase.IDLE, now, NEVER)
         lineage.ended = None
         return ours

@@ -53,6 +53,8 @@ class Being:
         self.births = 0
         self.running = False
         self.speaking = False
+        self.goes_on = False
+        """Whether its process lives on between two lives, and will begin the next one itself."""
         self.cuts = 0
         self.epoch = 0
         self.spool: list[s.Signal] = []

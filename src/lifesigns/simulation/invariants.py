@@ -371,6 +371,8 @@ class Invariants:
             harmed = True
         else:
             return
+        if harmed and being.goes_on:
+            self.violate("harm", f"{type(order).__name__} reached {being.id}, whose process goes on")
         if harmed and being.well_since is not None and being.well_since < order.at - ON_ITS_WAY:
             self._world.tally.false_terminations += 1
             self.violate("harm", f"{type(order).__name__} reached {being.id}, which is well")

@@ -100,7 +100,10 @@ class ActHearing:
             agent.cause = Cause.CRASH  # It was disconnected already; now we know why.
         desk.ladder.drop(agent, now, "the process ended")
         self._lives.leave_behind(agent, text, now)
-        desk.respawns.begin(desk.lineage(agent), agent, text, desk.policy(agent).respawn, now)
+        told_by_itself = signal.status is None and not signal.signal
+        desk.respawns.begin(
+            desk.lineage(agent), agent, text, desk.policy(agent).respawn, now, hesitate=told_by_itself
+        )
 
     def _died_unborn(self, agent: Agent, now: float) -> None:
         """A life we started ended before its first word."""

@@ -13,6 +13,8 @@ from lifesigns.simulation.truth import AT_ONCE, LENIENCY, Ill
 
 FOREVER: Final = 365 * 86_400.0
 ENDS_BY_ITSELF: Final = 0.3
+CAUGHT: Final = 0.3
+"""How many crashes that are seen are caught by the process itself."""
 
 
 def crash(being: Being, *, seen: bool) -> Life:
@@ -29,6 +31,24 @@ def crash(being: Being, *, seen: bool) -> Life:
     elif being.chance.random() < 0.2:
         being.world.tell_by_bus(being, s.ConnectionClosed(agent_id=being.id, incarnation=life), after=0.1)
     yield FOREVER
+
+
+def catch_and_go_on(being: Being) -> Life:
+    """An error ends its life, and it says so itself; but its process catches it, and begins another one."""
+    being.fall_ill(Ill.CRASH_SEEN)
+    life = being.incarnation
+    being.stop()
+    being.goes_on = True
+    being.world.tell_by_bus(
+        being, s.ProcessExited(agent_id=being.id, incarnation=life, detail="KeyError: 'x'"), after=0.05
+    )
+    yield being.chance.uniform(0.1, 5)
+    being.goes_on = False
+    being.born()
+    being.register()
+    being.speak_up()
+    being.come_round()
+    yield FOREVER  # Another life has begun: not one step of this one more.
 
 
 def freeze(being: Being) -> Life:
@@ -131,7 +151,9 @@ def _until_it_ends(being: Being, least: float, most: float) -> Life:
 
 
 FAILURES: Final[Mapping[Ill, Callable[[Being], Life]]] = {
-    Ill.CRASH_SEEN: lambda being: crash(being, seen=True),
+    Ill.CRASH_SEEN: lambda being: (
+        catch_and_go_on(being) if being.chance.random() < CAUGHT else crash(being, seen=True)
+    ),
     Ill.CRASH: lambda being: crash(being, seen=False),
     Ill.FREEZE: freeze,
     Ill.HANG: hang,
