@@ -17,7 +17,8 @@ from lifesigns.adapters.signing.ed25519 import Ed25519Signer
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.assembly.auditing import Verdict, found_in, verify_store
-from lifesigns.hub.service import Keeping, Service
+from lifesigns.hub.housekeeping import Keeping
+from lifesigns.hub.service import Service
 from lifesigns.ports import Signer, Store
 
 DEEDS = 40

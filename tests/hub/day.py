@@ -24,7 +24,8 @@ from lifesigns.core import signals as s
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.hub.feed import Listener
-from lifesigns.hub.service import Keeping, Service
+from lifesigns.hub.housekeeping import Keeping
+from lifesigns.hub.service import Service
 
 STEP = 2
 """Seconds between two looks: with more the hub would think that it slept."""
@@ -121,7 +122,7 @@ class Day:
             for _ in range(self.plan.periods):
                 for second in range(0, self.plan.period, STEP):
                     await self._step(second)
-                await self.service.forget(self.now)
+                await self.service.housekeeping.forget(self.now)
                 await self.service.hub.pages.kept()
                 self.counts.append(self._look())
         finally:
@@ -137,7 +138,7 @@ class Day:
         await asyncio.sleep(0)
         self.service.hub.look()
         await asyncio.sleep(0)
-        self.service.keep_house(self.now)
+        self.service.housekeeping.keep(self.now)
         if second % 60 == 0:
             await self.service.hub.pages.kept()
             assert self._listener is not None

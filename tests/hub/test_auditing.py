@@ -24,7 +24,8 @@ from lifesigns.hub import telling
 from lifesigns.hub.audit import deeds, log, notes
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.seal_file import SealFile
-from lifesigns.hub.service import Keeping, Service
+from lifesigns.hub.housekeeping import Keeping
+from lifesigns.hub.service import Service
 from lifesigns.ports import Deed, Event
 from tests.hub.audited import Log, act, new_signer, read, written_log
 from tests.hub.faulty_store import FaultyStore
@@ -338,9 +339,9 @@ async def test_the_service_retires_what_the_policy_says() -> None:
     await service.start()
     await read(service)
     await act(service, 1, 2)
-    await service.forget(service.clock() + 9 * DAY)
+    await service.housekeeping.forget(service.clock() + 9 * DAY)
     assert all(entry.entry is not None for entry in await service.store.deeds())
-    await service.forget(service.clock() + 11 * DAY)
+    await service.housekeeping.forget(service.clock() + 11 * DAY)
     assert [entry.entry is None for entry in await service.store.deeds()] == [True, True, False]
     await service.stop()
 

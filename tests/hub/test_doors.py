@@ -207,13 +207,13 @@ async def test_a_hub_without_its_bus_is_blind_says_so_and_convicts_nobody(server
         status, body = await scene.ready()
         assert (status, body["blind"], body["store"]) == (503, True, "ok")
         assert body["bus"] not in ("ok", "none")
-        await until(lambda: [trouble.what for trouble in hub.service.troubles()] == ["BUS"])
+        await until(lambda: [trouble.what for trouble in hub.service.troubles.now()] == ["BUS"])
         await silence(hub)
         assert scene.health("dies") is Health.HEALTHY
 
         server.start()
         await until(lambda: not hub.service.engine.beliefs.awareness.blind)
-        await until(lambda: not hub.service.troubles())
+        await until(lambda: not hub.service.troubles.now())
         assert (await scene.ready())[0] == 200
         await until(lambda: scene.health("dies") is Health.DISCONNECTED)
         await scene.beat("lives", 1, by="bus")

@@ -17,9 +17,10 @@ import lifesigns
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.core.health import Health
 from lifesigns.core.signals import BeatReceived, NudgeRequested
-from lifesigns.hub import service as service_module
+from lifesigns.hub import intake
 from lifesigns.hub.feed import Listener
-from lifesigns.hub.service import NotKept, Service
+from lifesigns.hub.intake import NotKept
+from lifesigns.hub.service import Service
 from lifesigns.ports import Event, Store
 from tests.hub.faulty_store import FaultyStore
 from tests.hub.store_faults import FAULTS, Fault
@@ -68,7 +69,7 @@ class Fleet:
             await asyncio.sleep(0)
             self.service.hub.look()
             await asyncio.sleep(0)
-        self.service.keep_house(self.now)
+        self.service.housekeeping.keep(self.now)
 
     async def listen(self) -> list[Event]:
         """What was told so far."""
@@ -133,11 +134,11 @@ async def test_a_store_that_goes_away_and_comes_back_costs_nothing_but_time(
 
 
 async def _says_so(fleet: Fleet, fault: Fault) -> None:
-    fleet.service.keep_house(fleet.now)
+    fleet.service.housekeeping.keep(fleet.now)
     status, body = await ready(fleet.hub)
     assert (status, body["status"]) == (503, "unready")
     assert fault.says in body["store"]
-    assert [trouble.what for trouble in fleet.service.troubles()] == ["STORE"]
+    assert [trouble.what for trouble in fleet.service.troubles.now()] == ["STORE"]
     lost = (await fleet.listen())[-1]
     assert (lost.type, lost.id) == ("HUB_STORE_LOST", 0)
     assert fault.says in json.loads(lost.data)["reason"]
@@ -165,7 +166,7 @@ async def _caught_up(fleet: Fleet, lost_at: float) -> None:
     assert types.count("NUDGE_SENT") == len(fleet.nudges()) == 1
     flips = [event for event in kept if event.type == "HEALTH_STATE_CHANGED" and event.agent_id == "dies"]
     assert lost_at < flips[1].at <= lost_at + 4 < mended_at - 10
-    assert fleet.service.troubles() == []
+    assert fleet.service.troubles.now() == []
 
 
 async def _goes_on_from_there(store: Store) -> None:
@@ -208,7 +209,7 @@ async def test_while_nothing_is_kept_words_are_not_heard_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One error that is told forty times because nobody could keep it is no forty errors."""
-    monkeypatch.setattr(service_module, "KEEP_WAIT", 0.05)
+    monkeypatch.setattr(intake, "KEEP_WAIT", 0.05)
     fleet, store = Fleet(), FaultyStore()
     word = {"type": "error", "agent_id": "a", "message": "no such file"}
     async with fleet.watched(store):
@@ -253,7 +254,7 @@ async def test_who_asks_while_it_is_known_that_nothing_is_kept_is_answered_at_on
         store.fail()
         await fleet.live(1, "b")
         await until(lambda: fleet.service.hub.pages.trouble)
-        async with asyncio.timeout(service_module.KEEP_WAIT / 2):
+        async with asyncio.timeout(intake.KEEP_WAIT / 2):
             with pytest.raises(NotKept):
                 await fleet.service.keep([NudgeRequested(agent_id="a", by="me")])
         store.heal()

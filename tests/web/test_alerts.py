@@ -87,7 +87,7 @@ async def test_what_stands_comes_first_and_goes_when_it_is_over(hub: RunningHub)
 async def test_the_hub_itself_is_told_of_first(hub: RunningHub) -> None:
     await needs(hub, "a")
     beliefs = hub.service.engine.beliefs
-    trouble = hub.service._troubles["STORE"]
+    trouble = hub.service.troubles._all["STORE"]
     trouble.since, trouble.why = hub.service.clock(), "disk full"
     beliefs.awareness.blind_since = hub.service.clock()
     beliefs.fleet.groups["fleet"].braked = True

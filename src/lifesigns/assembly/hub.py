@@ -18,7 +18,9 @@ from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.alerts import Alert as OpenAlert
 from lifesigns.hub.alerting.rules import Silence, Which
 from lifesigns.hub.feed import HEARTBEAT, Listener
-from lifesigns.hub.service import TAKEN, Full, Keeping, NotKept, Reception, Service
+from lifesigns.hub.housekeeping import Keeping
+from lifesigns.hub.intake import TAKEN, Full, NotKept, Reception
+from lifesigns.hub.service import Service
 from lifesigns.hub.sign_in import LINK_FOR
 from lifesigns.hub.telling import message
 from lifesigns.hub.visitors import Role, Visitor

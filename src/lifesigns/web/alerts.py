@@ -84,7 +84,7 @@ async def on_record(asked: Asked) -> None:
 def _standing(asked: Asked) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
     service, known = asked.service, asked.service.teller.alerting.alerts
-    away = [(trouble.what, trouble.since, trouble.why) for trouble in service.troubles()]
+    away = [(trouble.what, trouble.since, trouble.why) for trouble in service.troubles.now()]
     believed = standing(service.engine.beliefs, away)
     for one in believed:
         yield _as_told(msgspec.structs.replace(one, open=True), known.get(one.key))

@@ -97,7 +97,9 @@ class AtOnce:
         self, known: Sequence[Waiting], visitors: Sequence[Visitor]
     ) -> Sequence[Reception] | None:
         try:
-            return self._service.take_together([one.body for one in known], visitors, self._waits_since)
+            return self._service.intake.take_together(
+                [one.body for one in known], visitors, self._waits_since
+            )
         except Exception:  # noqa: BLE001 -- a bug of ours: the long way meets it too, and says so
             return None
 

@@ -12,12 +12,12 @@ from lifesigns.web.calls import SPEAKERS, Asked, Call
 
 async def beats(asked: Asked) -> Answer:
     """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count."""
-    return answer(asked.service.take_beats(asked.body, asked.visitor), 202)
+    return answer(asked.service.intake.take_beats(asked.body, asked.visitor), 202)
 
 
 async def signals(asked: Asked) -> Answer:
     """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
-    return answer(await asked.service.take_words(asked.body, asked.visitor), 202)
+    return answer(await asked.service.intake.take_words(asked.body, asked.visitor), 202)
 
 
 CALLS: Final = (

@@ -200,7 +200,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
 
 @pytest.mark.parametrize("kind", STORIES)
 async def test_it_rings_and_it_is_over(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifesigns.hub.service.SECOND", 0.1)
+    monkeypatch.setattr("lifesigns.hub.housekeeping.SECOND", 0.1)
     monkeypatch.setattr("lifesigns.hub.pages.RETRY_AFTER", (0.05,))
     monkeypatch.setattr("lifesigns.hub.alerting.teller.KEEP_FOR", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.alerting.DOWN_AFTER", 0.1)

@@ -1,0 +1,130 @@
+"""Housekeeping: what nobody waits for.
+
+Once a second: samples, orders nobody waits for any more, beats for those who listen, whether store and bus are there. Now
+and then: letting go of whom the engine has forgotten, and the journal. Once an hour: dropping what is too old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final, cast
+
+from lifesigns import wire
+from lifesigns.errors import AdapterError
+from lifesigns.hub.bus_door import BusDoor
+from lifesigns.hub.clock import Clock
+from lifesigns.hub.dispatcher import Dispatcher
+from lifesigns.hub.feed import HEARTBEAT, Feed
+from lifesigns.hub.hub import Hub
+from lifesigns.hub.samples import Sampler
+from lifesigns.hub.troubles import BUS, STORE, Troubles
+from lifesigns.ports import Event
+
+log: Final = logging.getLogger("lifesigns.hub")
+
+HOUR: Final = 3600.0
+DAY: Final = 24 * HOUR
+SECOND: Final = 1.0
+SWEEP_EVERY: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How long things are remembered."""
+
+    history_for: float = 30 * DAY
+    audit_for: float = 365 * DAY
+    raw_for: float = DAY
+
+
+class Housekeeping:
+    """Keeps a hub in order."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        door: BusDoor | None,
+        dispatcher: Dispatcher,
+        feed: Feed,
+        troubles: Troubles,
+        keeping: Keeping,
+        clock: Clock,
+    ) -> None:
+        self._hub = hub
+        self._door = door
+        self._dispatcher = dispatcher
+        self._feed = feed
+        self._troubles = troubles
+        self._keeping = keeping
+        self._clock = clock
+        self._sampler = Sampler()
+        self._beats_told_at = self._swept_at = clock()
+
+    async def keep_on(self) -> None:
+        """Keep it, for ever."""
+        while True:
+            await asyncio.sleep(SECOND)
+            try:
+                self.keep(self._clock())
+            except Exception:  # a bug of ours, but no reason to let everything go to ruin
+                log.exception("housekeeping failed", extra={"action": "housekeeping_failed"})
+
+    def keep(self, now: float) -> None:
+        """What is to be done once a second."""
+        hub, dispatcher, beliefs = self._hub, self._dispatcher, self._hub.engine.beliefs
+        self._tell_beats(now)
+        self._note_troubles(now)
+        dispatcher.let_go(beliefs, now)
+        samples = self._sampler.take(beliefs.agents, now)
+        if samples:
+            hub.pages.sample(samples)
+        if now - self._swept_at >= SWEEP_EVERY:
+            self._swept_at = now
+            dispatcher.sweep(beliefs, now)
+            hub.sweep()
+            hub.keep_journal()
+
+    def _tell_beats(self, now: float) -> None:
+        """`AGENT_HEARTBEAT` for those who listen for it: at most one a second of each agent."""
+        since, self._beats_told_at = self._beats_told_at, now
+        if not self._feed.beats_wanted:
+            return
+        lately = [agent.id for agent in self._hub.engine.agents() if agent.heard_at > since]
+        self._feed.tell(
+            [
+                Event(
+                    0,
+                    received.at,
+                    HEARTBEAT,
+                    agent_id,
+                    wire.encode_beat(cast("wire.WireBeat", received.beat)),
+                )
+                for agent_id, received in self._hub.last_beats.of_all(lately)
+                if received.at > since
+            ]
+        )
+
+    def _note_troubles(self, now: float) -> None:
+        pages, door = self._hub.pages, self._door
+        self._troubles.note(STORE, "" if pages.state == "ok" else pages.state, now)
+        if door is not None:
+            self._troubles.note(BUS, "" if door.state == "ok" else door.state, now)
+        if pages.trouble is not None and not pages.trouble.transient:
+            self._dispatcher.stand_down()
+
+    async def forget_on(self) -> None:
+        """Forget, for ever."""
+        while True:
+            await asyncio.sleep(HOUR)
+            await self.forget(self._clock())
+
+    async def forget(self, now: float) -> None:
+        """What is to be done once an hour: drop from the store what is too old."""
+        hub, keeping = self._hub, self._keeping
+        try:
+            await hub.store.forget(now, keep_for=keeping.history_for, raw_for=keeping.raw_for)
+            await hub.audit.retire(now, keeping.audit_for, hub.pages, hub.announce)
+        except AdapterError as error:
+            log.warning("nothing was forgotten: %s", error, extra={"action": "forgetting_failed"})
