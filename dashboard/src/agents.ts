@@ -95,7 +95,8 @@ export function told(agent: AgentHealth, event: HubEvent): AgentHealth | undefin
     return { ...agent, state, cause, state_changed_at: event.at };
   }
   if (event.type === "NEEDS_HUMAN" && event.data["reason"] === "waiting_for_human") {
-    return { ...agent, doing: "waiting_for_human" as Doing };
+    const [, question = ""] = String(event.data["text"]).split(/ waits for a human: (.*)/s);
+    return { ...agent, doing: "waiting_for_human" as Doing, doing_since: event.at, doing_note: question };
   }
   return undefined;
 }
@@ -106,6 +107,7 @@ function differs(a: AgentHealth, b: AgentHealth): boolean {
     a.state !== b.state ||
     a.state_changed_at !== b.state_changed_at ||
     a.doing !== b.doing ||
+    a.doing_note !== b.doing_note ||
     a.task_id !== b.task_id ||
     a.role !== b.role ||
     a.host !== b.host ||

@@ -13,7 +13,6 @@ import { agents } from "./agents";
 import { hubTime, setHubTime } from "./clock";
 import { link, signedOut } from "./contact";
 import { gaps, onEvents } from "./live";
-import { findQuestions, noteQuestions } from "./questions";
 import { alerts, fleet, loading, me } from "./state";
 import type { AgentList, Fleet, HubEvent, Me } from "./types";
 import type { AlertList } from "./types/alerts";
@@ -72,7 +71,6 @@ const toAsk = new Set<string>();
 
 function hear(events: readonly HubEvent[]): void {
   const at = hubTime();
-  noteQuestions(events);
   for (const event of events) {
     agents.apply(event, at);
     if (event.agent_id) toAsk.add(event.agent_id);
@@ -101,7 +99,6 @@ async function lookAtFleet(): Promise<void> {
   setHubTime(glance.hub.at);
   fleet.value = glance;
   alerts.value = told.alerts;
-  await findQuestions(told.alerts);
 }
 
 async function lookAt(ids: readonly string[]): Promise<void> {

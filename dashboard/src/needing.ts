@@ -3,10 +3,9 @@
 import { computed } from "@preact/signals";
 import { agents } from "./agents";
 import { needs } from "./needs";
-import { questions } from "./questions";
 import { alerts, fleet } from "./state";
 
 export const needing = computed(() => {
   void agents.moved.value;
-  return needs(agents.all.values(), fleet.value, alerts.value, questions.value);
+  return needs(agents.all.values(), fleet.value, alerts.value);
 });

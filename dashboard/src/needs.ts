@@ -1,6 +1,5 @@
 /** Who needs a person right now, and why; the most urgent first. Pure. */
 
-import type { Question } from "./questions";
 import type { AgentHealth, Fleet, Moment } from "./types";
 import type { Alert } from "./types/alerts";
 
@@ -26,7 +25,6 @@ export function needs(
   agents: Iterable<AgentHealth>,
   fleet: Fleet | null,
   alerts: readonly Alert[],
-  questions: ReadonlyMap<string, Question>,
 ): Need[] {
   const found: Need[] = fleet ? [...ofHub(fleet, alerts), ...ofGroups(fleet, alerts)] : [];
   found.push(...ofRecoveries(alerts));
@@ -34,7 +32,7 @@ export function needs(
   for (const agent of agents) {
     if (agent.state === "terminated") continue;
     if (toDecide.has(agent.agent_id)) found.push(...ofLadder(agent));
-    if (agent.doing === "waiting_for_human") found.push(ofWaiting(agent, questions.get(agent.agent_id)));
+    if (agent.doing === "waiting_for_human") found.push(ofWaiting(agent));
   }
   const settled = new Set(found.map((need) => "agentId" in need && need.agentId));
   found.push(...toLookAt(alerts.filter((alert) => !settled.has(alert.agent_id))));
@@ -86,10 +84,10 @@ function* ofLadder({ agent_id: agentId, intervention }: AgentHealth): Generator<
   yield { kind: "escalated", key: `escalated ${escalationId}`, agentId, escalationId, text, since, until };
 }
 
-function ofWaiting({ agent_id: agentId, intervention }: AgentHealth, question?: Question): Need {
-  const text = question?.text || "It waits for a human and does not say for what.";
+function ofWaiting({ agent_id: agentId, doing_note, doing_since: since, intervention }: AgentHealth): Need {
+  const text = doing_note || "It waits for a human and does not say for what.";
   const answered = intervention?.rung === "nudge";
-  return { kind: "waiting", key: `waiting ${agentId}`, agentId, text, since: question?.at ?? null, answered };
+  return { kind: "waiting", key: `waiting ${agentId}`, agentId, text, since, answered };
 }
 
 const TO_LOOK_AT = new Set(["NEEDS_HUMAN", "AGENT_POISONED"]);

@@ -124,6 +124,7 @@ export function why(agent: AgentHealth): string {
   if (worst) return worst.text;
   if (agent.state === "disconnected")
     return agent.cause && agent.cause !== "unknown" ? `Lost: ${agent.cause}.` : "Lost.";
+  if (agent.doing === "waiting_for_human") return agent.doing_note;
   const step = agent.intervention;
   return step === null ? "" : `${capital(RUNGS[step.rung])}: ${step.reason}`;
 }

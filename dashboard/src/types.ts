@@ -53,6 +53,9 @@ export interface AgentHealth {
   task_id: string | null;
   state: Health;
   doing: Doing;
+  doing_since: Moment | null;
+  /** In the agent's words: what it asks a human, what it is busy with. */
+  doing_note: string;
   cause: Cause | null;
   state_changed_at: Moment;
   last_heartbeat: Moment | null;

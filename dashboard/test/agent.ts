@@ -11,6 +11,8 @@ export function agent(id: string, more: Partial<AgentHealth> = {}): AgentHealth 
     task_id: null,
     state: "healthy",
     doing: "working",
+    doing_since: AT,
+    doing_note: "",
     cause: null,
     state_changed_at: AT,
     last_heartbeat: AT,

@@ -16,14 +16,12 @@ const escalated = (id: string, since = AT) =>
     },
   });
 
-const NOTHING = new Map<string, never>();
-
 const toDecide = (...ids: string[]) =>
   ids.map((id) => alert(`standing:escalation:${id}`, { type: "ESCALATION_TRIGGERED", agent_id: id }));
 
 test("the hub itself comes first, then groups, decisions, quarantined, and who waits", () => {
   const found = needs(
-    [agent("asks", { doing: "waiting_for_human" }), escalated("stuck"), agent("well")],
+    [agent("asks", { doing: "waiting_for_human", doing_since: AT, doing_note: "May I?" }), escalated("stuck"), agent("well")],
     fleet({ blind: true, blind_since: AT, store: "disk full" }, ["host h1"]),
     [
       ...toDecide("stuck"),
@@ -33,7 +31,6 @@ test("the hub itself comes first, then groups, decisions, quarantined, and who w
         text: "five times",
       }),
     ],
-    new Map([["asks", { at: AT, text: "May I?" }]]),
   );
   assert.deepEqual(
     found.map((need) => need.kind),
@@ -48,7 +45,6 @@ test("who has waited longest for a decision comes first", () => {
     [escalated("b", "2026-11-15T19:00:00.000Z"), escalated("a")],
     null,
     toDecide("a", "b"),
-    NOTHING,
   );
   assert.deepEqual(
     found.map((need) => need.kind === "escalated" && need.escalationId),
@@ -60,11 +56,11 @@ test("an escalation that was not sent yet, and an agent that has ended, need nob
   const unsent = escalated("a");
   if (unsent.intervention) unsent.intervention.id = "";
   const ended = { ...escalated("b"), state: "terminated" as const, doing: "waiting_for_human" as const };
-  assert.deepEqual(needs([unsent, ended], fleet(), toDecide("a", "b"), NOTHING), []);
+  assert.deepEqual(needs([unsent, ended], fleet(), toDecide("a", "b")), []);
 });
 
 test("who was given more time needs no decision, though it stands on the same rung", () => {
-  assert.deepEqual(needs([escalated("a")], fleet(), [], NOTHING), []);
+  assert.deepEqual(needs([escalated("a")], fleet(), []), []);
 });
 
 test("a question that was answered is still open until the agent takes it up, and says so", () => {
@@ -73,7 +69,6 @@ test("a question that was answered is still open until the agent takes it up, an
     [agent("a", { doing: "waiting_for_human", intervention: nudged })],
     fleet(),
     [],
-    NOTHING,
   );
   assert.equal(need?.kind === "waiting" && need.answered, true);
 });
@@ -90,7 +85,7 @@ test("what else asks for a person stands there until somebody has taken it on", 
     acknowledged: { by: "me", at: AT, reason: "", until: null },
   });
   const over = alert("8", { agent_id: "d" });
-  const found = needs([agent("a")], fleet(), [unjudged, unstoppable, taken, over], NOTHING);
+  const found = needs([agent("a")], fleet(), [unjudged, unstoppable, taken, over]);
   assert.deepEqual(
     found.map((need) => [need.kind, need.text]),
     [
@@ -102,7 +97,7 @@ test("what else asks for a person stands there until somebody has taken it on", 
 
 test("an agent about which there is a decision to make is not there a second time", () => {
   const also = alert("standing:needs_human:a:undecided", { agent_id: "a" });
-  const found = needs([escalated("a")], fleet(), [...toDecide("a"), also], NOTHING);
+  const found = needs([escalated("a")], fleet(), [...toDecide("a"), also]);
   assert.deepEqual(
     found.map((need) => need.kind),
     ["escalated"],

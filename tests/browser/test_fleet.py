@@ -51,6 +51,7 @@ def test_every_agent_is_there_with_what_it_does_and_how_it_is(operator: Visit) -
     for agent_id in ("coder-1", "coder-2", "reviewer-1", "spare-0", "spare-1", "spare-2", "asker"):
         operator.sees(agent_id, "healthy")
     expect(operator.row("failer")).to_contain_text("disk is full")
+    expect(operator.row("asker")).to_contain_text("May I deploy?")
     expect(operator.row("coder-1")).to_contain_text("t-1")
     expect(operator.row("coder-1")).to_contain_text("40")
     expect(operator.row("coder-1").locator(".sign")).to_have_count(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def running() -> Iterator[HubInThread]:
 def hub(running: HubInThread) -> HubInThread:
     """The same one for all, with three agents: well, waiting for a human, and gone."""
     running.client.beats([{"agent_id": "well", "task_id": "t-1"}, {"agent_id": "asks"}, {"agent_id": "gone"}])
-    running.client.signal("doing", "asks", doing="waiting_for_human")
+    running.client.signal("doing", "asks", doing="waiting_for_human", note="May I deploy?")
     running.client.signal("exited", "gone", status=3)
     eventually(lambda: running.client.agent("gone").state == "disconnected")
     return running
@@ -37,6 +38,7 @@ def test_agents_are_listed_the_neediest_first_and_somebody_unwell_is_status_1(hu
     lines = said.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["agent", "gone", "asks", "well"]
     assert "disconnected" in lines[1]
+    assert "It waits for a human: May I deploy?" in lines[2]
     assert (said.returncode, said.stderr) == (1, "")
 
 
@@ -51,6 +53,14 @@ def test_filters_and_json(hub: HubInThread) -> None:
     few = hub.cli("agents", "--limit", "1")
     assert "There are more" in few.output
     assert hub.cli("agents", "--state", "merry").exit_code == 2
+
+
+def test_show_says_what_somebody_asks_and_since_when(hub: HubInThread) -> None:
+    assert re.search(
+        r"^doing +waiting_for_human, for .+: May I deploy\?$", hub.cli("show", "asks").output, re.M
+    )
+    alerts = hub.client.alerts().alerts
+    assert any(one.text == "asks waits for a human: May I deploy?" and one.at for one in alerts)
 
 
 def test_show_says_everything_about_one_agent(hub: HubInThread) -> None:

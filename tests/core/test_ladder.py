@@ -463,6 +463,21 @@ def test_waiting_for_a_human_is_told_at_once() -> None:
     assert watch.health() is Health.HEALTHY
 
 
+def test_what_it_asks_and_since_when_is_remembered_until_it_does_something_else() -> None:
+    watch = Watch()
+    watch.beat(incarnation="one")
+    watch.hear(DoingChanged(agent_id="a", doing=Doing.WAITING_FOR_HUMAN, note="may I?"), START + 1)
+    watch.beat(incarnation="one", doing=Doing.WAITING_FOR_HUMAN, at=START + 3)
+    assert (watch.agent().doing_from, watch.agent().doing_note) == (START + 1, "may I?")
+    watch.hear(DoingChanged(agent_id="a", doing=Doing.WAITING_FOR_HUMAN, note="may I now?"), START + 4)
+    assert (watch.agent().doing_from, watch.agent().doing_note) == (START + 1, "may I now?")
+    watch.beat(incarnation="one", doing=Doing.WORKING, at=START + 5)
+    assert (watch.agent().doing_from, watch.agent().doing_note) == (START + 5, "")
+    watch.hear(DoingChanged(agent_id="a", doing=Doing.WAITING_FOR_HUMAN, note="again?"), START + 6)
+    watch.beat(incarnation="two", seq=1, at=START + 7)
+    assert (watch.agent().doing, watch.agent().doing_note) == (Doing.UNKNOWN, "")
+
+
 def test_a_paused_agent_is_left_alone_until_it_is_over() -> None:
     watch = Watch()
     watch.beat()

@@ -96,7 +96,7 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
 
     said: dict[str, Any] = beat.beat if beat is not None and isinstance(beat.beat, dict) else {}
     numbers, step = agent.metrics, agent.intervention
-    yield "doing", f"{agent.doing}{_until(said, now)}"
+    yield "doing", f"{agent.doing}{_until(said, now)}{_in_its_words(agent, now)}"
     yield "task", f"{agent.task_id}{_progress(said)}" if agent.task_id else ""
     yield "last beat", _heard(agent, now)
     yield "role", agent.role or ""
@@ -129,6 +129,13 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
             "so far",
             f"{numbers.disconnection_count} disconnections, {numbers.intervention_count} interventions",
         )
+
+
+def _in_its_words(agent: AgentHealth, now: float) -> str:
+    from lifesigns.cli.showing import since
+
+    lasts = "" if agent.doing_since is None else f", for {since(agent.doing_since, now)}"
+    return f"{lasts}: {agent.doing_note}" if agent.doing_note else lasts
 
 
 def _heard(agent: AgentHealth, now: float) -> str:

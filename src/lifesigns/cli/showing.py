@@ -137,7 +137,9 @@ def why(agent: AgentHealth) -> str:
     parts = [f"{agent.cause}:"] if agent.cause else []
     parts += [finding.text for finding in agent.findings[:1]]
     if not parts and agent.doing is Doing.WAITING_FOR_HUMAN:
-        parts.append("It waits for a human.")
+        parts.append(
+            f"It waits for a human: {agent.doing_note}" if agent.doing_note else "It waits for a human."
+        )
     if agent.paused_until is not None:
         parts.append("Left alone for now.")
     return " ".join(parts)

@@ -260,6 +260,8 @@ class Agent:
     peer_at: float = -NEVER
 
     doing_from: float = 0.0
+    doing_note: str = ""
+    """In its own words: what it asks a human, what it is busy with."""
     doing_until: float = NEVER
     tape: Tape | None = None
     overloaded: int = 0

@@ -74,6 +74,9 @@ class AgentHealth(Struct, frozen=True):
     task_id: str | None
     state: Health
     doing: Doing
+    doing_since: Moment | None
+    doing_note: str
+    """In the agent's words: what it asks a human, what it is busy with."""
     cause: Cause | None
     state_changed_at: Moment
     last_heartbeat: Moment | None
@@ -102,6 +105,8 @@ def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
         task_id=agent.task_id,
         state=agent.health,
         doing=agent.doing,
+        doing_since=None if agent.doing is Doing.UNKNOWN else moment(agent.doing_from),
+        doing_note=agent.doing_note,
         cause=agent.cause if agent.health is Health.DISCONNECTED else None,
         state_changed_at=moment(agent.since),
         last_heartbeat=moment_or_none(heard_at),

@@ -112,10 +112,11 @@ def _escalation(agent: Agent) -> Iterator[Alert]:
 
 
 def _waiting(agent: Agent) -> Alert:
-    text = f"{agent.id} waits for a human"
+    asks = f": {agent.doing_note}" if agent.doing_note else ""
+    text = f"{agent.id} waits for a human{asks}"
     return Alert(
         f"standing:waiting:{agent.id}",
-        None,
+        moment(agent.doing_from),
         Level.WARNING,
         "NEEDS_HUMAN",
         agent.id,

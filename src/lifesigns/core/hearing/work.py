@@ -150,6 +150,10 @@ class WorkHearing:
             if agent.doing is doing:
                 return
         was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
+        if was is not doing:
+            agent.doing_from, agent.doing_note = now, note
+        elif note:
+            agent.doing_note = note
         limit = self._desk.policy(agent).stall.call_max
         if agent.work is not None:
             agent.work.end_call(DECLARED, now)
