@@ -65,6 +65,8 @@ class Being:
         self.unreachable: Failure | None = None
         self.well_since: float | None = None
         self.ill_until = -inf
+        self.heals_unheard = False
+        """Whether it got well while what it had said before could not be sent."""
         self.accused_of: set[e.Kind] = set()
         """What the monitor holds against it."""
         self.well_for = 0.0
@@ -189,6 +191,7 @@ class Being:
         if self.failure is not None:
             self.failure.ended_at = self.ill_until = self.now
             self.failure = None
+            self.heals_unheard = bool(self.spool)
         self._reckon()
 
     def cut_off(self) -> None:
@@ -217,6 +220,8 @@ class Being:
     def flush(self) -> None:
         """Send what could not be sent."""
         waiting, self.spool = self.spool, []
+        if self.heals_unheard:
+            self.ill_until, self.heals_unheard = self.now, False
         for signal in waiting:
             self.world.carry(self, signal)
 
