@@ -32,8 +32,8 @@ def test_a_small_fleet_is_watched_and_its_dead_are_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(hub_fleet, "MEET_FOR", 0.3)
     swift = {"silence": {"interval": 0.5, "timeout": 1.5, "ping_wait": 0.2}}
     monkeypatch.setattr(hub_fleet, "EVERY_TEN_SECONDS", swift)
-    found = hub_fleet.live(Fleet(agents=1000, seconds=5.0, deaths=5))
-    assert len(found.told_late) >= 5
+    found = hub_fleet.live(Fleet(agents=1000, seconds=4.0, deaths=10))
+    assert len(found.told_late) >= 5  # Who died last may not be told of yet.
     assert hub_fleet.p99(found.told_late) < 2.0
     assert found.asked.agents_page
     assert found.asked.beat_visible

@@ -48,10 +48,17 @@ def looks(health: Health, doing: Doing = Doing.WORKING) -> AgentHealth:
         0,
     )
     nothing: dict[str, Any] = dict.fromkeys(
-        "task_id cause last_heartbeat last_checkpoint since_heartbeat_s role host incarnation load "
+        "task_id doing_since cause last_heartbeat last_checkpoint since_heartbeat_s role host incarnation load "
         "capacity_available paused_until intervention".split()
     )
-    said = {"agent_id": "a", "state": health, "doing": doing, "state_changed_at": "", "phi": 0.0}
+    said = {
+        "agent_id": "a",
+        "state": health,
+        "doing": doing,
+        "state_changed_at": "",
+        "phi": 0.0,
+        "doing_note": "",
+    }
     lists: dict[str, list[Any]] = {"findings": [], "circuit_breakers": []}
     return msgspec.convert({**nothing, **said, **lists, "metrics": metrics}, AgentHealth)
 
