@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifesigns import wire
@@ -137,6 +137,9 @@ HOSTILE = st.sampled_from(
     [
         b'{"agent_id":"evil","foo":[1',
         b'{"agent_id":"evil","foo":[1,',
+        b'{"agent_id":"evil","foo":[{}',
+        b'{"agent_id":"evil","foo":{"x":{}',
+        b"{}}",
         b'{"agent_id":"evil","foo":',
         b'{"agent_id":"evil","role":"',
         b'{"agent_id":"evil","role":"\\',
@@ -153,6 +156,7 @@ HOSTILE = st.sampled_from(
 )
 
 
+@example([b'{"agent_id":"evil","foo":[1,', b"{}]}", b'{"agent_id":"evil"}{"agent_id":"evil"}'])
 @given(st.lists(st.one_of(HONEST, HOSTILE), max_size=100))
 def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None:
     """Gathered and read together, or one by one: the same is heard, in the same order, and as much is refused."""

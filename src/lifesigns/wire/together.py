@@ -26,16 +26,13 @@ class Together(NamedTuple):
 
 
 def fits_together(raw: bytes) -> bool:
-    """Whether this message may be read together with others."""
-    return raw[:1] == b"{" and len(raw) <= ALONE_MAX
+    """Whether this message may be read together with others: from brace to brace, for between a closing and an opening one
+    JSON wants a comma. So who leaves a bracket open spoils the batch, but hides nobody in it."""
+    return raw[:1] == b"{" and raw[-1:] == b"}" and len(raw) <= ALONE_MAX
 
 
 def decode_together(raws: Sequence[bytes], source: str = "", now: float | None = None) -> Together | None:
-    """Messages that fit together; None if they have to be read one by one, because one of them is no beat.
-
-    Each begins with a brace, and between two values JSON wants a comma: who leaves a bracket open spoils the batch, but
-    hides nobody in it.
-    """
+    """Messages that fit together; None if they have to be read one by one, because one of them is no single beat."""
     raw = b"\n".join(raws)
     try:
         batch = decode_beats(raw, source, now)
