@@ -110,7 +110,6 @@ async def test_the_same_key_is_the_same_act_for_all_of_them(hub: RunningHub) -> 
 
 
 async def test_the_same_key_is_the_same_act_also_for_another_hub() -> None:
-    """The engine remembers what is under way beyond a restart; the web does not."""
     store = "breakers-" + uuid.uuid4().hex
     key = {"Idempotency-Key": "k1"}
     async with running_hub(MemoryStore(store)) as hub:

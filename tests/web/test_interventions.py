@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.hub import Role
+from lifesigns.core.effects import Intervention, Rung, Stage
 from lifesigns.core.signals import Signal
-from tests.web.hub import RunningHub
+from lifesigns.hub import telling
+from lifesigns.views import interventions
+from lifesigns.views.interventions import Interventions
+from tests.web.hub import RunningHub, running_hub
 
 
 async def beating(hub: RunningHub, agent_id: str = "coder-7") -> None:
@@ -41,6 +47,23 @@ async def test_the_same_key_is_the_same_act(hub: RunningHub) -> None:
         "/api/v1/agents/coder-7/nudge", {"message": "x"}, headers={"Idempotency-Key": "k2"}
     )
     assert other.json()["id"] != first.json()["id"]
+
+
+async def test_the_same_key_is_the_same_act_when_it_is_over_and_for_another_hub() -> None:
+    """Whoever did not get the answer asks again, perhaps much later: nobody is stopped twice, and the receipt is the same."""
+    store, key = f"acts-{uuid4()}", {"Idempotency-Key": "k1"}
+    path, body = "/api/v1/agents/coder-7/terminate", {"reason": "enough"}
+    async with running_hub(MemoryStore(store)) as hub:
+        await beating(hub)
+        record = (await hub.post(path, body, headers=key)).json()
+        done = {"type": "stopped", "agent_id": "coder-7", "incarnation": "one", "order_id": record["id"]}
+        await hub.post("/api/v1/signals", done)
+        again = await hub.post(path, body, headers=key)
+        assert (again.status_code, again.json()["id"], again.json()["stage"]) == (202, record["id"], "done")
+        token = hub.token
+    async with running_hub(MemoryStore(store)) as hub, hub.client(token) as same:
+        assert (await same.post(path, json=body, headers=key)).json()["id"] == record["id"]
+        assert (await hub.post(path, body, headers=key)).status_code == 409  # Another's key is another key.
 
 
 async def test_a_termination_is_asked_for_and_its_outcome_is_on_record(hub: RunningHub) -> None:
@@ -117,3 +140,18 @@ async def test_an_agent_that_answers_at_once_does_not_take_the_receipt_away(
         monkeypatch.setattr(service, "keep", keep_and_hear_back)
         answer = await hub.post(f"/api/v1/agents/coder-7/{act}", body)
         assert (answer.status_code, answer.json().get("stage")) == (202, stage), answer.json()
+
+
+def test_of_old_requests_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request may have become several interventions, and an intervention several steps."""
+    monkeypatch.setattr(interventions, "REMEMBERED_MAX", 3)
+    register = Interventions()
+    for n, (agent_id, key) in enumerate([("a", "k1"), ("b", "k2"), ("b", "k1"), ("b", "k1"), ("c", "")]):
+        fact = Intervention(1.0, agent_id, f"1-{n}", Rung.BREAKER, Stage.ORDERED, 1, by="eva", key=key)
+        register.note([telling.event(n, fact)])
+    assert [record.id for record in register.newest(9)] == ["1-4", "1-3", "1-2"]
+    assert {who: record.id for who, record in register.asked_for(Rung.BREAKER, "eva", "k1").items()} == {
+        "b": "1-2"
+    }
+    assert not register.asked_for(Rung.BREAKER, "eva", "k2")
+    assert (len(register._by_request), len(register._requests)) == (1, 1)

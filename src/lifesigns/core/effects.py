@@ -132,6 +132,8 @@ class Intervention(Fact):
     attempt: int
     text: str = ""
     by: str = ""
+    key: str = ""
+    """The request of a person it comes from, where it is ordered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Errands:
 
     def turn_breaker(self, agent: Agent, wish: BreakerTurnRequested, now: float) -> None:
         """A person wants a breaker turned, once per key; what was wanted of it before is over."""
-        text = turn_text(wish.act, wish.name, wish.reason)
+        text = _turn_text(wish.act, wish.name, wish.reason)
         for known in self._of(agent, Rung.BREAKER):
             if known.name != wish.name:
                 continue
@@ -153,7 +153,7 @@ class Errands:
     def _give(self, errand: Errand, by: str = "") -> None:
         self._table.setdefault(errand.agent_id, {})[errand.id] = errand
         self._deadlines.arm(errand, self.due_at(errand))
-        self._record(errand, Stage.ORDERED, errand.given_at, errand.text, by)
+        self._record(errand, Stage.ORDERED, errand.given_at, errand.text, by, errand.key)
 
     def _give_up(self, errand: Errand, reason: str, now: float) -> None:
         self._end(errand, Stage.FAILED, now, reason)
@@ -169,10 +169,12 @@ class Errands:
             del self._table[errand.agent_id]
         self._record(errand, stage, now, text)
 
-    def _record(self, errand: Errand, stage: Stage, now: float, text: str, by: str = "") -> None:
-        self._outbox.fact(Intervention(now, errand.agent_id, errand.id, errand.rung, stage, 1, text, by))
+    def _record(
+        self, errand: Errand, stage: Stage, now: float, text: str, by: str = "", key: str = ""
+    ) -> None:
+        self._outbox.fact(Intervention(now, errand.agent_id, errand.id, errand.rung, stage, 1, text, by, key))
 
 
-def turn_text(act: BreakerAct, name: str, reason: str = "") -> str:
+def _turn_text(act: BreakerAct, name: str, reason: str = "") -> str:
     """What is on record about it."""
     return f"{act} breaker {name!r}" + (f": {reason}" if reason else "")

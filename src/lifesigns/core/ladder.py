@@ -185,7 +185,7 @@ class Ladder:
                 case.attempt,
                 case.reason,
                 case.by,
-                checkpoint_id,
+                checkpoint_id=checkpoint_id,
             )
         )
         agent.case = None
@@ -329,13 +329,13 @@ class Ladder:
     def _ordered(self, agent: Agent, case: Case, order_id: str, now: float, text: str) -> None:
         case.order_id, case.reached = order_id, ()
         agent.interventions += 1
-        self._record(agent, case, Stage.ORDERED, now, text, case.by)
+        self._record(agent, case, Stage.ORDERED, now, text, case.by, case.key)
 
     def _record(
-        self, agent: Agent, case: Case, stage: Stage, now: float, text: str = "", by: str = ""
+        self, agent: Agent, case: Case, stage: Stage, now: float, text: str = "", by: str = "", key: str = ""
     ) -> None:
         self._outbox.fact(
-            Intervention(now, agent.id, case.order_id, case.rung, stage, case.attempt, text, by)
+            Intervention(now, agent.id, case.order_id, case.rung, stage, case.attempt, text, by, key)
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -65,9 +65,14 @@ class _Told(Struct):
     message: str | None = None
     reason: str | None = None
     by: str = ""
+    key: str = ""
 
 
 _decode: Final = msgspec.json.Decoder(_Told).decode
+
+
+Request = tuple[Rung, str, str]
+"""What a person asked for: the rung, who asked, and the key of the request."""
 
 
 class Interventions:
@@ -75,6 +80,8 @@ class Interventions:
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, InterventionRecord] = OrderedDict()
+        self._by_request: dict[Request, dict[str, str]] = {}
+        self._requests: dict[str, Request] = {}
 
     def note(self, events: Iterable[Event]) -> None:
         """These happened, in this order."""
@@ -84,6 +91,11 @@ class Interventions:
 
     def find(self, intervention_id: str) -> InterventionRecord | None:
         return self._records.get(intervention_id)
+
+    def asked_for(self, rung: Rung, by: str, key: str) -> Mapping[str, InterventionRecord]:
+        """By agent, what this request of a person became."""
+        became = self._by_request.get((rung, by, key), {})
+        return {agent_id: self._records[its_id] for agent_id, its_id in became.items()}
 
     def newest(
         self, limit: int, *, agent_id: str | None = None, rung: Sequence[Rung] = (), only_open: bool = False
@@ -127,8 +139,24 @@ class Interventions:
                 True,
                 [],
             )
+            if told.key:
+                self._note_request(told)
             if len(self._records) > REMEMBERED_MAX:
-                self._records.popitem(last=False)
+                self._forget_oldest()
         record.stage, record.attempt, record.open = told.stage, told.attempt, told.stage not in ENDED
         record.stages.append(reached)
         del record.stages[:-STAGES_MAX]
+
+    def _note_request(self, told: _Told) -> None:
+        """Where a request led to several steps with one agent, it is the first of them."""
+        request = (told.rung, told.by, told.key)
+        if self._by_request.setdefault(request, {}).setdefault(told.agent_id, told.id) == told.id:
+            self._requests[told.id] = request
+
+    def _forget_oldest(self) -> None:
+        oldest, record = self._records.popitem(last=False)
+        request = self._requests.pop(oldest, None)
+        if request is not None:
+            del self._by_request[request][record.agent_id]
+            if not self._by_request[request]:
+                del self._by_request[request]

@@ -58,8 +58,6 @@ class Site:
     past: Past
     answered: dict[int, int] = field(default_factory=dict)
     """Answers by the first digit of their status."""
-    done: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
-    """Acts by who asked for them and under which key: see `interventions.py`."""
 
 
 class Web:

@@ -7,23 +7,21 @@ in the intervention's stages and in the breaker's next report.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
-from lifesigns import views
 from lifesigns.core.effects import Rung
-from lifesigns.core.errands import turn_text
 from lifesigns.core.signals import BreakerAct, BreakerState, BreakerTurnRequested
-from lifesigns.views import BreakerList, BreakerView, Moment
+from lifesigns.views import BreakerList, BreakerView
 from lifesigns.views.breakers import all_breakers
-from lifesigns.views.interventions import InterventionList, InterventionRecord, Interventions
+from lifesigns.views.interventions import InterventionList
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 from lifesigns.web.ids import AgentId
-from lifesigns.web.interventions import idempotency_key, remember
+from lifesigns.web.interventions import asked_for, request_key
 from lifesigns.web.paging import Paged, page
 
 AT_ONCE_MAX: Final = 1000
@@ -95,44 +93,25 @@ async def close(asked: Asked) -> Answer:
 
 
 async def _turned(asked: Asked, act: BreakerAct) -> Answer:
-    name, key = asked.path["name"], idempotency_key(asked)
-    request = (asked.visitor.token_id, f"{act} breaker", f"{asked.query.agent or ''} {name}", key)
-    ids = asked.site.done.get(request, "").split()
-    if not ids:
-        ids = await _turn(asked, act, _owners(asked, name), key)
-        if key:
-            remember(asked, request, " ".join(ids))
-    register: Interventions = await asked.site.past.interventions()
-    records = (register.find(one) for one in ids)
-    return answer(InterventionList([one for one in records if one is not None]), 202)
+    name = asked.path["name"]
+    key = f"{act} {name} {asked.query.agent or ''} {request_key(asked)}"
+    became = await asked_for(asked, Rung.BREAKER, key)
+    if not became:
+        await _turn(asked, act, name, key)
+        became = await asked_for(asked, Rung.BREAKER, key)
+    if not became:
+        raise Problem(409, f"every agent that had a breaker {name!r} ended before it could be turned")
+    return answer(InterventionList(list(became.values())), 202)
 
 
-async def _turn(asked: Asked, act: BreakerAct, owners: Sequence[str], key: str) -> list[str]:
-    """The interventions it became, one for each agent."""
-    name, by, asked_at = asked.path["name"], asked.visitor.by, views.moment(asked.now)
-    reason = asked.body.reason if asked.body is not None else ""
+async def _turn(asked: Asked, act: BreakerAct, name: str, key: str) -> None:
+    by, reason = asked.visitor.by, asked.body.reason if asked.body is not None else ""
     await asked.service.keep(
         [
             BreakerTurnRequested(agent_id=owner, by=by, key=key, name=name, act=act, reason=reason)
-            for owner in owners
+            for owner in _owners(asked, name)
         ]
     )
-    register: Interventions = await asked.site.past.interventions()
-    text = turn_text(act, name, reason)
-    found = [_newest(register, owner, text, by, asked_at) for owner in owners]
-    ids = [one.id for one in found if one is not None]
-    if not ids:
-        raise Problem(409, f"every agent that had a breaker {name!r} ended before it could be turned")
-    return ids
-
-
-def _newest(
-    register: Interventions, owner: str, text: str, by: str, asked_at: Moment
-) -> InterventionRecord | None:
-    """What the wish became; with a key it may be older, because it is the same wish."""
-    mine = register.newest(100, agent_id=owner, rung=(Rung.BREAKER,))
-    same = [one for one in mine if (one.reason, one.by) == (text, by)]
-    return next((one for one in same if one.ordered_at >= asked_at or one.open), None)
 
 
 def _owners(asked: Asked, name: str) -> list[str]:

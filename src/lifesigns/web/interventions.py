@@ -6,18 +6,19 @@ stages. `Idempotency-Key` makes a repeated request the same act.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final
+from uuid import uuid4
 
 import msgspec
 from msgspec import Meta
 
 from lifesigns import views
 from lifesigns.core import signals
-from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Decision, PersonActed
-from lifesigns.views import AgentHealth, Moment
+from lifesigns.views import AgentHealth
 from lifesigns.views.interventions import InterventionList, InterventionRecord, Interventions
 from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, Problem, answer
@@ -25,8 +26,6 @@ from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 
 Reason = Annotated[str, Meta(max_length=2000)]
 KEY_MAX: Final = 200
-KEYS_MAX: Final = 10_000
-"""Acts remembered by their key. An agent's open act is also remembered by the engine, beyond a restart."""
 
 
 class Nudge(msgspec.Struct):
@@ -137,41 +136,22 @@ Said = signals.PauseRequested | signals.ResumeRequested | signals.ClearRequested
 
 
 async def _on_the_ladder(asked: Asked, act: Ordered) -> Answer:
-    agent = known(asked)
-    if agent.health is Health.TERMINATED:
-        raise Problem(409, f"{agent.id!r} is terminated already")
-    again = asked.site.done.get(_request(asked, act))
-    if again is None:
-        asked_at = views.moment(asked.now)
+    agent, rung = known(asked), _RUNGS[type(act)]
+    became = await asked_for(asked, rung, act.key)
+    if agent.id not in became:
+        if agent.health is Health.TERMINATED:
+            raise Problem(409, f"{agent.id!r} is terminated already")
         await asked.service.keep([act])
-        again = await _order_of(asked, act, agent, asked_at)
-        if act.key:
-            remember(asked, _request(asked, act), again)
-    return answer(await _record(asked, again), 202)
-
-
-async def _order_of(asked: Asked, act: Ordered, agent: Agent, asked_at: Moment) -> str:
-    """The order that an act became. Who is quick has carried it out by now, and the case is another one or none."""
-    register: Interventions = await asked.site.past.interventions()
-    newest = register.newest(1, agent_id=agent.id, rung=(_RUNGS[type(act)],))
-    if newest and newest[0].by == act.by and newest[0].ordered_at >= asked_at:
-        return newest[0].id
-    if agent.case is None or not agent.case.order_id:
+        became = await asked_for(asked, rung, act.key)
+    if agent.id not in became:
         raise Problem(409, f"{agent.id!r} ended before anything could be asked of it")
-    return agent.case.order_id
+    return answer(became[agent.id], 202)
 
 
-def remember(asked: Asked, request: tuple[str, str, str, str], became: str) -> None:
-    """What this request became, for when it is repeated."""
-    done = asked.site.done
-    done[request] = became
-    while len(done) > KEYS_MAX:
-        del done[next(iter(done))]
-
-
-def _request(asked: Asked, act: PersonActed) -> tuple[str, str, str, str]:
-    """What makes two requests the same: who, what, about whom, and the key they gave it."""
-    return asked.visitor.token_id, type(act).__name__, act.agent_id, act.key
+async def asked_for(asked: Asked, rung: Rung, key: str) -> Mapping[str, InterventionRecord]:
+    """By agent, what this request has become so far: a repeated one is the same act."""
+    register: Interventions = await asked.site.past.interventions()
+    return register.asked_for(rung, asked.visitor.by, key)
 
 
 async def _about(asked: Asked, act: Said) -> Answer:
@@ -188,16 +168,16 @@ async def _record(asked: Asked, intervention_id: str) -> InterventionRecord:
     return record
 
 
-def idempotency_key(asked: Asked) -> str:
-    """What makes a repeated request the same act; empty if it says nothing."""
-    key = asked.header(b"idempotency-key") or ""
+def request_key(asked: Asked) -> str:
+    """What makes a repeated request the same act. Who gives no key never means an earlier one."""
+    key = asked.header(b"idempotency-key") or f"request {uuid4()}"
     if len(key) > KEY_MAX:
         raise Problem(400, f"Idempotency-Key is longer than {KEY_MAX} signs", field="Idempotency-Key")
     return key
 
 
 def _by(asked: Asked) -> dict[str, str]:
-    return {"agent_id": known(asked).id, "by": asked.visitor.by, "key": idempotency_key(asked)}
+    return {"agent_id": known(asked).id, "by": asked.visitor.by, "key": request_key(asked)}
 
 
 _RUNGS: Final[dict[type[PersonActed], Rung]] = {
