@@ -57,6 +57,10 @@ sys.exit(end.status if end.signal is None else 128 + end.signal)
     return subprocess.run(command, capture_output=True, timeout=BOUND, check=False, env=environ())
 
 
+SILENT = r"No output for \d\.\d s"
+"""Of a child that was silent for a second or two, and of a machine that noticed in its own time."""
+
+
 def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
     """What the supervisor itself said."""
     return [line for line in done.stderr.decode().splitlines() if line.startswith("lifesigns: ")]
