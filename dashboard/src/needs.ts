@@ -96,6 +96,7 @@ const TO_LOOK_AT = new Set(["NEEDS_HUMAN", "AGENT_POISONED"]);
 function* toLookAt(alerts: readonly Alert[]): Generator<Need> {
   for (const alert of alerts) {
     if (!alert.standing || !TO_LOOK_AT.has(alert.type) || alert.acknowledged || !alert.agent_id) continue;
+    if (alert.id.startsWith("standing:waiting:")) continue; // Its agent says so itself, and sooner when it is over.
     const { id: key, agent_id: agentId, at: since } = alert;
     const text = alert.text.replace(`${agentId} needs a human: `, "");
     yield { kind: "look", key, agentId, text, since, alert };

@@ -103,3 +103,8 @@ test("an agent about which there is a decision to make is not there a second tim
     ["escalated"],
   );
 });
+
+test("who waits no more needs nobody, though the alerts do not know it yet", () => {
+  const stale = alert("standing:waiting:a", { type: "NEEDS_HUMAN", agent_id: "a", text: "a waits for a human" });
+  assert.deepEqual(needs([agent("a")], fleet(), [stale]), []);
+});
