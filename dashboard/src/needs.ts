@@ -90,13 +90,18 @@ function ofWaiting({ agent_id: agentId, doing_note, doing_since: since, interven
   return { kind: "waiting", key: `waiting ${agentId}`, agentId, text, since, answered };
 }
 
+/** Who waits for a human says so itself, and sooner when it is over. */
+function isWaiting({ id, key }: Alert): boolean {
+  return id.startsWith("standing:waiting:") || key.endsWith(":waiting_for_human");
+}
+
 const TO_LOOK_AT = new Set(["NEEDS_HUMAN", "AGENT_POISONED"]);
 
 /** What else stands and asks for a person, until somebody has taken it on: who could not be stopped, or not be judged. */
 function* toLookAt(alerts: readonly Alert[]): Generator<Need> {
   for (const alert of alerts) {
     if (!alert.standing || !TO_LOOK_AT.has(alert.type) || alert.acknowledged || !alert.agent_id) continue;
-    if (alert.id.startsWith("standing:waiting:")) continue; // Its agent says so itself, and sooner when it is over.
+    if (isWaiting(alert)) continue;
     const { id: key, agent_id: agentId, at: since } = alert;
     const text = alert.text.replace(`${agentId} needs a human: `, "");
     yield { kind: "look", key, agentId, text, since, alert };

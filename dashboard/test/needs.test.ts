@@ -106,5 +106,6 @@ test("an agent about which there is a decision to make is not there a second tim
 
 test("who waits no more needs nobody, though the alerts do not know it yet", () => {
   const stale = alert("standing:waiting:a", { type: "NEEDS_HUMAN", agent_id: "a", text: "a waits for a human" });
-  assert.deepEqual(needs([agent("a")], fleet(), [stale]), []);
+  const told = { ...stale, id: "standing:needs_human:a:waiting_for_human", key: "needs_human:a:waiting_for_human" };
+  assert.deepEqual(needs([agent("a")], fleet(), [stale, told]), []);
 });

@@ -60,6 +60,20 @@ async def standing(hub: RunningHub, kind: str = "stuck_agent") -> list[dict[str,
     return [one for one in told if one["standing"] and one["kind"] == kind]
 
 
+async def test_a_wait_that_is_over_stands_no_more_though_nobody_was_told_yet(
+    hub: RunningHub, ear: Ear
+) -> None:
+    """That somebody waits no more is no event: the alert is closed at the next check, some seconds later."""
+    asks = {"type": "doing", "agent_id": "a", "doing": "waiting_for_human", "note": "May I?"}
+    await hub.post("/api/v1/signals", asks)
+    await until(lambda: any(n.key.startswith("needs_human:a") for n in ear.told))
+    (alert,) = await standing(hub, "needs_human")
+    assert "May I?" in alert["text"]
+    await hub.post("/api/v1/signals", {**asks, "doing": "working"})
+    assert [one.is_open for one in hub.service.teller.alerting.alerts] == [True]
+    assert await standing(hub, "needs_human") == []
+
+
 async def test_what_is_open_stands_with_its_key_and_is_taken_on_by_it(hub: RunningHub, ear: Ear) -> None:
     await crash(hub, "a")
     await until(lambda: any(n.key == "stuck_agent:a" for n in ear.told))

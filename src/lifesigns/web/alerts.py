@@ -83,14 +83,14 @@ async def on_record(asked: Asked) -> None:
 
 def _standing(asked: Asked) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
-    service, known = asked.service, asked.service.teller.alerting.alerts
+    service, alerting = asked.service, asked.service.teller.alerting
     away = [(trouble.what, trouble.since, trouble.why) for trouble in service.troubles.now()]
     believed = standing(service.engine.beliefs, away)
     for one in believed:
-        yield _as_told(msgspec.structs.replace(one, open=True), known.get(one.key))
+        yield _as_told(msgspec.structs.replace(one, open=True), alerting.alerts.get(one.key))
     room, keys = STANDING_MAX - len(believed), {one.key for one in believed}
-    for alert in known:
-        if room > 0 and alert.is_open and alert.key not in keys:
+    for alert in alerting.alerts:
+        if room > 0 and alert.is_open and alert.key not in keys and not alerting.is_over(alert):
             room -= 1
             yield _as_told(_view(alert), alert)
 

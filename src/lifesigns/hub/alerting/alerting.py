@@ -147,6 +147,10 @@ class Alerting:
         self._touch(rows.SILENCE, silence_id)
         self._checked_at, self._tend_at = -NEVER, 0.0
 
+    def is_over(self, alert: Alert) -> bool:
+        """Whether its reason is gone, though it is only closed at the next check."""
+        return bool(self._lookout.over(alert))
+
     # --- time passing ---------------------------------------------------------------------------------
 
     def tend(self, now: float) -> None:
