@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,16 +71,12 @@ async def test_a_machine_without_a_desktop_says_so(tmp_path: Path) -> None:
     assert not caught.value.transient
 
 
-HAS_APPRISE = importlib.util.find_spec("apprise") is not None
-
-
-@pytest.mark.skipif(HAS_APPRISE, reason="apprise is installed here")
-def test_without_apprise_it_is_said_how_to_get_it() -> None:
+def test_without_apprise_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
     with pytest.raises(UsageError, match=r"pip install 'lifesigns\[apprise\]'"):
         AppriseChannel(("json://127.0.0.1",))
 
 
-@pytest.mark.skipif(not HAS_APPRISE, reason="apprise is an extra, and not installed here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # apprise's own, on import
 async def test_apprise_tells_its_services_and_says_if_one_did_not_take_it() -> None:
     async with Peer() as peer:
