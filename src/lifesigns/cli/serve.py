@@ -100,18 +100,20 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
 
     allow_more_files()
     with claimed(folder), _listening(config.listen) as listener:
-        service = hub_of(config, folder, _url(config.listen, listener))
-        assign_hands(service, config.hands, os.environ, folder, _url(config.listen, listener))
+        url = _url(config.listen, listener)
+        service = hub_of(config, folder, url)
+        assign_hands(service, config.hands, os.environ, folder, url)
         web = Web(service, Doorway.of(config.listen), config.limits)
         stopping = asyncio.Event()
         _heed_signals(stopping)
         await service.start()
         try:
-            async with observed(service, grpc_port, trace), serving(web, listener, tls=config.listen.tls):
-                url = _url(config.listen, listener)
-                with announced(folder, url), living_set_aside():
-                    _welcome(service, config, folder, url)
-                    await stopping.wait()
+            # Announced before it answers: who sees it answer finds it.
+            with announced(folder, url):
+                async with observed(service, grpc_port, trace), serving(web, listener, tls=config.listen.tls):
+                    with living_set_aside():
+                        _welcome(service, config, folder, url)
+                        await stopping.wait()
         finally:
             await service.stop()
 
