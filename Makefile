@@ -7,8 +7,11 @@ RUN := tools/uv run --frozen
 LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 	UV_DEFAULT_INDEX=https://pypi.org/simple tools/uv lock
 
+# Where this is set, each of a thousand processes of the tests would compile all of Python's source anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test check format bench soak chromium screenshots diagrams lock clean
+.PHONY: help demo dashboard test check check-types check-page format bench soak chromium screenshots diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -28,8 +31,13 @@ check:  ## lock, lint, format, types, rooms, the page's types and tests
 	$(LOCK) --check --quiet
 	$(RUN) ruff check
 	$(RUN) ruff format --check
+	@$(MAKE) --no-print-directory -j2 check-types check-page
+
+check-types:
 	$(RUN) mypy src tests benchmarks tools
 	$(RUN) lint-imports --no-logo
+
+check-page:
 	$(RUN) python -m tools.dashboard --check --test
 
 format:  ## put the code into shape, mend what can be mended by itself

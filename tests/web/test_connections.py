@@ -323,7 +323,7 @@ async def test_answers_that_nobody_reads_hold_no_more_memory_than_allowed() -> N
 
 
 async def test_who_reads_slowly_but_reads_gets_it_all() -> None:
-    async with hub_with(Patience(stalled_for=0.5)) as (hub, connections):
+    async with hub_with(Patience(stalled_for=1.5)) as (hub, connections):
         await large_answer(hub)
         line = await ask_without_reading(hub, 10)
         loop, read = asyncio.get_running_loop(), 0
@@ -334,7 +334,7 @@ async def test_who_reads_slowly_but_reads_gets_it_all() -> None:
                 assert piece, "it was cut off"
                 answered += piece.count(b"HTTP/1.1 200 ")
                 read += len(piece)
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0.002)
         assert connections.cut_off == 0
         line.close()
 
