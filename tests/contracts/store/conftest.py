@@ -44,7 +44,7 @@ async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
             name = str(uuid.uuid4())
             ground = Ground(lambda place: MemoryStore(f"{name}-{place}"))
         case "sqlite":
-            ground = Ground(lambda place: SqliteStore(tmp_path / f"{place}.db"))
+            ground = Ground(lambda place: SqliteStore(tmp_path / f"{place}.db", busy_for=30.0))
         case _:
             url = request.getfixturevalue("postgres_server").url
             await wipe(url)
