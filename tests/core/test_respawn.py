@@ -584,6 +584,14 @@ def test_after_a_crash_that_only_the_agent_told_its_process_has_time_to_go_on() 
     assert watch.engine.beliefs.lineages["a"].attempts == 0  # It was not we who started it.
 
 
+def test_a_task_that_begins_meanwhile_does_not_get_one_respawn_more() -> None:
+    watch = living()
+    watch.hear(SELF_TOLD)
+    watch.engine.beliefs.lineages["a"].attempts = 0  # As a new task has it.
+    watch.beat(incarnation="i-2", at=START + 2)
+    assert watch.engine.beliefs.lineages["a"].attempts == 0
+
+
 def test_if_its_process_does_not_go_on_it_is_respawned_after_that() -> None:
     watch = living()
     watch.hear(SELF_TOLD)

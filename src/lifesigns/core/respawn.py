@@ -255,7 +255,7 @@ class Respawns:
             self._enter(lineage, Phase.PROBATION, now, policy.probation)
         elif lineage.phase in ON_ITS_WAY:
             # It came back by itself: nothing is left to do, and nothing was done.
-            lineage.attempts -= 1
+            lineage.attempts = max(0, lineage.attempts - 1)  # A new task may have begun to count meanwhile.
             self._enter(lineage, Phase.IDLE, now, NEVER)
         lineage.ended = None
         return ours
