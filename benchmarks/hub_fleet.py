@@ -13,12 +13,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
+from math import inf
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 
 from benchmarks import hub_load
 from benchmarks.hub import BATCH, EVERY_TEN_SECONDS
 from benchmarks.hub_process import LOAD_CORE, Reading, UnderLoad, Wanted
+from lifesigns.hub.pulse import LATE_UP_TO
 
 INTERVAL = 10.0
 MEET_FOR = 6.0
@@ -52,6 +55,8 @@ class Measured:
     cpu_share: float
     rss_mb: float
     beats_per_second: float
+    found_late: float
+    """99 of 100 deaths were known no later than this many seconds after their verdict fell due."""
     told_late: list[float]
     """Of each death: seconds from the moment its verdict fell due until it was kept and told."""
     batches: list[float]
@@ -62,6 +67,13 @@ class Measured:
 def p99(values: list[float]) -> float:
     """The value that 99 of 100 do not exceed."""
     return sorted(values)[max(0, -(-len(values) * 99 // 100) - 1)]
+
+
+def _bound_of_99(counts: list[int]) -> float:
+    """The same of values that were only counted: the bound they lie below."""
+    wanted = sum(counts) * 99 / 100
+    seen = accumulate(counts)
+    return next(bound for bound, count in zip((*LATE_UP_TO, inf), seen, strict=True) if count >= wanted)
 
 
 def live(fleet: Fleet) -> Measured:
@@ -90,6 +102,7 @@ def _measured(before: Reading, after: Reading, took: list[float], asked: Asked) 
         (after.cpu - before.cpu) / seconds,
         after.rss_mb,
         (after.beats - before.beats) / seconds,
+        _bound_of_99([now - then for now, then in zip(after.found_late, before.found_late, strict=True)]),
         after.told_late[len(before.told_late) :],
         took,
         asked,

@@ -59,8 +59,8 @@ class Reading:
     """Seconds of all its threads."""
     rss_mb: float
     beats: int
-    looks_late: list[int]
-    finds_late: list[int]
+    found_late: list[int]
+    """How many disconnections were known how long after they fell due: by the bounds of `LATE_UP_TO`."""
     told_late: list[float]
     """Seconds from the moment an agent's disconnection fell due until it was kept and told."""
 
@@ -169,10 +169,7 @@ class _Hub:
         return self.service.hub.pulse.beats
 
     def read(self) -> Reading:
-        pulse = self.service.hub.pulse
-        return _reading(
-            self.beats, list(pulse.looks_late.counts), list(pulse.finds_late.counts), list(self.told_late)
-        )
+        return _reading(self.beats, list(self.service.hub.pulse.finds_late.counts), list(self.told_late))
 
     async def listen(self) -> None:
         """Note how late disconnections are told."""
@@ -215,7 +212,7 @@ class _Bare:
         self.port, self.token, self.beats = port, "none", 0
 
     def read(self) -> Reading:
-        return _reading(self.beats, [], [], [])
+        return _reading(self.beats, [], [])
 
     def hear(self, subject: str, payload: bytes) -> None:
         if payload[0] == ord("{"):
@@ -254,9 +251,9 @@ async def _bare(wanted: Wanted) -> AsyncIterator[_Bare]:
         await bus.close()
 
 
-def _reading(beats: int, looks: list[int], finds: list[int], told: list[float]) -> Reading:
+def _reading(beats: int, found: list[int], told: list[float]) -> Reading:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return Reading(time.monotonic(), time.process_time(), pages * 4096 / 2**20, beats, looks, finds, told)
+    return Reading(time.monotonic(), time.process_time(), pages * 4096 / 2**20, beats, found, told)
 
 
 async def _until(holds: Callable[[], bool], within: float = 20.0) -> None:

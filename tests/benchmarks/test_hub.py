@@ -35,6 +35,7 @@ def test_a_small_fleet_is_watched_and_its_dead_are_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(hub_fleet, "EVERY_TEN_SECONDS", swift)
     found = hub_fleet.live(Fleet(agents=1000, seconds=4.0, deaths=10))
     assert len(found.told_late) >= 5  # Who died last may not be told of yet.
+    assert 0 < found.found_late <= 2.0
     assert hub_fleet.p99(found.told_late) < 2.0
     assert found.asked.agents_page
     assert found.asked.beat_visible
