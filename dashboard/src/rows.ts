@@ -30,6 +30,7 @@ export const UNWELL: ReadonlySet<Health> = new Set(["stuck", "failing", "disconn
 
 /** How much an agent needs somebody, the neediest first. */
 export function need(agent: AgentHealth): number {
+  if (agent.set_aside) return -1; // Who is not judged may be anything.
   const rank = RANK[agent.state];
   return agent.doing === "waiting_for_human" ? Math.min(rank, WAITING) : rank;
 }
@@ -120,6 +121,7 @@ function groupOf(agent: AgentHealth, by: GroupBy): string {
 
 /** The sentence that says what is wrong with an agent, or what is being done about it; empty if it is simply well. */
 export function why(agent: AgentHealth): string {
+  if (agent.set_aside) return "Not judged any more, by a bug of lifesigns, until it is cleared.";
   const worst = [...agent.findings].sort((a, b) => SEVERE[b.severity] - SEVERE[a.severity])[0];
   if (worst) return worst.text;
   if (agent.state === "disconnected")

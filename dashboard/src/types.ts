@@ -69,6 +69,8 @@ export interface AgentHealth {
   capacity_available: number | null;
   phi: number;
   paused_until: Moment | null;
+  /** A bug of the hub tripped over it: its state is the last that was known. */
+  set_aside: boolean;
   metrics: AgentMetrics;
   circuit_breakers: Breaker[];
   intervention: OnLadder | null;

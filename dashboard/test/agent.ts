@@ -26,6 +26,7 @@ export function agent(id: string, more: Partial<AgentHealth> = {}): AgentHealth 
     capacity_available: null,
     phi: 0,
     paused_until: null,
+    set_aside: false,
     metrics: {
       uptime_seconds: 0,
       token_count: 0,

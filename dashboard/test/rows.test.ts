@@ -30,9 +30,19 @@ test("who needs somebody most comes first, and a human who is waited for before 
     agent("asks", { doing: "waiting_for_human" }),
     agent("stuck", { state: "stuck" }),
     agent("lost", { state: "disconnected" }),
+    agent("not judged", { set_aside: true }),
     agent("asks and is lost", { state: "disconnected", doing: "waiting_for_human" }),
   ];
-  assert.deepEqual(shown(fleet), ["asks and is lost", "lost", "stuck", "asks", "warned", "well", "ended"]);
+  assert.deepEqual(shown(fleet), [
+    "not judged",
+    "asks and is lost",
+    "lost",
+    "stuck",
+    "asks",
+    "warned",
+    "well",
+    "ended",
+  ]);
 });
 
 test("among equals who has waited longest comes first, then the id decides, so that nothing jumps about", () => {
@@ -108,4 +118,5 @@ test("what is wrong is the worst finding, else what is being done", () => {
   };
   assert.equal(why(agent("a", { intervention })), "Nudge: Go on.");
   assert.equal(why(agent("a")), "");
+  assert.match(why(agent("a", { set_aside: true, findings })), /^Not judged any more/);
 });

@@ -24,7 +24,8 @@ def test_what_a_hub_takes_is_measured_beside_what_it_rests_on(way: hub.Way) -> N
     took = hub.throughput(way, agents=200, turns=1, seconds=0.3)
     assert took.hub.per_core_second > 500
     assert took.bare.per_core_second > 500
-    assert took.ratio == took.hub.per_core_second / took.bare.per_core_second  # Its size in so short a time is chance.
+    # How large it is in so short a time is chance.
+    assert took.ratio == took.hub.per_core_second / took.bare.per_core_second
     assert took.shares
 
 

@@ -42,6 +42,27 @@ def test_agents_are_listed_the_neediest_first_and_somebody_unwell_is_status_1(hu
     assert (said.returncode, said.stderr) == (1, "")
 
 
+def test_who_is_not_judged_any_more_is_not_shown_as_well_and_comes_first() -> None:
+    with hub_in_thread() as hub:
+        hub.client.beats([{"agent_id": "gone"}, {"agent_id": "odd"}])
+        hub.client.signal("exited", "gone", status=3)
+        hearing = hub.running.service.engine._hearing
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hearing, "hear", lambda *_: 1 / 0)
+            hub.client.signal("progress", "odd", note="12/40")
+        eventually(lambda: hub.client.agent("odd").set_aside)
+        said = hub.cli("agents", "-q", "odd")
+        assert "Not judged any more, by a bug of lifesigns; again after: lifesigns clear odd" in said.output
+        assert said.exit_code == hub.cli("show", "odd").exit_code == 1
+        assert "Not judged any more" in hub.cli("show", "odd").output
+        for everybody in ((), ("--all",)):
+            listed = json.loads(hub.cli("agents", "--json", *everybody).output)["agents"]
+            assert [agent["agent_id"] for agent in listed] == ["odd", "gone"]
+        assert hub.cli("clear", "odd", "--yes").exit_code == 0
+        eventually(lambda: not hub.client.agent("odd").set_aside)
+        assert hub.cli("show", "odd").exit_code == 0
+
+
 def test_filters_and_json(hub: HubInThread) -> None:
     said = hub.cli("agents", "--state", "healthy", "--json")
     assert said.exit_code == 0

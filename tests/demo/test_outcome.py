@@ -58,6 +58,7 @@ def looks(health: Health, doing: Doing = Doing.WORKING) -> AgentHealth:
         "state_changed_at": "",
         "phi": 0.0,
         "doing_note": "",
+        "set_aside": False,
     }
     lists: dict[str, list[Any]] = {"findings": [], "circuit_breakers": []}
     return msgspec.convert({**nothing, **said, **lists, "metrics": metrics}, AgentHealth)

@@ -99,6 +99,18 @@ async def kept_rows(ground: Ground) -> set[tuple[str, str]]:
     return {(row.kind, row.key) for row in rows if row.key}
 
 
+async def test_who_was_set_aside_by_a_bug_is_judged_again_by_the_next_hub() -> None:
+    async with forgetful() as ground:
+        await ground.hub.keep([TaskAssigned(agent_id="a", task_id="t")])
+        ground.hub.engine.beliefs.agents["a"].poisoned = True
+        await ground.restart(cleanly=True)
+        ground.hub.hear([beat("a", 2)])
+        await ground.pass_time(0.1)
+        agent = ground.hub.engine.agent("a")
+        assert agent is not None
+        assert (agent.poisoned, agent.seq) == (False, 2)
+
+
 async def test_an_agent_that_was_forgotten_just_before_a_crash_is_forgotten_again() -> None:
     """Its row is still there, the counts of the fleet know nothing of it any more."""
     async with forgetful() as ground:

@@ -43,8 +43,7 @@ def agents(
 
     Exits with 1 if one of them is stuck, failing or disconnected.
     """
-    from lifesigns.cli.showing import print_json
-    from lifesigns.core.health import UNWELL as UNWELL_STATES
+    from lifesigns.cli.showing import is_unwell, print_json
 
     wanted = {name: value for name, value in which.items() if value}
     _check(which["state"], which["doing"])
@@ -54,7 +53,7 @@ def agents(
         print_json({"agents": found, "more": more})
     else:
         _print(found, more, filtered=bool(wanted))
-    ctx.exit(UNWELL if any(agent.state in UNWELL_STATES for agent in found) else 0)
+    ctx.exit(UNWELL if any(map(is_unwell, found)) else 0)
 
 
 def _neediest(client: Client, which: dict[str, Any], limit: int) -> tuple[list[AgentHealth], bool]:

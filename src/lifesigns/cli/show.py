@@ -33,7 +33,6 @@ def show(ctx: click.Context, agent_id: str, as_json: bool, hub: str | None, toke
     Exits with 1 if it is stuck, failing or disconnected.
     """
     from lifesigns.cli import showing
-    from lifesigns.core.health import UNWELL as UNWELL_STATES
 
     with asking(hub, token) as client:
         agent = client.agent(agent_id)
@@ -43,7 +42,7 @@ def show(ctx: click.Context, agent_id: str, as_json: bool, hub: str | None, toke
         showing.print_json({"agent": agent, "heartbeat": beat, "history": history})
     else:
         _print(showing.console(), agent, beat, history)
-    ctx.exit(UNWELL if agent.state in UNWELL_STATES else 0)
+    ctx.exit(UNWELL if showing.is_unwell(agent) else 0)
 
 
 def _last_beat(client: Client, agent_id: str) -> LastBeat | None:
@@ -72,6 +71,8 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
     if agent.cause:
         head.append(f" ({agent.cause})")
     console.print(head)
+    if agent.set_aside:
+        console.print(words(f"  {showing.why(agent)}", "red"))
     for finding in agent.findings:
         console.print(Text("  ").append_text(words(finding.text, showing.STYLES.get(finding.severity, ""))))
         numbers = ", ".join(f"{name} {value}" for name, value in finding.numbers.items())

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from lifesigns.core.health import Doing, Health
+from lifesigns.core.health import UNWELL, Doing, Health
 from lifesigns.core.words import duration
 from lifesigns.views import AgentHealth, EventView, Moment
 from lifesigns.views.alerts import ALERTING
-from lifesigns.views.listing import NEED, WAITING_FOR_HUMAN
+from lifesigns.views.listing import NEED, rank
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,14 +126,19 @@ def since(at: Moment | None, now: float) -> str:
 
 def need(agent: AgentHealth) -> tuple[int, str, str]:
     """How much an agent needs somebody, the neediest first, as the hub sorts them."""
-    rank = NEED[agent.state]
-    if agent.doing is Doing.WAITING_FOR_HUMAN and rank > WAITING_FOR_HUMAN:
-        rank = WAITING_FOR_HUMAN
-    return rank, agent.state_changed_at, agent.agent_id
+    first = rank(agent.state, agent.doing, set_aside=agent.set_aside)
+    return first, agent.state_changed_at, agent.agent_id
+
+
+def is_unwell(agent: AgentHealth) -> bool:
+    """Whether somebody should look: stuck, failing, disconnected, or not judged at all."""
+    return agent.set_aside or agent.state in UNWELL
 
 
 def why(agent: AgentHealth) -> str:
     """Why an agent is as it is, in one line."""
+    if agent.set_aside:
+        return f"Not judged any more, by a bug of lifesigns; again after: lifesigns clear {agent.agent_id}"
     parts = [f"{agent.cause}:"] if agent.cause else []
     parts += [finding.text for finding in agent.findings[:1]]
     if not parts and agent.doing is Doing.WAITING_FOR_HUMAN:

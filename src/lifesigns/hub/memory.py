@@ -199,6 +199,7 @@ def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:
 
 def _recall_agent(beliefs: Beliefs, agent_id: str, dossier: Dossier) -> None:
     beliefs.agents[agent_id] = dossier.agent
+    dossier.agent.poisoned = False  # This may be a newer hub, without the bug.
     if dossier.lineage is not None:
         beliefs.lineages[agent_id] = dossier.lineage
     if dossier.policy is not None:

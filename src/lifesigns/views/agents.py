@@ -91,6 +91,9 @@ class AgentHealth(Struct, frozen=True):
     phi: float
     paused_until: Moment | None
     """None if it is not left alone; the end of the calendar if it is until it is resumed."""
+    set_aside: bool
+    """A bug of ours tripped over it: nothing it says is heard, and its state is the last that was known, until somebody
+    clears it."""
     metrics: AgentMetrics
     circuit_breakers: tuple[BreakerView, ...]
     intervention: InterventionView | None
@@ -120,6 +123,7 @@ def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
         capacity_available=agent.capacity,
         phi=round(silence.phi(agent, now), 3) if agent.alive else 0.0,
         paused_until=moment(agent.paused_until) if agent.paused_until > now else None,
+        set_aside=agent.poisoned,
         metrics=_metrics(agent, now),
         circuit_breakers=breakers_of(agent.id, beliefs, now),
         intervention=None if agent.case is None else _intervention(agent.case),

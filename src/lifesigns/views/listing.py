@@ -59,14 +59,20 @@ NEED: Final[Mapping[Health, int]] = {
 }
 WAITING_FOR_HUMAN: Final = 3
 """A human who is waited for is needed more than one who is warned."""
+SET_ASIDE: Final = -1
+"""Who is not judged may be anything."""
 
 
 def need(agent: Agent) -> tuple[int, float, str]:
     """How much an agent needs somebody, the neediest first; among equals who has waited longest."""
-    rank = NEED[agent.health]
-    if agent.doing is Doing.WAITING_FOR_HUMAN and rank > WAITING_FOR_HUMAN:
-        rank = WAITING_FOR_HUMAN
-    return rank, agent.since, agent.id
+    return rank(agent.health, agent.doing, set_aside=agent.poisoned), agent.since, agent.id
+
+
+def rank(health: Health, doing: Doing, *, set_aside: bool) -> int:
+    """How much somebody is needed there: the less, the more."""
+    if set_aside:
+        return SET_ASIDE
+    return min(NEED[health], WAITING_FOR_HUMAN) if doing is Doing.WAITING_FOR_HUMAN else NEED[health]
 
 
 def page(

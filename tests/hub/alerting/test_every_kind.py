@@ -136,10 +136,8 @@ async def cannot_be_judged(house: House) -> None:
     hearing.hear = hear  # type: ignore[method-assign]
 
 
-async def is_cleared_and_well(house: House) -> None:
+async def is_cleared(house: House) -> None:
     await house.hub.post("/api/v1/agents/a/clear")
-    await house.say("error", message="disk full", recoverable=False)
-    await house.say("tool_finished", call_id="c", tool="ls", ok=True)
 
 
 async def host_falls(house: House) -> None:
@@ -189,7 +187,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "circuit_breaker_open": (breaker_opens, breaker_closes),
     "recovery_failed": (cannot_be_respawned, lives_again),
     "message_overdue": (message_is_forgotten, None),
-    "agent_poisoned": (cannot_be_judged, is_cleared_and_well),
+    "agent_poisoned": (cannot_be_judged, is_cleared),
     "group_braked": (host_falls, is_released),
     "hub_blind": (cable_is_pulled, cable_is_back),
     "hub_bus_lost": (cable_is_pulled, cable_is_back),

@@ -2,7 +2,7 @@
 
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing
-from lifesigns.core.signals import BeatReceived, DoingChanged
+from lifesigns.core.signals import BeatReceived, ClearRequested, DoingChanged
 from lifesigns.hub.alerting.alerts import Alert, Who
 from lifesigns.hub.alerting.lookout import EngineLookout
 
@@ -33,6 +33,14 @@ def test_a_wait_for_a_human_is_over_when_the_agent_does_something_else() -> None
     engine.hear(DoingChanged(agent_id="a", doing=Doing.WORKING), NOW + 2)
     assert sees.over(waiting) == "a does not wait any more"
     assert sees.over(alert("needs_human:a:blocked", "a", reason="blocked")) == ""
+
+
+def test_who_is_judged_again_is_not_set_aside_any_more() -> None:
+    engine, sees = lookout()
+    engine.beliefs.agents["a"].poisoned = True
+    assert sees.over(alert("agent_poisoned:a", "a")) == ""
+    engine.hear(ClearRequested(agent_id="a", by="me"), NOW + 1)
+    assert sees.over(alert("agent_poisoned:a", "a")) == "a is judged again"
 
 
 def test_an_alert_about_somebody_who_is_forgotten_is_over() -> None:

@@ -42,7 +42,7 @@ _ALL: Final = (
     Kind("circuit_breaker_open", _W, ("CIRCUIT_BREAKER_STATE_CHANGED",), "circuit breakers are open"),
     Kind("recovery_failed", _C, ("RECOVERY_FAILED", _HUMAN), "agents could not be recovered", at_once=True),
     Kind("message_overdue", _W, ("MESSAGE_OVERDUE",), "messages are overdue", lapses=True),
-    Kind("agent_poisoned", _E, ("AGENT_POISONED",), "agents were set aside by a bug", lapses=True),
+    Kind("agent_poisoned", _E, ("AGENT_POISONED",), "agents were set aside by a bug"),
     Kind("group_braked", _C, ("GROUP_BRAKED", _HUMAN), "groups are braked", at_once=True),
     Kind("hub_blind", _C, ("HUB_BLIND", _HUMAN), "hubs are blind", at_once=True),
     Kind("hub_store_lost", _C, ("HUB_STORE_LOST",), "hubs lost their store"),

@@ -42,4 +42,6 @@ class EngineLookout:
             return f"{alert.agent_id} is not known any more"
         if alert.details.get("reason") == WAITING and agent.doing is not Doing.WAITING_FOR_HUMAN:
             return f"{alert.agent_id} does not wait any more"
+        if alert.kind == "agent_poisoned" and not agent.poisoned:
+            return f"{alert.agent_id} is judged again"
         return ""

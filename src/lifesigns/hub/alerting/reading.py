@@ -28,7 +28,7 @@ _TOLD_OTHERWISE: Final[Mapping[str, str]] = {
 """Reasons of `NEEDS_HUMAN` that come with a fact of their own, and the alert which that one opens."""
 _OVER: Final[Mapping[Health, tuple[Sequence[str], Sequence[str], str]]] = {
     Health.HEALTHY: (
-        ("stuck_agent", "escalation", "recovery_failed", "agent_poisoned"),
+        ("stuck_agent", "escalation", "recovery_failed"),
         ("blocked", "undecided", "cannot stop", "looping", "stopped", "task_failed", "broken chain"),
         "is healthy again",
     ),
