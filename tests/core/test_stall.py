@@ -200,6 +200,19 @@ def test_a_call_may_declare_its_own_bound(started: Signal) -> None:
     assert [kind for kind, _, _ in opened(watch)] == [Kind.LONG_CALL]
 
 
+def test_what_we_missed_before_a_long_call_is_not_counted_after_it() -> None:
+    """The clocks of an agent are set on by the time of a long call: they must not leave our own sleep behind."""
+    watch = at_work(CHECKPOINT)
+    watch.jump_to(START + 12 * MINUTE)
+    watch.hear(ToolStarted(agent_id="a", call_id="c", tool="build", bound=60 * MINUTE))
+    watch.live(START + 40 * MINUTE)
+    watch.hear(ToolFinished(agent_id="a", call_id="c", tool="build"))
+    watch.live(START + 50 * MINUTE - 1)
+    assert opened(watch) == []
+    watch.live(START + 50 * MINUTE)
+    assert [kind for kind, _, _ in opened(watch)] == [Kind.NO_CHECKPOINT]
+
+
 def test_a_long_call_counts_even_without_a_task() -> None:
     """A call is its own work: who hangs in one has something to come forward with."""
     watch = Watch()

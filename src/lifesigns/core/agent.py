@@ -8,6 +8,7 @@ be stored and a restored engine continues exactly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
@@ -98,8 +99,9 @@ class Work:
             del self.calls[next(iter(self.calls))]
         self.calls[call_id] = call
 
-    def end_call(self, call_id: str, now: float) -> None:
-        """A call ended. While a long one ran, the agent was excused: its clocks stood still for that time.
+    def end_call(self, call_id: str, now: float, lapsed: Callable[[float, float], float]) -> None:
+        """A call ended. While a long one ran, the agent was excused: its clocks stood still for that time. So they did
+        while we did not look before it (`Awareness.lapsed`): set on by the call alone, they would have that behind them.
 
         Short ones do not stop the clocks, or an agent that calls all day would never be asked for a checkpoint.
         """
@@ -108,17 +110,21 @@ class Work:
             self.ended[call_id] = now
             while len(self.ended) > ENDED_MAX:
                 del self.ended[next(iter(self.ended))]
-        took = now - call.started_at if call else 0.0
-        if took >= LONG_CALL:
-            self.since = min(now, self.since + took)
-            if self.checkpoint_at is not None:
-                self.checkpoint_at = min(now, self.checkpoint_at + took)
-            if self.tool_at is not None:
-                self.tool_at = min(now, self.tool_at + took)
-            if self.tokens_at is not None:
-                self.tokens_at = min(now, self.tokens_at + took)
-            if self.output_at is not None:
-                self.output_at = min(now, self.output_at + took)
+        if call is None or (took := now - call.started_at) < LONG_CALL:
+            return
+
+        def set_on(at: float) -> float:
+            return min(now, at + took + lapsed(at, call.started_at))
+
+        self.since = set_on(self.since)
+        if self.checkpoint_at is not None:
+            self.checkpoint_at = set_on(self.checkpoint_at)
+        if self.tool_at is not None:
+            self.tool_at = set_on(self.tool_at)
+        if self.tokens_at is not None:
+            self.tokens_at = set_on(self.tokens_at)
+        if self.output_at is not None:
+            self.output_at = set_on(self.output_at)
 
 
 @dataclass(slots=True)

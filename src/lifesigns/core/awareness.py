@@ -130,9 +130,10 @@ class Awareness:
                 at += lapse.ended_at - max(start, lapse.began_at)
         return at
 
-    def lapsed(self, since: float, now: float) -> float:
-        """How much of the time since then we did not look."""
-        return self.due(since, now - since) - now if self.lapses else 0.0
+    def lapsed(self, since: float, until: float) -> float:
+        """For how much of this time we did not look."""
+        overlaps = (min(lapse.ended_at, until) - max(lapse.began_at, since) for lapse in self.lapses)
+        return sum(overlap for overlap in overlaps if overlap > 0)
 
     def _lapse(self, since: float, now: float) -> None:
         self.lapses.append(Lapse(since, now))

@@ -73,7 +73,7 @@ class WorkHearing:
 
     def _tool_finished(self, agent: Agent, signal: s.ToolFinished, now: float) -> None:
         work = self._begin(agent, now)
-        work.end_call(signal.call_id, now)
+        work.end_call(signal.call_id, now, self._desk.awareness.lapsed)
         slept_for = 0.0 if work.tool_at is None else self._desk.awareness.lapsed(work.tool_at, now)
         work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
         work.last_tool, work.tool_at = signal.tool, now
@@ -100,7 +100,7 @@ class WorkHearing:
 
     def _model_finished(self, agent: Agent, signal: s.ModelFinished, now: float) -> None:
         work = self._begin(agent, now)
-        work.end_call(signal.call_id, now)
+        work.end_call(signal.call_id, now, self._desk.awareness.lapsed)
         if agent.spending is None:
             agent.spending = Spending()
         if not agent.spending.by_beat:
@@ -156,7 +156,7 @@ class WorkHearing:
             agent.doing_note = note
         limit = self._desk.policy(agent).stall.call_max
         if agent.work is not None:
-            agent.work.end_call(DECLARED, now)
+            agent.work.end_call(DECLARED, now, self._desk.awareness.lapsed)
             if was not in stall.AT_WORK:
                 agent.work.since = now
         if doing is Doing.BUSY:
