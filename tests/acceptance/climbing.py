@@ -61,6 +61,7 @@ class Step(StrEnum):
     FOUND = "disconnected"
     NUDGED = "nudge ordered"
     DELIVERED = "nudge delivered"
+    NO_ANSWER = "nudge dropped"
     ASKED = "escalate ordered"
     UNANSWERED = "escalate dropped"
     STOPPING = "terminate ordered"

@@ -246,7 +246,7 @@ def test_an_end_that_failed_is_not_tried_again_when_its_reason_is_gone() -> None
     assert watch.health() is Health.STUCK  # it still hangs, but that is weak evidence
     assert len(watch.orders(e.Terminate)) == 1
     dropped = [fact for fact in watch.facts(e.Intervention) if fact.stage is e.Stage.DROPPED]
-    assert [fact.rung for fact in dropped] == [e.Rung.ESCALATE, e.Rung.ESCALATE, e.Rung.TERMINATE]
+    assert [fact.rung for fact in dropped][-3:] == [e.Rung.ESCALATE, e.Rung.ESCALATE, e.Rung.TERMINATE]
     assert dropped[-1].id == order.order_id
 
 

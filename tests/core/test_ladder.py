@@ -167,10 +167,13 @@ def test_every_step_is_on_record_with_its_orders_id() -> None:
     watch = conclusive()
     order = terminating(watch)
     watch.hear(TerminationDone(agent_id="a", order_id=order.order_id))
-    assert stages(watch)[:7] == [
+    assert stages(watch)[:10] == [
         (Rung.NUDGE, Stage.ORDERED, 1),
+        (Rung.NUDGE, Stage.DROPPED, 1),
         (Rung.NUDGE, Stage.ORDERED, 2),
+        (Rung.NUDGE, Stage.DROPPED, 2),
         (Rung.NUDGE, Stage.ORDERED, 3),
+        (Rung.NUDGE, Stage.DROPPED, 3),
         (Rung.ESCALATE, Stage.ORDERED, 1),
         (Rung.ESCALATE, Stage.DROPPED, 1),
         (Rung.TERMINATE, Stage.ORDERED, 1),
@@ -179,6 +182,59 @@ def test_every_step_is_on_record_with_its_orders_id() -> None:
     ids = [fact.id for fact in watch.facts(Intervention) if fact.stage is Stage.ORDERED][:5]
     assert ids == [order.order_id for order in watch.orders(Order)][:5]
     assert len(set(ids)) == 5
+
+
+def test_an_agent_that_speaks_up_is_not_asked_about_any_more() -> None:
+    """The question is closed on record: nobody is asked to decide what would be refused."""
+    watch = weak()
+    question = escalated(watch)
+    nudge = watch.orders(SendNudge)[0]
+    answer = NudgeAnswered(agent_id="a", nudge_id=nudge.order_id, answer=Answer.PROGRESS)
+    watch.hear(answer)
+    endings = [(fact.id, fact.stage, fact.text) for fact in watch.facts(Intervention)[-2:]]
+    assert endings == [
+        (nudge.order_id, Stage.ANSWERED, "progress"),
+        (question.order_id, Stage.DROPPED, "the agent answered"),
+    ]
+
+
+def test_a_question_is_closed_when_there_is_new_evidence_to_decide_about() -> None:
+    watch = conclusive()
+    watch.hear(BreakerReported(agent_id="a", name="tool_execution", state=BreakerState.HALF_OPEN))
+    first = escalated(watch)
+    watch.live(START + NUDGED_FOR + 20 * MINUTE)
+    watch.hear(BreakerReported(agent_id="a", name="tool_execution", state=BreakerState.OPEN))
+    endings = [(fact.id, fact.stage) for fact in watch.facts(Intervention) if fact.rung is Rung.ESCALATE]
+    second = watch.orders(Escalate)[-1]
+    assert endings == [
+        (first.order_id, Stage.ORDERED),
+        (first.order_id, Stage.DROPPED),
+        (second.order_id, Stage.ORDERED),
+    ]
+
+
+def test_what_was_decided_or_could_not_be_handed_over_stays_so_on_record() -> None:
+    watch = weak()
+    nudge = watch.orders(SendNudge)[0]
+    watch.hear(NudgeFailed(agent_id="a", order_id=nudge.order_id, reason="no such pane"))
+    question = escalated(watch)
+    decision = EscalationDecided(agent_id="a", order_id=question.order_id, decision=Decision.IGNORE, by="eva")
+    watch.hear(decision)
+    watch.hear(WELL)
+    last = {fact.id: fact.stage for fact in watch.facts(Intervention)}
+    assert (last[nudge.order_id], last[question.order_id]) == (Stage.FAILED, Stage.ANSWERED)
+
+
+def test_a_persons_nudge_that_is_not_answered_ends_on_record_too() -> None:
+    watch = Watch()
+    watch.beat()
+    watch.hear(NudgeRequested(agent_id="a", by="eva", message="Are you there?"))
+    watch.live(START + 11 * MINUTE)
+    (nudge,) = watch.orders(SendNudge)
+    assert [(fact.id, fact.stage, fact.text) for fact in watch.facts(Intervention)][1:] == [
+        (nudge.order_id, Stage.DROPPED, "no answer")
+    ]
+    assert watch.agent().case is None
 
 
 def test_a_terminated_agent_is_ended_and_followed_by_another() -> None:

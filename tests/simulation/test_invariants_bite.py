@@ -209,6 +209,11 @@ def nobody_is_left_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ladder_module, "LEFT_ALONE", frozenset())
 
 
+def what_is_left_stays_open(patch: pytest.MonkeyPatch) -> None:
+    """The next step is taken, and the one before never ends on record."""
+    patch.setattr(Ladder, "_leave", lambda *_: None)
+
+
 def the_judge_trips(patch: pytest.MonkeyPatch) -> None:
     clear = Judge.clear
 
@@ -266,6 +271,7 @@ MUTATIONS = [
     Mutation("brake", "the brake does not hold", the_brake_does_not_hold, (Ill.CRASH,), faults="half=12"),
     Mutation("speed", "there are no limits", there_are_no_limits, (Ill.LOOP, Ill.HANG), failure_every=HOUR),
     Mutation("left_alone", "nobody is left alone", nobody_is_left_alone, (Ill.LOOP, Ill.ERRORS)),
+    Mutation("open", "what is left stays open", what_is_left_stays_open, (Ill.LOOP, Ill.ERRORS)),
     Mutation("poison", "the judge trips", the_judge_trips, (Ill.CUT,)),
     Mutation("converged", "nothing is forgiven", nothing_is_forgiven, (Ill.CUT,)),
 ]

@@ -35,6 +35,10 @@ LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
 UNDECIDED = "undecided"
 """An escalation nobody answered, on evidence too weak to act on."""
 
+NO_ANSWER = "no answer"
+ANSWERED = "the agent answered"
+"""Why an order is not waited for any more."""
+
 NUDGE_IDS_MAX = 16
 """Nudges of a case that may still be answered."""
 
@@ -81,8 +85,8 @@ class Ladder:
         if case is not None:
             agent.case = None
             # An order of this very moment has not left the house: it is taken back, not regretted.
-            if case.order_id and not self._outbox.withdraw(case.order_id):
-                self._record(agent, case, Stage.DROPPED, now, why)
+            if not self._outbox.withdraw(case.order_id):
+                self._leave(agent, case, now, why)
 
     def step(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
         """The wait of an agent's case is over: climb, hold or park."""
@@ -131,21 +135,23 @@ class Ladder:
         if case.said == f"{order_id} {said}":
             return
         case.said = f"{order_id} {said}"
+        if case.order_id == order_id:
+            case.reached = (*case.reached, Stage.ANSWERED)
         self._outbox.fact(
             Intervention(now, agent.id, order_id, Rung.NUDGE, Stage.ANSWERED, case.attempt, said)
         )
         case.nudges = 0
         if answer is Answer.HANDOFF:
-            self._climb(case, Rung.TERMINATE, now)
+            self._climb(agent, case, Rung.TERMINATE, now, ANSWERED)
             case.reason, case.by, case.respawn = "the agent asked for a handoff", agent.id, True
         elif answer is Answer.BLOCKED:
             text = f"{agent.id} is blocked: {note or 'it gave no reason'}"
             self._outbox.fact(NeedsHuman(now, agent.id, "blocked", text))
             if case.rung is Rung.NUDGE:
-                self._climb(case, Rung.ESCALATE, now)
+                self._climb(agent, case, Rung.ESCALATE, now, ANSWERED)
         else:
             # Its word buys time, not forgiveness: without progress the ladder starts again.
-            self._climb(case, Rung.NUDGE, now)
+            self._climb(agent, case, Rung.NUDGE, now, ANSWERED)
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
 
@@ -156,14 +162,14 @@ class Ladder:
             return False
         said = f"{decision}: {answer.note}" if answer.note else str(decision)
         self._record(agent, case, Stage.ANSWERED, now, said, by)
-        case.held = ""
+        case.reached, case.held = (*case.reached, Stage.ANSWERED), ""
         if decision is Decision.MORE_TIME:
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
         elif decision is Decision.IGNORE:
             self._wait(case, now, NEVER)
         else:
-            self._climb(case, Rung.TERMINATE, now)
+            self._climb(agent, case, Rung.TERMINATE, now)
             case.by = by or "orchestrator"
             case.respawn = True
         return True
@@ -204,10 +210,11 @@ class Ladder:
         if agent.doing in LEFT_ALONE and not case.by:
             self._wait(case, now, policy.nudge_every)
         elif case.by and case.attempt:
-            agent.case = None  # A person's nudge is one nudge, not the foot of a ladder.
+            self.drop(agent, now, NO_ANSWER)  # A person's nudge is one nudge, not the foot of a ladder.
         elif case.attempt >= policy.nudge_max:
-            self._climb(case, Rung.ESCALATE, now)
+            self._climb(agent, case, Rung.ESCALATE, now, NO_ANSWER)
         elif self._allowed(agent, case, now):
+            self._leave(agent, case, now, NO_ANSWER)
             case.attempt += 1
             case.nudges += 1
             text = case.reason if case.by and case.reason else nudge_text(agent, now, policy.nudge_template)
@@ -238,9 +245,9 @@ class Ladder:
             self._wait(case, now, policy.escalation_timeout)
         elif self._may_end(agent, case, policy):
             # Who was asked about weaker evidence is asked again: their silence was about something else.
-            self._record(agent, case, Stage.DROPPED, now, "nobody decided in time")
             case.escalated = case.grounds
-            self._climb(case, Rung.TERMINATE if case.grounds else Rung.ESCALATE, now)
+            rung = Rung.TERMINATE if case.grounds else Rung.ESCALATE
+            self._climb(agent, case, rung, now, "nobody decided in time")
         else:
             text = "Nobody decided, and the evidence is too weak to end this agent without a word."
             self._outbox.fact(NeedsHuman(now, agent.id, UNDECIDED, text))
@@ -281,18 +288,17 @@ class Ladder:
             if not self._may_end(agent, case, policy):
                 self._stand_down(agent, case, now)
         elif _spent(agent):
-            self._climb(case, Rung.TERMINATE, now)
+            self._climb(agent, case, Rung.TERMINATE, now, "a limit is reached")
             case.reason, case.respawn = _reason(agent), False
         elif case.rung is Rung.NUDGE and _first_rung(agent, policy) is Rung.ESCALATE:
-            self._climb(case, Rung.ESCALATE, now)
+            self._climb(agent, case, Rung.ESCALATE, now, "it answers no ping any more")
         elif case.held == UNDECIDED and self._may_end(agent, case, policy):
             case.escalated = False
-            self._climb(case, Rung.ESCALATE, now)
+            self._climb(agent, case, Rung.ESCALATE, now, "there is new evidence to decide about")
 
     def _stand_down(self, agent: Agent, case: Case, now: float) -> None:
         """The evidence went away before the end: back to the question that nobody answered."""
-        if case.order_id:
-            self._record(agent, case, Stage.DROPPED, now, "the evidence is gone")
+        self._leave(agent, case, now, "the evidence is gone")
         case.rung, case.attempt, case.order_id, case.held = Rung.ESCALATE, 0, "", UNDECIDED
         self._wait(case, now, NEVER)
 
@@ -319,9 +325,17 @@ class Ladder:
         self._wait(case, now, max(1.0, until - now))
         return False
 
-    def _climb(self, case: Case, rung: Rung, now: float) -> None:
+    def _climb(self, agent: Agent, case: Case, rung: Rung, now: float, why: str = "") -> None:
+        self._leave(agent, case, now, why)
         case.rung, case.attempt, case.order_id, case.held = rung, 0, "", ""
         self._wait(case, now, 0.0)
+
+    def _leave(self, agent: Agent, case: Case, now: float, why: str) -> None:
+        """The last order is not waited for any more: on record it ends here, if it has not. Who is not ended by a
+        termination that failed may be by the next try."""
+        failed = Stage.FAILED in case.reached and case.rung is not Rung.TERMINATE
+        if case.order_id and not failed and Stage.ANSWERED not in case.reached:
+            self._record(agent, case, Stage.DROPPED, now, why)
 
     def _wait(self, case: Case, now: float, wait: float) -> None:
         case.waited_from, case.wait = now, wait

@@ -37,6 +37,7 @@ LAWS: Final = {
     "brake": "in a group where too many are unwell nothing is done automatically",
     "speed": "no more than the fleet's limits are acted on in a minute",
     "left_alone": "who waits for a human or is rate-limited is not nudged",
+    "open": "an agent has one step of the ladder open on record, and none when nothing is done about it",
     "poison": "the engine never trips over an agent",
     "converged": "when the world is quiet again the sick are found, and the well are believed well",
 }
@@ -51,6 +52,14 @@ UNWELL: Final = frozenset("stuck failing disconnected".split())
 
 ON_ITS_WAY: Final = 5.0
 """How long a sign of recovery may take to be heard: a loss or two, and the bus's tail."""
+
+_OVER: Final = frozenset({e.Stage.ANSWERED, e.Stage.DONE, e.Stage.DROPPED})
+ENDED: Final = {
+    e.Rung.NUDGE: _OVER | {e.Stage.FAILED},
+    e.Rung.ESCALATE: _OVER | {e.Stage.FAILED},
+    e.Rung.TERMINATE: _OVER,  # One that failed is tried again.
+}
+"""The steps of the ladder, and the stages that end each of them."""
 
 MOMENT: Final = 0.001
 VIOLATIONS_MAX: Final = 100
@@ -121,6 +130,8 @@ class Record:
     respawn_open: bool = False
     requested: bool = False
     """A person wants it respawned."""
+    step: str = ""
+    """The step of the ladder that is open on record."""
 
 
 class Invariants:
@@ -198,6 +209,16 @@ class Invariants:
         record = self._records[fact.agent_id]
         if fact.stage is e.Stage.DROPPED and fact.id == record.terminated:
             record.terminated = ""
+        if fact.rung not in ENDED:
+            return
+        if fact.stage is e.Stage.ORDERED:
+            if record.step not in ("", fact.id):
+                self.violate(
+                    "open", f"{fact.agent_id} has {record.step} open, and now {fact.id} ({fact.rung})"
+                )
+            record.step = fact.id
+        elif fact.id == record.step and fact.stage in ENDED[fact.rung]:
+            record.step = ""
 
     def _dated(self, agent_id: str, fact: e.Fact) -> None:
         record = self._records[agent_id]
@@ -387,6 +408,9 @@ class Invariants:
             believed = str(agent.health) if agent else "forgotten"
             if being.well and being.speaking and believed not in ("healthy", "degraded"):
                 self.violate("converged", f"{being.id} is well and believed {believed}")
+            step = self._records[being.id].step
+            if step and agent is not None and agent.case is None:
+                self.violate("open", f"nothing is done about {being.id} any more, and {step} is open")
             if being.failure is not None and being.failure.found_at is None:
                 since = self._world.now - being.failure.since
                 if self._world.now > being.failure.due_at:
