@@ -67,6 +67,8 @@ class Being:
         self.ill_until = -inf
         self.heals_unheard = False
         """Whether it got well while what it had said before could not be sent."""
+        self.unlucky_at = -inf
+        """When the bus last lost or delayed a beat of it."""
         self.accused_of: set[e.Kind] = set()
         """What the monitor holds against it."""
         self.well_for = 0.0

@@ -275,9 +275,11 @@ class World:
     def _odd_beat(self, arrival: float, index: int, slot: int) -> None:
         """A beat that is lost, comes twice, or too late for its slot."""
         fate, when = odd(arrival)
+        being = self.beings[index]
+        if fate != TWICE:
+            being.unlucky_at = self.now
         if fate > LATE or self.bus.cut:
             return
-        being = self.beings[index]
         beat = s.BeatReceived(being.id, slot, being.incarnation, loop_lag_ms=2.0, load=0.4, host=being.host)
         if fate == LATE:
             late = self.chance.uniform(0.5, 2.5) * self.voices.interval
@@ -368,7 +370,9 @@ class World:
         tail = ERRORS_TAIL if fact.finding.kind is e.Kind.ERRORS else max(TAIL, being.policy.silence.timeout)
         if wronged and self.now > being.ill_until + tail and not self._died_down(being):
             self.tally.false_findings.append((self.now, being.id, fact.finding))
-            if self.now < self.outage_until + OUTAGE_TAIL:
+            unheard = self.voices.heard_at[being.index] < being.unlucky_at
+            by_chance = unheard and fact.finding.kind is e.Kind.SILENCE
+            if self.now < self.outage_until + OUTAGE_TAIL and not by_chance:
                 self.invariants.violate("downtime", f"{being.id}: {fact.finding.text}")
 
     def _died_down(self, being: Being) -> bool:
