@@ -34,7 +34,7 @@ from lifesigns.ports import Contents, Hand, TooLarge
 from lifesigns.views.tasks import checkpoint_view
 
 if TYPE_CHECKING:
-    from lifesigns.adapters.hands.posting import Webhook
+    from lifesigns.adapters.hands.webhook import Webhook
 
 __all__ = ["TooLarge", "assign_hands", "contents_in"]
 
@@ -135,7 +135,7 @@ class _Maker:
         return OrchestratorWebhook(webhook, self._where.escalated, name=settings.name)
 
     def webhook(self, settings: WebhookSettings, key: str) -> Webhook:
-        from lifesigns.adapters.hands.posting import Webhook
+        from lifesigns.adapters.hands.webhook import Webhook
 
         def looked_up(said: str, name: str) -> str:
             return secret(said, f"{key.partition('.')[0]}.{name}", self._environ)

@@ -9,6 +9,7 @@ from lifesigns.ports.channel import Channel, Notice, NoticeSeverity, NoticeStage
 from lifesigns.ports.checkpoints import Contents, TooLarge
 from lifesigns.ports.hands import Hand, NotDone, sameness
 from lifesigns.ports.link import Link, SavedState
+from lifesigns.ports.not_taken import NotTaken
 from lifesigns.ports.signer import Signer
 from lifesigns.ports.store import (
     Belief,
@@ -38,6 +39,7 @@ __all__ = [
     "KeptToken",
     "Link",
     "NotDone",
+    "NotTaken",
     "NotTold",
     "Notice",
     "NoticeSeverity",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from lifesigns.errors import AdapterError
+from lifesigns.ports.not_taken import NotTaken
 
 
 class NoticeStage(StrEnum):
@@ -54,22 +54,8 @@ class Notice:
     details: Mapping[str, str | float] = field(default_factory=dict)
 
 
-class NotTold(AdapterError):
+class NotTold(NotTaken):
     """A channel did not take a notice."""
-
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        transient: bool = True,
-        retry_after: float | None = None,
-        uncertain: bool = False,
-    ) -> None:
-        super().__init__(message, transient=transient)
-        self.retry_after = retry_after
-        """Seconds, if it said when to come again."""
-        self.uncertain = uncertain
-        """It may have taken it after all: no answer came."""
 
 
 class Channel(Protocol):

@@ -6,17 +6,11 @@ from typing import Protocol
 
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Signal
-from lifesigns.errors import AdapterError
+from lifesigns.ports.not_taken import NotTaken
 
 
-class NotDone(AdapterError):
-    """An order could not be carried out; `retry_after` if it is known when it might be."""
-
-    def __init__(
-        self, message: str | None = None, *, transient: bool = True, retry_after: float | None = None
-    ) -> None:
-        super().__init__(message, transient=transient)
-        self.retry_after = retry_after
+class NotDone(NotTaken):
+    """An order could not be carried out."""
 
 
 class Hand(Protocol):

@@ -10,9 +10,9 @@ from time import time
 import pytest
 
 from lifesigns.adapters.channels.pagerduty import PagerDutyChannel
-from lifesigns.adapters.channels.posting import Poster
 from lifesigns.adapters.channels.slack import SlackBot, SlackWebhook
 from lifesigns.adapters.channels.webhook import WebhookChannel
+from lifesigns.adapters.posting import Poster
 from lifesigns.errors import UsageError
 from lifesigns.ports import Channel, NotTold
 from tests.adapters.channels.peers import Peer, Reply, notice
@@ -102,7 +102,7 @@ async def test_a_server_that_is_not_there_has_heard_nothing() -> None:
 @pytest.mark.parametrize("reply", [Reply(hangs=True), Reply(hangs_up=True)], ids=["hangs", "hangs up"])
 async def test_a_server_that_gives_no_answer_may_have_taken_it(reply: Reply) -> None:
     async with Peer(lambda _: reply) as peer:
-        poster = Poster(f"{peer.url}/{SECRET}", timeout=0.3)
+        poster = Poster(f"{peer.url}/{SECRET}", NotTold, timeout=0.3)
         with pytest.raises(NotTold) as caught:
             await poster.post("", b"{}", {})
         await poster.close()

@@ -17,7 +17,7 @@ import pytest
 
 from lifesigns.adapters.hands.cleanup_command import CleanupCommand
 from lifesigns.adapters.hands.cleanup_webhook import CleanupWebhook
-from lifesigns.adapters.hands.posting import Webhook
+from lifesigns.adapters.hands.webhook import Webhook
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.effects import CleanUp
 from lifesigns.core.profiles import profile

@@ -14,8 +14,8 @@ import pytest
 from lifesigns.adapters.hands.checkpoint_webhook import CheckpointWebhook
 from lifesigns.adapters.hands.nudge_webhook import NudgeWebhook
 from lifesigns.adapters.hands.orchestrator_webhook import OrchestratorWebhook
-from lifesigns.adapters.hands.posting import Webhook
 from lifesigns.adapters.hands.respawn_webhook import RespawnWebhook
+from lifesigns.adapters.hands.webhook import Webhook
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import (
     CheckpointVerified,

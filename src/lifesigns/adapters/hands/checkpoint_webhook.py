@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifesigns.adapters.hands.posting import Webhook, identity
+from lifesigns.adapters.hands.webhook import Webhook, identity
 from lifesigns.core.effects import Order, VerifyCheckpoint
 from lifesigns.core.signals import CheckpointVerified, Signal
 from lifesigns.errors import AdapterError

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from lifesigns.adapters.hands.posting import Webhook, identity
+from lifesigns.adapters.hands.webhook import Webhook, identity
 from lifesigns.core.effects import Escalate, Finding, Order
 from lifesigns.core.signals import Decision, EscalationDecided, Signal
 from lifesigns.wire.codec import written

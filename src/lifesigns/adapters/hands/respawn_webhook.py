@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lifesigns.adapters.hands.posting import Webhook, identity
+from lifesigns.adapters.hands.webhook import Webhook, identity
 from lifesigns.core.effects import Order, Respawn
 from lifesigns.core.signals import RespawnStarted, Signal
 

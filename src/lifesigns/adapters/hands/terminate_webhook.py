@@ -3,7 +3,7 @@ cannot be ended."""
 
 from __future__ import annotations
 
-from lifesigns.adapters.hands.posting import Webhook, identity
+from lifesigns.adapters.hands.webhook import Webhook, identity
 from lifesigns.core.effects import Order, Terminate
 from lifesigns.core.signals import Signal, TerminationDone
 

@@ -1,23 +1,14 @@
-"""A webhook: the notice as JSON, posted to an address of yours, and signed if you give a secret.
-
-    Lifesigns-Timestamp   seconds since 1970, when it was sent
-    Lifesigns-Signature   v1=HEX: HMAC-SHA256 with your secret over `TIMESTAMP.BODY`, the bytes as they came
-
-Who receives it compares the signature in constant time and refuses timestamps older than a few minutes.
-"""
+"""A webhook: the notice as JSON, posted to an address of yours, and signed if you give a secret (`adapters.posting`)."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import hmac
-import time
 from typing import Final
 
 import msgspec
 
-from lifesigns.adapters.channels.posting import Poster
-from lifesigns.ports import Notice
+from lifesigns.adapters.posting import Poster, signed
+from lifesigns.ports import Notice, NotTold
 from lifesigns.wire.codec import written
 
 VERSION: Final = 1
@@ -29,16 +20,11 @@ class WebhookChannel:
     def __init__(self, url: str, *, secret: str | None = None, headers: dict[str, str] | None = None) -> None:
         self._secret = secret
         self._headers = headers or {}
-        self._poster = Poster(url, secrets=tuple(s for s in (secret, *self._headers.values()) if s))
+        self._poster = Poster(url, NotTold, secrets=(secret or "", *self._headers.values()))
 
     async def tell(self, notice: Notice) -> None:
         body = encoded(notice)
-        headers = dict(self._headers)
-        if self._secret:
-            at = str(int(time.time()))
-            headers["Lifesigns-Timestamp"] = at
-            headers["Lifesigns-Signature"] = f"v1={signature(self._secret, at, body)}"
-        await self._poster.post("", body, headers)
+        await self._poster.post("", body, {**self._headers, **signed(self._secret, body)})
 
     async def close(self) -> None:
         await self._poster.close()
@@ -49,8 +35,3 @@ def encoded(notice: Notice) -> bytes:
     fields = {field.name: getattr(notice, field.name) for field in dataclasses.fields(notice)}
     moments = {"since": written(notice.since), "at": written(notice.at)}
     return msgspec.json.encode({"version": VERSION, **fields, **moments})
-
-
-def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """What the header says after `v1=`."""
-    return hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()

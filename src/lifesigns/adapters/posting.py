@@ -2,15 +2,25 @@
 
     2xx              taken
     408, 425, 429    come again, after `Retry-After` if it says so
-    5xx              come again
-    anything else    refused for good: the same notice would be refused again, until somebody mends the set-up
+    5xx, no answer   come again
+    anything else    refused for good: the same would be refused again, until somebody mends the set-up
 
 An address may be a secret itself (a Slack webhook is), so no error says more of it than the host. What the server answered
 is quoted, cut to size, with everything that is secret taken out.
+
+With a secret, what is posted is signed:
+
+    Lifesigns-Timestamp   seconds since 1970, when it was sent
+    Lifesigns-Signature   v1=HEX: HMAC-SHA256 with the secret over `TIMESTAMP.BODY`, the bytes as they came
+
+Who receives it compares the signature in constant time and refuses timestamps older than a few minutes.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import hmac
 import logging
 import ssl
 import time
@@ -23,11 +33,13 @@ from typing import Final
 import httpx2
 
 from lifesigns.errors import UsageError
-from lifesigns.ports import NotTold
+from lifesigns.ports import NotTaken
 
 TIMEOUT: Final = 10.0
 BODY_MAX: Final = 64 * 1024
 QUOTED_MAX: Final = 200
+PATH_TOLD: Final = 8
+"""A path longer than this may be a secret."""
 _AGAIN: Final = frozenset({408, 425, 429})
 
 _UNHEARD: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.InvalidURL)
@@ -54,46 +66,53 @@ class Answer:
 
 
 class Poster:
-    """Posts to one server. `secrets` are never quoted."""
+    """Posts to one server; what it does not take is raised as `failure`. `secrets` are never quoted."""
 
-    def __init__(self, url: str, *, secrets: tuple[str, ...] = (), timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        url: str,
+        failure: type[NotTaken],
+        *,
+        secrets: tuple[str, ...] = (),
+        timeout: float = TIMEOUT,
+    ) -> None:
         try:
             self._url = httpx2.URL(url)
         except httpx2.InvalidURL:
             self._url = httpx2.URL("")
         if self._url.scheme not in ("http", "https") or not self._url.host:
-            raise UsageError(
-                "the address needs to look like https://host/path"
-            )  # It is not repeated: a secret.
+            raise UsageError("the address needs to look like https://host/path")  # Not repeated: a secret.
         self.host = self._url.host
-        userinfo = self._url.userinfo.decode()
-        path = self._url.raw_path.decode()
-        self._secrets = tuple(s for s in (*secrets, url, userinfo, path if len(path) > 8 else "") if s)
+        self._failure = failure
+        userinfo, path = self._url.userinfo.decode(), self._url.raw_path.decode()
+        hidden = (*secrets, url, userinfo, path if len(path) > PATH_TOLD else "")
+        self._secrets = tuple(one for one in hidden if one)
         self._timeout = timeout
         self._client: httpx2.AsyncClient | None = None
+        self._turn = asyncio.Lock()
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """The answer to a post, if it is 2xx; `NotTold` otherwise. An empty path is the address as it is."""
+        """The answer to a post, if it is 2xx; raises otherwise. An empty path is the address as it is."""
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path) if path else self._url
         try:
             answer = await self._post(url, body, {"Content-Type": "application/json", **headers})
         except httpx2.TimeoutException as error:
             late = f"{self.host}: no answer within {self._timeout:g} s"
-            raise NotTold(late, uncertain=not isinstance(error, _UNHEARD)) from None
+            raise self._failure(late, uncertain=not isinstance(error, _UNHEARD)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             said = self._clean(f"{self.host}: {str(error) or type(error).__name__}")
-            raise NotTold(said, uncertain=not isinstance(error, _UNHEARD)) from None
+            raise self._failure(said, uncertain=not isinstance(error, _UNHEARD)) from None
         if 200 <= answer.status < 300:
             return answer
         raise self.refusal(answer, answer.body.decode("utf-8", "replace"))
 
-    def refusal(self, answer: Answer, said: str, *, transient: bool | None = None) -> NotTold:
+    def refusal(self, answer: Answer, said: str, *, transient: bool | None = None) -> NotTaken:
         """The error for an answer that is none of those we want."""
         if transient is None:
             transient = answer.status in _AGAIN or answer.status >= 500
         quoted = " ".join(said.split())
         message = f"{self.host} answered {answer.status}" + (f": {quoted}" if quoted else "")
-        return NotTold(self._clean(message), transient=transient, retry_after=answer.retry_after)
+        return self._failure(self._clean(message), transient=transient, retry_after=answer.retry_after)
 
     async def close(self) -> None:
         """Let go of the connection."""
@@ -102,21 +121,38 @@ class Poster:
             await client.aclose()
 
     async def _post(self, url: httpx2.URL, body: bytes, headers: Mapping[str, str]) -> Answer:
-        if self._client is None:
-            headers_for_all = {"User-Agent": "lifesigns"}
-            self._client = httpx2.AsyncClient(timeout=self._timeout, headers=headers_for_all, verify=trust())
-        async with self._client.stream("POST", url, content=body, headers=dict(headers)) as response:
+        client = await self._connected()
+        async with client.stream("POST", url, content=body, headers=dict(headers)) as response:
             received = bytearray()
-            async for chunk in response.aiter_bytes():
-                received += chunk
+            async for piece in response.aiter_bytes():
+                received += piece
                 if len(received) > BODY_MAX:
                     break
             return Answer(response.status_code, bytes(received[:BODY_MAX]), _retry_after(response.headers))
+
+    async def _connected(self) -> httpx2.AsyncClient:
+        async with self._turn:
+            if self._client is None:
+                # Who is to be trusted is read from the disk: not on the hub's loop, and only for TLS.
+                verify = await asyncio.to_thread(trust) if self._url.scheme == "https" else False
+                self._client = httpx2.AsyncClient(
+                    timeout=self._timeout, headers={"User-Agent": "lifesigns"}, verify=verify
+                )
+            return self._client
 
     def _clean(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text[:QUOTED_MAX]
+
+
+def signed(secret: str | None, body: bytes) -> dict[str, str]:
+    """The headers by which its receiver can trust a body; none without a secret."""
+    if not secret:
+        return {}
+    at = str(int(time.time()))
+    mark = hmac.new(secret.encode(), at.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return {"Lifesigns-Timestamp": at, "Lifesigns-Signature": f"v1={mark}"}
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

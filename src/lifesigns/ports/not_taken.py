@@ -1,0 +1,23 @@
+"""What was given to somebody outside, and not taken."""
+
+from __future__ import annotations
+
+from lifesigns.errors import AdapterError
+
+
+class NotTaken(AdapterError):
+    """The other side did not take it."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        transient: bool = True,
+        retry_after: float | None = None,
+        uncertain: bool = False,
+    ) -> None:
+        super().__init__(message, transient=transient)
+        self.retry_after = retry_after
+        """Seconds, if it said when to come again."""
+        self.uncertain = uncertain
+        """It may have taken it after all: no answer came."""
