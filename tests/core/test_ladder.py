@@ -499,6 +499,20 @@ def test_a_termination_that_waits_is_not_carried_out_when_its_evidence_is_gone()
 # --- left alone --------------------------------------------------------------------------------------------
 
 
+def test_who_says_in_the_moment_of_a_nudge_that_it_waits_is_not_nudged() -> None:
+    watch = weak()
+    watch.live(START + 10 * MINUTE - 1)
+    says = DoingChanged(agent_id="a", doing=Doing.WAITING_FOR_HUMAN, note="which of the two?")
+    watch.effects += watch.engine.hear(says, START + 10 * MINUTE + 0.3)
+    assert len(watch.orders(SendNudge)) == 1
+    assert stages(watch) == [(Rung.NUDGE, Stage.ORDERED, 1), (Rung.NUDGE, Stage.DROPPED, 1)]
+    assert watch.agent().interventions == 1
+    watch.live(START + 15 * MINUTE)
+    watch.hear(DoingChanged(agent_id="a", doing=Doing.WORKING))
+    watch.live(START + 31 * MINUTE)
+    assert [order.attempt for order in watch.orders(SendNudge)] == [1, 2, 3]
+
+
 @pytest.mark.parametrize("doing", [Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED])
 def test_who_waits_is_never_nudged(doing: Doing) -> None:
     watch = Watch()

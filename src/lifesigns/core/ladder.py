@@ -100,6 +100,17 @@ class Ladder:
         else:
             self._terminate(agent, case, policy, now)
 
+    def left_alone(self, agent: Agent) -> None:
+        """It has just said that it waits for something else than a reminder. One of this very moment is taken back."""
+        case = agent.case
+        if case is None or case.by or case.rung is not Rung.NUDGE or agent.doing not in LEFT_ALONE:
+            return
+        if self._outbox.withdraw(case.order_id):
+            case.attempt -= 1
+            case.nudges -= 1
+            case.nudge_ids, case.order_id = case.nudge_ids[:-1], ""
+            agent.interventions -= 1
+
     def is_ending(self, agent: Agent) -> bool:
         """Whether an order to end this agent is out, and not given up."""
         case = agent.case

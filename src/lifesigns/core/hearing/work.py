@@ -172,6 +172,7 @@ class WorkHearing:
             self.rest(agent, now)
         elif doing is Doing.WORKING:
             self._begin(agent, now)
+        self._desk.ladder.left_alone(agent)
         self._settle_stall(agent, now)
 
     def _pong(self, agent: Agent, signal: s.PongReceived, now: float) -> None:
