@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
+from operator import itemgetter
 from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent
@@ -207,6 +208,10 @@ WELL: Final = (Health.HEALTHY, Health.DEGRADED)
 TAKES_NO_WORK: Final = (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HUMAN)
 
 
+Place = tuple[bool, float, int]
+"""Ailing, loaded, and without room: the less of each, the better."""
+
+
 def groups_of(agent: Agent) -> tuple[str, ...]:
     """The groups whose fate an agent shares."""
     names = [WHOLE]
@@ -218,25 +223,24 @@ def groups_of(agent: Agent) -> tuple[str, ...]:
 
 
 def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
-    """The agents best placed for more work: well, taking work, the least load and most room first.
+    """The agents best placed for more work: well, taking work, the least load and most room first; of equals who comes
+    first.
 
-    Of 100,000 agents nearly all are passed over by one comparison: they have more load than the worst of the best.
+    Of 100,000 agents nearly all are passed over by one comparison: they have no less load than the worst of the best.
     """
-    best: list[tuple[tuple[bool, float, int, str], Agent]] = []
-    load_max = inf
+    best: list[tuple[Place, Agent]] = []
+    load_max, taken_max = inf, 0
     for agent in agents:
         load = agent.load or 0.0
-        if load > load_max or agent.capacity == 0 or agent.health not in WELL or agent.doing in TAKES_NO_WORK:
+        if load >= load_max and (load > load_max or -(agent.capacity or 0) >= taken_max):
             continue
-        place = (agent.health is not Health.HEALTHY, load, -(agent.capacity or 0), agent.id)
+        if agent.capacity == 0 or agent.health not in WELL or agent.doing in TAKES_NO_WORK:
+            continue
+        place = (agent.health is not Health.HEALTHY, load, -(agent.capacity or 0))
         if len(best) < count or place < best[-1][0]:
             best.append((place, agent))
-            best.sort(key=_place)
+            best.sort(key=itemgetter(0))
             del best[count:]
             if len(best) == count and not best[-1][0][0]:
-                load_max = best[-1][0][1]
+                _, load_max, taken_max = best[-1][0]
     return [agent for _, agent in best]
-
-
-def _place(ranked: tuple[tuple[bool, float, int, str], Agent]) -> tuple[bool, float, int, str]:
-    return ranked[0]

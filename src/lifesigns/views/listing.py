@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import nsmallest
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -89,8 +90,29 @@ def page(
 
 
 def neediest(agents: Iterable[Agent], matches: Callable[[Agent], bool], limit: int) -> list[Agent]:
-    """Those who need somebody most."""
-    return nsmallest(limit, filter(matches, agents), key=need)
+    """Those who need somebody most.
+
+    Of 100,000 agents nearly all are passed over by a comparison: who is calm is healthy, and has been for no longer than
+    the last of the first who were found so far.
+    """
+    found: list[Agent] = []
+    calm_until = inf
+    for agent in agents:
+        if agent.calm and agent.since > calm_until and agent.doing is not Doing.WAITING_FOR_HUMAN:
+            continue
+        if matches(agent):
+            found.append(agent)
+            if len(found) >= 2 * limit:
+                found = nsmallest(limit, found, key=need)
+                calm_until = _calm_until(found[-1])
+    return nsmallest(limit, found, key=need)
+
+
+def _calm_until(last: Agent) -> float:
+    """Who has been calm since later than this comes after that one."""
+    last_rank, since, _ = need(last)
+    healthy = NEED[Health.HEALTHY]
+    return since if last_rank == healthy else -inf if last_rank < healthy else inf
 
 
 def _contains(agent: Agent, text: str) -> bool:

@@ -1,0 +1,31 @@
+"""Who needs somebody most comes first, however few of many are asked for."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.health import Doing, Health
+from lifesigns.views.listing import Wanted, need, neediest
+
+
+@st.composite
+def agents(draw: st.DrawFn) -> list[Agent]:
+    """Many are calm, as in a fleet: healthy, and nothing is open about them."""
+    made = []
+    for number in draw(st.permutations(range(draw(st.integers(0, 30))))):
+        calm = draw(st.booleans())
+        health = Health.HEALTHY if calm else draw(st.sampled_from(Health))
+        agent = Agent(
+            f"a-{number:02}", number, health=health, since=float(draw(st.integers(0, 3))), calm=calm
+        )
+        agent.doing = draw(st.sampled_from([Doing.WORKING, Doing.WAITING_FOR_HUMAN]))
+        agent.poisoned = not calm and draw(st.booleans())
+        agent.role = draw(st.sampled_from(["coder", "tester"]))
+        made.append(agent)
+    return made
+
+
+@given(agents(), st.integers(1, 6), st.sampled_from([Wanted(), Wanted(role="coder")]))
+def test_the_neediest_are_those_who_come_first_of_all(fleet: list[Agent], limit: int, which: Wanted) -> None:
+    everybody = sorted(filter(which.matches, fleet), key=need)
+    assert neediest(fleet, which.matches, limit) == everybody[:limit]
