@@ -11,14 +11,12 @@ from lifesigns.views.listing import Wanted, need, neediest
 @st.composite
 def agents(draw: st.DrawFn) -> list[Agent]:
     """Many are calm, as in a fleet: healthy, and nothing is open about them."""
-    made = []
+    made, troubled = [], draw(st.booleans())
     for number in draw(st.permutations(range(draw(st.integers(0, 30))))):
-        calm = draw(st.booleans())
-        health = Health.HEALTHY if calm else draw(st.sampled_from(Health))
-        agent = Agent(
-            f"a-{number:02}", number, health=health, since=float(draw(st.integers(0, 3))), calm=calm
-        )
-        agent.doing = draw(st.sampled_from([Doing.WORKING, Doing.WAITING_FOR_HUMAN]))
+        calm = not troubled or draw(st.booleans())
+        agent = Agent(f"a-{number:02}", number, since=float(draw(st.integers(0, 3))), calm=calm)
+        agent.health = Health.HEALTHY if calm else draw(st.sampled_from(Health))
+        agent.doing = Doing.WAITING_FOR_HUMAN if troubled and draw(st.booleans()) else Doing.WORKING
         agent.poisoned = not calm and draw(st.booleans())
         agent.role = draw(st.sampled_from(["coder", "tester"]))
         made.append(agent)
