@@ -193,7 +193,7 @@ class Being:
         if self.failure is not None:
             self.failure.ended_at = self.ill_until = self.now
             self.failure = None
-            self.heals_unheard = bool(self.spool)
+            self.heals_unheard = bool(self.spool) or self.world.monitor.down
         self._reckon()
 
     def cut_off(self) -> None:
