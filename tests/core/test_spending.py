@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lifesigns.core.agent import Spending
 from lifesigns.core.detectors import spending
-from lifesigns.core.effects import Finding, Kind, Severity, Terminate
+from lifesigns.core.effects import Finding, Kind, Refusal, Severity, Terminate
 from lifesigns.core.health import Health
 from lifesigns.core.policy import HOUR, MINUTE, Policy, SpendingPolicy
 from lifesigns.core.signals import ModelFinished, TaskAssigned
@@ -215,6 +215,20 @@ def test_a_new_task_is_allowed_its_own_tokens() -> None:
     watch.hear(TaskAssigned(agent_id="a", task_id="t-2"))
     watch.hear(ModelFinished(agent_id="a", tokens_out=100))
     assert watch.health() is Health.HEALTHY
+
+
+def test_a_new_life_is_not_held_to_the_cap_of_the_task_before_though_its_first_words_change_places() -> None:
+    watch = capped(task_tokens_max=1000)
+    watch.beat(incarnation="i-1", task_id="t-1")
+    watch.hear(ModelFinished(agent_id="a", incarnation="i-1", tokens_out=999))
+    watch.hear(TaskAssigned(agent_id="a", incarnation="i-2", task_id="t-2"))
+    watch.beat(incarnation="i-2")
+    watch.hear(ModelFinished(agent_id="a", incarnation="i-2", tokens_out=100))
+    assert (watch.agent().task_id, watch.health()) == ("t-2", Health.HEALTHY)
+    assert not watch.facts(Refusal)
+    watch.hear(TaskAssigned(agent_id="a", incarnation="i-1", task_id="t-1"))
+    assert watch.agent().task_id == "t-2"
+    assert [fact.reason for fact in watch.facts(Refusal)] == ["retired incarnation"]
 
 
 def test_a_cap_that_stays_reached_has_one_beginning() -> None:

@@ -86,7 +86,8 @@ class Admission:
         if life is not None and life in agent.retired:
             return self._stranger(agent, life, now)
         if life is not None and known is not None and life != known:
-            if not begins:
+            # Work for a life nobody has heard of: its first word was overtaken.
+            if not begins and not isinstance(signal, s.TaskAssigned):
                 return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
             self._begin(agent, signal, now)
         elif begins and ended(agent):
