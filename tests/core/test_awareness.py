@@ -11,7 +11,9 @@ from lifesigns.core.effects import (
     Effect,
     Escalate,
     Fact,
+    FindingOpened,
     Flip,
+    Kind,
     NeedsHuman,
     Order,
     SendCanary,
@@ -22,7 +24,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.policy import FleetPolicy, Policy
-from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived
+from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived, ToolStarted
 from tests.core.harness import START, Watch
 
 LIMITS = FleetPolicy()
@@ -302,6 +304,24 @@ def test_after_blindness_silence_starts_from_zero_and_the_dead_are_found() -> No
     bus.live(START + 400, "b")
     assert pinged(bus)[0] == sighted_at + 11
     assert [agent_id for agent_id, _ in disconnected(bus)] == ["a"]
+
+
+def test_a_call_that_hangs_is_found_though_its_bound_was_over_while_we_were_blind() -> None:
+    """The first beat may be back before the canary is: who hears it is still blind, and must look again."""
+    bus = Bus()
+    bus.beat("a", task_id="t")
+    bus.live(START + 60, "a")
+    bus.hear(ToolStarted(agent_id="a", call_id="c", tool="fetch", bound=120.0))
+    bus.cut = True
+    bus.run_until(START + 301)
+    assert bus.engine.beliefs.awareness.blind
+    bus.beat("a")
+    assert bus.agent("a").calm
+    bus.cut = False
+    bus.live(START + 600, "a")
+    (found,) = [fact for fact in bus.facts(FindingOpened) if fact.finding.kind is Kind.LONG_CALL]
+    seen, blind = (fact.at for fact in reversed(bus.facts(Sight)))
+    assert found.at == START + 60 + 120 + (seen - blind)
 
 
 def test_a_hub_that_slept_is_not_blind() -> None:

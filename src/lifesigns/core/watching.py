@@ -52,8 +52,9 @@ class Watching:
             return NEVER
         at = min(self._parked_until(agent), self._desk.ladder.due_at(agent))
         if agent.work is not None:
-            _, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
-            at = min(at, stall_at)
+            held, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
+            # What holds already has been judged, but not by the blind: they have to look again.
+            at = min(at, now if held and self._desk.awareness.blind else stall_at)
         return at
 
     def _parked_until(self, agent: Agent) -> float:
