@@ -66,16 +66,19 @@ class Monitor:
     def hear(self, signal: Signal) -> None:
         """A signal arrived now."""
         if self.listening:
-            if (order_id := settled_by(signal)) is not None:
-                self._given.pop(order_id, None)
-            if self._snapshot is not None and not isinstance(signal, BeatReceived):
-                self._unsaved.append(signal)
-            effects = self.engine.hear(signal, self._world.now + self.offset)
-            if effects:
-                self.take(effects)
+            self._read(signal, self._world.now + self.offset)
         elif self.stalled:
             copy = replace(signal) if isinstance(signal, BeatReceived) else signal
             self._inbox.append(copy)
+
+    def _read(self, signal: Signal, now: float) -> None:
+        if (order_id := settled_by(signal)) is not None:
+            self._given.pop(order_id, None)
+        if self._snapshot is not None and not isinstance(signal, BeatReceived):
+            self._unsaved.append(signal)
+        effects = self.engine.hear(signal, now)
+        if effects:
+            self.take(effects)
 
     def take(self, effects: Sequence[e.Effect]) -> None:
         """Store, then carry out."""
@@ -118,9 +121,7 @@ class Monitor:
         now = self._world.now + self.offset
         for number, signal in enumerate(inbox):
             self.never_before = max(self.never_before, now + number * READING)
-            effects = self.engine.hear(signal, now + number * READING)
-            if effects:
-                self.take(effects)
+            self._read(signal, now + number * READING)
 
     def save(self) -> None:
         """Keep beliefs as a store would: as bytes."""
