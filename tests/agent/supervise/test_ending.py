@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -56,6 +57,39 @@ def test_the_guardian_clears_up_the_folder(tmp_path: Path) -> None:
         folder = Path((tmp_path / "f").read_text().strip())
         assert folder.is_dir()
         assert folder.stat().st_mode & 0o777 == 0o700
+        process.kill()
+        eventually(lambda: not folder.exists())
+
+
+KILLED_IN_THE_MOMENT = """
+import os
+from lifesigns.agent.supervise.guardian import Guardian
+watch = Guardian.watch
+Guardian.watch = lambda guardian, group: os.kill(os.getpid(), 9) if group else watch(guardian, group)
+from lifesigns.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="it looks for the child in /proc")
+def test_who_is_killed_in_the_moment_of_a_start_leaves_nobody_behind(tmp_path: Path) -> None:
+    """The child lives, and the guardian was not told its number yet."""
+    command = f"echo $LIFESIGNS_RUN > {tmp_path}/f; echo $$ > {tmp_path}/child; sleep 300"
+    words = [sys.executable, "-c", KILLED_IN_THE_MOMENT, "run", "--", "sh", "-c", command]
+    dead = subprocess.run(words, env=environ(), timeout=BOUND)
+    assert dead.returncode == -signal.SIGKILL
+    child = number_in(tmp_path / "child")
+    eventually(lambda: not alive(child))
+    folder = Path((tmp_path / "f").read_text().strip())
+    eventually(lambda: not folder.exists())
+
+
+def test_the_folder_goes_too_when_there_is_no_child(tmp_path: Path) -> None:
+    with started(
+        "--restart", "always", "--", "sh", "-c", f"echo $LIFESIGNS_RUN > {tmp_path}/f; exit 3"
+    ) as process:
+        eventually(lambda: (tmp_path / "f").exists() and (tmp_path / "f").read_text().endswith("\n"))
+        folder = Path((tmp_path / "f").read_text().strip())
         process.kill()
         eventually(lambda: not folder.exists())
 

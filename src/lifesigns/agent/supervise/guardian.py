@@ -1,7 +1,8 @@
-"""Guardian: a shell of four lines that ends the child's group when we are killed before we can.
+"""Guardian: a small shell that ends the child's group when we are killed before we can.
 
 It waits on a pipe that only we hold open. A clean end tells it that there is nothing left to do; if the pipe closes
-without that, we died: it gives the terminal back, asks the group to end, and forces it a moment later.
+without that, we died: it gives the terminal back, asks the group to end, and forces it a moment later. Should we die in the
+moment of a start, before we could say whom we started, it looks for the child by our folder, which is in its environment.
 
 A pipe, and not Linux's parent-death signal: that one reaches only the child itself, not its children, is lost
 when the child changes its user, and comes when our *thread* ends. A shell, because it takes a megabyte.
@@ -17,9 +18,24 @@ from typing import Final
 SAVE_FOR: Final = 5
 """Seconds. Shorter than for a stop that somebody decided: nobody watches this child any more."""
 
+STARTING: Final = "starting"
+DONE: Final = "done"
+
 _SCRIPT: Final = """
+session_of() { read -r stat < "$1/stat" && set -- ${stat##*) } && echo "$4"; }
+started() {
+    for process in /proc/[0-9]*; do
+        tr '\\0' '\\n' < "$process/environ" | grep -qxF "LIFESIGNS_RUN=$1" && session_of "$process" && return
+    done
+}
 while IFS= read -r line; do group=$line; done
-[ -n "$group" ] || exit 0
+[ "$group" != done ] || exit 0
+tries=0
+while [ "$group" = starting ] && [ "$tries" -lt 10 ]; do
+    found=$(started "$3"); [ -z "$found" ] || group=$found
+    sleep 0.1; tries=$((tries + 1))
+done
+case $group in ''|starting) rm -rf -- "$3"; exit 0;; esac
 [ -z "$2" ] || stty "$2" <&1
 kill -s TERM -- "-$group"; kill -s CONT -- "-$group"
 tries=0
@@ -47,14 +63,22 @@ class Guardian:
         return self._shell.pid
 
     def watch(self, group: int | None) -> None:
-        """End this group if we die; none, if None. Should somebody have killed the guardian, go on without."""
+        """End this group if we die; none, if None."""
+        self._tell(str(group or ""))
+
+    def expect(self) -> None:
+        """A child is about to be started: `watch` follows."""
+        self._tell(STARTING)
+
+    def _tell(self, line: str) -> None:
+        """Should somebody have killed the guardian, go on without."""
         assert self._shell.stdin is not None
         with suppress(OSError):
-            self._shell.stdin.write(f"{group or ''}\n".encode())
+            self._shell.stdin.write(f"{line}\n".encode())
 
     def close(self) -> None:
         """All is well: it has nothing to do."""
-        self.watch(None)
+        self._tell(DONE)
         assert self._shell.stdin is not None
         with suppress(OSError):
             self._shell.stdin.close()

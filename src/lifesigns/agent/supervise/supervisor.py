@@ -193,9 +193,11 @@ class Supervisor:
         terminal = self._ours.terminal
         if terminal is not None:
             terminal.make_raw()
+        self._guardian.expect()
         try:
             life = Life(self._settings, inherited, self._ours, self, self._folder, now, self._guardian.watch)
         except CannotStart as error:
+            self._guardian.watch(None)
             if terminal is not None:
                 terminal.restore()
             self.say(Verdict("CANNOT_START", str(error), details={"status": error.status}), now)
