@@ -289,6 +289,21 @@ def test_while_blind_no_suspicion_advances() -> None:
     assert not bus.facts(Flip)
 
 
+def test_who_was_just_asked_when_the_bus_is_cut_is_not_convicted() -> None:
+    """That somebody was heard after the first question says nothing of the bus after the last one."""
+    bus = Bus()
+    for agent_id in "ab":
+        bus.beat(agent_id)
+    bus.live(START + 60, "a", "b")
+    bus.live(START + 71, "b", every=1.0)
+    assert pinged(bus) == [71]
+    bus.beat("b", START + 71.1)
+    bus.cut = True
+    bus.run_until(START + 3600)
+    assert bus.engine.beliefs.awareness.blind
+    assert disconnected(bus) == []
+
+
 def test_after_blindness_silence_starts_from_zero_and_the_dead_are_found() -> None:
     bus = Bus()
     for agent_id in "ab":

@@ -141,7 +141,6 @@ class Watching:
         """Begin to doubt an agent, and ask it at once."""
         agent.suspicion = Suspicion(at, why)
         self._ask(agent, agent.suspicion, policy, now)
-        self._desk.ask_ourselves(now)
         if policy.silence.degrade_on_suspicion:
             finding = silence.finding(agent, 1, at, over=False)
             self._desk.judge.note(agent, finding, at)
@@ -163,6 +162,7 @@ class Watching:
         desk = self._desk
         suspicion.asked += 1
         desk.outbox.order(SendPing, agent, now, seq=suspicion.asked, suspicion=suspicion.why)
+        desk.ask_ourselves(now)
         suspicion.waited_from = now
         suspicion.wait = policy.silence.ping_wait * desk.awareness.factor(now, desk.limits)
 
@@ -172,9 +172,11 @@ class Watching:
         if at < aware.truce_until:
             suspicion.waited_from, suspicion.wait = at, aware.truce_until - at
             return
-        alone = self._desk.fleet.size <= 1 and not self._desk.limits.canary_every
-        nobody = not alone and aware.heard_at <= suspicion.since
         asked_ourselves = bool(self._desk.limits.canary_every)
+        if asked_ourselves:
+            nobody = aware.heard_at < suspicion.waited_from
+        else:
+            nobody = self._desk.fleet.size > 1 and aware.heard_at <= suspicion.since
         if nobody and (asked_ourselves or at - suspicion.since < 2 * policy.silence.timeout):
             # Our canary is out as well: it comes back and speaks for the link, or we are blind before long.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
