@@ -221,3 +221,13 @@ def test_the_time_we_slept_is_not_the_agents() -> None:
     assert asked(watch) == []
     watch.live(START + 45 * MINUTE + 1)
     assert asked(watch) == [45]
+
+
+def test_an_end_that_was_expected_while_we_slept_is_not_the_agents_fault() -> None:
+    """It may have said so: what waited for us is heard first."""
+    watch = assigned(expected_for=60 * MINUTE)
+    watch.live(START + 55 * MINUTE)
+    watch.jump_to(START + 65 * MINUTE)
+    watch.hear(TaskDone(agent_id="a", task_id="t"), START + 65 * MINUTE + 1)
+    watch.live(START + 120 * MINUTE)
+    assert (asked(watch), watch.facts(FindingOpened)) == ([], [])

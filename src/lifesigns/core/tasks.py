@@ -48,7 +48,7 @@ class Tasks:
         if task.asked_at is not None:
             return self._awareness.due(task.asked_at, policy.inquiry_wait)
         start = task.word_at if task.judged_at is None else task.judged_at
-        return max(self._awareness.due(start, policy.stalled_after), task.expected_at)
+        return self._awareness.due(start, max(policy.stalled_after, task.expected_at - start))
 
     def word(self, task: Task, agent: Agent, now: float) -> None:
         """Progress, or the agent explained itself: the task is late, not stalled."""
