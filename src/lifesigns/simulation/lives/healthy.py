@@ -161,11 +161,13 @@ def say_goodbye(being: Being) -> Life:
 
 def restart(being: Being) -> Life:
     """A deploy: the new life begins while the last words of the old one are still on their way."""
-    old = being.incarnation
+    old, was_heard = being.incarnation, being.heard_life == being.incarnation
     being.stop()
     being.born()
     being.register()
     yield being.chance.uniform(0.5, 10)
     being.speak_up()
-    being.world.linger(being, old, being.chance.uniform(0, 30))
+    how_long = being.chance.uniform(0, 30)
+    if was_heard:  # Who was cut off all its life has nothing on its way.
+        being.world.linger(being, old, how_long)
     yield from settle_in(being)
