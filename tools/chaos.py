@@ -1,4 +1,4 @@
-"""`python -m tools.chaos --runs 200 --seed 1`: chaos over the simulated world. Every run has its own seed, and the seed draws
+"""`python -m tools.chaos --runs 500 --seed 1`: chaos over the simulated world. Every run has its own seed, and the seed draws
 everything: the fleet, its policy, its failures, how bad the bus is, how often the hub is killed.
 
 Must hold in every run: no healthy agent ended, nothing ordered twice (no second successor), no order lost, and all the
@@ -103,7 +103,7 @@ def runs(seeds: range, jobs: int) -> Iterator[Run]:
 def main() -> int:
     """Run, print, sum up."""
     reader = argparse.ArgumentParser(prog="python -m tools.chaos", description=__doc__)
-    reader.add_argument("--runs", type=int, default=200)
+    reader.add_argument("--runs", type=int, default=500)
     reader.add_argument("--seed", type=int, default=1, help="the first seed")
     reader.add_argument("--jobs", type=int, default=2)
     asked = reader.parse_args()

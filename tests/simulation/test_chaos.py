@@ -1,4 +1,4 @@
-"""Chaos in small: what `python -m tools.chaos` does two hundred times."""
+"""Chaos in small: what `python -m tools.chaos` does five hundred times."""
 
 from dataclasses import replace
 
