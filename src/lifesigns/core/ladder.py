@@ -132,7 +132,7 @@ class Ladder:
         """A nudge was delivered, failed or was seen."""
         case = agent.case
         if case is not None and case.order_id == order_id and stage not in case.reached:
-            case.reached = (*case.reached, stage)
+            _reach(case, stage)
             self._record(agent, case, stage, now, text)
 
     def answered(
@@ -147,7 +147,7 @@ class Ladder:
             return
         case.said = f"{order_id} {said}"
         if case.order_id == order_id:
-            case.reached = (*case.reached, Stage.ANSWERED)
+            _reach(case, Stage.ANSWERED)
         self._outbox.fact(
             Intervention(now, agent.id, order_id, Rung.NUDGE, Stage.ANSWERED, case.attempt, said)
         )
@@ -173,7 +173,8 @@ class Ladder:
             return False
         said = f"{decision}: {answer.note}" if answer.note else str(decision)
         self._record(agent, case, Stage.ANSWERED, now, said, by)
-        case.reached, case.held = (*case.reached, Stage.ANSWERED), ""
+        _reach(case, Stage.ANSWERED)
+        case.held = ""
         if decision is Decision.MORE_TIME:
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
@@ -362,6 +363,11 @@ class Ladder:
         self._outbox.fact(
             Intervention(now, agent.id, case.order_id, case.rung, stage, case.attempt, text, by, key)
         )
+
+
+def _reach(case: Case, stage: Stage) -> None:
+    if stage not in case.reached:
+        case.reached = (*case.reached, stage)
 
 
 def nudge_text(agent: Agent, now: float, template: str) -> str:
