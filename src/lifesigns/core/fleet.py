@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
-from operator import itemgetter
 from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent
@@ -239,7 +238,7 @@ def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
         place = (agent.health is not Health.HEALTHY, load, -(agent.capacity or 0))
         if len(best) < count or place < best[-1][0]:
             best.append((place, agent))
-            best.sort(key=itemgetter(0))
+            best.sort(key=lambda ranked: ranked[0])
             del best[count:]
             if len(best) == count and not best[-1][0][0]:
                 _, load_max, taken_max = best[-1][0]
