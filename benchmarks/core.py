@@ -36,16 +36,20 @@ class Fleet:
         random.Random(1).shuffle(self.beats)
         self.rounds = 0
 
-    def round(self) -> float:
-        """Everybody beats once. Seconds of work per beat, deadlines included."""
+    def round(self, together: int = 1) -> float:
+        """Everybody beats once, so many at a time. Seconds of work per beat, deadlines included."""
         start, step = self.rounds * INTERVAL, INTERVAL / len(self.beats)
         for beat in self.beats:
             beat.seq = self.rounds
         self.rounds += 1
-        hear = self.engine.hear
         began = time.process_time()
-        for n, beat in enumerate(self.beats):
-            hear(beat, start + n * step)
+        if together == 1:
+            hear = self.engine.hear
+            for n, beat in enumerate(self.beats):
+                hear(beat, start + n * step)
+        else:
+            for n in range(0, len(self.beats), together):
+                self.engine.hear_beats(self.beats[n : n + together], start + n * step)
         return (time.process_time() - began) / len(self.beats)
 
 
@@ -78,19 +82,19 @@ class Timers:
         self.loop.close()
 
 
-def cost_of_a_beat(size: int, rounds: int = 16) -> dict[str, float]:
+def cost_of_a_beat(size: int, together: int, rounds: int = 16) -> dict[str, float]:
     """Median nanoseconds per beat of both, with their spread, and the ratio.
 
     Two rounds of ours count as one: deadlines come up about every second round.
     """
     fleet, timers = Fleet(size), Timers(size)
     for _ in range(WARM_UP):
-        fleet.round()
+        fleet.round(together)
     timers.round()
     gc.collect()
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append((fleet.round() + fleet.round()) / 2)
+        ours.append((fleet.round(together) + fleet.round(together)) / 2)
         theirs.append(timers.round())
     timers.close()
     return {

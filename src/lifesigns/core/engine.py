@@ -64,7 +64,7 @@ class Engine:
         self._awareness = self.beliefs.awareness
         self._deadlines = self._desk.deadlines
         self._outbox = self._desk.outbox
-        self._pages = self._desk.book.pages
+        self._book = self._desk.book
         self._canary = Canary(self._desk)
         self._due = FallingDue(self._desk, self._watching)
         self._now = self.beliefs.at
@@ -80,10 +80,13 @@ class Engine:
         quiet = now < self._look_at
         if not quiet:
             self._grow_older(now)
-        self._now = now = max(now, self._now)
+        if now < self._now:
+            now = self._now
+        else:
+            self._now = now
         if (
             not isinstance(signal, Word)
-            and receive_calm((signal,), self._agents, self._pages, self._awareness, now) is None
+            and receive_calm((signal,), self._agents, self._book, self._awareness, now) is None
         ):
             return () if quiet else self._outbox.take()
         self._hear_closely(signal, now)
@@ -96,7 +99,7 @@ class Engine:
         while beat is not None:
             effects += self.hear(beat, now)
             if now < self._look_at:
-                beat = receive_calm(coming, self._agents, self._pages, self._awareness, self._now)
+                beat = receive_calm(coming, self._agents, self._book, self._awareness, self._now)
             else:
                 beat = next(coming, None)
         return effects
@@ -218,7 +221,7 @@ class Engine:
         """When an item that comes up really falls due. A calm agent has usually beaten since it was armed."""
         if type(item) is not Agent or not item.calm:
             return -NEVER
-        policy = self._pages[item.policy_no]
+        policy = self._book.pages[item.policy_no]
         fixed = policy.silence.suspect_after
         if (
             item.margin >= fixed - CLOSE * item.interval

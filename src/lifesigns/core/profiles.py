@@ -123,6 +123,8 @@ class PolicyBook:
         for pattern, changes in self._agents.items():
             _changed(self.default, changes, f"agents.{pattern}")
         self.pages: list[Policy] = [self.default]
+        self.lines = [_lines(self.default)]
+        """Of each page: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look."""
         self.conflicts: dict[str, str] = {}
         """Words that could not be followed, and why."""
         self._numbers: dict[tuple[str, ...], int] = {("",): 0}
@@ -150,6 +152,7 @@ class PolicyBook:
                 policy = policy.but(own)
             number = self._numbers[key] = len(self.pages)
             self.pages.append(policy)
+            self.lines.append(_lines(policy))
         return number
 
     def _with_pattern(self, policy: Policy, pattern: str, role: str | None) -> Policy:
@@ -159,6 +162,10 @@ class PolicyBook:
         except PolicyError as error:
             self.conflicts[f"agents.{pattern} on top of role {role}"] = str(error)
             return policy
+
+
+def _lines(policy: Policy) -> tuple[float, float, float]:
+    return 1000.0 * policy.freeze.after, policy.overload.cpu_degraded, policy.overload.memory_degraded_mb
 
 
 def _changed(policy: Policy, changes: Mapping[str, Any], path: str) -> Policy:

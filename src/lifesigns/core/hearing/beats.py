@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lifesigns.core import signals as s
@@ -14,15 +14,16 @@ from lifesigns.core.effects import Kind
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.hearing.admission import LEAP_MAX
 from lifesigns.core.hearing.work import WorkHearing
-from lifesigns.core.policy import Policy, SpendingPolicy
+from lifesigns.core.policy import SpendingPolicy
 from lifesigns.core.policy_changes import merged
+from lifesigns.core.profiles import PolicyBook
 from lifesigns.errors import PolicyError
 
 
 def receive_calm(
     beats: Iterable[s.Beat],
     agents: Mapping[str, Agent],
-    pages: Sequence[Policy],
+    book: PolicyBook,
     aware: Awareness,
     now: float,
 ) -> s.Beat | None:
@@ -31,16 +32,15 @@ def receive_calm(
     This is where the time of a large fleet goes. So it is one function, and on its common way nothing is called, for a call
     costs as much as a tenth of what is done here; and what the policy says is looked up once for all who share a page.
     """
-    page_no, policy = 0, pages[0]
-    lag_from, cpu_from, memory_from = _lines(policy)
+    page_no, policy, (lag_from, cpu_from, memory_from) = 0, book.pages[0], book.lines[0]
     for beat in beats:
         agent = agents.get(beat.agent_id)
         if agent is None or not agent.calm:
             return beat
         seq, life, metrics, lag = beat.seq, beat.incarnation, beat.metrics, beat.loop_lag_ms
         if agent.policy_no != page_no:
-            page_no, policy = agent.policy_no, pages[agent.policy_no]
-            lag_from, cpu_from, memory_from = _lines(policy)
+            page_no = agent.policy_no
+            policy, (lag_from, cpu_from, memory_from) = book.pages[page_no], book.lines[page_no]
         try:
             if (
                 life != agent.incarnation
@@ -88,11 +88,6 @@ def receive_calm(
         except Exception:  # noqa: BLE001 -- heard closely it fails once more, and then its agent is set aside
             return beat
     return None
-
-
-def _lines(policy: Policy) -> tuple[float, float, float]:
-    """From which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look."""
-    return 1000.0 * policy.freeze.after, policy.overload.cpu_degraded, policy.overload.memory_degraded_mb
 
 
 def receive(agent: Agent, beat: s.Beat, now: float) -> None:
