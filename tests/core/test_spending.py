@@ -11,7 +11,7 @@ from lifesigns.core.detectors import spending
 from lifesigns.core.effects import Finding, Kind, Refusal, Severity, Terminate
 from lifesigns.core.health import Health
 from lifesigns.core.policy import HOUR, MINUTE, Policy, SpendingPolicy
-from lifesigns.core.signals import ModelFinished, TaskAssigned
+from lifesigns.core.signals import AgentLeft, ModelFinished, TaskAssigned
 from tests.core.harness import START, Watch
 
 CAPS = [
@@ -221,6 +221,10 @@ def test_a_new_life_is_not_held_to_the_cap_of_the_task_before_though_its_first_w
     watch = capped(task_tokens_max=1000)
     watch.beat(incarnation="i-1", task_id="t-1")
     watch.hear(ModelFinished(agent_id="a", incarnation="i-1", tokens_out=999))
+    watch.hear(TaskAssigned(agent_id="a", incarnation="i-2", task_id="t-2"))
+    assert watch.agent().incarnation == "i-1", "who lives is not replaced by what somebody else says of it"
+    watch.forget()
+    watch.hear(AgentLeft(agent_id="a", incarnation="i-1"))
     watch.hear(TaskAssigned(agent_id="a", incarnation="i-2", task_id="t-2"))
     watch.beat(incarnation="i-2")
     watch.hear(ModelFinished(agent_id="a", incarnation="i-2", tokens_out=100))

@@ -86,8 +86,9 @@ class Admission:
         if life is not None and life in agent.retired:
             return self._stranger(agent, life, now)
         if life is not None and known is not None and life != known:
-            # Work for a life nobody has heard of: its first word was overtaken.
-            if not begins and not isinstance(signal, s.TaskAssigned):
+            # Work for the life after one that has ended: its first word was overtaken. A life that goes on is not
+            # replaced by what somebody else says of it.
+            if not begins and not (isinstance(signal, s.TaskAssigned) and ended(agent)):
                 return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
             self._begin(agent, signal, now)
         elif begins and ended(agent):
