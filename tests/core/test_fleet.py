@@ -316,6 +316,10 @@ def test_who_cannot_take_work_gets_none(doing: Doing) -> None:
     assert best(agent("a", doing=doing)) == []
 
 
+def test_who_is_not_judged_any_more_gets_none() -> None:
+    assert best(agent("a", 0.0, poisoned=True), agent("b", 0.9)) == ["b"]
+
+
 def test_who_has_no_room_gets_none() -> None:
     assert best(agent("a", 0.0, 0), agent("b", 0.9, None)) == ["b"]
 

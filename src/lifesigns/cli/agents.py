@@ -41,7 +41,7 @@ def agents(
 ) -> None:
     """List agents, those who need somebody first.
 
-    Exits with 1 if one of them is stuck, failing or disconnected.
+    Exits with 1 if one of them is stuck, failing, disconnected or not judged any more.
     """
     from lifesigns.cli.showing import is_unwell, print_json
 

@@ -30,7 +30,7 @@ MINUTES: Final = 60
 def show(ctx: click.Context, agent_id: str, as_json: bool, hub: str | None, token: str | None) -> None:
     """Show everything about one agent: how it is, since when and why, and its last hour.
 
-    Exits with 1 if it is stuck, failing or disconnected.
+    Exits with 1 if it is stuck, failing, disconnected or not judged any more.
     """
     from lifesigns.cli import showing
 

@@ -233,7 +233,7 @@ def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
         load = agent.load or 0.0
         if load >= load_max and (load > load_max or -(agent.capacity or 0) >= taken_max):
             continue
-        if agent.capacity == 0 or agent.health not in WELL or agent.doing in TAKES_NO_WORK:
+        if agent.capacity == 0 or agent.health not in WELL or agent.doing in TAKES_NO_WORK or agent.poisoned:
             continue
         place = (agent.health is not Health.HEALTHY, load, -(agent.capacity or 0))
         if len(best) < count or place < best[-1][0]:
