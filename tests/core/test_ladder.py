@@ -445,6 +445,16 @@ def test_a_decision_that_comes_late_is_still_a_decision() -> None:
     assert len(watch.orders(Terminate)) == 1
 
 
+def test_a_second_decision_about_the_same_escalation_is_refused() -> None:
+    watch = weak()
+    order = escalated(watch)
+    for decision in (Decision.IGNORE, Decision.TERMINATE):
+        watch.hear(EscalationDecided(agent_id="a", order_id=order.order_id, decision=decision, by="eva"))
+    watch.live(order.at + 60 * MINUTE)
+    assert not watch.orders(Terminate)
+    assert len(watch.facts(Refusal)) == 1
+
+
 def test_a_decision_about_an_escalation_that_is_over_is_refused() -> None:
     watch = weak()
     order = escalated(watch)

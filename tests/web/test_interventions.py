@@ -49,6 +49,16 @@ async def test_the_same_key_is_the_same_act(hub: RunningHub) -> None:
     assert other.json()["id"] != first.json()["id"]
 
 
+async def test_the_same_key_with_another_body_is_refused(hub: RunningHub) -> None:
+    """To answer it with the old act would hide that the new one was never done."""
+    await beating(hub)
+    path, key = "/api/v1/agents/coder-7/nudge", {"Idempotency-Key": "k #1"}
+    first = await hub.post(path, {"message": "x"}, headers=key)
+    refused = await hub.post(path, {"message": "y"}, headers=key)
+    assert (refused.status_code, refused.json()["field"]) == (422, "Idempotency-Key")
+    assert (await hub.post(path, {"message": "x"}, headers=key)).json()["id"] == first.json()["id"]
+
+
 async def test_the_same_key_is_the_same_act_when_it_is_over_and_for_another_hub() -> None:
     """Whoever did not get the answer asks again, perhaps much later: nobody is stopped twice, and the receipt is the same."""
     store, key = f"acts-{uuid4()}", {"Idempotency-Key": "k1"}
@@ -81,7 +91,8 @@ async def test_a_termination_is_asked_for_and_its_outcome_is_on_record(hub: Runn
     assert refused.status_code == 409
 
 
-async def test_who_decided_may_change_their_mind_until_the_agent_is_ended(hub: RunningHub) -> None:
+async def test_the_first_decision_about_an_escalation_counts(hub: RunningHub) -> None:
+    """Two people who answer the same question must not override each other unseen. The same one again is the same one."""
     await beating(hub)
     record = (await hub.post("/api/v1/agents/coder-7/escalate", {"reason": "odd"})).json()
     listed = (await hub.get("/api/v1/interventions", rung="escalate", open=True)).json()["interventions"]
@@ -90,8 +101,11 @@ async def test_who_decided_may_change_their_mind_until_the_agent_is_ended(hub: R
     assert (await hub.post(path, {"decision": "perhaps"})).status_code == 400
     decided = await hub.post(path, {"decision": "ignore", "note": "it is fine"})
     assert decided.json()["stage"] == "answered"
-    assert (await hub.post(path, {"decision": "terminate"})).status_code == 202
-    assert (await hub.post(path, {"decision": "more_time"})).status_code == 409
+    again = await hub.post(path, {"decision": "ignore", "note": "it is fine"})
+    assert (again.status_code, len(again.json()["stages"])) == (202, 2)
+    refused = await hub.post(path, {"decision": "terminate"})
+    assert refused.status_code == 409
+    assert "decided 'ignore'" in refused.json()["detail"]
 
 
 async def test_pause_resume_and_clear_are_on_record(hub: RunningHub) -> None:

@@ -167,9 +167,11 @@ class Ladder:
             self._wait(case, now, policy.more_time_for)
 
     def decided(self, agent: Agent, answer: EscalationDecided, policy: LadderPolicy, now: float) -> bool:
-        """Somebody decided about an escalation. False if it is no longer open."""
+        """Somebody decided about an escalation. False if it is no longer open, or was decided before."""
         case, decision, by = agent.case, answer.decision, answer.by
         if case is None or case.order_id != answer.order_id or case.rung is not Rung.ESCALATE:
+            return False
+        if Stage.ANSWERED in case.reached:
             return False
         said = f"{decision}: {answer.note}" if answer.note else str(decision)
         self._record(agent, case, Stage.ANSWERED, now, said, by)

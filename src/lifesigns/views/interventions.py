@@ -74,6 +74,24 @@ _decode: Final = msgspec.json.Decoder(_Told).decode
 Request = tuple[Rung, str, str]
 """What a person asked for: the rung, who asked, and the key of the request."""
 
+_BODY: Final = " #"
+"""Before the digest of a request's body, behind its key."""
+
+
+class KeyReused(Exception):
+    """The key of an earlier request came with another body."""
+
+
+def keyed(key: str, body_digest: str) -> str:
+    """The key of a request as it is kept: with its body's digest, so that another request under the same key is seen."""
+    return f"{key}{_BODY}{body_digest}"
+
+
+def _taken_apart(key: str) -> tuple[str, str]:
+    """The key as it was given, and the digest of the body it came with; empty for keys that were kept without one."""
+    given, separator, body_digest = key.rpartition(_BODY)
+    return (given, body_digest) if separator else (key, "")
+
 
 class Interventions:
     """The newest ones, made of the events that tell of them."""
@@ -82,6 +100,7 @@ class Interventions:
         self._records: OrderedDict[str, InterventionRecord] = OrderedDict()
         self._by_request: dict[Request, dict[str, str]] = {}
         self._requests: dict[str, Request] = {}
+        self._bodies: dict[str, str] = {}
 
     def note(self, events: Iterable[Event]) -> None:
         """These happened, in this order."""
@@ -93,8 +112,11 @@ class Interventions:
         return self._records.get(intervention_id)
 
     def asked_for(self, rung: Rung, by: str, key: str) -> Mapping[str, InterventionRecord]:
-        """By agent, what this request of a person became."""
-        became = self._by_request.get((rung, by, key), {})
+        """By agent, what this request of a person became. Raises `KeyReused` if its key was that of another."""
+        given, body_digest = _taken_apart(key)
+        became = self._by_request.get((rung, by, given), {})
+        if any(self._bodies.get(its_id, "") not in ("", body_digest) for its_id in became.values()):
+            raise KeyReused
         return {agent_id: self._records[its_id] for agent_id, its_id in became.items()}
 
     def newest(
@@ -149,13 +171,16 @@ class Interventions:
 
     def _note_request(self, told: _Told) -> None:
         """Where a request led to several steps with one agent, it is the first of them."""
-        request = (told.rung, told.by, told.key)
+        given, body_digest = _taken_apart(told.key)
+        request = (told.rung, told.by, given)
         if self._by_request.setdefault(request, {}).setdefault(told.agent_id, told.id) == told.id:
             self._requests[told.id] = request
+            self._bodies[told.id] = body_digest
 
     def _forget_oldest(self) -> None:
         oldest, record = self._records.popitem(last=False)
         request = self._requests.pop(oldest, None)
+        self._bodies.pop(oldest, None)
         if request is not None:
             del self._by_request[request][record.agent_id]
             if not self._by_request[request]:

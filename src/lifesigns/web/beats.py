@@ -5,22 +5,36 @@ from __future__ import annotations
 
 from typing import Final
 
+from lifesigns.assembly.hub import Reception
 from lifesigns.views import Receipt
-from lifesigns.web.answers import Answer, answer
+from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.calls import SPEAKERS, Asked, Call
 
 
 async def beats(asked: Asked) -> Answer:
-    """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count."""
-    return answer(asked.service.intake.take_beats(asked.body, asked.visitor), 202)
+    """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count;
+    400 if there are no others."""
+    return _receipt(asked.service.intake.take_beats(asked.body, asked.visitor))
 
 
 async def signals(asked: Asked) -> Answer:
     """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
-    return answer(await asked.service.intake.take_words(asked.body, asked.visitor), 202)
+    return _receipt(await asked.service.intake.take_words(asked.body, asked.visitor))
 
+
+def _receipt(reception: Reception) -> Answer:
+    """What became of a delivery. One of which nothing counts is an error: a script that looks at the status alone must not
+    take it for a success."""
+    if reception.rejected and not reception.accepted:
+        first, more = reception.rejected[0], len(reception.rejected) - 1
+        others = f"; so are {more} more: nothing was accepted" if more else ""
+        raise Problem(400, f"{first.detail}{others}", field=first.field or None)
+    return answer(reception, 202)
+
+
+_UNREAD: Final = {400: "it cannot be read, or nothing in it was accepted"}
 
 CALLS: Final = (
-    Call("POST", "/api/v1/beats", SPEAKERS, beats, Receipt, body=bytes, status=202),
-    Call("POST", "/api/v1/signals", SPEAKERS, signals, Receipt, body=bytes, status=202),
+    Call("POST", "/api/v1/beats", SPEAKERS, beats, Receipt, body=bytes, status=202, also=_UNREAD),
+    Call("POST", "/api/v1/signals", SPEAKERS, signals, Receipt, body=bytes, status=202, also=_UNREAD),
 )

@@ -138,6 +138,7 @@ def _turning(what: str, handle: Callable[[Asked], Awaitable[Any]]) -> Call:
         also={
             404: "no agent that lives reports a breaker of this name",
             409: "too many have one, or all ended",
+            422: "this `Idempotency-Key` was used for another body",
         },
     )
 

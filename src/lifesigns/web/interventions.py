@@ -7,6 +7,7 @@ stages. `Idempotency-Key` makes a repeated request the same act.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Annotated, Final
 from uuid import uuid4
 
@@ -15,11 +16,17 @@ from msgspec import Meta
 
 from lifesigns import views
 from lifesigns.core import signals
-from lifesigns.core.effects import Rung
+from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Decision, PersonActed
 from lifesigns.views import AgentHealth
-from lifesigns.views.interventions import InterventionList, InterventionRecord, Interventions
+from lifesigns.views.interventions import (
+    InterventionList,
+    InterventionRecord,
+    Interventions,
+    KeyReused,
+    keyed,
+)
 from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.calls import ACTORS, READERS, Asked, Call
@@ -121,14 +128,33 @@ async def decide(asked: Asked) -> Answer:
         raise Problem(409, f"intervention {record.id} is a {record.rung}, nothing to decide about")
     agent = asked.service.engine.agent(record.agent_id)
     case = agent.case if agent is not None else None
-    if agent is None or case is None or case.order_id != record.id:
-        raise Problem(409, f"escalation {record.id} is no longer open: it is {record.stage}")
-    made = asked.body
+    made, before = asked.body, _decision_on(record)
+    if before == (made.decision, asked.visitor.by):
+        return answer(record, 202)  # The same request once more.
+    if agent is None or case is None or case.order_id != record.id or before is not None:
+        raise Problem(409, _no_longer_open(record))
     decided = signals.EscalationDecided(
         agent_id=agent.id, order_id=record.id, decision=made.decision, by=asked.visitor.by, note=made.note
     )
     await asked.service.keep([decided])
-    return answer(await _record(asked, record.id), 202)
+    record = await _record(asked, record.id)
+    if (made.decision, asked.visitor.by) != _decision_on(record):
+        raise Problem(409, _no_longer_open(record))  # Somebody else decided in the same moment.
+    return answer(record, 202)
+
+
+def _decision_on(record: InterventionRecord) -> tuple[str, str] | None:
+    """What was decided about an escalation, and by whom."""
+    for stage in record.stages:
+        if stage.stage is Stage.ANSWERED:
+            return stage.text.partition(":")[0], stage.by
+    return None
+
+
+def _no_longer_open(record: InterventionRecord) -> str:
+    decision = _decision_on(record)
+    became = f"{decision[1] or 'somebody'} decided {decision[0]!r}" if decision else f"it is {record.stage}"
+    return f"escalation {record.id} is no longer open: {became}"
 
 
 Ordered = signals.NudgeRequested | signals.EscalationRequested | signals.TerminationRequested
@@ -149,9 +175,14 @@ async def _on_the_ladder(asked: Asked, act: Ordered) -> Answer:
 
 
 async def asked_for(asked: Asked, rung: Rung, key: str) -> Mapping[str, InterventionRecord]:
-    """By agent, what this request has become so far: a repeated one is the same act."""
+    """By agent, what this request has become so far: a repeated one is the same act. Another one under the same key is a
+    mistake of whoever sends it, and to answer it with the old act would hide that."""
     register: Interventions = await asked.site.past.interventions()
-    return register.asked_for(rung, asked.visitor.by, key)
+    try:
+        return register.asked_for(rung, asked.visitor.by, key)
+    except KeyReused:
+        detail = "this Idempotency-Key was used for a request with another body; take a new key for a new act"
+        raise Problem(422, detail, field="Idempotency-Key") from None
 
 
 async def _about(asked: Asked, act: Said) -> Answer:
@@ -169,11 +200,12 @@ async def _record(asked: Asked, intervention_id: str) -> InterventionRecord:
 
 
 def request_key(asked: Asked) -> str:
-    """What makes a repeated request the same act. Who gives no key never means an earlier one."""
+    """What makes a repeated request the same act: its key, and a digest of its body. A request without a key is never an
+    earlier one."""
     key = asked.header(b"idempotency-key") or f"request {uuid4()}"
     if len(key) > KEY_MAX:
-        raise Problem(400, f"Idempotency-Key is longer than {KEY_MAX} signs", field="Idempotency-Key")
-    return key
+        raise Problem(400, f"Idempotency-Key is longer than {KEY_MAX} characters", field="Idempotency-Key")
+    return keyed(key, sha256(msgspec.json.encode(asked.body)).hexdigest()[:16])
 
 
 def _by(asked: Asked) -> dict[str, str]:
@@ -188,7 +220,11 @@ _RUNGS: Final[dict[type[PersonActed], Rung]] = {
 
 
 _AGENT: Final = "/api/v1/agents/{agent_id}"
-_GONE: Final = {404: "nobody has heard of this agent", 409: "it has ended already"}
+_GONE: Final = {
+    404: "nobody has heard of this agent",
+    409: "it has ended already",
+    422: "this `Idempotency-Key` was used for another body",
+}
 
 CALLS: Final = (
     Call(
@@ -234,6 +270,6 @@ CALLS: Final = (
         InterventionRecord,
         body=DecisionMade,
         status=202,
-        also={409: "it is no longer open"},
+        also={409: "it is no longer open: somebody has decided, or it is over"},
     ),
 )

@@ -80,7 +80,10 @@ def explain(error: Exception) -> WireError:
     if missing := _MISSING.match(detail):
         field = f"{field}.{missing[1]}" if field else missing[1]
         detail = "is missing"
-    return WireError(field, f"{detail[:1].lower()}{detail[1:DETAIL_MAX]}")
+    first = (
+        detail[:1] if detail[1:2].isupper() else detail[:1].lower()
+    )  # "JSON is malformed" begins with a name.
+    return WireError(field, f"{first}{detail[1:DETAIL_MAX]}")
 
 
 def seconds(moment: datetime | float) -> float:
