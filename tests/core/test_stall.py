@@ -329,6 +329,47 @@ def test_from_idle_to_burning_the_finding_changes_its_name_only_after_its_own_wa
     assert [kind for kind, _, _ in opened(watch)] == [Kind.NO_OUTPUT, Kind.SPINNING]
 
 
+@pytest.mark.parametrize("cpu", [0.0, 99.0])
+@pytest.mark.parametrize(
+    "sign",
+    [
+        TOOL,
+        MODEL,
+        pytest.param(ModelFinished(agent_id="a", call_id="m"), id="ModelFinishedWithoutTokens"),
+        CHECKPOINT,
+        ProgressMade(agent_id="a"),
+        ActivitySeen(agent_id="a", kind="message"),
+    ],
+    ids=lambda sign: type(sign).__name__,
+)
+def test_activity_of_any_kind_overrules_that_nothing_is_put_out(sign: Signal, cpu: float) -> None:
+    """`lifesigns run` counts output; the sender inside reports what the agent does. Evidence is joined."""
+    watch = at_work(OUTPUT)
+    for minute in range(1, 61):
+        running(cpu, START + minute * MINUTE, watch)
+        watch.hear(sign)
+    assert not {Kind.NO_OUTPUT, Kind.SPINNING} & {kind for kind, _, _ in opened(watch)}
+
+
+@pytest.mark.parametrize(
+    "sign", [TOOL, CHECKPOINT, ProgressMade(agent_id="a")], ids=lambda s: type(s).__name__
+)
+def test_a_program_is_quiet_from_its_last_activity_on(sign: Signal) -> None:
+    watch = running(0.0, START + 9 * MINUTE, at_work(OUTPUT))
+    watch.hear(sign)
+    running(0.0, START + 19 * MINUTE - 0.01, watch)
+    assert Kind.NO_OUTPUT not in {kind for kind, _, _ in opened(watch)}
+    watch.run_until(START + 19 * MINUTE)
+    assert (Kind.NO_OUTPUT, 19 * MINUTE, Severity.STUCK) in opened(watch)
+
+
+def test_tokens_that_a_beat_reports_end_that_nothing_is_put_out() -> None:
+    watch = running(0.0, START + 11 * MINUTE, at_work(OUTPUT))
+    watch.beat(token_count=100, metrics=Metrics(cpu_percent=0.0))
+    watch.beat(token_count=200, metrics=Metrics(cpu_percent=0.0), at=watch.now + 5)
+    assert [fact.kind for fact in watch.facts(FindingClosed)] == [Kind.NO_OUTPUT]
+
+
 def test_who_never_showed_output_is_not_without_it() -> None:
     watch = at_work(MODEL)
     watch.live(START + 14 * MINUTE, metrics=Metrics(cpu_percent=0.0))

@@ -121,6 +121,13 @@ def _long_call(work: Work) -> Rule:
     return Rule(Kind.LONG_CALL, since, call.bound, Severity.STUCK, text)
 
 
+def _last_activity_at(work: Work) -> float:
+    """When the agent last showed that it does something, in any way. A program that is watched from outside may have a
+    sender inside: who reports calls, tokens or checkpoints need not print anything."""
+    reported = (work.output_at, work.tool_at, work.tokens_at, work.checkpoint_at, *work.ended.values())
+    return max(work.since, *(at for at in reported if at is not None))
+
+
 def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
     if work.checkpoint_at is not None:
         since = max(work.checkpoint_at, work.since)
@@ -142,7 +149,7 @@ def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
         text = "No tokens used for {}."
         yield Rule(Kind.NO_TOKENS, since, policy.tokens_after, Severity.DEGRADED, text)
     if work.output_at is not None:
-        since = max(work.output_at, work.heat_at, work.since)
+        since = max(work.heat_at, _last_activity_at(work))
         if work.heat is Heat.COLD:
             text = "No output for {}, and no CPU used."
             yield Rule(Kind.NO_OUTPUT, since, policy.output_after, Severity.STUCK, text)

@@ -48,8 +48,9 @@ class WorkHearing:
         }
 
     def _activity(self, agent: Agent, signal: s.ActivitySeen, now: float) -> None:
-        """A sign of life and nothing else; output is how a program watched from outside comes forward."""
-        if signal.kind == OUTPUT:
+        """A sign of life and nothing else; output is how a program watched from outside comes forward, and any other
+        activity stands for it."""
+        if signal.kind == OUTPUT or (agent.work is not None and agent.work.output_at is not None):
             self._begin(agent, now).output_at = now
             self._settle_stall(agent, now)
 
@@ -231,8 +232,7 @@ class WorkHearing:
         spending.spend(spent, tokens, cost, policy, now)
         if tokens and agent.work is not None:
             agent.work.tokens_at = now
-            if agent.findings:
-                self._desk.judge.clear(agent, Kind.NO_TOKENS, now)
+            self._settle_stall(agent, now)
         self._desk.judge.settle(agent, Kind.SPENDING, spending.examine(spent, policy, now), now)
 
     def succeeded(self, agent: Agent, now: float) -> None:
