@@ -93,7 +93,7 @@ async def test_a_busy_hub_gets_another_chance_from_asyncio_too() -> None:
 def test_beats_and_messages_are_repeated_and_other_acts_are_not() -> None:
     message = (
         b'{"message_id":"m","agent_id":"a","to":"b","priority":"high","sent_at":"2026-11-15T18:00:00.000Z",'
-        b'"reminded_at":null,"due_at":null}'
+        b'"reminded_at":null,"overdue_at":null,"due_at":null}'
     )
     with scripted(None, RECEIPT) as hub, Client(hub.url) as client:
         assert client.beat("a").accepted == 1

@@ -89,6 +89,7 @@ others = st.one_of(
     st.builds(s.TaskReleased, task_id=tasks, token=st.integers(0, 9), **common),
     st.builds(s.MessageSent, message_id=texts, to=ids, priority=st.sampled_from(s.Priority), **common),
     st.builds(s.MessageAcked, message_id=texts, **common),
+    st.builds(s.MessageWithdrawn, message_id=texts, **common),
     st.builds(s.BreakerReported, name=texts, state=st.sampled_from(s.BreakerState), **common),
     st.builds(s.AgentLeft, **common),
     st.builds(s.ProcessExited, status=st.sampled_from((0, 1, None)), **common),

@@ -10,6 +10,7 @@ from lifesigns.core.signals import (
     DoingChanged,
     MessageAcked,
     MessageSent,
+    MessageWithdrawn,
     ModelStarted,
     Priority,
     Signal,
@@ -91,6 +92,35 @@ def test_a_low_message_is_only_written_down() -> None:
     assert acted(watch) == []
 
 
+@pytest.mark.parametrize("priority", Priority)
+def test_an_overdue_message_stays_listed_until_it_is_acknowledged(priority: Priority) -> None:
+    """Also when everything its priority asks for was done: it is still not acknowledged."""
+    watch = sent(priority)
+    watch.live(START + 3 * HOUR, "a", "b")
+    letter = watch.engine.beliefs.letters["m"]
+    assert (letter.overdue_at, letter.watched) == (START + DEADLINES[priority], False)
+    watch.hear(MessageAcked(agent_id="b", message_id="m"))
+    assert not watch.engine.beliefs.letters
+
+
+def test_a_withdrawn_message_is_over() -> None:
+    watch = sent(Priority.HIGH)
+    watch.hear(MessageWithdrawn(agent_id="b", message_id="m"))
+    assert [fact.reason for fact in watch.facts(Refusal)] == ["withdrew a message of somebody else"]
+    watch.hear(MessageWithdrawn(agent_id="a", message_id="m"))
+    watch.live(START + HOUR, "a", "b")
+    assert not watch.engine.beliefs.letters
+    assert overdue(watch) == []
+
+
+def test_a_reminder_says_of_whose_message_it_is() -> None:
+    watch = sent(Priority.HIGH)
+    watch.live(START + 6 * MINUTE, "a", "b")
+    reminder = watch.orders(Remind)[0]
+    assert (reminder.sender, reminder.message_id) == ("a", "m")
+    assert reminder.text == "Message m from a (high) waits for your acknowledgement since 5 min."
+
+
 def test_an_acknowledgement_after_the_reminder_ends_it() -> None:
     watch = sent(Priority.HIGH)
     watch.live(START + 6 * MINUTE, "a", "b")
@@ -167,6 +197,26 @@ def test_open_messages_are_bounded() -> None:
         watch.hear(MessageSent(agent_id="a", message_id=f"m-{n}", to="b"))
     assert len(watch.engine.beliefs.letters) == 10
     assert [fact.reason for fact in watch.facts(Refusal)] == ["more than 10 open messages"]
+
+
+def test_old_messages_about_which_everything_was_done_make_room_for_new_ones() -> None:
+    watch = Watch(Policy().but({"message": {"open_max": 3}}))
+    watch.beat("a")
+    watch.beat("b")
+    for n in range(3):
+        watch.hear(MessageSent(agent_id="a", message_id=f"m-{n}", to="b", priority=Priority.LOW))
+    watch.live(START + 2 * HOUR, "a", "b")
+    watch.hear(MessageSent(agent_id="a", message_id="new", to="b"))
+    assert list(watch.engine.beliefs.letters) == ["m-1", "m-2", "new"]
+    assert not watch.facts(Refusal)
+
+
+def test_the_messages_of_a_forgotten_sender_are_forgotten() -> None:
+    watch = sent(Priority.LOW)
+    watch.hear(AgentLeft(agent_id="a"))
+    watch.live(START + 60 * 24 * HOUR, "b")
+    assert watch.engine.agent("a") is None
+    assert not watch.engine.beliefs.letters
 
 
 def test_one_senders_flood_does_not_keep_another_from_sending() -> None:

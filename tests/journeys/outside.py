@@ -75,6 +75,7 @@ class Hub:
             written.write_text(json.dumps(config))  # JSON is YAML.
             self._options += ["--config", str(written)]
         self._processes: list[subprocess.Popen[str]] = []
+        self._logs: dict[int, Path] = {}
         self.process: subprocess.Popen[str] | None = None
 
     # --- the hub's own life -------------------------------------------------------------------------
@@ -199,13 +200,19 @@ class Hub:
             command = (sys.executable, "-m", *command)
         log = self.folder / f"process-{len(self._processes)}.log"
         with log.open("w") as out:
-            return self._spawn(
+            process = self._spawn(
                 [*command],
                 stdout=out,
                 stderr=out,
                 cwd=self.folder,
                 env=environment(**{**self.environ, **env}),
             )
+        self._logs[process.pid] = log
+        return process
+
+    def output(self, process: subprocess.Popen[str]) -> str:
+        """What a program has printed so far."""
+        return self._logs[process.pid].read_text()
 
     def until(self, condition: Callable[[], object], what: str, within: float = BOUND) -> None:
         try:

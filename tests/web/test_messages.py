@@ -1,9 +1,16 @@
 """Messages between agents over HTTP: sent, listed, acknowledged."""
 
+import pytest
+
 from lifesigns.assembly.hub import Role
 from tests.web.hub import RunningHub
 
 PLACE = "/api/v1/messages"
+
+
+@pytest.fixture(autouse=True)
+async def _recipients(hub: RunningHub) -> None:
+    await hub.post("/api/v1/beats", [{"agent_id": name} for name in "bc"])
 
 
 async def test_a_message_waits_for_its_acknowledgement(hub: RunningHub) -> None:
@@ -15,6 +22,21 @@ async def test_a_message_waits_for_its_acknowledgement(hub: RunningHub) -> None:
     assert (await hub.post(f"{PLACE}/m-1/ack", {"agent_id": "b"})).status_code == 204
     assert (await hub.get(PLACE)).json()["messages"] == []
     assert (await hub.post(f"{PLACE}/m-1/ack", {"agent_id": "b"})).status_code == 404
+
+
+async def test_a_message_to_nobody_is_refused(hub: RunningHub) -> None:
+    answer = await hub.post(PLACE, {"agent_id": "a", "to": "nobody"})
+    assert (answer.status_code, answer.json()["field"]) == (404, "to")
+    assert (await hub.get(PLACE)).json()["messages"] == []
+
+
+async def test_its_sender_may_withdraw_a_message(hub: RunningHub) -> None:
+    await hub.post(PLACE, {"message_id": "m-1", "agent_id": "a", "to": "b"})
+    async with hub.client(await hub.token_for(Role.AGENT, "b")) as recipient:
+        assert (await recipient.delete(f"{PLACE}/m-1")).status_code == 403
+    assert (await hub.http.delete(f"{PLACE}/m-1")).status_code == 204
+    assert (await hub.get(PLACE)).json()["messages"] == []
+    assert (await hub.http.delete(f"{PLACE}/m-1")).status_code == 404
 
 
 async def test_an_id_is_made_if_there_is_none(hub: RunningHub) -> None:

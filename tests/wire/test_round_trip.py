@@ -162,6 +162,7 @@ fields: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
     signals.TaskReleased: {"task_id": names, "token": counts},
     signals.MessageSent: {"message_id": names, "to": ids, "priority": st.sampled_from(signals.Priority)},
     signals.MessageAcked: {"message_id": names},
+    signals.MessageWithdrawn: {"message_id": names},
     signals.BreakerReported: {
         "name": names,
         "state": st.sampled_from(signals.BreakerState),
@@ -300,5 +301,5 @@ def test_no_beat_can_choose_its_source(spoofed: Any, id_name: str, encode: Any) 
 def test_what_no_agent_sends_is_not_written() -> None:
     with pytest.raises(UsageError, match="PeerHeard"):
         encode_signal(signals.PeerHeard(agent_id="a", peer="p"))
-    with pytest.raises(UsageError, match="Remind"):
-        encode_order(effects.Remind(0.0, "o", 1, "a", None, "m", signals.Priority.LOW))
+    with pytest.raises(UsageError, match="EscalateMessage"):
+        encode_order(effects.EscalateMessage(0.0, "o", 1, "a", None, "m", "b", signals.Priority.LOW, "late"))

@@ -317,6 +317,11 @@ class Calls(Acts, Alerts):
         body = encoded({"agent_id": agent_id})
         return Request("POST", path("messages", message_id, "ack"), nothing, body=body)
 
+    @Call
+    def withdraw_message(self, message_id: str) -> Request[None]:
+        """Its sender does not wait for an acknowledgement any more."""
+        return Request("DELETE", path("messages", message_id), nothing)
+
     # --- the hub --------------------------------------------------------------------------------------
 
     @Call

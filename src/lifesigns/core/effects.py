@@ -380,6 +380,8 @@ class Remind(Order):
 
     message_id: str
     priority: Priority
+    sender: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

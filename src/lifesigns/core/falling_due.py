@@ -62,6 +62,9 @@ class FallingDue:
 
     def _forget(self, agent: Agent, now: float) -> None:
         beliefs = self._desk.beliefs
+        if agent.letters:
+            for letter in [one for one in beliefs.letters.values() if one.sender == agent.id]:
+                self._desk.close_letter(letter)
         self._desk.errands.drop(agent, now, "forgotten", Rung.BREAKER, Rung.CLEANUP)
         self._desk.fleet.leave(agent, now, self._desk.outbox)
         del beliefs.agents[agent.id]
@@ -99,9 +102,8 @@ class FallingDue:
         if messages.due_at(letter, policy) <= now and messages.overdue(
             letter, sender, agents.get(letter.to), at, now
         ):
-            self._desk.close_letter(letter)
-        else:
-            self._desk.deadlines.arm(letter, messages.due_at(letter, policy))
+            letter.watched = False
+        self._desk.deadlines.arm(letter, messages.due_at(letter, policy))
 
     def _task(self, task: Task, at: float, now: float) -> None:
         agent, tasks = self._desk.beliefs.agents.get(task.agent_id), self._desk.tasks

@@ -3,6 +3,8 @@
 Each priority has its deadline and its answer: urgent escalates, high reminds and then escalates, normal
 reminds, low is only written down. What we know of the recipient's beats is consulted before anybody is
 bothered: who is busy or waiting for a human is reminded first, who is gone is escalated at once.
+
+A message stays listed until it is acknowledged or withdrawn, also when everything that its priority asks for was done.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from lifesigns.core.health import Doing, Health
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import MessagePolicy
 from lifesigns.core.signals import Priority
+from lifesigns.core.words import duration
 
 PARKED = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
 
@@ -32,6 +35,9 @@ class Letter:
     order: int
     armed_at: float = NEVER
     reminded_at: float | None = None
+    overdue_at: float | None = None
+    watched: bool = True
+    """Whether anything more is done about it. It stays listed in any case."""
 
 
 class Messages:
@@ -43,13 +49,17 @@ class Messages:
 
     def due_at(self, letter: Letter, policy: MessagePolicy) -> float:
         """When the acknowledgement, or the answer to our reminder, is overdue."""
+        if not letter.watched:
+            return NEVER
         start = letter.sent_at if letter.reminded_at is None else letter.reminded_at
         wait: float = getattr(policy, letter.priority)
         return self._awareness.due(start, wait)
 
     def overdue(self, letter: Letter, sender: Agent, to: Agent | None, at: float, now: float) -> bool:
-        """A letter fell due. True if it is closed by that: escalated, or nothing more to do."""
+        """A letter fell due. True if nothing more is done about it: it was escalated, or its priority asks for no more."""
         overdue_for = at - letter.sent_at
+        if letter.overdue_at is None:
+            letter.overdue_at = at
         self._outbox.fact(
             MessageOverdue(at, letter.id, letter.sender, letter.to, letter.priority, overdue_for)
         )
@@ -63,11 +73,23 @@ class Messages:
             return self._escalate(letter, sender, "it was not acknowledged", now)
         if first and to is not None:
             letter.reminded_at = now
-            self._outbox.order(Remind, to, now, message_id=letter.id, priority=letter.priority)
+            self._remind(letter, to, now)
             return False
         if letter.priority is Priority.HIGH:
             return self._escalate(letter, sender, "it was not acknowledged after a reminder", now)
         return True
+
+    def _remind(self, letter: Letter, to: Agent, now: float) -> None:
+        waited = duration(now - letter.sent_at)
+        self._outbox.order(
+            Remind,
+            to,
+            now,
+            message_id=letter.id,
+            sender=letter.sender,
+            priority=letter.priority,
+            text=f"Message {letter.id} from {letter.sender} ({letter.priority}) waits for your acknowledgement since {waited}.",
+        )
 
     def _escalate(self, letter: Letter, sender: Agent, reason: str, now: float) -> bool:
         self._outbox.order(

@@ -365,6 +365,13 @@ class MessageAcked(AgentSignal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MessageWithdrawn(AgentSignal):
+    """`agent_id` does not want its message acknowledged any more."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerReported(AgentSignal):
     """A breaker of this agent changed or reported its state."""
 
@@ -605,6 +612,7 @@ Signal = (
     | TaskReleased
     | MessageSent
     | MessageAcked
+    | MessageWithdrawn
     | BreakerReported
     | AgentLeft
     | ProcessExited

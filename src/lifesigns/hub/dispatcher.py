@@ -41,8 +41,8 @@ from lifesigns.ports import Bus, Event
 ORDERS: Final = "lifesigns.order"
 EVENTS: Final = "lifesigns.event"
 
-FOR_AGENTS: Final = (SendPing, SendNudge, Terminate, AskStatus, StopStranger, Respawn, TurnBreaker)
-FOR_PEOPLE: Final = (ReleaseClaim, EscalateMessage, Remind)
+FOR_AGENTS: Final = (SendPing, SendNudge, Terminate, AskStatus, Remind, StopStranger, Respawn, TurnBreaker)
+FOR_PEOPLE: Final = (ReleaseClaim, EscalateMessage)
 """What they say stands in the event that came with them: telling it is all there is to do."""
 
 AGAIN_AFTER: Final = 10.0
@@ -185,5 +185,7 @@ def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
             return order.order_id in beliefs.errands.get(order.agent_id, ())
         case AskStatus():
             return now < order.answer_by
+        case Remind():
+            return order.message_id in beliefs.letters and now - order.at < UNANSWERED_FOR
         case _:
             return now - order.at < UNANSWERED_FOR

@@ -21,8 +21,10 @@ class MessageView(Struct, frozen=True):
     sent_at: Moment
     reminded_at: Moment | None
     """When the recipient was reminded of it."""
+    overdue_at: Moment | None
+    """Since when it should have been acknowledged; None if it still has time."""
     due_at: Moment | None
-    """When something is done about it if it stays unacknowledged; None if its sender is forgotten."""
+    """When something is done about it if it stays unacknowledged; None if everything was done, or its sender is forgotten."""
 
 
 class MessageList(Struct, frozen=True):
@@ -37,7 +39,11 @@ def message_view(engine: Engine, letter: Letter) -> MessageView:
     """A message as it stands now."""
     sender = engine.agent(letter.sender)
     waited_from = letter.sent_at if letter.reminded_at is None else letter.reminded_at
-    wait = None if sender is None else getattr(engine.policy_of(sender).message, letter.priority)
+    wait = (
+        None
+        if sender is None or not letter.watched
+        else getattr(engine.policy_of(sender).message, letter.priority)
+    )
     return MessageView(
         message_id=letter.id,
         agent_id=letter.sender,
@@ -45,5 +51,6 @@ def message_view(engine: Engine, letter: Letter) -> MessageView:
         priority=letter.priority,
         sent_at=moment(letter.sent_at),
         reminded_at=moment_or_none(letter.reminded_at),
+        overdue_at=moment_or_none(letter.overdue_at),
         due_at=None if wait is None else moment_or_none(waited_from + wait),
     )

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import msgspec
 
-from lifesigns.core.signals import MessageAcked, MessageSent, Priority
+from lifesigns.core.signals import MessageAcked, MessageSent, MessageWithdrawn, Priority
 from lifesigns.views import MessageList, MessageView
 from lifesigns.views.messages import message_view
 from lifesigns.web.answers import Answer, Problem, answer
@@ -44,7 +44,7 @@ class Acknowledgement(msgspec.Struct):
 
 
 async def messages(asked: Asked) -> Answer:
-    """Messages that are not acknowledged yet, oldest first."""
+    """Messages that are neither acknowledged nor withdrawn, oldest first; the overdue ones among them have `overdue_at`."""
     query, engine = asked.query, asked.service.engine
     wanted = (
         letter
@@ -62,6 +62,8 @@ async def send(asked: Asked) -> Answer:
     priority says. The message itself is none of our business: this is about its id."""
     said, engine = asked.body, asked.service.engine
     check_voice(asked, said.agent_id)
+    if engine.agent(said.to) is None:
+        raise Problem(404, f"is {said.to!r}, of which nobody has heard", field="to")
     message_id = said.message_id or f"m-{uuid4().hex}"
     sent = MessageSent(agent_id=said.agent_id, message_id=message_id, to=said.to, priority=said.priority)
     await asked.service.keep([sent])
@@ -93,6 +95,20 @@ async def acknowledge(asked: Asked) -> Answer:
     return Answer(status=204)
 
 
+async def withdraw(asked: Asked) -> Answer:
+    """The sender does not wait for an acknowledgement any more: nobody is reminded, and it is not listed."""
+    message_id = asked.path["message_id"]
+    letters = asked.service.engine.beliefs.letters
+    letter = letters.get(message_id)
+    if letter is None:
+        raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
+    check_voice(asked, letter.sender)
+    await asked.service.keep([MessageWithdrawn(agent_id=letter.sender, message_id=message_id)])
+    if letters.get(message_id) is letter:
+        raise Problem(409, f"the withdrawal was refused: {letter.sender!r} has ended")
+    return Answer(status=204)
+
+
 CALLS: Final = (
     Call("GET", "/api/v1/messages", READERS, messages, MessageList, query=MessagesQuery),
     Call(
@@ -103,7 +119,10 @@ CALLS: Final = (
         MessageView,
         body=NewMessage,
         status=202,
-        also={409: "this id is another message's, or the sender has too many that are not acknowledged"},
+        also={
+            404: "nobody has heard of the recipient",
+            409: "this id is another message's, or the sender has too many that are not acknowledged",
+        },
     ),
     Call(
         "POST",
@@ -113,5 +132,13 @@ CALLS: Final = (
         body=Acknowledgement,
         status=204,
         also={404: "no such message waits", 409: "it was sent to somebody else"},
+    ),
+    Call(
+        "DELETE",
+        "/api/v1/messages/{message_id}",
+        SPEAKERS,
+        withdraw,
+        status=204,
+        also={404: "no such message waits"},
     ),
 )

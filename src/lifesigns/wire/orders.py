@@ -17,6 +17,7 @@ _SHAPES: Final = Shapes(
         Shape(core.SendNudge, "nudge"),
         Shape(core.Terminate, "stop"),
         Shape(core.AskStatus, "status_inquiry"),
+        Shape(core.Remind, "reminder"),
         Shape(core.StopStranger, "replaced"),
         Shape(core.Respawn, "respawn"),
         Shape(core.TurnBreaker, "breaker"),

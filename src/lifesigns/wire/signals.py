@@ -50,6 +50,7 @@ _KINDS: Final = {
     "release": core.TaskReleased,
     "message_sent": core.MessageSent,
     "message_acked": core.MessageAcked,
+    "message_withdrawn": core.MessageWithdrawn,
     "breaker": core.BreakerReported,
     "left": core.AgentLeft,
     # What the agent's side saw happen, and what became of the orders it was given.

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from lifesigns.agent.sender.inbox import Inbox
-from lifesigns.core.effects import AskStatus, SendNudge, SendPing, StopStranger, Terminate, TurnBreaker
+from lifesigns.core.effects import (
+    AskStatus,
+    Remind,
+    SendNudge,
+    SendPing,
+    StopStranger,
+    Terminate,
+    TurnBreaker,
+)
 
 STOP = Terminate(0.0, "o-1", 1, "a", "one", reason="frozen", save_for=1.0, findings=(), seq_seen=0)
 NUDGE = SendNudge(0.0, "o-2", 1, "a", "one", attempt=1, text="?")
@@ -23,6 +31,9 @@ class Agent:
 
     def asked(self, question: AskStatus) -> None:
         self.told.append(question.order_id)
+
+    def reminded(self, reminder: Remind) -> None:
+        self.told.append(reminder.order_id)
 
     def told_to_stop(self, stop: Terminate | StopStranger) -> None:
         self.told.append(stop.order_id)

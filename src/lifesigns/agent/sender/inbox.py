@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from lifesigns.core.effects import (
     AskStatus,
     Order,
+    Remind,
     Respawn,
     SendNudge,
     SendPing,
@@ -36,6 +37,8 @@ class Obedient(Protocol):
     def nudged(self, nudge: SendNudge) -> None: ...
 
     def asked(self, question: AskStatus) -> None: ...
+
+    def reminded(self, reminder: Remind) -> None: ...
 
     def told_to_stop(self, stop: Terminate | StopStranger) -> None: ...
 
@@ -74,6 +77,8 @@ class Inbox:
                 self._agent.nudged(order)
             case AskStatus():
                 self._agent.asked(order)
+            case Remind():
+                self._agent.reminded(order)
             case Terminate() | StopStranger():
                 self._agent.told_to_stop(order)
             case TurnBreaker():

@@ -27,7 +27,15 @@ from lifesigns.agent.sender.statement import text
 from lifesigns.agent.sender.stopping import END_FOR, Ender, Stop, StopFlag
 from lifesigns.agent.sender.voice import Voice
 from lifesigns.core import signals as s
-from lifesigns.core.effects import AskStatus, SendNudge, SendPing, StopStranger, Terminate, TurnBreaker
+from lifesigns.core.effects import (
+    AskStatus,
+    Remind,
+    SendNudge,
+    SendPing,
+    StopStranger,
+    Terminate,
+    TurnBreaker,
+)
 from lifesigns.core.signals import Answer
 
 log: Final = logging.getLogger("lifesigns.sender")
@@ -87,6 +95,10 @@ class Obedience:
     def asked(self, question: AskStatus) -> None:
         self._voice.stir()
         self.nudges.add(self._nudge(question.order_id, question.text, task_id=question.task_id))
+
+    def reminded(self, reminder: Remind) -> None:
+        self._voice.stir()
+        self.nudges.add(self._nudge(reminder.order_id, reminder.text))
 
     def _nudge(self, nudge_id: str, words: str, *, attempt: int = 1, task_id: str | None = None) -> Nudge:
         return Nudge(

@@ -38,6 +38,7 @@ class DutyHearing:
             s.TaskReleased: self._task_released,
             s.MessageSent: self._message_sent,
             s.MessageAcked: self._message_acked,
+            s.MessageWithdrawn: self._message_withdrawn,
         }
 
     def _task_assigned(self, agent: Agent, signal: s.TaskAssigned, now: float) -> None:
@@ -117,7 +118,8 @@ class DutyHearing:
         policy = desk.policy(agent).message
         if signal.message_id in letters:
             return
-        if agent.letters >= policy.open_max or len(letters) >= LETTERS_MAX:
+        full = agent.letters >= policy.open_max or len(letters) >= LETTERS_MAX
+        if full and not self._make_room(agent):
             desk.refuse(agent.id, f"more than {policy.open_max} open messages", now)
             return
         letter = Letter(
@@ -126,6 +128,21 @@ class DutyHearing:
         letters[letter.id] = letter
         agent.letters += 1
         desk.deadlines.arm(letter, desk.messages.due_at(letter, policy))
+
+    def _make_room(self, agent: Agent) -> bool:
+        """Forget the oldest message of this sender about which nothing more is done. False if there is none."""
+        for letter in self._desk.beliefs.letters.values():
+            if letter.sender == agent.id and not letter.watched:
+                self._desk.close_letter(letter)
+                return True
+        return False
+
+    def _message_withdrawn(self, agent: Agent, signal: s.MessageWithdrawn, now: float) -> None:
+        letter = self._desk.beliefs.letters.get(signal.message_id)
+        if letter is not None and letter.sender == agent.id:
+            self._desk.close_letter(letter)
+        elif letter is not None:
+            self._desk.refuse(agent.id, "withdrew a message of somebody else", now)
 
     def _message_acked(self, agent: Agent, signal: s.MessageAcked, now: float) -> None:
         letter = self._desk.beliefs.letters.get(signal.message_id)
