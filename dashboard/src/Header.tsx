@@ -92,7 +92,7 @@ function Counts() {
 function Hub() {
   const hub = fleet.value?.hub;
   if (!hub) return null;
-  const trouble = troubleOf(hub);
+  const trouble = staleSince.value === null ? troubleOf(hub) : "not answering";
   return (
     <span
       class={`hub ${trouble ? "wrong" : "well"}`}

@@ -17,6 +17,8 @@ def test_after_kill_9_the_page_is_stale_and_goes_on_when_the_hub_is_back(operato
     expect(page.get_by_text("live", exact=True)).to_be_visible()
     hub.kill()
     expect(page.get_by_text("stale for")).to_be_visible()
+    expect(page.get_by_text("hub not answering")).to_be_visible()
+    expect(page.get_by_text("hub well")).to_have_count(0)
     expect(operator.row("coder-1")).to_be_visible()
     hub.start()
     hub.client.beat("born-meanwhile")

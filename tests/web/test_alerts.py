@@ -22,7 +22,8 @@ FACTS: list[tuple[e.Fact, Level | None]] = [
     (e.Flip(1.0, "a", Health.STUCK, Health.HEALTHY, "progress"), Level.INFO),
     (e.Flip(1.0, "a", Health.STARTING, Health.HEALTHY, "spoke"), None),
     (e.NeedsHuman(1.0, "a", "waiting_for_human", "a waits"), Level.WARNING),
-    (e.NeedsHuman(1.0, "a", "escalation", "stuck"), Level.ERROR),
+    (e.NeedsHuman(1.0, "a", "blocked", "a is blocked"), Level.ERROR),
+    (e.NeedsHuman(1.0, "a", "escalation", "stuck"), None),  # The next one tells it.
     (e.Intervention(1.0, "a", "o", e.Rung.ESCALATE, e.Stage.ORDERED, 1, "stuck"), Level.ERROR),
     (e.Intervention(1.0, "a", "o", e.Rung.TERMINATE, e.Stage.DONE, 1, "stuck", "ann"), Level.WARNING),
     (e.Recovery(1.0, "a", "t", e.Recovered.INITIATED, 1, "cp"), Level.INFO),
@@ -105,6 +106,8 @@ async def test_an_open_escalation_stands_until_it_is_decided(hub: RunningHub) ->
     (standing,) = (one for one in (await hub.get(PLACE)).json()["alerts"] if one["standing"])
     assert (standing["type"], standing["agent_id"]) == ("ESCALATION_TRIGGERED", "a")
     assert "it burns money" in standing["text"]
+    happened = [one for one in (await hub.get(PLACE)).json()["alerts"] if not one["standing"]]
+    assert [one["type"] for one in happened] == ["ESCALATION_TRIGGERED"]
 
 
 async def test_pages_go_back_in_time_without_a_gap(hub: RunningHub) -> None:

@@ -60,6 +60,16 @@ async def test_the_rhythm_says_when_the_next_beat_should_come(hub: RunningHub) -
     assert rhythm["last_at"] < rhythm["expected_at"]
 
 
+async def test_the_rhythm_is_the_one_its_beats_have(hub: RunningHub) -> None:
+    """Many times as often as expected teaches the engine nothing, for it may be a backlog; it is shown all the same."""
+    await hub.post(
+        "/api/v1/signals", {"type": "registered", "agent_id": "a", "policy": {"silence": {"interval": 60}}}
+    )
+    for seq in range(10):
+        await hub.post("/api/v1/beats", {"agent_id": "a", "incarnation": "i", "seq": seq})
+    assert (await hub.get("/api/v1/agents/a/rhythm")).json()["interval_s"] < 5
+
+
 async def test_who_never_beat_has_no_rhythm_yet(hub: RunningHub) -> None:
     """But its policy says what is expected of it."""
     await hub.post("/api/v1/signals", {"type": "registered", "agent_id": "a"})

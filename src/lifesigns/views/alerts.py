@@ -122,7 +122,13 @@ Told = tuple[Level, str] | None
 Data = Mapping[str, Any]
 
 
+_TOLD_BY_ITS_OWN_EVENT: Final = ("escalation", "mass brake")
+"""Needs of people that come with `ESCALATION_TRIGGERED` or `GROUP_BRAKED`: the same thing must not stand there twice."""
+
+
 def _needs_human(data: Data) -> Told:
+    if data.get("reason") in _TOLD_BY_ITS_OWN_EVENT:
+        return None
     level = Level.WARNING if data.get("reason") == "waiting_for_human" else Level.ERROR
     agent, text = data["agent"], data["text"]
     return level, text if agent in text else f"{agent}: {text}"

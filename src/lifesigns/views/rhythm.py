@@ -45,7 +45,7 @@ def rhythm_of(agent: Agent, policy: SilencePolicy, now: float) -> Rhythm:
         at=moment(now),
         beats=agent.beats,
         lost=agent.lost,
-        interval_s=round(agent.interval, 3),
+        interval_s=round(silence.observed_interval(agent), 3),
         last_at=moment(agent.heard_at) if heard else None,
         expected_at=moment(silence.expected_at(agent)) if heard and agent.interval else None,
         spread_s=round(sqrt(silence.variance(agent)), 6) if heard else None,

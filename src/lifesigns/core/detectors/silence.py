@@ -139,6 +139,15 @@ def expected_at(agent: Agent) -> float:
     return agent.expected_at + since * agent.interval
 
 
+def observed_interval(agent: Agent) -> float:
+    """How far apart its beats come, for display. Beats that come far oftener than expected teach nothing (`BACKLOG`), and yet
+    a page must not say that they come once a minute."""
+    since = agent.beats - agent.taught_beat
+    if since > 1 and (passed := agent.heard_at - agent.taught_at) < BACKLOG * since * agent.interval:
+        return passed / since
+    return agent.interval
+
+
 def variance(agent: Agent) -> float:
     """The variance of lateness over this life. The floor is a millisecond: no clock is better."""
     return max(1e-6, agent.lateness2 / max(1, agent.lessons))

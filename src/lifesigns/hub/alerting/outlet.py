@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.alerts import Alert, Alerts
@@ -84,7 +85,7 @@ class Outlet:
             return self._missed(now)
         _, _, bundle, stage = best
         members = self.alerts_of(bundle, alerts)
-        where = f"{link}/agents/{bundle.agents[0]}" if len(bundle.agents) == 1 and link else link
+        where = _page_of(bundle.agents[0], link) if len(bundle.agents) == 1 and link else link
         notice = bundle.notice(stage, members, now, where)
         attempt = Attempt(notice, bundle.level(members), bundle.uncertain)
         bundle.uncertain = bundle.told_at is None
@@ -178,3 +179,8 @@ class Outlet:
         """A bundle is over."""
         del self.bundles[key]
         self.members.pop(key, None)
+
+
+def _page_of(agent_id: str, dashboard: str) -> str:
+    """The address of an agent's page in the dashboard: see `agentHref` in `dashboard/src/route.ts`."""
+    return f"{dashboard}/#/agents/{quote(agent_id, safe='')}"
