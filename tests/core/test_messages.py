@@ -212,9 +212,11 @@ def test_old_messages_about_which_everything_was_done_make_room_for_new_ones() -
 
 
 def test_the_messages_of_a_forgotten_sender_are_forgotten() -> None:
-    watch = sent(Priority.LOW)
+    watch = Watch(Policy().but({"silence": {"forget_after": 2 * HOUR}}))
+    watch.beat("a")
+    watch.hear(MessageSent(agent_id="a", message_id="m", to="b", priority=Priority.LOW))
     watch.hear(AgentLeft(agent_id="a"))
-    watch.live(START + 60 * 24 * HOUR, "b")
+    watch.live(START + 3 * HOUR, "b")
     assert watch.engine.agent("a") is None
     assert not watch.engine.beliefs.letters
 
