@@ -10,10 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from lifesigns.agent.guard.breakers import BREAKERS
-    from lifesigns.agent.guard.guard import Breaker, guard
-    from lifesigns.agent.guard.saving import AsyncSaveQueue, SaveQueue
     from lifesigns.agent.monitor import AgentHealthMonitor, Event, Monitor
+    from lifesigns.assembly.breakers import BREAKERS, AsyncSaveQueue, Breaker, SaveQueue, guard
     from lifesigns.assembly.clients import AsyncClient, Client
     from lifesigns.assembly.heartbeat_monitor import HeartbeatMonitor
     from lifesigns.assembly.senders import Sender
@@ -63,11 +61,11 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "BREAKERS": "lifesigns.agent.guard.breakers",
+    "BREAKERS": "lifesigns.assembly.breakers",
     "AgentHealthMonitor": "lifesigns.agent.monitor",
     "AsyncClient": "lifesigns.assembly.clients",
-    "AsyncSaveQueue": "lifesigns.agent.guard.saving",
-    "Breaker": "lifesigns.agent.guard.guard",
+    "AsyncSaveQueue": "lifesigns.assembly.breakers",
+    "Breaker": "lifesigns.assembly.breakers",
     "Client": "lifesigns.assembly.clients",
     "Engine": "lifesigns.core.engine",
     "Event": "lifesigns.agent.monitor",
@@ -75,9 +73,9 @@ _HOMES: Final = {
     "HeartbeatMonitor": "lifesigns.assembly.heartbeat_monitor",
     "Monitor": "lifesigns.agent.monitor",
     "Policy": "lifesigns.core.policy",
-    "SaveQueue": "lifesigns.agent.guard.saving",
+    "SaveQueue": "lifesigns.assembly.breakers",
     "Sender": "lifesigns.assembly.senders",
-    "guard": "lifesigns.agent.guard.guard",
+    "guard": "lifesigns.assembly.breakers",
     "profile": "lifesigns.core.profiles",
 }
 

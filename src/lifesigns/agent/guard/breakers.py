@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakSet
 
 from lifesigns.core.breaker import BreakerStatus, Turn
+from lifesigns.core.policy import Policy
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ Listener = Callable[[str, Turn], object]
 
 
 class Registry:
-    """Breakers by name."""
+    """Breakers by name. `defaults` gives the policy for those that are made without one of their own."""
 
-    def __init__(self, limit: int = NAMES_MAX) -> None:
+    def __init__(self, limit: int = NAMES_MAX, defaults: Callable[[], Policy] = Policy) -> None:
         if limit < 1:
             raise UsageError(f"limit: {limit} is too small for a registry, it must be at least 1")
         self.limit = limit
+        self.defaults = defaults
         self._breakers: dict[str, Breaker] = {}
         self._listeners: dict[object, Listener] = {}
         self.after_fork()

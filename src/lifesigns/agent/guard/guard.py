@@ -26,7 +26,14 @@ from types import CoroutineType, TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from lifesigns.agent.guard.breakers import BREAKERS, LOG, Registry, survives_fork
-from lifesigns.agent.guard.settings import Ignore, checked_ignore, checked_name, differences, policy_for
+from lifesigns.agent.guard.settings import (
+    Ignore,
+    changed,
+    checked_ignore,
+    checked_name,
+    differences,
+    policy_for,
+)
 from lifesigns.agent.guard.wrapping import F, wrapped
 from lifesigns.core import breaker as core
 from lifesigns.core.breaker import BreakerStatus, Permit
@@ -68,7 +75,7 @@ class Breaker:
         **overrides: float | None,
     ) -> None:
         self.name = checked_name(name)
-        self.policy = policy_for(name, policy, overrides)
+        self.policy = changed(policy or policy_for(name, (registry or BREAKERS).defaults()), overrides)
         self.ignore = checked_ignore(ignore)
         self.failure_if = failure_if
         self.clock = clock

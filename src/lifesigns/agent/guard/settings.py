@@ -1,7 +1,7 @@
 """What a breaker is told when it is made, checked: its name, its policy, what it ignores.
 
-A breaker's defaults are those of `Policy()`: `breakers` has some names of its own (`tool_execution`,
-`checkpoint_write`), every other name gets `breaker`.
+A breaker's defaults are those of a policy: `breakers` has some names of its own (`tool_execution`,
+`checkpoint_write`), every other name gets `breaker`. Which policy, its registry knows.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ Predicate = Callable[[Exception], bool]
 Ignore = type[BaseException] | tuple[type[BaseException], ...] | Predicate
 
 NAME_MAX: Final = 128
-DEFAULTS: Final = Policy()
 
 
-def policy_for(name: str, policy: BreakerPolicy | None, overrides: Mapping[str, Any]) -> BreakerPolicy:
-    """The policy of a breaker: its own or the default for its name, with single values changed."""
-    start = policy or DEFAULTS.breakers.get(name, DEFAULTS.breaker)
-    return Policy(breaker=start).but({"breaker": overrides}).breaker
+def policy_for(name: str, defaults: Policy) -> BreakerPolicy:
+    """What a policy says of breakers of this name."""
+    return defaults.breakers.get(name, defaults.breaker)
+
+
+def changed(policy: BreakerPolicy, overrides: Mapping[str, Any]) -> BreakerPolicy:
+    """The policy with single values changed."""
+    return Policy(breaker=policy).but({"breaker": overrides}).breaker
 
 
 def checked_name(name: str) -> str:
@@ -69,7 +72,7 @@ def differences(
         wished["ignore"] = checked_ignore(wished["ignore"])
     has = {key: getattr(breaker, key) for key in wished}
     overrides = {key: value for key, value in settings.items() if key not in wished}
-    wished |= asdict(policy_for(breaker.name, policy or breaker.policy, overrides))
+    wished |= asdict(changed(policy or breaker.policy, overrides))
     has |= asdict(breaker.policy)
     different = [key for key in wished if wished[key] != has[key]]
     if not different:
