@@ -302,3 +302,15 @@ def test_what_a_supervisor_and_its_agent_say_about_one_life_holds_together() -> 
     policy = watch.engine.policy_of(agent)
     assert (policy.respawn.enabled, policy.silence.timeout) != (False, 20.0)
     assert policy.respawn.enabled
+
+
+def test_a_task_for_the_life_after_a_nameless_one_that_was_ended_does_not_name_the_dead() -> None:
+    """Its task may overtake its first beat. Taken for the ended life's name, every word of the new one was refused."""
+    watch = Watch(Policy().but({"silence": {"timeout": 15.0}}))
+    watch.beat(incarnation=None)
+    watch.hear(s.ProcessExited(agent_id="a", status=1))
+    watch.forget()
+    watch.hear(s.TaskAssigned(agent_id="a", incarnation="next", task_id="t"))
+    watch.beat(incarnation="next")
+    assert watch.health() is Health.HEALTHY
+    assert not [effect for effect in watch.effects if isinstance(effect, e.Refusal)]

@@ -6,10 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from lifesigns.cli import main
-from lifesigns.simulation import Faults
+from lifesigns.simulation import Faults, trials
 from lifesigns.simulation.faults import MILD, NONE
+from lifesigns.simulation.trials import DETECTORS
 
-SMALL = ["simulate", "--agents", "6", "--days", "0.1", "--seed", "3"]
+SMALL = ["simulate", "--agents", "6", "--days", "0.1", "--seed", "3", "--no-trials"]
 
 
 def test_json_is_what_the_contract_promises() -> None:
@@ -22,7 +23,24 @@ def test_the_table_ends_with_the_command_that_replays_it() -> None:
     done = CliRunner().invoke(main, [*SMALL, "--faults", "loss=0.01,stall"])
     assert done.exit_code == 0
     last = done.stdout.strip().splitlines()[-1].strip()
-    assert last == "lifesigns simulate --agents 6 --days 0.1 --seed 3 --faults loss=0.01,stall=1"
+    said = "lifesigns simulate --agents 6 --days 0.1 --seed 3 --faults loss=0.01,stall=1 --no-trials"
+    assert last == said
+
+
+def test_the_report_shows_each_detector_with_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One trial of each, for the time it takes; all of them are in `test_trials.py`."""
+    few = {(trial.detector, trial.sick): trial for trial in trials.ALL}
+    monkeypatch.setattr(trials, "ALL", tuple(few.values()))
+    table = CliRunner().invoke(main, [*SMALL[:-1], "--days", "0.01"])
+    assert table.exit_code == 0
+    assert "healthy spared" in table.stdout
+    for detector in DETECTORS:
+        assert detector in table.stdout
+    written = json.loads(CliRunner().invoke(main, [*SMALL[:-1], "--days", "0.01", "--json"]).stdout)
+    assert [pairs["detector"] for pairs in written["pairs"]] == list(DETECTORS)
+    assert len(written["trials"]) == len(few)
+    (told,) = (t for t in written["targets"] if t["name"] == "sick and healthy look-alikes told apart")
+    assert told["got"].endswith(f" of {len(few)}")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,8 @@ import click
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from lifesigns.simulation import Report, SimulationConfig
 
 INTERRUPTED: Final = 130
@@ -28,6 +31,12 @@ INTERRUPTED: Final = 130
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="A lifesigns.yaml.")
 @click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
 @click.option("--faults", default="default", show_default=True, metavar="LIST", help="What else goes wrong.")
+@click.option(
+    "--trials/--no-trials",
+    default=True,
+    show_default=True,
+    help="Show each detector the sick it must find, and the healthy that look like them.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @click.pass_context
@@ -39,6 +48,7 @@ def simulate(
     config_file: Path | None,
     profile: str | None,
     faults: str,
+    trials: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -54,14 +64,14 @@ def simulate(
 
     if seed is None:
         seed = int.from_bytes(os.urandom(4))
-    config = _config(agents, days, seed, config_file, profile, faults)
+    config = replace(_config(agents, days, seed, config_file, profile, faults), trials=trials)
     began = perf_counter()
     with _progress(config, shown=not quiet and sys.stderr.isatty()) as watched:
         report = live_through(watched)
     if as_json:
         click.echo(json.dumps(report.to_json(), indent=2))
     else:
-        _print(report, perf_counter() - began, _command(report, config_file, profile))
+        _print(report, perf_counter() - began, _command(report, config_file, profile, trials=trials))
     if not report.complete:
         ctx.exit(INTERRUPTED)
     ctx.exit(0 if report.ok else 1)
@@ -88,14 +98,14 @@ def _config(
     )
 
 
-def _command(report: Report, config_file: Path | None, profile: str | None) -> str:
+def _command(report: Report, config_file: Path | None, profile: str | None, *, trials: bool) -> str:
     """What replays this very run."""
     words = f"lifesigns simulate --agents {report.agents} --days {report.days:g} --seed {report.seed}"
     if config_file:
         words += f" --config {config_file}"
     if profile:
         words += f" --profile {profile}"
-    return f"{words} --faults {report.faults}"
+    return f"{words} --faults {report.faults}" + ("" if trials else " --no-trials")
 
 
 @contextmanager
@@ -104,8 +114,6 @@ def _progress(config: SimulationConfig, *, shown: bool) -> Iterator[SimulationCo
     if not shown:
         yield config
         return
-    from dataclasses import replace
-
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -123,6 +131,7 @@ def _progress(config: SimulationConfig, *, shown: bool) -> Iterator[SimulationCo
 
 def _print(report: Report, took: float, command: str) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console(soft_wrap=True)
@@ -134,6 +143,9 @@ def _print(report: Report, took: float, command: str) -> None:
         found.add_row(kind, *counts, _seconds(d.p50_s), _seconds(d.p99_s), _seconds(d.bound_s))
     console.print(found)
     console.print()
+    if report.pairs:
+        console.print(_pairs_table(report))
+        console.print()
     done = f"{report.nudges} nudges, {report.escalations} escalations, {report.terminations} terminations"
     console.print(f"{done}, {report.recoveries} recoveries.")
     console.print()
@@ -149,11 +161,28 @@ def _print(report: Report, took: float, command: str) -> None:
         console.print(f"[yellow]false[/] {text}", highlight=False)
     for text in report.unfound_texts[:5]:
         console.print(f"[yellow]late[/] {text}", highlight=False)
+    for outcome in report.trials:
+        if not outcome.ok:
+            shape = f"{outcome.trial.detector}: {'sick' if outcome.trial.sick else 'healthy'}: {outcome.trial.name}"
+            console.print(f"[yellow]trial[/] {escape(shape)}: {escape(outcome.wrong)}", highlight=False)
     if not report.complete:
         console.print("[yellow]Stopped before the end.[/]")
     speed = report.events / took if took else 0.0
     console.print(f"{report.events:,} events in {took:.1f} s ({speed:,.0f} a second). Replay with:")
     console.print(f"  {command}", markup=False, highlight=False)
+
+
+def _pairs_table(report: Report) -> Table:
+    """What each detector made of the sick it must find, and of the healthy that look like them."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("detector", "sick found", "slowest", "healthy spared"):
+        table.add_column(heading, justify="left" if heading == "detector" else "right")
+    for pairs in report.pairs:
+        sick, healthy = f"{pairs.found} of {pairs.sick}", f"{pairs.spared} of {pairs.healthy}"
+        table.add_row(pairs.detector, sick, _seconds(pairs.slowest_s), healthy)
+    return table
 
 
 def _seconds(value: float | None) -> str:

@@ -7,7 +7,7 @@
     being.py       one agent as it really is                               truth.py   what is really wrong with it
     lives/         what agents go through                                  voices.py  their beats, by the million
     bus.py         the way to the monitor                                  people.py  those who are asked
-    monitor.py     the engine, and its bad days
+    monitor.py     the engine, and its bad days                            trials/    the sick and who looks like them
     invariants.py  the laws, checked on everything the engine says         report.py  what came of it
 
 The same configuration and seed give the same run, event for event.

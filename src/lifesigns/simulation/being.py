@@ -7,7 +7,7 @@ life (a crash, a termination) puts another generator in its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -48,11 +48,15 @@ class Being:
         """Whether it has a budget, and may therefore overspend."""
         self.skew = chance.uniform(-6, 6) * 3600.0 if index % 20 == 7 else 0.0
         """How wrong its own clock is."""
-        self.incarnation = ""
-        self.heard_life = ""
+        self.incarnation: str | None = ""
+        self.heard_life: str | None = ""
         self.births = 0
         self.running = False
         self.speaking = False
+        self.heeds = True
+        """Whether it reads the nudges it gets."""
+        self.last_words: Callable[[], None] | None = None
+        """What it says when it is told to stop, and ends by itself."""
         self.goes_on = False
         """Whether its process lives on between two lives, and will begin the next one itself."""
         self.cuts = 0
@@ -294,10 +298,35 @@ class Being:
             moment,
         )  # Its beats say so too, should a word get lost or repeated.
 
-    def use_tool(
-        self, tool: str, args: str, result: str, *, error: str | None = None, call_id: str = ""
-    ) -> None:
+    def start_tool(self, tool: str, args: str, bound: float | None = None) -> str:
+        """Announce a tool call; its id."""
         self.calls += 1
+        call = f"c{self.calls}"
+        self.say(
+            s.ToolStarted(
+                agent_id=self.id,
+                incarnation=self.incarnation,
+                call_id=call,
+                tool=tool,
+                args_digest=args,
+                bound=bound,
+            )
+        )
+        return call
+
+    def use_tool(
+        self,
+        tool: str,
+        args: str,
+        result: str,
+        *,
+        error: str | None = None,
+        error_kind: str | None = None,
+        call_id: str = "",
+        retry: bool = False,
+    ) -> None:
+        """A tool call is over; whether it was announced or not."""
+        self.calls += not call_id
         self.say(
             s.ToolFinished(
                 agent_id=self.id,
@@ -308,6 +337,8 @@ class Being:
                 result_digest=result,
                 ok=error is None,
                 error=error,
+                error_kind=error_kind,
+                retry=retry,
             )
         )
 
@@ -417,7 +448,11 @@ class Being:
 
     def _read_nudge(self, order: e.SendNudge) -> None:
         failure = self.failure
-        if not self._reachable(order) or (failure and failure.ill in (Ill.FREEZE, Ill.HUNG_CALL)):
+        if (
+            not self.heeds
+            or not self._reachable(order)
+            or (failure and failure.ill in (Ill.FREEZE, Ill.HUNG_CALL))
+        ):
             return  # A nudge is read between two calls, and there is no next one.
         self.say(s.NudgeSeen(agent_id=self.id, incarnation=self.incarnation, nudge_id=order.order_id))
         if failure is None:
@@ -448,10 +483,14 @@ class Being:
             return
         saves = self.speaking and self.failure is None
         wait = self.chance.uniform(1, 8) if saves or not self.running else order.save_for
+        if self.last_words is not None and self._reachable(order):
+            self.last_words()
+            wait = 0.0
         self.world.at(self.now + wait, self._stopped, order)
 
     def _stopped(self, order: e.Terminate) -> None:
         if self.running and order.incarnation == self.incarnation:
+            self.last_words = None
             self.stop()
             self.live(iter(()))
         done = s.TerminationDone(

@@ -13,6 +13,7 @@ from typing import Final
 from lifesigns.simulation.faults import Faults
 
 TABLE: Final = 65_536
+"""As many fates as are drawn beforehand; fewer for a few agents, who do not notice."""
 LOST: Final = 1e12
 TWICE: Final = 1e10
 LATE: Final = 1e11
@@ -31,19 +32,20 @@ class Bus:
         self._chance = chance
         self.cut = False
         """For everybody."""
-        table = [self._fate() for _ in range(TABLE)]
+        self._size = min(TABLE, 1024 * agents)
+        table = [self._fate() for _ in range(self._size)]
         self._delays = table + table[: agents + 1]
-        self._ways = [self._way() for _ in range(TABLE)]
+        self._ways = [self._way() for _ in range(self._size)]
         self._next = 0
 
     def fates(self, count: int) -> list[float]:
         """The delays of that many beats."""
-        start = int(self._chance.random() * TABLE)
+        start = int(self._chance.random() * self._size)
         return self._delays[start : start + count]
 
     def way(self) -> float:
         """How long a message of some importance takes: what is lost is sent again. Odd ones as for beats."""
-        self._next = number = (self._next + 1) % TABLE
+        self._next = number = (self._next + 1) % self._size
         return self._ways[number]
 
     def delay(self) -> float:

@@ -108,7 +108,7 @@ class Record:
 
     health: str = "starting"
     fact_at: float = -inf
-    life: str = ""
+    life: str | None = ""
     """The youngest life that was heard."""
     doing: Doing = Doing.UNKNOWN
     doing_until: float = inf

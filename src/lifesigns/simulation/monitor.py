@@ -83,7 +83,8 @@ class Monitor:
     def take(self, effects: Sequence[e.Effect]) -> None:
         """Store, then carry out."""
         world = self._world
-        world.invariants.see(effects)
+        for witness in world.witnesses:
+            witness(effects)
         orders = [effect for effect in effects if isinstance(effect, e.Order)]
         self._given |= {order.order_id: order for order in orders if not isinstance(order, e.SendPing)}
         dies = self._doomed and any(isinstance(order, ACTS) for order in orders)

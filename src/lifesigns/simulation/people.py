@@ -37,12 +37,14 @@ class People:
             return  # A hub that restarts asks again, with the same key.
         self._known.add(order.order_id)
         self._asked[order.agent_id] = order.order_id
-        if self._chance.random() < ANSWERED:
+        if self._world.config.answered and self._chance.random() < ANSWERED:
             wait = self._chance.uniform(1, 12) * MINUTE
             self._world.at(self._world.now + wait, self._decide, order.agent_id)
 
     def needed(self, fact: e.NeedsHuman) -> None:
         """A person was called."""
+        if not self._world.config.answered:
+            return
         wait = self._chance.uniform(5, 40) * MINUTE
         match fact.reason:
             case "undecided":

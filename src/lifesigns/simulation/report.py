@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.invariants import Violation
+from lifesigns.simulation.trials import DETECTORS, Outcome, run_all
 from lifesigns.simulation.truth import Failure, Ill, bound
 from lifesigns.simulation.world import World
 
@@ -33,6 +34,19 @@ class Detection:
     p99_s: float | None
     bound_s: float | None
     """From its onset; None where it depends on what the agent does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """How one detector told the sick from the healthy."""
+
+    detector: str
+    sick: int
+    found: int
+    slowest_s: float | None
+    """The longest it took to find one of them."""
+    healthy: int
+    spared: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,8 @@ class Report:
     false_finding_texts: tuple[str, ...]
     unfound_texts: tuple[str, ...]
     """The first few failures that were found too late or not at all."""
+    trials: tuple[Outcome, ...] = ()
+    """What each detector made of the sick it must find, and of the healthy that look like them."""
 
     @property
     def ok(self) -> bool:
@@ -82,6 +98,11 @@ class Report:
     @property
     def targets(self) -> tuple[Target, ...]:
         return tuple(_targets(self))
+
+    @property
+    def pairs(self) -> tuple[Pairs, ...]:
+        """The trials, summed up by detector."""
+        return tuple(_pairs(detector, self.trials) for detector in DETECTORS) if self.trials else ()
 
     def to_json(self) -> dict[str, Any]:
         """The shape that `simulate --json` promises, and a little more."""
@@ -109,6 +130,20 @@ class Report:
             "events": self.events,
             "false_finding_texts": list(self.false_finding_texts),
             "unfound_texts": list(self.unfound_texts),
+            "pairs": [{name: getattr(pairs, name) for name in Pairs.__slots__} for pairs in self.pairs],
+            "trials": [
+                {
+                    "detector": outcome.trial.detector,
+                    "name": outcome.trial.name,
+                    "sick": outcome.trial.sick,
+                    "ok": outcome.ok,
+                    "found_after_s": outcome.found_after_s,
+                    "findings": list(outcome.findings),
+                    "done": list(outcome.done),
+                    "wrong": outcome.wrong,
+                }
+                for outcome in self.trials
+            ],
             "targets": [
                 {"name": t.name, "wanted": t.wanted, "got": t.got, "met": t.met} for t in self.targets
             ],
@@ -143,6 +178,7 @@ def of(world: World) -> Report:
             f"{at:.0f} s: {agent_id}: {finding.text}" for at, agent_id, finding in tally.false_findings[:20]
         ),
         unfound_texts=tuple(str(f) for f in world.failures if f.late or f.missed(world.now))[:20],
+        trials=tuple(run_all(world.policies, config.seed)) if config.trials else (),
     )
 
 
@@ -170,6 +206,19 @@ def _detection(failures: list[Failure], now: float, limit: float | None) -> Dete
     )
 
 
+def _pairs(detector: str, trials: tuple[Outcome, ...]) -> Pairs:
+    mine = [outcome for outcome in trials if outcome.trial.detector == detector]
+    sick, healthy = [o for o in mine if o.trial.sick], [o for o in mine if not o.trial.sick]
+    return Pairs(
+        detector,
+        sick=len(sick),
+        found=sum(outcome.ok for outcome in sick),
+        slowest_s=max((o.found_after_s for o in sick if o.found_after_s is not None), default=None),
+        healthy=len(healthy),
+        spared=sum(outcome.ok for outcome in healthy),
+    )
+
+
 def _quantile(values: list[float], share: float) -> float | None:
     """The smallest value that at least this share does not exceed."""
     return round(values[max(0, ceil(share * len(values)) - 1)], 2) if values else None
@@ -191,6 +240,10 @@ def _targets(report: Report) -> Iterable[Target]:
         rate < FALSE_FINDINGS_MAX,
     )
     yield Target("failures found too late or not at all", "none", str(unfound), not unfound)
+    if report.trials:
+        failed = [outcome for outcome in report.trials if not outcome.ok]
+        told = f"{len(report.trials) - len(failed)} of {len(report.trials)}"
+        yield Target("sick and healthy look-alikes told apart", "all", told, not failed)
     yield Target(
         "mean time to intervention",
         f"< {INTERVENTION_MAX / 60:.0f} min",

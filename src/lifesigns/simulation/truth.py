@@ -24,6 +24,15 @@ class Ill(StrEnum):
     HANG = "hang"
     HUNG_CALL = "hung_call"
     """It hangs inside of a call that it had announced."""
+    STALE = "stale"
+    """It calls and calls, and saves nothing."""
+    LATE = "late"
+    """Its task should be over, and it says nothing about it."""
+    SPIN = "spin"
+    """It burns CPU and puts nothing out."""
+    OVERLOAD = "overload"
+    TALK = "talk"
+    """It asks its model again and again, and does nothing."""
     LOOP = "loop"
     ERRORS = "errors"
     SPENDING = "spending"
@@ -32,7 +41,9 @@ class Ill(StrEnum):
     """It is well, but nobody can reach it."""
 
 
-STALLS: Final = frozenset({Kind.NO_TOOL_CALL, Kind.NO_CHECKPOINT, Kind.NO_TOKENS, Kind.TASK_STALLED})
+STALLS: Final = frozenset(
+    {Kind.NO_TOOL_CALL, Kind.NO_CHECKPOINT, Kind.NO_TOKENS, Kind.NO_OUTPUT, Kind.TASK_STALLED}
+)
 
 SHOWS_AS: Final[Mapping[Ill, frozenset[Kind]]] = {
     Ill.CRASH_SEEN: frozenset({Kind.EXIT, Kind.SILENCE}),
@@ -40,6 +51,11 @@ SHOWS_AS: Final[Mapping[Ill, frozenset[Kind]]] = {
     Ill.FREEZE: frozenset({Kind.FREEZE}),
     Ill.HANG: STALLS,
     Ill.HUNG_CALL: frozenset({Kind.LONG_CALL, Kind.TASK_STALLED}),
+    Ill.STALE: frozenset({Kind.NO_CHECKPOINT, Kind.TASK_STALLED}),
+    Ill.LATE: frozenset({Kind.TASK_STALLED}),
+    Ill.SPIN: frozenset({Kind.SPINNING, Kind.OVERLOAD}),
+    Ill.OVERLOAD: frozenset({Kind.OVERLOAD}),
+    Ill.TALK: frozenset({Kind.LOOPING}),
     Ill.LOOP: frozenset({Kind.LOOPING}),
     Ill.ERRORS: frozenset({Kind.ERRORS, Kind.LOOPING}),
     Ill.SPENDING: frozenset({Kind.SPENDING}),

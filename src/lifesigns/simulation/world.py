@@ -6,7 +6,7 @@ slot by slot, and the loop merges both in the order of time. The engine is woken
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -18,7 +18,7 @@ from lifesigns.core import signals as s
 from lifesigns.core.awareness import TRUCE_MAX
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.simulation.being import Being
+from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.bus import LATE, TWICE, Bus, odd
 from lifesigns.simulation.faults import MILD, Faults
 from lifesigns.simulation.invariants import TELLING, Invariants
@@ -66,6 +66,12 @@ class SimulationConfig:
     """The mean time between two failures of one agent."""
     ills: tuple[Ill, ...] = tuple(Ill)
     """The ways agents fail here."""
+    first: Callable[[Being], Life] | None = None
+    """What the first agent lives through, instead of a biography."""
+    trials: bool = False
+    """Whether every detector is also shown the pairs it must tell apart (`trials/`), in worlds of their own."""
+    answered: bool = True
+    """Whether anybody answers an escalation, or comes when a person is called."""
     quiet_for: float = 4 * HOUR
     """Appended at the end: nothing new goes wrong, and everything must come to rest."""
     on_progress: Callable[[float], None] | None = field(default=None, compare=False)
@@ -96,6 +102,8 @@ class World:
         self.failures: list[Failure] = []
         self.tally = Tally()
         self.invariants = Invariants(self)
+        self.witnesses: list[Callable[[Sequence[e.Effect]], None]] = [self.invariants.see]
+        """Whoever looks at everything the engine says."""
         self.people = People(self, chance(config.seed, "people"))
         self.monitor = Monitor(self)
         self._parked: list[s.Signal] = []
@@ -303,7 +311,7 @@ class World:
             if failure is not None and failure.ill in SILENT:
                 failure.due_at = max(failure.due_at, self.now + bound(failure.ill, being.policy))
 
-    def linger(self, being: Being, life: str, how_long: float) -> None:
+    def linger(self, being: Being, life: str | None, how_long: float) -> None:
         """The last beats of a life that is over are still on their way."""
         for number in range(int(how_long // being.interval) + 1):
             seq = int((self.now + how_long) // being.interval) + number
@@ -460,6 +468,9 @@ class World:
             self._plan_fault(a_day, fault)
 
     def _begin(self, being: Being) -> None:
+        if self.config.first is not None and being.index == 0:
+            being.live(self.config.first(being))
+            return
         being.born()
         being.register()
         being.live(biography(being, start_in=being.chance.uniform(1, 20)))

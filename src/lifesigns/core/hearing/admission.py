@@ -91,7 +91,7 @@ class Admission:
             if not begins and not (isinstance(signal, s.TaskAssigned) and ended(agent)):
                 return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
             self._begin(agent, signal, now)
-        elif begins and ended(agent):
+        elif ended(agent) and (begins or (isinstance(signal, s.TaskAssigned) and life is not None)):
             named = life is not None and known is None
             recent = now - agent.since < self._desk.policy(agent).silence.timeout
             repeated = life is not None and life == known  # What it said before its end came a second time.
@@ -102,7 +102,9 @@ class Admission:
             if life is None or known is not None:
                 return self._refuse(agent, stray, now)
             self._lives.reborn(agent, life, now)
-        elif known is None:
+        elif known is None and not ended(
+            agent
+        ):  # Else the life after it would be taken for the one that has ended.
             agent.incarnation = life
         return True
 

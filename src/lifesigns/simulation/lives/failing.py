@@ -67,12 +67,7 @@ def hang(being: Being) -> Life:
 
 def hung_call(being: Being) -> Life:
     """A call that was announced and never comes back."""
-    being.calls += 1
-    being.say(
-        s.ToolStarted(
-            agent_id=being.id, incarnation=being.incarnation, call_id=f"c{being.calls}", tool="fetch"
-        )
-    )
+    being.start_tool("fetch", "")
     being.fall_ill(Ill.HUNG_CALL)
     yield FOREVER
 

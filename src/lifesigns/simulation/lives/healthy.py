@@ -46,15 +46,10 @@ def _work_until(being: Being, end: float) -> Life:
 
 
 def _announced_call(being: Being) -> Life:
-    being.calls += 1
-    call = f"c{being.calls}"
-    being.say(
-        s.ToolStarted(
-            agent_id=being.id, incarnation=being.incarnation, call_id=call, tool="bash", args_digest=call
-        )
-    )
+    what = f"{being.calls}"
+    call = being.start_tool("bash", what)
     yield being.chance.uniform(1, 20)
-    being.use_tool("bash", call, call, call_id=call)
+    being.use_tool("bash", what, what, call_id=call)
 
 
 def idle(being: Being) -> Life:
@@ -78,20 +73,10 @@ def long_model_call(being: Being) -> Life:
 
 def long_tool_call(being: Being) -> Life:
     """A build that takes most of an hour; it says so beforehand."""
-    being.calls += 1
-    call = f"c{being.calls}"
-    being.say(
-        s.ToolStarted(
-            agent_id=being.id,
-            incarnation=being.incarnation,
-            call_id=call,
-            tool="build",
-            args_digest=call,
-            bound=HOUR,
-        )
-    )
+    what = f"{being.calls}"
+    call = being.start_tool("build", what, bound=HOUR)
     yield being.chance.uniform(5, 55) * MINUTE
-    being.use_tool("build", call, call, call_id=call)
+    being.use_tool("build", what, what, call_id=call)
     yield from _work_until(being, being.now + 15 * MINUTE)
 
 

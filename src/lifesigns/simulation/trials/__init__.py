@@ -1,0 +1,36 @@
+"""Trials: for every detector, the sick it must find and the healthy that look like them and must be spared.
+
+    run_all(policies, seed)        every pair, in a second or two       ALL         the table of them
+    trial.py                       one life before the real engine      habits.py   what lives are made of
+    silence.py freeze.py ...       one file per detector                seeds.py    agents that send what a document says
+
+To add one: write the life beside its likes (a generator, as in `lives/`) and a line into the `TRIALS` of its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from lifesigns.core.profiles import PolicyBook
+from lifesigns.simulation.trials import erring, freeze, looping, overload, seeds, silence, spending, stall
+from lifesigns.simulation.trials.trial import DETECTORS, Outcome, Trial, run
+
+ALL: Final[tuple[Trial, ...]] = (
+    *silence.TRIALS,
+    *freeze.TRIALS,
+    *stall.TRIALS,
+    *looping.TRIALS,
+    *erring.TRIALS,
+    *spending.TRIALS,
+    *overload.TRIALS,
+    *seeds.TRIALS,
+)
+
+__all__ = ["ALL", "DETECTORS", "Outcome", "Trial", "run", "run_all"]
+
+
+def run_all(policies: PolicyBook | None = None, seed: int = 0) -> Iterator[Outcome]:
+    """Every trial, each in a world of its own."""
+    for trial in ALL:
+        yield run(trial, policies or PolicyBook(), seed)

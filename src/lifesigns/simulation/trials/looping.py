@@ -1,0 +1,441 @@
+"""Looping: who does the same over and over, and who waits, retries, checks or works through a list.
+
+In a loop the model is asked each time, and thinks about nothing else; who waits lets time pass. That is what tells most of
+these pairs apart, so every life here shows how long its model calls and its tool calls take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from lifesigns.core import signals as s
+from lifesigns.core.effects import Severity
+from lifesigns.core.health import Doing
+from lifesigns.core.policy import MINUTE
+from lifesigns.simulation.being import Being, Life
+from lifesigns.simulation.trials.habits import begin, call, tell, think, turn, work
+from lifesigns.simulation.trials.trial import healthy, sick
+from lifesigns.simulation.truth import Ill
+
+NAMES: Final = (
+    "read",
+    "grep",
+    "edit",
+    "bash",
+    "write",
+    "list",
+    "fetch",
+    "diff",
+    "plan",
+    "test",
+    "note",
+    "view",
+)
+
+
+def _ill_after(being: Being, ill: Ill = Ill.LOOP) -> Life:
+    """A quarter of an hour of good work first."""
+    yield from begin(being)
+    yield from work(being, 15 * MINUTE)
+    being.fall_ill(ill)
+
+
+# --- the same in a row ------------------------------------------------------------------------------------
+
+
+def _repeats(tool: str, thought: float, takes: float) -> Callable[[Being], Life]:
+    """The same call with the same result, at this pace."""
+
+    def life(being: Being) -> Life:
+        yield from _ill_after(being)
+        while True:
+            yield from turn(being, tool, "x", "the same", thought=thought, takes=takes)
+
+    return life
+
+
+def repeats_fast(being: Being) -> Life:
+    """Ten times a second, and no model in between; saving all the while."""
+    yield from _ill_after(being)
+    for number in range(1200):
+        yield from call(being, "grep", "x", "nothing", takes=0.1)
+        if number % 400 == 0:
+            being.save()
+    while True:
+        yield from turn(being, "grep", "x", "nothing")
+
+
+def repeats_and_obeys(being: Being) -> Life:
+    """It loops with a call open nearly all the time, and saves. Told to stop, it ends by itself: that cancels the open call."""
+    yield from _ill_after(being)
+    while True:
+        being.save()
+        yield from think(being, 2.0)
+        call_id = being.start_tool("search", "x")
+        being.last_words = lambda call_id=call_id: _cancelled(being, call_id)
+        yield 55.0
+        being.use_tool("search", "x", "nothing", call_id=call_id)
+
+
+def _cancelled(being: Being, call_id: str) -> None:
+    """What the stop itself makes of an open call, and a proper good-bye."""
+    being.use_tool("search", "x", "", call_id=call_id)
+    tell(being, s.AgentLeft, reason="stopped")
+
+
+def _polls(
+    tool: str, result: str, pause: float, takes: float, thought: float = 4.0
+) -> Callable[[Being], Life]:
+    """The same question and the same answer, with time between: it waits."""
+
+    def life(being: Being) -> Life:
+        yield from begin(being)
+        yield from work(being, 10 * MINUTE)
+        while True:
+            yield from turn(being, tool, "the job", result, thought=thought, takes=takes)
+            tell(being, s.ProgressMade, note="still waiting")
+            yield pause
+
+    return life
+
+
+def converts(being: Being) -> Life:
+    """The same tool, the same "ok", each time for another file."""
+    yield from begin(being)
+    while True:
+        for _ in range(20):
+            yield from turn(being, "convert", "", "ok", thought=3.0)
+        being.save()
+
+
+# --- the same error ------------------------------------------------------------------------------------------
+
+
+def _fails(pause: float) -> Callable[[Being], Life]:
+    """The same failing call, thought about each time."""
+
+    def life(being: Being) -> Life:
+        yield from _ill_after(being)
+        while True:
+            yield from turn(being, "bash", "make", error="no rule to make target")
+            yield pause
+
+    return life
+
+
+def fails_between_looks(being: Being) -> Life:
+    """The same failing call, with a look at something else each time."""
+    yield from _ill_after(being)
+    while True:
+        yield from turn(being, "bash", "make", error="no rule to make target")
+        yield from turn(being, "read")
+        yield from turn(being, "read")
+
+
+def gives_up_at_last(being: Being) -> Life:
+    """Its retries fail with growing pauses, and it says that it gives up."""
+    yield from begin(being)
+    yield from work(being, 10 * MINUTE)
+    yield from _retries(being, 7)
+    being.fall_ill(Ill.LOOP)
+    while True:
+        yield from turn(being, "deploy", "prod", error="the key was revoked")
+
+
+def _retries(being: Being, tries: int, pause: float = 15.0) -> Life:
+    for _ in range(tries):
+        yield from call(being, "fetch", "report", error="the report is not ready")
+        being.save()
+        yield pause
+        pause = min(2 * pause, 15 * MINUTE)
+
+
+def retries_and_succeeds(being: Being) -> Life:
+    """Twice as long a pause after each failure; then it works."""
+    yield from begin(being)
+    yield from work(being, 10 * MINUTE)
+    yield from _retries(being, 7)
+    yield from call(being, "fetch", "report", "here it is")
+    while True:
+        yield from work(being, 10 * MINUTE)
+
+
+def retries_as_declared(being: Being) -> Life:
+    """Each try is said to be one."""
+    yield from begin(being)
+    while True:
+        yield from work(being, 15 * MINUTE)
+        for _ in range(4):
+            yield from call(being, "push", "main", error="the remote is ahead", error_kind="503", retry=True)
+            yield 20.0
+        yield from call(being, "push", "main", f"pushed {being.now}")
+
+
+def the_world_is_down(being: Being) -> Life:
+    """A server's 503, again and again, until it is back."""
+    yield from begin(being)
+    while True:
+        yield from work(being, 20 * MINUTE)
+        for number in range(3):
+            yield from call(being, "search", "x", error="unavailable", error_kind="503")
+            yield 10.0 * 2**number
+        yield from call(being, "search", "x", f"found {being.now}")
+
+
+# --- cycles --------------------------------------------------------------------------------------------------------
+
+
+def _goes_round(period: int) -> Callable[[Being], Life]:
+    """So many calls, over and over, with the same results."""
+
+    def life(being: Being) -> Life:
+        yield from _ill_after(being)
+        while True:
+            for tool in NAMES[:period]:
+                yield from turn(being, tool, "x", "the same")
+
+    return life
+
+
+def edits_and_tests(being: Being) -> Life:
+    """Another edit each time, the same green test after it."""
+    yield from begin(being)
+    while True:
+        for _ in range(8):
+            yield from turn(being, "edit", "", "ok")
+            yield from turn(being, "pytest", "all", "14 passed")
+        being.save()
+
+
+def browses(being: Being) -> Life:
+    """A link, a look, back to the list; then the next link."""
+    yield from begin(being)
+    while True:
+        for _ in range(8):
+            yield from turn(being, "click")
+            yield from turn(being, "read_page")
+            yield from turn(being, "go_back", "list", "the list")
+        being.save()
+
+
+def steps_through_a_plan(being: Being) -> Life:
+    """Work, and after each step the same tool with the same words."""
+    yield from begin(being)
+    while True:
+        for _ in range(3):
+            yield from turn(being, "edit")
+            yield from turn(being, "bash")
+        yield from turn(being, "complete_step", "done", "Step completed.")
+        being.save()
+
+
+# --- the same call, other results -----------------------------------------------------------------------------------
+
+
+def _asks_again(thought: float, what: str) -> Callable[[Being], Life]:
+    """The same question over and over; the answer differs, and it learns nothing from it."""
+
+    def life(being: Being) -> Life:
+        yield from _ill_after(being)
+        while True:
+            yield from turn(being, "roll", what, f"{being.now}", thought=thought)
+
+    return life
+
+
+def asks_again_and_saves(being: Being) -> Life:
+    """The same question over and over, and a checkpoint now and then: of what?"""
+    yield from _ill_after(being)
+    while True:
+        for _ in range(10):
+            yield from turn(being, "search", "x", f"{being.now}")
+        being.save()
+
+
+def _watches(pause: float) -> Callable[[Being], Life]:
+    """A job that gets on: another percentage each time."""
+
+    def life(being: Being) -> Life:
+        yield from begin(being)
+        yield from work(being, 10 * MINUTE)
+        while True:
+            yield from turn(being, "squeue", "job 7", f"{being.now} done", thought=4.0)
+            tell(being, s.ProgressMade, note="getting on")
+            yield pause
+
+    return life
+
+
+def turns_pages(being: Being) -> Life:
+    """The same tool, another page each time."""
+    yield from begin(being)
+    while True:
+        for _ in range(15):
+            yield from turn(being, "search")
+        being.save()
+
+
+def measures(being: Being) -> Life:
+    """The same benchmark after each of its edits, another number each time."""
+    yield from begin(being)
+    while True:
+        for _ in range(6):
+            yield from turn(being, "edit")
+            yield from turn(being, "bench", "all", f"{being.now} ms")
+        being.save()
+
+
+# --- the same among the last ----------------------------------------------------------------------------------------
+
+
+def _returns_to(share: int, error: str | None = None) -> Callable[[Being], Life]:
+    """Every so many calls it is the same one again, with the same outcome; in between it reads anything."""
+
+    def life(being: Being) -> Life:
+        yield from _ill_after(being)
+        while True:
+            for _ in range(share - 1):
+                yield from turn(being, "read")
+            yield from turn(being, "read", "main.py", "the same", error=error)
+
+    return life
+
+
+def removes(being: Being) -> Life:
+    """The same `rm` of its scratch folder before each run: it says nothing, as it should."""
+    yield from begin(being)
+    while True:
+        for _ in range(5):
+            yield from turn(being, "bash", "rm -rf scratch", "")
+            yield from turn(being, "bash")
+            yield from turn(being, "edit")
+            yield from turn(being, "read")
+        being.save()
+
+
+def looks_where_it_is(being: Being) -> Life:
+    """`git status` after every few edits, mostly with the same words."""
+    yield from begin(being)
+    while True:
+        for _ in range(6):
+            yield from turn(being, "edit")
+        yield from turn(being, "bash", "git status", "nothing to commit")
+        being.save()
+
+
+# --- talk -----------------------------------------------------------------------------------------------------------
+
+
+def _talks(thought: float) -> Callable[[Being], Life]:
+    """Model call after model call, and never a deed."""
+
+    def life(being: Being) -> Life:
+        yield from _ill_after(being, Ill.TALK)
+        while True:
+            yield from think(being, thought)
+
+    return life
+
+
+def talks_between_rare_deeds(being: Being) -> Life:
+    """Twenty model calls, one look at a file, twenty more."""
+    yield from _ill_after(being, Ill.TALK)
+    while True:
+        for _ in range(40):
+            yield from think(being, 10.0)
+        yield from call(being, "read")
+
+
+def _talks_and_acts(talks: int) -> Callable[[Being], Life]:
+    def life(being: Being) -> Life:
+        yield from begin(being)
+        while True:
+            for _ in range(12):
+                for _ in range(talks):
+                    yield from think(being, 10.0)
+                yield from call(being, "edit")
+            being.save()
+
+    return life
+
+
+def talks_with_a_person(being: Being) -> Life:
+    """A conversation: it answers, then it is the person's turn."""
+    yield from begin(being)
+    while True:
+        yield from think(being, 15.0)
+        being.do(Doing.WAITING_FOR_HUMAN, note="and now?")
+        yield being.chance.uniform(20, 90)
+        being.do(Doing.WORKING)
+
+
+def writes(being: Being) -> Life:
+    """A text, chapter by chapter: each call ends with something to keep."""
+    yield from begin(being)
+    while True:
+        for _ in range(4):
+            yield from think(being, 40.0)
+        tell(being, s.ProgressMade, note="one more chapter")
+
+
+SAME, ERROR, CYCLE, CHANGING = "looping: same", "looping: error", "looping: cycle", "looping: changing"
+RECENT, TALK = "looping: recent", "looping: talk"
+STUCK = Severity.STUCK
+
+TRIALS = (
+    sick(
+        SAME,
+        "the same call, thought about each time",
+        _repeats("grep", 12.0, 2.0),
+        severity=STUCK,
+        ended=True,
+        hours=1.5,
+    ),
+    sick(SAME, "the same slow call, thought about each time", _repeats("grep", 60.0, 5.0), severity=STUCK),
+    sick(SAME, "ten times a second", repeats_fast, severity=STUCK),
+    sick(SAME, "a stop cancels its open call", repeats_and_obeys, severity=STUCK, ended=True, hours=1.5),
+    sick(SAME, "a tight loop of check_ci", _repeats("check_ci", 2.0, 0.5), hours=1.5, severity=STUCK),
+    healthy(
+        SAME, "sleeps and checks, every 5 min", _polls("bash", "PENDING", 2.0, 290.0), hours=4, severity=STUCK
+    ),
+    healthy(
+        SAME, "an empty mailbox, every 5 min", _polls("fetch_mail", "[]", 295.0, 1.0), hours=4, severity=STUCK
+    ),
+    healthy(SAME, "CI, every minute", _polls("gh_run", "in progress", 55.0, 1.0), severity=STUCK),
+    healthy(SAME, "other files, the same ok", converts),
+    sick(ERROR, "the same failing call", _fails(0.0), severity=STUCK),
+    sick(ERROR, "the same failing call, slowly", _fails(20.0)),
+    sick(ERROR, "the same failing call between other looks", fails_between_looks),
+    sick(ERROR, "retries, and in the end only fails", gives_up_at_last, hours=3, severity=STUCK),
+    healthy(
+        ERROR, "retries with growing pauses, and succeeds", retries_and_succeeds, hours=2, severity=STUCK
+    ),
+    healthy(ERROR, "retries, as declared", retries_as_declared),
+    healthy(ERROR, "the world is down now and then", the_world_is_down),
+    sick(CYCLE, "two calls, over and over", _goes_round(2), severity=STUCK),
+    sick(CYCLE, "three calls, over and over", _goes_round(3), severity=STUCK),
+    sick(CYCLE, "five calls, over and over", _goes_round(5), severity=STUCK),
+    sick(CYCLE, "twelve calls, over and over", _goes_round(12)),
+    healthy(CYCLE, "a green test after each edit", edits_and_tests),
+    healthy(CYCLE, "browses, and goes back", browses),
+    healthy(CYCLE, "ends each step of its plan alike", steps_through_a_plan),
+    sick(CHANGING, "asks the same again and again", _asks_again(12.0, "dice")),
+    sick(CHANGING, "asks the same slowly", _asks_again(25.0, "dice")),
+    sick(CHANGING, "asks the same, and saves", asks_again_and_saves),
+    healthy(CHANGING, "watches a job, every minute", _watches(MINUTE), hours=2, severity=STUCK),
+    healthy(CHANGING, "turns pages", turns_pages),
+    healthy(CHANGING, "measures after each edit", measures),
+    sick(RECENT, "every other call the same", _returns_to(2)),
+    sick(RECENT, "every third call the same", _returns_to(3)),
+    sick(RECENT, "every third call the same failure", _returns_to(3, "not found")),
+    healthy(RECENT, "removes its scratch folder each time", removes),
+    healthy(RECENT, "looks where it is", looks_where_it_is),
+    healthy(RECENT, "a green test after each edit", edits_and_tests),
+    sick(TALK, "talks, and never acts", _talks(10.0)),
+    sick(TALK, "talks slowly, and never acts", _talks(45.0)),
+    sick(TALK, "talks between rare deeds", talks_between_rare_deeds),
+    healthy(TALK, "three thoughts, one deed", _talks_and_acts(3)),
+    healthy(TALK, "talks with a person", talks_with_a_person),
+    healthy(TALK, "writes", writes),
+)

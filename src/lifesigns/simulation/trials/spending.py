@@ -1,0 +1,147 @@
+"""Spending: who is over its budget or runs away, and who is only expensive."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lifesigns.core import signals as s
+from lifesigns.core.policy import HOUR, MINUTE
+from lifesigns.simulation.being import Being, Life
+from lifesigns.simulation.trials.habits import begin, call, tell, think, work
+from lifesigns.simulation.trials.trial import healthy, sick
+from lifesigns.simulation.truth import Ill
+
+BUDGET: Final = {"spending": {"task_tokens_max": 200_000}}
+
+# --- sick -----------------------------------------------------------------------------------------------
+
+
+def over_its_budget(being: Being) -> Life:
+    """Its calls report what they used, until it is too much."""
+    yield from begin(being, BUDGET)
+    being.fall_ill(Ill.SPENDING)
+    while True:
+        yield from think(being, 20.0, 20_000)
+        yield from call(being, "read")
+        being.save()
+
+
+def over_its_budget_by_its_beats(being: Being) -> Life:
+    """Its beats carry the total."""
+    yield from begin(being, BUDGET)
+    being.fall_ill(Ill.SPENDING)
+    being.beat.token_count = 0
+    while True:
+        being.beat.token_count += 10_000
+        yield from call(being, "read")
+        being.save()
+        yield 30.0
+
+
+def its_first_beat_says_all(being: Being) -> Life:
+    """It had used all of it before it was first heard."""
+    being.born()
+    being.say(s.AgentRegistered(agent_id=being.id, incarnation=being.incarnation, policy=MONEY))
+    yield 2.0
+    being.beat.token_count, being.beat.cost_usd = 5000, 5.0
+    being.fall_ill(Ill.SPENDING)
+    failure = being.failure
+    being.speaking = True
+    being.keep_beating()
+    assert failure is not None
+    while True:
+        yield MINUTE
+
+
+MONEY: Final = {"spending": {"cost_max": 1.0}}
+
+
+def runs_away(being: Being) -> Life:
+    """No cap; but ten times what it used to use, for good."""
+    yield from begin(being)
+    end = being.now + 40 * MINUTE
+    while being.now < end:
+        yield from think(being, 20.0, 1500)
+        yield from call(being, "read")
+        being.save()
+        yield 20.0
+    being.fall_ill(Ill.SPENDING)
+    while True:
+        yield from think(being, 20.0, 30_000)
+        yield from call(being, "read")
+        being.save()
+        yield 20.0
+
+
+# --- healthy ----------------------------------------------------------------------------------------------
+
+
+def within_its_budget(being: Being) -> Life:
+    """Half of what its task may use, in two hours."""
+    yield from begin(being, BUDGET)
+    while True:
+        yield from think(being, 20.0, 600)
+        yield from call(being, "read")
+        being.save()
+        yield MINUTE
+
+
+def a_new_task_a_new_budget(being: Being) -> Life:
+    """Much in all, but little for each of its tasks."""
+    yield from begin(being, BUDGET)
+    while True:
+        for _ in range(5):
+            yield from think(being, 20.0, 20_000)
+            yield from call(being, "read")
+            being.save()
+        being.finish_task()
+        being.take_task()
+
+
+def expensive_from_the_start(being: Being) -> Life:
+    """It uses a lot, all the time: that is its habit."""
+    yield from begin(being)
+    while True:
+        yield from think(being, 20.0, 40_000)
+        yield from call(being, "read")
+        being.save()
+
+
+def one_large_call(being: Being) -> Life:
+    """Now and then it reads the whole repository at once."""
+    yield from begin(being)
+    while True:
+        yield from work(being, 30 * MINUTE)
+        yield from think(being, 40.0, 60_000)
+
+
+def a_new_life_begins_at_zero(being: Being) -> Life:
+    """Its totals are those of its life: in the next one they begin again."""
+    yield from begin(being, BUDGET)
+    for _ in range(4):
+        being.beat.token_count = 0
+        for _ in range(20):
+            being.beat.token_count += 1000
+            yield from call(being, "read")
+            being.save()
+            yield 30.0
+        being.finish_task()
+        tell(being, s.AgentLeft, reason="done")
+        yield 5.0
+        being.stop()
+        yield 30.0
+        yield from begin(being, BUDGET)
+    yield HOUR
+
+
+TRIALS = (
+    sick("spending", "over its budget, call by call", over_its_budget, hours=0.5),
+    sick("spending", "over its budget, by the total in its beats", over_its_budget_by_its_beats, hours=1),
+    sick("spending", "over its budget with its first beat", its_first_beat_says_all, hours=0.5),
+    sick("spending", "ten times its own habit", runs_away, hours=1.5),
+    healthy("spending", "within its budget", within_its_budget),
+    healthy("spending", "a new budget with each task", a_new_task_a_new_budget),
+    healthy("spending", "expensive from the start", expensive_from_the_start),
+    healthy("spending", "one large call", one_large_call),
+    healthy("spending", "a new life begins at zero", a_new_life_begins_at_zero, hours=1),
+)
