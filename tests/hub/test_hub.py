@@ -100,7 +100,7 @@ async def test_an_order_without_an_outcome_is_given_again_and_one_with_is_not() 
         (nudge,) = ground.orders
         assert isinstance(nudge, SendNudge)
         await ground.restart(cleanly=False)
-        assert ground.orders == [replace(nudge, epoch=2)]
+        assert ground.orders == [replace(nudge, epoch=nudge.epoch + 1)]
         await ground.hub.keep([NudgeDelivered(agent_id="a", order_id=nudge.order_id)])
         await ground.restart(cleanly=False)
         assert ground.orders == []

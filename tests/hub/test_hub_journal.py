@@ -20,7 +20,7 @@ async def test_what_was_heard_is_kept_and_a_restart_is_seen() -> None:
         await ground.hub.pages.kept()
         first, second = await journal(ground)
         assert [signal.seq for _, signal in (*first, *second)] == [1, 1, 2]
-        assert second.epoch == first.epoch + 1
+        assert second.epoch > first.epoch
 
 
 async def test_a_time_in_which_the_hub_slept_is_in_its_journal() -> None:

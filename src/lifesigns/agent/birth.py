@@ -68,6 +68,13 @@ def ends_as_told(agent_id: str, environment: Mapping[str, str] | None = None) ->
     _mark("told to stop", agent_id, environment)
 
 
+def is_orphaned(agent_id: str, environment: Mapping[str, str] | None = None) -> bool:
+    """Whether `lifesigns run`, which started us as this agent, was killed: its guardian ends us for that."""
+    told = os.environ if environment is None else environment
+    folder = told.get("LIFESIGNS_RUN", "")
+    return bool(folder) and told.get("LIFESIGNS_AGENT_ID") == agent_id and Path(folder, "orphaned").exists()
+
+
 def has_saved(checkpoint_id: str, agent_id: str, environment: Mapping[str, str] | None = None) -> None:
     """Tell `lifesigns run` where the next life can go on, should it have to start that without a hub."""
     _mark("checkpoint", agent_id, environment, checkpoint_id)

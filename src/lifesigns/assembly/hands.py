@@ -29,6 +29,7 @@ from lifesigns.core.effects import CleanUp, Escalate, Respawn, SendNudge, Termin
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError
 from lifesigns.hub.checkpoints import HERE
+from lifesigns.hub.life_tokens import token_for_life
 from lifesigns.hub.service import Service
 from lifesigns.ports import Contents, Hand, TooLarge
 from lifesigns.views.tasks import checkpoint_view
@@ -112,8 +113,16 @@ class _Maker:
             from lifesigns.adapters.hands.respawn_command import RespawnCommand
 
             by, folder = settings.by, self._state / RESPAWNS
-            url = self._where.checkpoint_url
-            return RespawnCommand(by.command, folder, url, shell=by.shell, cwd=by.cwd, hub=self._link)
+            where = self._where
+            return RespawnCommand(
+                by.command,
+                folder,
+                where.checkpoint_url,
+                shell=by.shell,
+                cwd=by.cwd,
+                hub=self._link,
+                token=where.token,
+            )
         from lifesigns.adapters.hands.respawn_webhook import RespawnWebhook
 
         return RespawnWebhook(self.webhook(settings.by, "respawn.webhook"), self._where.checkpoint_url)
@@ -166,6 +175,13 @@ class Whereabouts:
         if saved is None or order.task_id is None or not saved.digest.startswith(HERE):
             return None
         return f"{self._link}/api/v1/tasks/{_part(order.task_id)}/checkpoints/{_part(saved.id)}"
+
+    async def token(self, order: Respawn) -> str:
+        """A token for the life that is to begin."""
+        service, lives = self._service, order.instead_of
+        return await token_for_life(
+            service.access, order.agent_id, order.new_incarnation, lives, service.clock()
+        )
 
     def escalated(self, order: Escalate) -> dict[str, Any]:
         """Everything an orchestrator needs to decide."""

@@ -30,6 +30,19 @@ class Complaint:
 
 
 @dataclass(slots=True)
+class Double:
+    """A life that was replaced and still beats beside the one that took its place."""
+
+    incarnation: str
+    since: float
+    heard_at: float
+    seq: int = -1
+    beats: int = 0
+    told: bool = False
+    """Whether people know of it."""
+
+
+@dataclass(slots=True)
 class ReportedBreaker:
     """A breaker as its agent reported it last."""
 
@@ -59,6 +72,8 @@ class Beliefs:
     awareness: Awareness = field(default_factory=Awareness)
     fleet: FleetState = field(default_factory=FleetState)
     complaints: dict[str, Complaint] = field(default_factory=dict)
+    doubles: dict[str, Double] = field(default_factory=dict)
+    """By agent. Not kept: who still speaks after a restart is noticed again."""
     canary_due_at: float = NEVER
     things: int = 0
     """Things with deadlines made so far: the source of their order numbers."""

@@ -363,6 +363,8 @@ class Respawn(Order):
     new_incarnation: str
     attempt: int
     handoff: str
+    instead_of: tuple[str, ...] = ()
+    """Lives that were ordered before this one and have not been heard: they may still come, and must not live beside it."""
 
 
 @dataclass(frozen=True, slots=True)

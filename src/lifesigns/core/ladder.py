@@ -35,6 +35,9 @@ LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
 UNDECIDED = "undecided"
 """An escalation nobody answered, on evidence too weak to act on."""
 
+CANNOT_STOP = "cannot stop"
+"""A termination that nobody carried out, however often it was ordered."""
+
 NO_ANSWER = "no answer"
 ANSWERED = "the agent answered"
 """Why an order is not waited for any more."""
@@ -271,7 +274,8 @@ class Ladder:
     def _terminate(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
         if case.attempt >= TERMINATE_TRIES:
             text = f"{agent.id} could not be stopped in {TERMINATE_TRIES} tries."
-            self._outbox.fact(NeedsHuman(now, agent.id, "cannot stop", text))
+            self._outbox.fact(NeedsHuman(now, agent.id, CANNOT_STOP, text))
+            case.held = CANNOT_STOP
             self._wait(case, now, NEVER)
         elif not case.by and not self._may_end(agent, case, policy):
             self._stand_down(agent, case, now)

@@ -43,6 +43,9 @@ class FailureClass(StrEnum):
     TERMINAL = "terminal"
 
 
+STARTS_MAX = 8
+"""Starts that may still come; nobody starts one agent more often without a person in between."""
+
 TRANSIENT_FOR = 5 * MINUTE
 CLEANED_UP_EVERY = 10.0
 RECOVERABLE_FOR = 2 * HOUR
@@ -111,6 +114,18 @@ class Lineage:
     read_back: bool = True
     """Whether somebody has read that checkpoint's content, or only its agent's word speaks for it."""
     new_incarnation: str = ""
+    starts: dict[str, str] = field(default_factory=dict)
+    """Lives that were ordered and have not come: their incarnations, and the orders. One may come when it is not expected
+    any more, because its start took long."""
+    unheard: int = 0
+    """How many starts no life has followed yet. What is started may name itself otherwise than it was told to."""
+    acknowledged: bool = False
+    """Whether somebody said that the last start was begun."""
+    supervisor_gone: bool = False
+    """Nobody stands beside this agent any more who could start it anew."""
+    latecomer: str = ""
+    latecomer_at: float = 0.0
+    """A start that came while another life lives, and when it was first heard."""
     requested: bool = False
     """A person wants the current respawn: neither brake nor limits bind it."""
     cleaned_up: bool = False
@@ -184,9 +199,12 @@ class Respawns:
         now: float,
         *,
         hesitate: bool = False,
+        wanted: bool = False,
     ) -> None:
-        """A life ended and is to be followed by another, if the limits allow; hesitantly, if its process may go on."""
-        if lineage.waits_for_a_person or not policy.enabled:
+        """A life ended and is to be followed by another, if the limits allow; hesitantly, if its process may go on.
+
+        `wanted`: somebody ended it in order to have it started anew. That is no failure, and a person has looked at it."""
+        if not policy.enabled or (lineage.waits_for_a_person and not wanted):
             return
         ended = agent.incarnation or ""
         if lineage.ended == ended:
@@ -195,7 +213,7 @@ class Respawns:
                 lineage.wait = min(lineage.wait, backoff(policy, lineage.attempts, lineage.agent_id))
             return
         lineage.ended, lineage.why = ended, why
-        if lineage.phase is Phase.PROBATION:
+        if lineage.phase is Phase.PROBATION and not wanted:
             lineage.failures += 1
             self._give_up(lineage, now, f"failed again under close watch: {why}")
         else:
@@ -222,7 +240,7 @@ class Respawns:
     def clear(self, lineage: Lineage, now: float) -> None:
         """A person's word: begin anew."""
         lineage.phase = Phase.IDLE
-        lineage.attempts = lineage.failures = 0
+        lineage.attempts = lineage.failures = lineage.unheard = 0
         lineage.respawned_at.clear()
         lineage.ended = None
         self._wait(lineage, now, NEVER)
@@ -242,23 +260,44 @@ class Respawns:
     def start_failed(
         self, lineage: Lineage, order_id: str, reason: str, policy: RespawnPolicy, now: float
     ) -> None:
-        """The new life could not be started."""
+        """The new life could not be started: it will not come any more."""
+        for life in [life for life, order in lineage.starts.items() if order == order_id]:
+            del lineage.starts[life]
+            lineage.unheard = max(0, lineage.unheard - 1)
         if lineage.phase is Phase.STARTING and lineage.order_id == order_id:
             self._failed(lineage, reason, policy, now)
 
-    def reborn(self, lineage: Lineage, policy: RespawnPolicy, now: float) -> bool:
-        """A new life speaks. True if it is the one we started."""
-        ours = lineage.phase is Phase.STARTING and bool(lineage.order_id)
-        if ours:
-            self._record(lineage, Stage.DONE, now, "")
+    def start_acknowledged(self, lineage: Lineage, now: float) -> None:
+        """Somebody said that the last start is begun."""
+        lineage.acknowledged, lineage.supervisor_gone = True, False
+        self._record(lineage, lineage.order_id, Stage.DELIVERED, now, "")
+
+    def reborn(self, lineage: Lineage, life: str | None, policy: RespawnPolicy, now: float) -> bool:
+        """A new life speaks. True if it is one we started, whichever of our tries it is."""
+        order_id = lineage.starts.pop(life or "", "")
+        ours = bool(order_id) or lineage.unheard > 0
+        lineage.unheard = max(0, lineage.unheard - 1)
+        if not ours:
+            self.returned(lineage, now)
+        elif lineage.phase in ON_ITS_WAY or (lineage.phase is Phase.REVIEW and order_id):
+            started = list(lineage.starts.values())
+            order_id = order_id or (started[-1] if started else lineage.order_id)
+            self._drop_start(lineage, now, "a start before it came after all", but=order_id)
+            self._record(lineage, order_id, Stage.DONE, now, "")
             self._recovered(lineage, Recovered.COMPLETED, now)
             self._enter(lineage, Phase.PROBATION, now, policy.probation)
-        elif lineage.phase in ON_ITS_WAY:
-            # It came back by itself: nothing is left to do, and nothing was done.
-            lineage.attempts = max(0, lineage.attempts - 1)  # A new task may have begun to count meanwhile.
+        lineage.ended, lineage.supervisor_gone = None, False
+        return ours
+
+    def returned(self, lineage: Lineage, now: float) -> None:
+        """The agent is back by itself: nothing is left to do."""
+        if lineage.phase in ON_ITS_WAY:
+            if not self._drop_start(lineage, now, "the agent is back by itself"):
+                lineage.attempts = max(
+                    0, lineage.attempts - 1
+                )  # A new task may have begun to count meanwhile.
             self._enter(lineage, Phase.IDLE, now, NEVER)
         lineage.ended = None
-        return ours
 
     def cleaned_up(self, lineage: Lineage, now: float) -> None:
         """What the last life left behind is cleaned up, or never will be: the next one need not wait for it."""
@@ -284,13 +323,14 @@ class Respawns:
             case Phase.STARTING if not lineage.order_id:
                 self._start(lineage, agent, policy, now)
             case Phase.STARTING:
+                lineage.supervisor_gone = not lineage.acknowledged
                 waited = duration(policy.start_timeout)
                 self._failed(lineage, f"the new life did not speak within {waited}", policy, now)
             case Phase.PROBATION if agent.health in UNWELL:
                 # It fell ill under close watch, however long it takes to be sure of that and to end it.
                 self._wait(lineage, now, policy.probation)
             case Phase.PROBATION:
-                lineage.failures = 0
+                lineage.failures = lineage.unheard = 0
                 if lineage.task_id is None:
                     lineage.attempts = 0  # No task whose limit they could count towards.
                 self._enter(lineage, Phase.IDLE, now, NEVER)
@@ -361,16 +401,21 @@ class Respawns:
             new_incarnation=lineage.new_incarnation,
             attempt=lineage.attempts,
             handoff=handoff(lineage, agent, now),
+            instead_of=tuple(lineage.starts),
         )
-        lineage.order_id = order.order_id
+        lineage.order_id, lineage.acknowledged = order.order_id, False
+        lineage.starts[lineage.new_incarnation] = order.order_id
+        while len(lineage.starts) > STARTS_MAX:
+            del lineage.starts[next(iter(lineage.starts))]
+        lineage.unheard = min(STARTS_MAX, lineage.unheard + 1)
         agent.interventions += 1
-        self._record(lineage, Stage.ORDERED, now, lineage.why)
+        self._record(lineage, order.order_id, Stage.ORDERED, now, lineage.why)
         self._recovered(lineage, Recovered.INITIATED, now)
         self._wait(lineage, now, policy.start_timeout)
 
     def _failed(self, lineage: Lineage, reason: str, policy: RespawnPolicy, now: float) -> None:
         lineage.failures += 1
-        self._record(lineage, Stage.FAILED, now, reason)
+        self._record(lineage, lineage.order_id, Stage.FAILED, now, reason)
         lineage.why = reason
         self._try(lineage, policy, now)
 
@@ -391,12 +436,19 @@ class Respawns:
     def _wait(self, lineage: Lineage, now: float, wait: float) -> None:
         lineage.waited_from, lineage.wait = now, wait
 
-    def _record(self, lineage: Lineage, stage: Stage, now: float, text: str) -> None:
+    def _drop_start(self, lineage: Lineage, now: float, why: str, but: str = "") -> bool:
+        """A start that is out is not waited for any more. False if none is."""
+        out = lineage.phase is Phase.STARTING and bool(lineage.order_id)
+        if out and lineage.order_id != but:
+            self._record(lineage, lineage.order_id, Stage.DROPPED, now, why)
+        return out
+
+    def _record(self, lineage: Lineage, order_id: str, stage: Stage, now: float, text: str) -> None:
         self._outbox.fact(
             Intervention(
                 now,
                 lineage.agent_id,
-                lineage.order_id,
+                order_id,
                 Rung.RESPAWN,
                 stage,
                 lineage.attempts,

@@ -398,6 +398,8 @@ class ProcessExited(AgentSignal):
     status: int | None = None
     signal: int | None = None
     detail: str = ""
+    orphaned: bool = False
+    """Its supervisor was killed before it: nobody is there who could start it anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,9 @@ from lifesigns.core.desk import Desk
 from lifesigns.core.detectors import silence, stall
 from lifesigns.core.effects import Finding, Kind, SendPing, Severity
 from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.core.ladder import CANNOT_STOP
 from lifesigns.core.policy import Policy
+from lifesigns.core.respawn import FailureClass, classify
 from lifesigns.core.words import duration
 
 CONNECTION_CLOSED = "its connection was closed"
@@ -118,7 +120,25 @@ class Watching:
         self._desk.ladder.review(agent, policy.ladder, now)
         if self._desk.ladder.due_at(agent) <= at:
             self._desk.ladder.step(agent, policy.ladder, now)
+            self._replace_lost(agent, policy, now)
         return True
+
+    def _replace_lost(self, agent: Agent, policy: Policy, now: float) -> None:
+        """Nobody could end an agent that nobody hears: there is nothing left to end, and its work goes on without it. Its
+        case stays as it is, for it may come back before its successor does."""
+        case, found = agent.case, agent.finding(Kind.SILENCE)
+        if case is None or case.held != CANNOT_STOP or not case.respawn or found is None:
+            return
+        if agent.health is not Health.DISCONNECTED or agent.cause is Cause.PARTITION:
+            return
+        desk, reason = self._desk, f"{found.text} Nobody could end it."
+        lineage = desk.lineage(agent)
+        failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
+        if failure is FailureClass.TERMINAL and not case.by:
+            desk.respawns.ask(lineage, f"{reason} It was gone for too long to be replaced unasked", now)
+        else:
+            desk.respawns.begin(lineage, agent, reason, policy.respawn, now, wanted=bool(case.by))
+        desk.deadlines.arm(lineage, desk.respawns.due_at(lineage))
 
     def end_parking(self, agent: Agent, at: float) -> None:
         """A rate limit is over by its own word: the agent is expected to go on."""

@@ -206,7 +206,10 @@ class Hands:
 
 def has_supervisor(beliefs: Beliefs, agent_id: str) -> bool:
     """Whether this agent runs under somebody who said that it can start the agent anew: `lifesigns run --restart`
-    announces that with its agent's policy."""
+    announces that with its agent's policy. Who left a start unanswered is gone, or was seen to be."""
+    lineage = beliefs.lineages.get(agent_id)
+    if lineage is not None and lineage.supervisor_gone:
+        return False
     said = beliefs.own_policies.get(agent_id, {}).get("respawn")
     return isinstance(said, dict) and said.get("enabled") is True
 

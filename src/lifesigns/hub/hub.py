@@ -101,7 +101,7 @@ class Hub:
     async def start(self) -> None:
         """Go on where the last hub stopped: its downtime counts for nobody, its open orders are given again."""
         self._loop = asyncio.get_running_loop()
-        remembered = await self.store.open()
+        remembered = await self.store.open(epoch_min=int(self.clock()))
         self.epoch = remembered.epoch
         self._event_id = self.began_after = remembered.event
         beliefs, now = memory.recalled(remembered.beliefs), self.clock()

@@ -133,7 +133,7 @@ class Remembered:
     """What a hub finds when it opens its store."""
 
     epoch: int
-    """One more than the last hub had: the fencing epoch of this one."""
+    """The fencing epoch of this hub: higher than that of every hub before it."""
     page: int
     """The number of the last page; 0 if there is none."""
     event: int
@@ -164,8 +164,11 @@ class Store(Protocol):
     Only `open` takes over. Who reads or changes tokens without it does so beside a hub that runs.
     """
 
-    async def open(self) -> Remembered:
-        """Make or migrate what is needed, and take over from the hub before: its pages are refused from now on."""
+    async def open(self, *, epoch_min: int = 0) -> Remembered:
+        """Make or migrate what is needed, and take over from the hub before: its pages are refused from now on.
+
+        The new epoch is one more than the last, and at least `epoch_min`. The caller passes the seconds since 1970: an old
+        copy of a store that is put back has forgotten the last epochs, but the agents have not."""
 
     async def commit(self, page: Page) -> None:
         """Keep a page, all of it or nothing; it is on the disk when this returns. A number that is kept already is

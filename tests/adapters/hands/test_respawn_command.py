@@ -16,8 +16,10 @@ import pytest
 
 from lifesigns.adapters.hands import respawn_command
 from lifesigns.adapters.hands.respawn_command import RespawnCommand
+from lifesigns.core.effects import Respawn
 from lifesigns.core.signals import RespawnStarted
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.ports import NotDone
 from tests.adapters.hands.ground import respawn, until
 
 AGENT = """
@@ -204,3 +206,71 @@ def test_a_wrong_template_is_told_before_anything_is_started(
 ) -> None:
     with pytest.raises(UsageError, match=wrong):
         RespawnCommand(command, tmp_path, lambda _: None)
+
+
+# --- one life at a time --------------------------------------------------------------------------------------
+
+
+def again(number: int) -> Respawn:
+    """The next try, from which the ones before were not heard."""
+    before = tuple(f"coder-7~1-{4 + 10 * n}" for n in range(number))
+    return respawn(
+        order_id=f"1-{5 + 10 * number}", new_incarnation=f"coder-7~1-{4 + 10 * number}", instead_of=before
+    )
+
+
+async def test_nobody_is_started_beside_a_start_that_may_still_come(nursery: Nursery) -> None:
+    await nursery.hand("--stay").carry_out(respawn())
+    await until(lambda: nursery.lives)
+    for _ in range(3):
+        with pytest.raises(NotDone, match="may still come") as caught:
+            await nursery.hand("--stay").carry_out(again(1))
+        assert caught.value.transient
+    assert len(nursery.children()) == 1
+
+
+async def test_when_the_start_before_has_ended_the_next_one_begins(nursery: Nursery) -> None:
+    await nursery.hand("--stay").carry_out(respawn())
+    await until(lambda: nursery.lives)
+    with pytest.raises(NotDone):
+        await nursery.hand("--stay").carry_out(again(1))
+    os.kill(nursery.lives[0]["pid"], signal.SIGKILL)
+    await until(lambda: not nursery.children())
+    await nursery.hand("--stay").carry_out(again(1))
+    await until(lambda: len(nursery.lives) == 2)
+
+
+async def test_a_start_that_was_waited_for_is_ended_by_the_order_after_that(nursery: Nursery) -> None:
+    await nursery.hand("--stay").carry_out(respawn())
+    await until(lambda: nursery.lives)
+    with pytest.raises(NotDone):
+        await nursery.hand("--stay").carry_out(again(1))
+    await nursery.hand("--stay").carry_out(again(2))
+    await until(lambda: len(nursery.lives) == 2)
+    assert nursery.children() == [nursery.lives[1]["pid"]]
+
+
+async def test_what_has_left_its_session_is_waited_for_and_never_ended(nursery: Nursery) -> None:
+    """It may be a terminal or a service manager, in which others live."""
+    await nursery.hand(command=f"setsid --fork {nursery.command('--stay')}").carry_out(respawn())
+    await until(lambda: nursery.lives)
+    with pytest.raises(NotDone):
+        await nursery.hand("--stay").carry_out(again(1))
+    await nursery.hand("--stay").carry_out(again(2))
+    await until(lambda: len(nursery.lives) == 2)
+    assert psutil.pid_exists(nursery.lives[0]["pid"])
+
+
+async def test_it_finds_the_token_that_was_made_for_it_and_no_other(
+    nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIFESIGNS_TOKEN", "the hub's own")
+
+    async def token(order: Respawn) -> str:
+        return f"for {order.new_incarnation}"
+
+    await nursery.hand("--stay", token=token).carry_out(respawn())
+    await nursery.hand("--stay").carry_out(respawn("other", order_id="1-9"))
+    await until(lambda: len(nursery.lives) == 2)
+    told = {life["told"]["LIFESIGNS_AGENT_ID"]: life["told"].get("LIFESIGNS_TOKEN") for life in nursery.lives}
+    assert told == {"coder-7": "for coder-7~1-4", "other": None}

@@ -101,6 +101,14 @@ async def test_who_is_taken_over_from_is_refused_for_good(ground: Ground) -> Non
     assert [belief.value for belief in found.beliefs] == [b"old"]
 
 
+async def test_an_epoch_is_at_least_what_the_hub_asks_for_and_always_higher(ground: Ground) -> None:
+    """An old copy of a store has forgotten the last epochs, and the agents have not."""
+    store = ground.make()
+    found = [(await store.open(epoch_min=least)).epoch for least in (0, 1_800_000_000, 1_700_000_000, 0)]
+    assert found == [1, 1_800_000_000, 1_800_000_001, 1_800_000_002]
+    await store.commit(Page(1))
+
+
 async def test_one_who_is_taken_over_from_may_take_over_again(ground: Ground) -> None:
     first = await ground.store()
     second = await ground.store()

@@ -10,6 +10,13 @@ flushed; after that, its process. An order that comes again finds one of three t
     a process                  it was started: say so again
     its order and no process   the hub ended in between. If somebody lives with the new incarnation in its environment, that
                                is the one; if not, it has failed, and the engine decides about another try
+
+And one life at a time. An order names the starts before it from which nobody was heard. While the process of one of them
+lives it may still come, for some take long: the next order waits for it, and the one after that ends it. What has left the
+session it was started in (a service manager has it, a terminal) is waited for in the same way and never ended here: should
+it come after all, the engine stops one of the two.
+
+The command finds a token in its environment that is made for this one life.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +49,11 @@ SETTLE_FOR: Final = 0.5
 KEPT_FOR: Final = 30 * 86400.0
 """How long it is remembered what was started; no order is given again after a day."""
 
+WAIT_EVERY: Final = 2.0
+"""How often is looked whether a start that is waited for has ended."""
+END_FOR: Final = 5.0
+"""How long a start that is ended may take before it is forced."""
+
 log: Final = logging.getLogger("lifesigns.hands")
 
 
@@ -57,6 +69,7 @@ class RespawnCommand:
         shell: bool = False,
         cwd: Path | None = None,
         hub: str | None = None,
+        token: Callable[[Respawn], Awaitable[str]] | None = None,
     ) -> None:
         commands.check(command, templates.RESPAWN_FACTS, shell=shell)
         self._command = command
@@ -65,24 +78,73 @@ class RespawnCommand:
         self._shell = shell
         self._cwd = cwd
         self._hub = hub
+        self._token = token
         self._turn = threading.Lock()
 
     async def carry_out(self, order: Order) -> Signal | None:
         """Start it, once."""
         assert isinstance(order, Respawn)
+        token = ""
+        if not await asyncio.to_thread(self._record(order).exists):
+            await asyncio.to_thread(self._make_room, order)
+            token = "" if self._token is None else await self._token(order)
         # In a thread, as a whole: whoever gives up waiting does not leave it half done.
-        await asyncio.to_thread(self._start_once, order)
+        await asyncio.to_thread(self._start_once, order, token)
         return started(order)
 
     async def close(self) -> None: ...
 
     # --- in a thread ----------------------------------------------------------------------------------
 
-    def _start_once(self, order: Respawn) -> None:
+    def _record(self, order: Respawn) -> Path:
+        return self._folder / f"{_name(sameness(order))}.json"
+
+    def _make_room(self, order: Respawn) -> None:
+        """Nobody is started beside a start that may still come."""
+        for life in order.instead_of:
+            living = _living(life)
+            if not living:
+                continue
+            waits = self._folder / f"{_name(life)}.waits"
+            try:
+                first = not waits.exists()
+                if first:
+                    waits.write_text(sameness(order))
+                if first or waits.read_text() == sameness(order):
+                    raise NotDone(
+                        f"the start before it still runs as process {living[0].pid}, and may still come",
+                        retry_after=WAIT_EVERY,
+                    )
+            except OSError as error:
+                raise NotDone(f"{self._folder} cannot be written: {error.strerror}") from error
+            self._end(order, life, living)
+
+    def _end(self, order: Respawn, life: str, living: list[psutil.Process]) -> None:
+        """End a start that was waited for; only what is still in the session it was started in."""
+        records = (_read(path) or {} for path in self._folder.glob("*.json"))
+        sessions = {known.get("pid") for known in records if known.get("incarnation") == life}
+        ours = [process for process in living if _session(process) in sessions]
+        log.warning(
+            "%s: nothing was heard of %s; processes %s are ended before it is started again",
+            order.agent_id,
+            life,
+            [process.pid for process in ours],
+            extra={"action": "respawn_ended"},
+        )
+        for process in ours:
+            with suppress(psutil.Error):
+                process.terminate()
+        _, stay = psutil.wait_procs(ours, timeout=END_FOR)
+        for process in stay:
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(stay, timeout=END_FOR)
+
+    def _start_once(self, order: Respawn, token: str) -> None:
         with self._turn:
+            record = self._record(order)
             try:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                record = self._folder / f"{hashlib.sha256(sameness(order).encode()).hexdigest()[:32]}.json"
                 known = _read(record)
                 if known is None:
                     _write(record, {"order": sameness(order), "incarnation": order.new_incarnation})
@@ -91,19 +153,20 @@ class RespawnCommand:
             pid: int | None
             if known is None:
                 self._forget()
-                pid = self._start(order)
+                pid = self._start(order, token)
             elif "pid" in known:
                 return
             else:
-                pid = _living(order.new_incarnation)
-                if pid is None:
+                living = _living(order.new_incarnation)
+                if not living:
                     raise AdapterError(
                         "the hub ended while it was started, and nobody lives from it", transient=False
                     )
+                pid = living[0].pid
             with suppress(OSError):  # Then it is found by its incarnation, should it be asked for again.
                 _write(record, {"order": sameness(order), "incarnation": order.new_incarnation, "pid": pid})
 
-    def _start(self, order: Respawn) -> int:
+    def _start(self, order: Respawn, token: str) -> int:
         facts = self._facts(order)
         words = commands.filled(self._command, facts, shell=self._shell)
         try:
@@ -112,7 +175,7 @@ class RespawnCommand:
                     words,
                     shell=self._shell,
                     cwd=self._cwd,
-                    env=self._environment(order, facts),
+                    env=self._environment(order, facts, token),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -149,12 +212,13 @@ class RespawnCommand:
             "task_id": order.task_id or "",
         }
 
-    def _environment(self, order: Respawn, facts: Mapping[str, str]) -> dict[str, str]:
+    def _environment(self, order: Respawn, facts: Mapping[str, str], token: str) -> dict[str, str]:
         told = {
             "AGENT_ID": order.agent_id,
             "INCARNATION": order.new_incarnation,
             "TASK": facts["task_id"],
             "HUB": self._hub or "",
+            "TOKEN": token,
             "ATTEMPT": str(order.attempt + 1),
             "CHECKPOINT": facts["checkpoint_id"],
             "CHECKPOINT_URL": facts["checkpoint_url"],
@@ -165,17 +229,28 @@ class RespawnCommand:
     def _forget(self) -> None:
         """What is too old to be asked for again."""
         with suppress(OSError):
-            for record in self._folder.glob("*.json"):
+            for record in (*self._folder.glob("*.json"), *self._folder.glob("*.waits")):
                 if time.time() - record.stat().st_mtime > KEPT_FOR:
                     record.unlink(missing_ok=True)
 
 
-def _living(incarnation: str) -> int | None:
-    """The process that was started as this life, if it lives."""
+def _name(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _living(incarnation: str) -> list[psutil.Process]:
+    """The processes that were started as this life and live, the oldest first."""
+    found: list[psutil.Process] = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.environ().get("LIFESIGNS_INCARNATION") == incarnation and process.status() != "zombie":
-                return process.pid
+                found.append(process)
+    return sorted(found, key=lambda process: process.create_time())
+
+
+def _session(process: psutil.Process) -> int | None:
+    with suppress(OSError, AttributeError):  # AttributeError: a system without sessions.
+        return os.getsid(process.pid)
     return None
 
 

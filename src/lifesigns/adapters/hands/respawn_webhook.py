@@ -27,6 +27,7 @@ class RespawnWebhook:
             "new_incarnation": order.new_incarnation,
             "attempt": order.attempt,
             "handoff": order.handoff,
+            "instead_of": order.instead_of,
         }
         await self._webhook.post(order, "respawn", wanted)
         return started(order)

@@ -50,7 +50,7 @@ class Metrics:
         vitals = self._read()
         yield InfoMetricFamily(
             "lifesigns_hub",
-            "The version of the hub, and its fencing epoch: how many hubs this store has had",
+            "The version of the hub, and its fencing epoch, which is higher with every hub that takes over this store",
             {"version": vitals.version, "epoch": str(vitals.epoch)},
         )
         yield from _fleet(vitals)

@@ -46,11 +46,11 @@ class MemoryStore:
         self._epoch: int | None = None
         self._closed = False
 
-    async def open(self) -> Remembered:
+    async def open(self, *, epoch_min: int = 0) -> Remembered:
         """Take over from the one before."""
         self._refuse_if_closed()
         kept = self._kept
-        kept.ledger = replace(kept.ledger, epoch=kept.ledger.epoch + 1)
+        kept.ledger = replace(kept.ledger, epoch=max(kept.ledger.epoch + 1, epoch_min))
         self._epoch = kept.ledger.epoch
         oldest_first = sorted(kept.orders.values(), key=lambda order: order.at)
         return Remembered(

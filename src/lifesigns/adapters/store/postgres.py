@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from lifesigns.adapters.store import forgetting
@@ -61,9 +62,9 @@ class PostgresStore:
         self._epoch: int | None = None
         self._closed = False
 
-    async def open(self) -> Remembered:
+    async def open(self, *, epoch_min: int = 0) -> Remembered:
         """Make or migrate the tables, and take over."""
-        remembered = await self._use(self._writing, self._take_over, within=LOAD_FOR)
+        remembered = await self._use(self._writing, partial(self._take_over, epoch_min), within=LOAD_FOR)
         self._epoch = remembered.epoch
         return remembered
 
@@ -210,14 +211,14 @@ class PostgresStore:
                     within=LOAD_FOR,
                 )
 
-    async def _take_over(self, connection: Connection) -> Remembered:
-        ledger = await self._ledger(connection, "take_over")
+    async def _take_over(self, epoch_min: int, connection: Connection) -> Remembered:
+        ledger = await self._ledger(connection, "take_over", epoch_min)
         beliefs = [belief_of(row) for row in await connection.fetch(self._sql["beliefs"])]
         orders = [order_of(row) for row in await connection.fetch(self._sql["orders"])]
         return Remembered(ledger.epoch, ledger.page, ledger.event, beliefs, orders)
 
-    async def _ledger(self, connection: Connection, query: str = "ledger") -> Ledger:
-        ((epoch, page, event),) = await connection.fetch(self._sql[query])
+    async def _ledger(self, connection: Connection, query: str = "ledger", *values: int) -> Ledger:
+        ((epoch, page, event),) = await connection.fetch(self._sql[query], *values)
         return Ledger(epoch, page, event)
 
     async def _change_all(self, connection: Connection, query: str, rows: Sequence[Row]) -> None:

@@ -67,9 +67,9 @@ class SqliteStore:
         self._made = False
         self._closed = False
 
-    async def open(self) -> Remembered:
+    async def open(self, *, epoch_min: int = 0) -> Remembered:
         """Make or migrate the file, and take over."""
-        return await self._write(self._take_over)
+        return await self._write(partial(self._take_over, epoch_min))
 
     async def commit(self, page: Page) -> None:
         """Keep a page: on the disk when this returns, also after a power cut."""
@@ -204,10 +204,10 @@ class SqliteStore:
         with self._writing.connection():
             self._made = True
 
-    def _take_over(self) -> Remembered:
+    def _take_over(self, epoch_min: int) -> Remembered:
         self._make()  # Also if it was there before: a damaged one may have been moved away since.
         with self._writing.transaction() as connection:
-            ledger = _ledger(connection.execute(self._sql["take_over"]))
+            ledger = _ledger(connection.execute(self._sql["take_over"], (epoch_min,)))
             beliefs = [belief_of(row) for row in connection.execute(self._sql["beliefs"])]
             orders = [order_of(row) for row in connection.execute(self._sql["orders"])]
         self._epoch = ledger.epoch

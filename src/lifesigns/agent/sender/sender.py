@@ -324,8 +324,12 @@ class Sender:
         self._orders.report_stopped()
         agent_id, incarnation = self.agent_id, self.incarnation
         last: s.Word = s.AgentLeft(agent_id=agent_id, incarnation=incarnation, reason=prose(reason))
-        if crashed:
-            last = s.ProcessExited(agent_id=agent_id, incarnation=incarnation, detail=prose(reason))
+        orphaned = not self.stopping and birth.is_orphaned(agent_id)
+        if crashed or orphaned:
+            detail = "Its supervisor was killed." if orphaned else prose(reason)
+            last = s.ProcessExited(
+                agent_id=agent_id, incarnation=incarnation, detail=detail, orphaned=orphaned
+            )
         self._leave_by = min(self._leave_by, time.monotonic() + self._close_for)
         self._voice.say_last(last, self._leave_by)
         self._orders.nudges.close()

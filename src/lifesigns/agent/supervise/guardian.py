@@ -1,7 +1,8 @@
 """Guardian: a small shell that ends the child's group when we are killed before we can.
 
 It waits on a pipe that only we hold open. A clean end tells it that there is nothing left to do; if the pipe closes
-without that, we died: it gives the terminal back, asks the group to end, and forces it a moment later. Should we die in the
+without that, we died: it gives the terminal back, asks the group to end, and forces it a moment later. A mark in our folder
+tells a child that speaks for itself why it is asked: that is no good end, and its sender says so. Should we die in the
 moment of a start, before we could say whom we started, it looks for the child by our folder, which is in its environment.
 
 A pipe, and not Linux's parent-death signal: that one reaches only the child itself, not its children, is lost
@@ -36,6 +37,7 @@ while [ "$group" = starting ] && [ "$tries" -lt 10 ]; do
     sleep 0.1; tries=$((tries + 1))
 done
 case $group in ''|starting) rm -rf -- "$3"; exit 0;; esac
+: > "$3/orphaned"
 [ -z "$2" ] || stty "$2" <&1
 kill -s TERM -- "-$group"; kill -s CONT -- "-$group"
 tries=0

@@ -11,7 +11,6 @@ from lifesigns.core.desk import Desk
 from lifesigns.core.effects import (
     Clearance,
     Finding,
-    Intervention,
     Kind,
     NeedsHuman,
     Pause,
@@ -85,7 +84,7 @@ class ActHearing:
     def _exited(self, agent: Agent, signal: s.ProcessExited, now: float) -> None:
         desk = self._desk
         if signal.incarnation is not None and signal.incarnation != agent.incarnation:
-            self._died_unborn(agent, now)
+            self._died_unborn(agent, signal.incarnation, now)
             return
         if agent.health is Health.TERMINATED or desk.ladder.is_ending(agent):
             return  # We wanted it to end; the outcome of that order tells the rest.
@@ -101,15 +100,15 @@ class ActHearing:
         desk.ladder.drop(agent, now, "the process ended")
         self._lives.leave_behind(agent, text, now)
         told_by_itself = signal.status is None and not signal.signal
-        desk.respawns.begin(
-            desk.lineage(agent), agent, text, desk.policy(agent).respawn, now, hesitate=told_by_itself
-        )
+        lineage = desk.lineage(agent)
+        lineage.supervisor_gone = lineage.supervisor_gone or signal.orphaned
+        desk.respawns.begin(lineage, agent, text, desk.policy(agent).respawn, now, hesitate=told_by_itself)
 
-    def _died_unborn(self, agent: Agent, now: float) -> None:
+    def _died_unborn(self, agent: Agent, life: str, now: float) -> None:
         """A life we started ended before its first word."""
         lineage, policy = self._desk.lineage(agent), self._desk.policy(agent).respawn
         reason = "the new life ended before its first word"
-        self._desk.respawns.start_failed(lineage, lineage.order_id, reason, policy, now)
+        self._desk.respawns.start_failed(lineage, lineage.starts[life], reason, policy, now)
 
     def _connection_closed(self, agent: Agent, signal: s.ConnectionClosed, now: float) -> None:
         if agent.suspicion is None and agent.alive:
@@ -155,7 +154,7 @@ class ActHearing:
         if case.respawn and failure is FailureClass.TERMINAL and not case.by:
             desk.respawns.ask(lineage, f"{case.reason} It was gone for too long to be replaced unasked", now)
         elif case.respawn:
-            desk.respawns.begin(lineage, agent, case.reason, policy, now)
+            desk.respawns.begin(lineage, agent, case.reason, policy, now, wanted=bool(case.by))
         elif not case.by:
             text = f"{agent.id} was stopped and not respawned: {case.reason}"
             desk.outbox.fact(NeedsHuman(now, agent.id, "stopped", text))
@@ -174,9 +173,7 @@ class ActHearing:
         lineage = self._desk.lineage(agent)
         # Who starts it may say so after the new life has spoken, and twice: then it is no news.
         if lineage.order_id == signal.order_id and lineage.phase is Phase.STARTING:
-            self._desk.outbox.fact(
-                Intervention(now, agent.id, signal.order_id, Rung.RESPAWN, Stage.DELIVERED, lineage.attempts)
-            )
+            self._desk.respawns.start_acknowledged(lineage, now)
 
     def _respawn_failed(self, agent: Agent, signal: s.RespawnFailed, now: float) -> None:
         desk, policy = self._desk, self._desk.policy(agent).respawn

@@ -2,6 +2,10 @@
 
 An unknown agent may introduce itself. A signal belongs to the agent's current life, begins a new one, or comes
 from a retired one and is refused. Only the agent's own voice is a sign of life.
+
+Two lives of one agent at once are never right. If the engine started both, the one that is heard first stays and the
+latecomer is stopped, as soon as the first was heard beside it. If somebody else did (one id on two hosts), the newer one
+counts, people are told, and when it is gone the older one that still beats is the agent again.
 """
 
 from __future__ import annotations
@@ -10,11 +14,14 @@ from typing import Any, Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent
-from lifesigns.core.desk import Desk
-from lifesigns.core.effects import Kind, StopStranger
+from lifesigns.core.beliefs import Double
+from lifesigns.core.desk import COMPLAINTS_MAX, Desk
+from lifesigns.core.effects import Kind, NeedsHuman, StopStranger
 from lifesigns.core.health import Health
 from lifesigns.core.hearing.lives import Lives, ended
 from lifesigns.core.policy import MINUTE
+from lifesigns.core.respawn import Lineage
+from lifesigns.core.words import duration
 
 OWN_WORDS: Final = frozenset(
     {
@@ -45,6 +52,12 @@ OWN_WORDS: Final = frozenset(
 INTRODUCES: Final = OWN_WORDS - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssigned}
 
 RETIRED: Final = "retired incarnation"
+LATECOMER: Final = "started twice, and the other one was first"
+
+DOUBLE_BEATS: Final = 3
+DOUBLE_TIMEOUTS: Final = 4
+"""A replaced life that beats on for four silence timeouts (a minute by default) is there. In a rolling restart the old one drains
+for less, and what a bus delivers late or twice does not count upwards for that long."""
 
 STRAYS_MAX: Final = 3
 """Beats in a row that count upwards from below are a restart, not a replay."""
@@ -84,12 +97,14 @@ class Admission:
         life, known, own = signal.incarnation, agent.incarnation, _own_voice(signal)
         begins = own or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.retired:
-            return self._stranger(agent, life, now)
+            return self._stranger(agent, signal, now)
         if life is not None and known is not None and life != known:
             # Work for the life after one that has ended: its first word was overtaken. A life that goes on is not
             # replaced by what somebody else says of it.
             if not begins and not (isinstance(signal, s.TaskAssigned) and ended(agent)):
                 return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
+            if (lineage := self._started_twice(agent, life)) is not None:
+                return self._latecomer(agent, lineage, life, now)
             self._begin(agent, signal, now)
         elif ended(agent) and (begins or (isinstance(signal, s.TaskAssigned) and life is not None)):
             named = life is not None and known is None
@@ -121,8 +136,25 @@ class Admission:
         return (
             isinstance(signal, s.ProcessExited)
             and lineage is not None
-            and lineage.new_incarnation == signal.incarnation
+            and signal.incarnation in lineage.starts
         )
+
+    def _started_twice(self, agent: Agent, life: str) -> Lineage | None:
+        """The agent's lineage, if this is a life we started and another one lives."""
+        lineage = self._desk.beliefs.lineages.get(agent.id)
+        lives = agent.alive and agent.suspicion is None
+        return lineage if lineage is not None and life in lineage.starts and lives else None
+
+    def _latecomer(self, agent: Agent, lineage: Lineage, life: str, now: float) -> bool:
+        """It is stopped when the other one was heard after it: that one may have died a moment ago, and then this is the
+        agent, as soon as we doubt the other."""
+        if lineage.latecomer != life:
+            lineage.latecomer, lineage.latecomer_at = life, now
+        elif agent.heard_at > lineage.latecomer_at:
+            why = f"{life} was started twice; {agent.incarnation} was first"
+            self._desk.outbox.order(StopStranger, agent, now, reason=why, retired=life)
+            lineage.latecomer_at = now + MINUTE  # If it does not listen, it is told again.
+        return self._refuse(agent, LATECOMER, now)
 
     def _stray(self, agent: Agent, beat: s.Beat) -> str:
         """Why a beat of the same life does not follow the one before it; empty if it does.
@@ -142,13 +174,60 @@ class Admission:
                 return ""
         return "replayed, out of order or leaping sequence"
 
-    def _stranger(self, agent: Agent, life: str, now: float) -> bool:
+    def _stranger(self, agent: Agent, signal: Any, now: float) -> bool:
         """A retired life still speaks. If we replaced it, it is told so."""
+        life: str = signal.incarnation
+        double = None if isinstance(signal, s.Word) else self._double(agent, signal, now)
+        if double is not None and self._is_there(agent, double, now):
+            if agent.health in (Health.DISCONNECTED, Health.TERMINATED):
+                self._readmit(agent, life, now)
+                return True
+            self._tell_of(agent, double, now)
         if agent.respawned:
             complaint = self._desk.beliefs.complaints.get(f"{agent.id} {RETIRED}")
             if complaint is None or now - complaint.told_at >= MINUTE:
                 self._desk.outbox.order(StopStranger, agent, now, reason=f"{life} was replaced", retired=life)
         return self._refuse(agent, RETIRED, now)
+
+    def _double(self, agent: Agent, beat: s.Beat, now: float) -> Double:
+        """Note that a retired life beats on."""
+        doubles = self._desk.beliefs.doubles
+        double, life = doubles.get(agent.id), beat.incarnation or ""
+        if double is None or double.incarnation != life or now - double.heard_at > self._there_for(agent):
+            if len(doubles) >= COMPLAINTS_MAX:
+                doubles.clear()
+            double = doubles[agent.id] = Double(life, now, now)
+        double.heard_at = now
+        if beat.seq is None or beat.seq > double.seq:
+            double.beats += 1
+            double.seq = double.seq if beat.seq is None else beat.seq
+        return double
+
+    def _is_there(self, agent: Agent, double: Double, now: float) -> bool:
+        """Whether it lives, and is not only heard late."""
+        return double.beats >= DOUBLE_BEATS and now - double.since >= self._there_for(agent)
+
+    def _there_for(self, agent: Agent) -> float:
+        return DOUBLE_TIMEOUTS * self._desk.policy(agent).silence.timeout
+
+    def _tell_of(self, agent: Agent, double: Double, now: float) -> None:
+        if not double.told:
+            double.told = True
+            text = (
+                f"Two lives speak as {agent.id}: {agent.incarnation} on {agent.host or 'an unknown host'}, and "
+                f"{double.incarnation}, which it replaced and which has been speaking beside it for "
+                f"{duration(now - double.since)}. Stop one of them, or give it an id of its own."
+            )
+            self._desk.outbox.fact(NeedsHuman(now, agent.id, "one id twice", text))
+
+    def _readmit(self, agent: Agent, life: str, now: float) -> None:
+        """The life that took its place is gone, and this one has been there all the time: it is the agent again."""
+        self._desk.beliefs.doubles.pop(agent.id, None)
+        lineage = self._desk.beliefs.lineages.get(agent.id)
+        if lineage is not None:
+            self._desk.respawns.returned(lineage, now)
+        agent.retired = tuple(one for one in agent.retired if one != life)
+        self._lives.reborn(agent, life, now)
 
     def _refuse(self, agent: Agent, reason: str, now: float) -> bool:
         self._desk.refuse(agent.id, reason, now)
@@ -162,6 +241,10 @@ class Admission:
             agent.suspicion = None
             desk.awareness.refute(now, desk.fleet.size, desk.limits)
         if agent.findings:
+            if agent.finding(Kind.SILENCE) is not None or agent.finding(Kind.NEVER_STARTED) is not None:
+                lineage = desk.beliefs.lineages.get(agent.id)
+                if lineage is not None:
+                    desk.respawns.returned(lineage, now)
             desk.judge.clear(agent, Kind.SILENCE, now)
             desk.judge.clear(agent, Kind.NEVER_STARTED, now)
         if agent.health is Health.STARTING:

@@ -68,7 +68,9 @@ class Lives:
         agent.started_at = now
         lineage = desk.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            agent.respawned = desk.respawns.reborn(lineage, desk.policy(agent).respawn, now)
+            agent.respawned = desk.respawns.reborn(
+                lineage, agent.incarnation, desk.policy(agent).respawn, now
+            )
         desk.judge.hear(agent, now)
 
     def end(self, agent: Agent, reason: str, now: float) -> None:

@@ -28,7 +28,7 @@ INSERT INTO migrations (number, name) VALUES ($1, $2);
 
 -- take_over --
 -- The next hub: the pages of the one before are refused from here on.
-UPDATE hub SET epoch = epoch + 1 RETURNING epoch, page, event;
+UPDATE hub SET epoch = greatest(epoch + 1, $1) RETURNING epoch, page, event;
 
 -- ledger --
 -- Locked, so that nobody takes over while a page is written.

@@ -12,7 +12,7 @@ INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, unixepoch('subse
 
 -- take_over --
 -- The next hub: the pages of the one before are refused from here on.
-UPDATE hub SET epoch = epoch + 1 RETURNING epoch, page, event;
+UPDATE hub SET epoch = max(epoch + 1, ?) RETURNING epoch, page, event;
 
 -- ledger --
 SELECT epoch, page, event FROM hub;

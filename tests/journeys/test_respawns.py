@@ -1,0 +1,235 @@
+"""Respawn: one life at a time, which may come in, and which is there in the end.
+
+docs/howto/respawn-from-checkpoints.md. The hub starts agents by a command on its own machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tests.journeys.outside import BOUND, Hub, Json, serving, until
+
+AGENT = """
+import os, sys, time
+with open("starts", "a") as starts:
+    starts.write(f"{os.getpid()} {os.environ.get('LIFESIGNS_INCARNATION', '')}\\n")
+time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 0)
+import lifesigns
+with lifesigns.Sender("coder", task="t-1", interval=0.5) as life:
+    with open("lives", "a") as lives:
+        lives.write(f"{os.getpid()}\\n")
+    while True:
+        time.sleep(0.2)
+"""
+"""Says in files when it is started and when it speaks."""
+
+SWIFT: Json = {
+    "profile": "swift",
+    "policy": {
+        "silence": {"interval": 0.5, "timeout": 3.0},
+        "ladder": {"hesitate_for": 0.2, "escalation_timeout": 1.0, "save_for": 0.5},
+        "respawn": {"backoff": [0.5], "jitter": 0.0, "start_timeout": 4.0, "hesitate_for": 0.5},
+    },
+}
+
+
+def config(command: str = "", **respawn: Any) -> Json:
+    policy = {**SWIFT["policy"], "respawn": {**SWIFT["policy"]["respawn"], **respawn}}
+    by = [{"agents": "coder", "command": command, "shell": True}] if command else []
+    return {**SWIFT, "policy": policy, "respawn": by}
+
+
+class Started:
+    """What the agent's program wrote down in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "agent.py").write_text(AGENT)
+
+    def command(self, sleeps: float = 0.0) -> str:
+        return f"cd {self.folder} && exec {sys.executable} agent.py {sleeps}"
+
+    @property
+    def starts(self) -> list[int]:
+        return [int(line.split()[0]) for line in self._lines("starts")]
+
+    @property
+    def lives(self) -> list[int]:
+        return [int(line) for line in self._lines("lives")]
+
+    def living(self) -> list[int]:
+        return [pid for pid in self.starts if _lives(pid)]
+
+    def _lines(self, name: str) -> list[str]:
+        path = self.folder / name
+        return path.read_text().splitlines() if path.exists() else []
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[Started]:
+    """Nobody whom the hub started stays behind."""
+    those = Started(folder)
+    try:
+        yield those
+    finally:
+        for pid in those.living():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def crash(hub: Hub, agent_id: str = "coder") -> None:
+    """A life of the agent that ended by an error, as its supervisor tells it."""
+    hub.post("/api/v1/beats", {"agent_id": agent_id, "seq": 1, "incarnation": "first", "task_id": "t-1"})
+    word = {"type": "exited", "agent_id": agent_id, "incarnation": "first", "status": 1}
+    hub.post("/api/v1/signals", [word])
+
+
+def interventions(hub: Hub, rung: str, stage: str) -> list[Json]:
+    found = hub.events("INTERVENTION", agent="coder")
+    return [event for event in found if (event["data"]["rung"], event["data"]["stage"]) == (rung, stage)]
+
+
+def lost(hub: Hub) -> list[Json]:
+    """When it was found to be disconnected."""
+    flips = hub.events("HEALTH_STATE_CHANGED", agent="coder")
+    return [event for event in flips if event["data"]["to"] == "disconnected"]
+
+
+def test_a_new_life_may_come_in(tmp_path: Path) -> None:
+    """The command has a token for this agent and this life, and not the administrator's."""
+    with started(tmp_path) as those, serving(tmp_path, config(those.command())) as hub:
+        crash(hub)
+        hub.until(lambda: hub.health("coder") == "healthy", "the new life is heard")
+        (pid,) = those.lives
+        told = dict(
+            entry.split("=", 1)
+            for entry in Path(f"/proc/{pid}/environ").read_text().split("\0")
+            if "=" in entry
+        )
+        assert told["LIFESIGNS_TOKEN"] != hub.token
+        (token,) = [one for one in hub.get("/api/v1/tokens")["tokens"] if one["name"].startswith("life ")]
+        assert (token["role"], token["agents"]) == ("agent", "coder")
+
+
+def test_a_slow_start_is_waited_for_and_there_is_one_life(tmp_path: Path) -> None:
+    """It takes longer to start than the hub waits, and needs no second one."""
+    with started(tmp_path) as those, serving(tmp_path, config(those.command(6.0))) as hub:
+        crash(hub)
+        hub.until(lambda: len(interventions(hub, "respawn", "ordered")) == 2, "a second start is ordered")
+        hub.until(lambda: hub.health("coder") == "healthy", "the slow one is heard")
+        hub.until(lambda: hub.events("RECOVERY_COMPLETED", agent="coder"), "it is recovered")
+        assert len(those.starts) == len(those.lives) == 1
+        assert those.living() == those.starts
+
+
+def test_a_start_that_hangs_is_ended_before_the_third(tmp_path: Path) -> None:
+    """It was waited for, twice as long as it had; it does not stay behind when another one is started."""
+    once = f"cd {tmp_path}; if [ -e hung ]; then exec {sys.executable} agent.py; fi; touch hung; exec {sys.executable} agent.py 600"
+    with started(tmp_path) as those, serving(tmp_path, config(once)) as hub:
+        crash(hub)
+        hub.until(lambda: hub.health("coder") == "healthy", "another one is heard")
+        assert len(those.starts) == 2
+        assert those.living() == those.lives == those.starts[1:]
+
+
+def test_a_start_that_fails_is_tried_again_at_once(tmp_path: Path) -> None:
+    once = f"cd {tmp_path}; if [ -e failed ]; then exec {sys.executable} agent.py; fi; touch failed; exit 3"
+    with started(tmp_path) as those, serving(tmp_path, config(once, start_timeout=60.0)) as hub:
+        crash(hub)
+        hub.until(lambda: hub.health("coder") == "healthy", "the second one is heard")
+        assert len(those.starts) == 1
+
+
+def test_two_that_forked_away_become_one(tmp_path: Path) -> None:
+    """A service manager has them, and nobody here can see or end them: the hub tells the one that is too many."""
+    apart = f"cd {tmp_path}; env -u LIFESIGNS_INCARNATION setsid {sys.executable} agent.py 6 & exit 0"
+    with started(tmp_path) as those, serving(tmp_path, config(apart)) as hub:
+        crash(hub)
+        hub.until(lambda: len(those.lives) == 2, "both have come")
+        hub.until(lambda: len(those.living()) == 1, "one of them is stopped")
+        hub.until(lambda: hub.health("coder") == "healthy", "the other one is heard")
+
+
+def test_a_termination_with_respawn_under_close_watch_has_a_successor(tmp_path: Path) -> None:
+    with started(tmp_path) as those, serving(tmp_path, config(those.command())) as hub:
+        crash(hub)
+        hub.until(lambda: hub.health("coder") == "healthy", "the new life is heard")
+        hub.post("/api/v1/agents/coder/terminate", {"reason": "a new version", "respawn": True})
+        hub.until(lambda: len(those.lives) == 2, "a successor speaks")
+        hub.until(lambda: those.living() == those.lives[1:], "it is the only one")
+
+
+def test_who_loses_its_supervisor_has_crashed_and_gets_a_successor(tmp_path: Path) -> None:
+    """The child speaks for itself, and is ended because its supervisor was killed: that is no good end."""
+    with started(tmp_path) as those, serving(tmp_path, config(those.command())) as hub:
+        run = hub.started(
+            "lifesigns", "run", "--id", "coder", "--restart", "on-failure", "--", sys.executable, "agent.py"
+        )
+        hub.until(lambda: hub.health("coder") == "healthy" and those.lives, "it is heard")
+        run.kill()
+        run.wait(BOUND)
+        hub.until(lambda: len(those.lives) == 2, "a successor speaks")
+        hub.until(lambda: hub.health("coder") == "healthy", "and is heard")
+        assert lost(hub)
+
+
+def test_an_old_copy_of_the_store_does_not_make_its_hub_unheard(tmp_path: Path) -> None:
+    """The agents have seen orders of hubs that the copy knows nothing of."""
+    with started(tmp_path) as those, serving(tmp_path, config()) as hub:
+        for _ in range(2):
+            hub.stop()
+            hub.start()
+        copy = tmp_path / "copy"
+        hub.stop()
+        shutil.copytree(hub.state, copy)
+        for _ in range(3):
+            hub.start()
+            hub.stop()
+        hub.start()
+        agent = hub.python("agent.py", AGENT)
+        hub.until(lambda: hub.health("coder") == "healthy", "it is heard")
+        hub.post("/api/v1/agents/coder/nudge", {"message": "How is it going?"})
+        hub.until(lambda: interventions(hub, "nudge", "delivered"), "it has taken an order")
+        hub.stop()
+        shutil.rmtree(hub.state)
+        shutil.copytree(copy, hub.state)
+        hub.start()
+        hub.until(lambda: hub.health("coder") == "healthy", "it is heard again")
+        hub.post("/api/v1/agents/coder/nudge", {"message": "And now?"})
+        hub.until(lambda: interventions(hub, "nudge", "delivered"), "a nudge is not taken for an old one")
+        hub.post("/api/v1/agents/coder/terminate", {"reason": "enough"})
+        until(lambda: agent.poll() is not None, "a termination is not refused")
+        assert those.living() == []
+
+
+def test_one_id_on_two_hosts_is_told_and_the_one_that_stays_is_heard(tmp_path: Path) -> None:
+    with serving(tmp_path, config()) as hub:
+        program = AGENT.replace("starts", "ignored")
+        older = hub.python("agent.py", program)
+        hub.until(lambda: hub.health("coder") == "healthy", "the older one is heard")
+        newer = hub.python("agent.py", program)
+        hub.until(
+            lambda: any(
+                e["data"]["reason"] == "one id twice" for e in hub.events("NEEDS_HUMAN", agent="coder")
+            ),
+            "people are told",
+        )
+        newer.kill()
+        newer.wait(BOUND)
+        hub.until(lambda: lost(hub), "the newer one is gone")
+        hub.until(lambda: hub.health("coder") == "healthy", "the older one is the agent again")
+        assert older.poll() is None
