@@ -15,6 +15,7 @@ from lifesigns.core import judgement
 from lifesigns.core import ladder as ladder_module
 from lifesigns.core.agent import Agent
 from lifesigns.core.awareness import Awareness
+from lifesigns.core.detectors import looping
 from lifesigns.core.effects import Finding, Flip, Kind, Rung, Severity
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.health import Cause, Health
@@ -209,6 +210,16 @@ def nobody_is_left_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ladder_module, "LEFT_ALONE", frozenset())
 
 
+def a_life_that_was_ended_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """As it once was with an agent that obeyed: on record it had left by itself."""
+    patch.setattr(Respawns, "begin", lambda *told, **more: None)
+
+
+def who_waits_is_held_to_loop(patch: pytest.MonkeyPatch) -> None:
+    """There is no polling: the same question and the same answer are a loop."""
+    patch.setattr(looping, "_excused", lambda tape, call, policy, now: False)
+
+
 def what_is_left_stays_open(patch: pytest.MonkeyPatch) -> None:
     """The next step is taken, and the one before never ends on record."""
     patch.setattr(Ladder, "_leave", lambda *_: None)
@@ -270,6 +281,10 @@ MUTATIONS = [
     Mutation("ladder", "nobody is asked before the end", nobody_is_asked_before_the_end, (Ill.CRASH,)),
     Mutation("brake", "the brake does not hold", the_brake_does_not_hold, (Ill.CRASH,), faults="half=12"),
     Mutation("speed", "there are no limits", there_are_no_limits, (Ill.LOOP, Ill.HANG), failure_every=HOUR),
+    Mutation(
+        "orphaned", "who was ended is forgotten", a_life_that_was_ended_is_forgotten, (Ill.LOOP, Ill.FREEZE)
+    ),
+    Mutation("nudged", "who waits is held to loop", who_waits_is_held_to_loop, (Ill.CRASH_SEEN,), days=0.6),
     Mutation("left_alone", "nobody is left alone", nobody_is_left_alone, (Ill.LOOP, Ill.ERRORS)),
     Mutation("open", "what is left stays open", what_is_left_stays_open, (Ill.LOOP, Ill.ERRORS)),
     Mutation("poison", "the judge trips", the_judge_trips, (Ill.CUT,)),

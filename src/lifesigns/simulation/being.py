@@ -491,6 +491,7 @@ class Being:
     def _stopped(self, order: e.Terminate) -> None:
         if self.running and order.incarnation == self.incarnation:
             self.last_words = None
+            self.world.invariants.ended_by(order, self)
             self.stop()
             self.live(iter(()))
         done = s.TerminationDone(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing, Health
-from lifesigns.core.policy import MINUTE
+from lifesigns.core.policy import HOUR, MINUTE
 
 if TYPE_CHECKING:
     from lifesigns.simulation.being import Being
@@ -36,6 +36,8 @@ LAWS: Final = {
     "ladder": "nobody is ended by silence or stillness before an escalation had its time",
     "brake": "in a group where too many are unwell nothing is done automatically",
     "speed": "no more than the fleet's limits are acted on in a minute",
+    "orphaned": "who is ended has a successor, or a person was told that there is none",
+    "nudged": "nobody is nudged who has been well for long, whatever it waits for",
     "left_alone": "who waits for a human or is rate-limited is not nudged",
     "open": "an agent has one step of the ladder open on record, and none when nothing is done about it",
     "poison": "the engine never trips over an agent",
@@ -60,6 +62,9 @@ ENDED: Final = {
     e.Rung.TERMINATE: _OVER,  # One that failed is tried again.
 }
 """The steps of the ladder, and the stages that end each of them."""
+
+WELL_FOR_LONG: Final = 2 * HOUR
+"""Well for so long, nothing of its last illness is remembered: not even failures among its last calls."""
 
 MOMENT: Final = 0.001
 VIOLATIONS_MAX: Final = 100
@@ -132,6 +137,8 @@ class Record:
     """A person wants it respawned."""
     step: str = ""
     """The step of the ladder that is open on record."""
+    orphaned: str = ""
+    """The order that really ended its last life, while nothing was done about a next one."""
 
 
 class Invariants:
@@ -186,7 +193,7 @@ class Invariants:
         record.lives += 1
         record.doing, record.doing_until = Doing.UNKNOWN, inf
         record.nudges, record.escalated_at = 0, inf
-        record.terminated, record.respawned, record.respawn_open = "", "", False
+        record.terminated, record.respawned, record.respawn_open, record.orphaned = "", "", False, ""
 
     # --- what comes out -----------------------------------------------------------------------------
 
@@ -201,6 +208,8 @@ class Invariants:
                 self._dated(effect.agent_id, effect)
             elif isinstance(effect, e.Intervention):
                 self._intervention(effect)
+            elif isinstance(effect, e.NeedsHuman):
+                self._records[effect.agent_id].orphaned = ""
             elif isinstance(effect, e.Poisoned):
                 self.violate("poison", f"{effect.agent_id}: {effect.error}")
 
@@ -336,6 +345,9 @@ class Invariants:
         parked = record.doing is Doing.RATE_LIMITED and self._world.monitor_now < record.doing_until
         if waits or parked:
             self.violate("left_alone", f"{order.agent_id} was nudged, and is {record.doing}")
+        being, now = self._world.being(order.agent_id), self._world.now
+        if being.well and now > being.ill_until + WELL_FOR_LONG:
+            self.violate("nudged", f"{being.id} was nudged, and is well: {order.text}")
 
     def _terminate(self, order: e.Terminate, record: Record, being: Being) -> None:
         if record.terminated and record.terminated != order.order_id:
@@ -367,6 +379,7 @@ class Invariants:
         if record.respawn_open and waited < being.policy.respawn.start_timeout - MOMENT:
             self.violate("twice", f"{being.id} gets two successors: {record.respawned}, {order.order_id}")
         record.respawned, record.respawned_at = order.order_id, self._world.monitor_now
+        record.orphaned = ""
         record.respawn_open = True
         if not record.requested:
             self._act(order)
@@ -398,6 +411,10 @@ class Invariants:
             self._world.tally.false_terminations += 1
             self.violate("harm", f"{type(order).__name__} reached {being.id}, which is well")
 
+    def ended_by(self, order: e.Terminate, being: Being) -> None:
+        """An agent's process really ended because it was told to."""
+        self._records[being.id].orphaned = order.order_id
+
     # --- the end ------------------------------------------------------------------------------------
 
     def converge(self) -> None:
@@ -408,6 +425,9 @@ class Invariants:
             believed = str(agent.health) if agent else "forgotten"
             if being.well and being.speaking and believed not in ("healthy", "degraded"):
                 self.violate("converged", f"{being.id} is well and believed {believed}")
+            orphaned = self._records[being.id].orphaned
+            if orphaned and not being.running:
+                self.violate("orphaned", f"{being.id} was ended by {orphaned}, and nobody was told")
             step = self._records[being.id].step
             if step and agent is not None and agent.case is None:
                 self.violate("open", f"nothing is done about {being.id} any more, and {step} is open")
