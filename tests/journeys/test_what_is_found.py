@@ -60,7 +60,14 @@ def test_each_illness_is_found_and_named_and_the_healthy_one_is_left_alone(tmp_p
     with serving(tmp_path, POLICY) as hub:
         for kind in ("works", *SICK):
             hub.python("agent.py", AGENT, kind)
-        for kind, named in SICK.items():
-            hub.until(lambda kind=kind, named=named: found(hub, kind) & named, f"{kind} is found as {named}")
+        waiting = dict(SICK)
+
+        def all_are_found() -> bool:
+            for kind, named in list(waiting.items()):
+                if found(hub, kind) & named:
+                    del waiting[kind]
+            return not waiting
+
+        hub.until(all_are_found, f"each of these is found as what it is: {waiting}")
         assert hub.health("works") == "healthy"
         assert found(hub, "works") == set()
