@@ -96,6 +96,61 @@ def live(fleet: Fleet) -> Measured:
     return _measured(before, after, crowd.took, answers)
 
 
+@dataclass(frozen=True)
+class Overloaded:
+    """What became of more agents than a core may carry."""
+
+    agents: int
+    met_after: float
+    """Seconds until everybody was known; infinite if that was not so within `MEET_AT_MOST`."""
+    wanted_per_second: float
+    taken_per_second: float
+    rss_mb: float
+    rss_mb_later: float
+    """At the end of the full load, and how it went on from there."""
+    convicted: int
+    """Of a fleet in which nobody died."""
+    answered_again: float
+    """p99 of the answers in seconds when the load had fallen to a tenth."""
+
+
+MEET_AT_MOST = 180.0
+FULL_LOAD_FOR = 40.0
+RELIEF_FOR = 20.0
+
+
+def overload(agents: int) -> Overloaded:
+    """All beat every ten seconds, whatever that comes to; then one in ten of them goes on."""
+    hub_load.on_core(LOAD_CORE)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        UnderLoad(Wanted(folder=folder, policy=EVERY_TEN_SECONDS)) as hub,
+    ):
+        crowd = Crowd(agents, hub)
+        began = time.monotonic()
+        crowd.meet(until=began + MEET_AT_MOST)
+        met_after = time.monotonic() - began if crowd.met_all else inf
+        before = hub.read()
+        crowd.beat_for(FULL_LOAD_FOR, INTERVAL, at_most=True)
+        after = hub.read()
+        crowd.shrink(10)
+        crowd.beat_for(RELIEF_FOR / 2, INTERVAL, at_most=True)
+        crowd.took = []
+        crowd.beat_for(RELIEF_FOR / 2, INTERVAL, at_most=True)
+        later = hub.read()
+        crowd.close()
+    return Overloaded(
+        agents,
+        met_after,
+        agents / INTERVAL,
+        (after.beats - before.beats) / (after.at - before.at),
+        after.rss_mb,
+        later.rss_mb,
+        sum(after.found_late),
+        p99(crowd.took),
+    )
+
+
 def _measured(before: Reading, after: Reading, took: list[float], asked: Asked) -> Measured:
     seconds = after.at - before.at
     return Measured(
@@ -134,11 +189,31 @@ class Crowd:
         now = time.monotonic()
         self._dying = sorted((now + chance.uniform(0, within), agent) for agent in agents)
 
-    def beat_for(self, seconds: float, every: float) -> None:
-        """Beat for so long, everybody once in `every` seconds."""
+    def meet(self, until: float) -> None:
+        """Everybody beats once, as fast as the hub takes it."""
+        while not self.met_all and time.monotonic() < until:
+            while not self._free:
+                self._hear(1.0)
+            self._post()
+        while len(self._free) < LINES:
+            self._hear(1.0)
+
+    @property
+    def met_all(self) -> bool:
+        return self._sent >= len(self._groups)
+
+    def shrink(self, by: int) -> None:
+        """Only one batch in so many goes on; the others say no more."""
+        self._groups, self._messages = self._groups[::by], self._messages[::by]
+        # Sequences go on from the highest that was sent, whoever comes next.
+        self._sent = (self._sent // len(self._groups) + 1) * len(self._groups)
+
+    def beat_for(self, seconds: float, every: float, *, at_most: bool = False) -> None:
+        """Beat for so long, everybody once in `every` seconds. A hub that does not keep up makes it longer, unless it is
+        `at_most`: then what is not taken in time is not sent."""
         step = every / len(self._groups)
         due_at = began = time.monotonic()
-        while due_at < began + seconds:
+        while due_at < began + seconds and not (at_most and time.monotonic() > began + seconds):
             self._bury(time.monotonic())
             while not self._free:
                 self._hear(1.0)

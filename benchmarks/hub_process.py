@@ -173,14 +173,20 @@ class _Hub:
 
     async def listen(self) -> None:
         """Note how late disconnections are told."""
+        while not await self._listen_until_overrun():
+            pass  # Too slow for a moment, so something was missed: from here on it is heard again.
+
+    async def _listen_until_overrun(self) -> bool:
+        """Whether nothing more will come."""
         async with self.service.feed.listen(("HEALTH_STATE_CHANGED",)) as listener:
-            while not listener.ended:
+            while not (listener.ended or listener.overrun):
                 for event in await listener.next(60.0):
                     if (
                         b'"disconnected"' in event.data
                         and msgspec.json.decode(event.data).get("to") == "disconnected"
                     ):
                         self.told_late.append(self.service.clock() - event.at)
+            return listener.ended
 
 
 @asynccontextmanager

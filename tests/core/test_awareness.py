@@ -1,12 +1,13 @@
 """The monitor doubts itself before it doubts an agent: the eight rules of the design."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.core.awareness import LAPSES_MAX, SCORE_MAX, Awareness
+from lifesigns.core.awareness import LAPSES_MAX, SCORE_MAX, Awareness, Lapse
 from lifesigns.core.effects import (
     Effect,
     Escalate,
@@ -93,7 +94,10 @@ def test_the_gap_is_added_to_every_silence() -> None:
     assert pinged(watch) == [71.0]
 
 
-@pytest.mark.parametrize(("gap", "truce_until"), [(3.0, 8.0 + 5.0), (60.0, 65.0 + 60.0)])
+@pytest.mark.parametrize(
+    ("gap", "truce_until"),
+    [(3.0, 8.0 + 5.0), (20.0, 25.0 + 20.0), (60.0, 65.0 + 30.0), (300.0, 305.0 + 30.0)],
+)
 def test_nobody_is_convicted_in_the_truce_after_a_gap(gap: float, truce_until: float) -> None:
     watch = Watch(FIXED)
     watch.beat()
@@ -101,7 +105,7 @@ def test_nobody_is_convicted_in_the_truce_after_a_gap(gap: float, truce_until: f
     watch.jump_to(START + 5 + gap)
     assert watch.engine.beliefs.awareness.truce_until == START + truce_until
     watch.run_until(START + max(truce_until, 30.0) - 0.01)
-    if gap == 60.0:
+    if gap >= 20.0:
         assert disconnected(watch) == []
     watch.run_until(START + truce_until + 30)
     assert [agent_id for agent_id, _ in disconnected(watch)] == ["a"]
@@ -501,3 +505,101 @@ def test_lapses_only_ever_put_things_off_and_are_bounded(
     assert aware.due(start, wait) >= due
     if len(exact) <= LAPSES_MAX:
         assert aware.due(start, wait) == due
+
+
+def test_what_a_deadline_costs_does_not_depend_on_how_often_we_slept() -> None:
+    """A hub that falls behind has lapses. If each made every deadline dearer, it would fall behind further, for ever."""
+    aware, asked = Awareness(), 0
+
+    class Counted(list[Lapse]):
+        def __getitem__(self, index: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            return super().__getitem__(index)
+
+        def __iter__(self) -> Iterator[Lapse]:
+            raise AssertionError("walked")
+
+    for n in range(LAPSES_MAX):
+        aware.slept(10.0 * n, 10.0 * n + 3.0, LIMITS)
+    aware.lapses = Counted(aware.lapses)
+    assert aware.due(4.0, 100.0) == 4.0 + 100.0 + 3.0 * 14
+    assert aware.due(10.0 * LAPSES_MAX, 100.0) == 10.0 * LAPSES_MAX + 100.0
+    assert asked < LAPSES_MAX / 2
+
+
+def test_overlapping_lapses_count_once_also_those_of_an_older_snapshot() -> None:
+    aware = Awareness()
+    aware.slept(20.0, 30.0, LIMITS)
+    aware.resume(10.0, 40.0, LIMITS)
+    assert aware.due(0.0, 20.0) == 50.0
+    older = Awareness(lapses=[Lapse(20.0, 30.0), Lapse(10.0, 40.0), Lapse(50.0, 60.0)])
+    assert [(lapse.began_at, lapse.ended_at) for lapse in older.lapses] == [(10.0, 40.0), (50.0, 60.0)]
+    assert older.due(0.0, 25.0) == 65.0
+
+
+# --- a bus that dies is not its agents' death --------------------------------------------------------------
+
+
+class TwoWays(Bus):
+    """`web` speaks over HTTP, all others over the bus, which the canary takes too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engine.canary_comes_by("bus")
+
+    def live(self, until: float, *agent_ids: str, every: float = 5.0, **fields: Any) -> None:
+        at = self.now + every
+        while at <= until:
+            for agent_id in agent_ids:
+                self.speak(agent_id, at)
+            at += every
+        self.run_until(until)
+
+    def speak(self, agent_id: str, at: float | None = None) -> None:
+        self.beat(agent_id, at, source="token-1" if agent_id == "web" else "bus")
+
+
+def on_two_ways() -> TwoWays:
+    watch = TwoWays()
+    for agent_id in ("web", "a", "b"):
+        watch.speak(agent_id)
+    watch.live(START + 60, "web", "a", "b")
+    return watch
+
+
+@pytest.mark.parametrize("away_for", [3.0, 8.0, 12.0, 20.0, 600.0])
+def test_who_speaks_over_a_bus_that_is_away_is_not_judged_by_its_silence(away_for: float) -> None:
+    """Though somebody else is heard all the while; and everybody has time to come back after it."""
+    watch = on_two_ways()
+    watch.cut = True
+    watch.live(START + 60 + away_for, "web", every=1.0)
+    watch.cut = False
+    watch.live(START + 60 + away_for + 2, "web", every=1.0)
+    watch.live(START + 60 + away_for + 120, "web", "a", "b")
+    assert disconnected(watch) == []
+
+
+def test_who_speaks_by_another_way_is_judged_while_the_bus_is_away() -> None:
+    watch = on_two_ways()
+    watch.speak("web-2", START + 60)
+    watch.beat("web-2", START + 61, source="token-1")
+    watch.cut = True
+    watch.live(START + 200, "web")
+    assert [agent_id for agent_id, _ in disconnected(watch)] == ["web-2"]
+
+
+@pytest.mark.parametrize("alive", [("web", "b"), ("web",), ("b",), ()])
+def test_the_dead_of_a_living_bus_are_found_one_or_all(alive: tuple[str, ...]) -> None:
+    watch = on_two_ways()
+    watch.live(START + 200, *alive)
+    assert {agent_id for agent_id, _ in disconnected(watch)} == {"web", "a", "b"} - set(alive)
+
+
+def test_who_changes_its_way_is_judged_by_the_one_it_speaks_by_now() -> None:
+    watch = on_two_ways()
+    for n in range(10):
+        watch.beat("a", START + 61 + n, source="token-1")
+    watch.cut = True
+    watch.live(START + 200, "web")
+    assert [agent_id for agent_id, _ in disconnected(watch)] == ["a"]

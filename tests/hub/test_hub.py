@@ -116,6 +116,21 @@ async def test_downtime_is_nobodys_death() -> None:
         assert {agent.health for agent in ground.hub.engine.agents()} == {Health.HEALTHY}
 
 
+@pytest.mark.parametrize("cleanly", [True, False])
+async def test_a_clock_that_was_set_back_between_two_hubs_does_not_stop_judging(cleanly: bool) -> None:
+    """The second one goes on from where the first was; it does not stand still until the wall is as late again."""
+    async with Ground() as ground:
+        ground.hub.hear([beat(agent_id="dead"), beat(agent_id="alive")])
+        await ground.hub.keep([])
+        ground.now -= 3600
+        await ground.restart(cleanly=cleanly)
+        for seq in range(2, 40):
+            ground.hub.hear([beat(seq, "alive")])
+            await ground.pass_time(1.0)
+        found = {agent.id: agent.health for agent in ground.hub.engine.agents()}
+        assert found == {"dead": Health.DISCONNECTED, "alive": Health.HEALTHY}
+
+
 async def test_a_clean_end_keeps_what_beats_said() -> None:
     async with Ground() as ground:
         ground.hub.hear([beat(seq) for seq in range(1, 40)])

@@ -249,6 +249,8 @@ class Agent:
     findings: tuple[Finding, ...] = ()
     provider: str | None = None
     source: str = ""
+    via: str = ""
+    """Which door it was last heard through; `source` is the one it was met at, and counted by."""
     grace: float | None = None
     """How long it may take to speak, if it asked for other than its policy's."""
     retired: tuple[str, ...] = ()

@@ -3,7 +3,8 @@
 Three things make our own eyes unreliable, and each has its answer:
 
 * we slept (a tick came much too late): the gap is added to every deadline, nobody is convicted for a while;
-* we are blind (our own canary does not come back): no suspicion advances until it does;
+* we are blind (our own canary does not come back): no suspicion advances until it does, of anybody who speaks by the
+  way the canary takes: a bus that dies is not its agents' death;
 * we are confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait.
 
 After blindness, a restart or a takeover every agent's silence starts from zero: our downtime is nobody's
@@ -12,16 +13,18 @@ death. The idea of the score is Lifeguard's (Dadgar, Phillips, Currey 2018).
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import Final
 
-from lifesigns.core.agent import NEVER
+from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.policy import FleetPolicy
 
 SCORE_MAX: Final = 8
 
-TRUCE_MAX: Final = 300.0
-"""Sleeping for a night must not make the next day one long truce."""
+TRUCE_MAX: Final = 30.0
+"""The gap itself counts for nobody already. The truce is for senders that gave up on us meanwhile: every link of ours looks
+for the hub again at least every few seconds, so half a minute is plenty, however long we slept."""
 
 LAPSES_MAX: Final = 64
 """Lapses remembered. When there are more, the two oldest become one: deadlines only grow by that."""
@@ -38,6 +41,8 @@ class Lapse:
 
     began_at: float
     ended_at: float
+    awake_at: float = 0.0
+    """What the awake clock said all through it; see `Awareness.due`."""
 
 
 @dataclass(slots=True)
@@ -57,18 +62,62 @@ class Awareness:
     canary_seq: int = 0
     canary_at: float = NEVER
     """When the oldest canary that is still out was sent."""
+    canary_out: int = 0
+    """Which one that is."""
+    canary_by: str = ""
+    """The door canaries come back through; empty if they vouch for every way."""
+    canary_back_at: float = -NEVER
+    """When one last came back."""
+    carried_from: float = -NEVER
+    """Since when the canary's way carries without a gap: silence of those who speak by it is counted from here."""
     refuted: int = 0
     refuted_from: float = -NEVER
+
+    def __post_init__(self) -> None:
+        lapses, self.lapses = self.lapses, []
+        for lapse in lapses:  # Those of an older snapshot may overlap, and know nothing of the awake clock.
+            self._add_lapse(lapse.began_at, lapse.ended_at)
+        self._wind_awake_clock()
 
     @property
     def settled_at(self) -> float:
         """Who was heard after this has nothing to do with our lapses."""
         lapsed = self.lapses[-1].ended_at if self.lapses else -NEVER
-        return max(lapsed, self.silence_from)
+        return max(lapsed, self.silence_from, self.carried_from)
 
     @property
     def blind(self) -> bool:
         return self.blind_since is not None
+
+    def vouches_for(self, agent: Agent) -> bool:
+        """Whether this agent speaks by the way the canary takes, as far as we know."""
+        return not self.canary_by or (agent.via or agent.source) in ("", self.canary_by)
+
+    def blind_to(self, agent: Agent) -> bool:
+        return self.blind_since is not None and self.vouches_for(agent)
+
+    def silent_from(self, agent: Agent) -> float:
+        """From when on, at the earliest, this agent's silence counts."""
+        if self.carried_from > self.silence_from and self.vouches_for(agent):
+            return self.carried_from
+        return self.silence_from
+
+    def canary_sent(self, now: float) -> int:
+        """The number of the next canary."""
+        self.canary_seq += 1
+        if self.canary_at == NEVER:
+            self.canary_at, self.canary_out = now, self.canary_seq
+        return self.canary_seq
+
+    def canary_returned(self, seq: int, now: float, policy: FleetPolicy) -> None:
+        """The canary's way carries. If one before was lost on it or took longer than until the next, it did not for a while:
+        whoever speaks by it may not be back yet."""
+        if self.canary_at != NEVER and (
+            seq > self.canary_out or now > self.due(self.canary_at, policy.canary_every)
+        ):
+            self.carried_from = now
+        self.canary_at = NEVER
+        self.canary_back_at = self.heard_at = now
 
     def score_now(self, now: float, policy: FleetPolicy) -> int:
         """The score with what the calm since has taken off it; to look at."""
@@ -123,20 +172,59 @@ class Awareness:
             self.resume(since, now, policy)
 
     def due(self, start: float, wait: float) -> float:
-        """When a wait that began at `start` is over, not counting the time in which we did not look."""
-        at = start + wait
-        for lapse in self.lapses:
-            if start < lapse.ended_at and lapse.began_at < at:
-                at += lapse.ended_at - max(start, lapse.began_at)
-        return at
+        """When a wait that began at `start` is over, not counting the time in which we did not look.
+
+        The awake clock stands still while we do not look, and a wait is over when that clock has moved by it. Each lapse
+        knows its reading, so the answer takes a search and no walk, however often we slept.
+        """
+        lapses = self.lapses
+        if not lapses or start >= lapses[-1].ended_at:
+            return start + wait
+        past = bisect_right(lapses, start, key=_ended_at)
+        if lapses[past].began_at < start:
+            start = lapses[past].ended_at
+            past += 1
+        awake_until = start + wait if not past else start - _offset(lapses[past - 1]) + wait
+        counted = bisect_left(lapses, awake_until, lo=past, key=_awake_at)
+        return start + wait if counted == past else awake_until + _offset(lapses[counted - 1])
 
     def lapsed(self, since: float, until: float) -> float:
         """For how much of this time we did not look."""
+        if not self.lapses or since >= self.lapses[-1].ended_at:
+            return 0.0
         overlaps = (min(lapse.ended_at, until) - max(lapse.began_at, since) for lapse in self.lapses)
         return sum(overlap for overlap in overlaps if overlap > 0)
 
     def _lapse(self, since: float, now: float) -> None:
-        self.lapses.append(Lapse(since, now))
-        if len(self.lapses) > LAPSES_MAX:
-            first, second = self.lapses[:2]
-            self.lapses[:2] = [Lapse(first.began_at, second.ended_at)]
+        self._add_lapse(since, now)
+        self._wind_awake_clock()
+
+    def _add_lapse(self, since: float, now: float) -> None:
+        """One that overlaps those before, as blindness does that lasted while we slept, becomes one with them."""
+        lapses = self.lapses
+        while lapses and lapses[-1].ended_at > since:
+            last = lapses.pop()
+            since, now = min(since, last.began_at), max(now, last.ended_at)
+        lapses.append(Lapse(since, now))
+        if len(lapses) > LAPSES_MAX:
+            first, second = lapses[:2]
+            lapses[:2] = [Lapse(first.began_at, second.ended_at)]
+
+    def _wind_awake_clock(self) -> None:
+        asleep = 0.0
+        for lapse in self.lapses:
+            lapse.awake_at = lapse.began_at - asleep
+            asleep += lapse.ended_at - lapse.began_at
+
+
+def _ended_at(lapse: Lapse) -> float:
+    return lapse.ended_at
+
+
+def _awake_at(lapse: Lapse) -> float:
+    return lapse.awake_at
+
+
+def _offset(lapse: Lapse) -> float:
+    """By how much the awake clock is slow after this lapse."""
+    return lapse.ended_at - lapse.awake_at

@@ -39,8 +39,7 @@ class Canary:
         aware = self._desk.awareness
         if seq > aware.canary_seq:
             return  # Never sent: somebody else's, or made up.
-        aware.canary_at = NEVER
-        aware.heard_at = now
+        aware.canary_returned(seq, now, self._desk.limits)
         if aware.blind:
             aware.regain_sight(now, self._desk.limits)
             self._desk.outbox.fact(Sight(now, False, "our own beat came back"))

@@ -69,9 +69,7 @@ class Desk:
 
     def send_canary(self, now: float) -> None:
         """Send our own beat through the bus."""
-        self.awareness.canary_seq += 1
-        self.awareness.canary_at = min(self.awareness.canary_at, now)
-        self.outbox.add(SendCanary(now, self.awareness.canary_seq))
+        self.outbox.add(SendCanary(now, self.awareness.canary_sent(now)))
 
     def ask_ourselves(self, now: float) -> None:
         """Whenever an agent is asked, so are we: before it is convicted, somebody must have been heard."""

@@ -140,6 +140,11 @@ class Engine:
         """After whose lives somebody cleans up. Whoever runs us knows that; until it says so, after nobody's."""
         self._desk.errands.cleans_up = whom
 
+    def canary_comes_by(self, source: str) -> None:
+        """Which door our canaries come back through: they vouch only for those who speak through it. Whoever runs us knows
+        that; until it says so, they vouch for everybody."""
+        self._awareness.canary_by = source
+
     # --- snapshot and restore -------------------------------------------------------------------------
 
     def snapshot(self) -> Beliefs:

@@ -31,7 +31,7 @@ class FallingDue:
             self._agent(item, at, now)
         elif isinstance(item, Canary):
             item.fall_due(now)
-        elif self._desk.awareness.blind:
+        elif self._desk.awareness.blind and self._unseen(item):
             self._desk.deadlines.arm(item, now + self._desk.limits.canary_late_after)
         elif isinstance(item, Lineage):
             self._lineage(item, now)
@@ -44,12 +44,18 @@ class FallingDue:
         elif isinstance(item, Errand):
             self._errand(item, at, now)
 
+    def _unseen(self, item: Timed) -> bool:
+        """Whether we are blind to the agent this is about."""
+        agent_id = item.sender if isinstance(item, Letter) else getattr(item, "agent_id", "")
+        agent = self._desk.beliefs.agents.get(agent_id)
+        return agent is None or self._desk.awareness.blind_to(agent)
+
     def _agent(self, agent: Agent, at: float, now: float) -> None:
         desk, policy = self._desk, self._desk.policy(agent)
         lineage = desk.beliefs.lineages.get(agent.id)
         if agent.poisoned:
             return
-        if desk.awareness.blind:
+        if desk.awareness.blind_to(agent):
             # Silence starts anew when we see again, so nothing can fall due before that much later.
             agent.suspicion = None
             desk.deadlines.arm(agent, now + policy.silence.suspect_after)

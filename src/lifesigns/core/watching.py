@@ -40,11 +40,12 @@ class Watching:
         if gone(agent):
             return max(agent.since, agent.heard_at) + policy.silence.forget_after
         if agent.health is Health.STARTING:
-            due_at = aware.due(max(agent.since, aware.silence_from), grace(agent, policy))
+            due_at = aware.due(max(agent.since, aware.silent_from(agent)), grace(agent, policy))
             return max(due_at, aware.truce_until)
-        at = silence.suspect_at(agent, aware.silence_from, policy.silence)
+        silent_from = aware.silent_from(agent)
+        at = silence.suspect_at(agent, silent_from, policy.silence)
         if aware.lapses and aware.lapses[-1].ended_at > agent.heard_at:
-            start = max(agent.heard_at, aware.silence_from)
+            start = max(agent.heard_at, silent_from)
             at = aware.due(start, at - start)
         return at
 
@@ -56,7 +57,7 @@ class Watching:
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
             # What holds already has been judged, but not by the blind: they have to look again.
-            at = min(at, now if held and self._desk.awareness.blind else stall_at)
+            at = min(at, now if held and self._desk.awareness.blind_to(agent) else stall_at)
         return at
 
     def _parked_until(self, agent: Agent) -> float:
@@ -150,7 +151,7 @@ class Watching:
 
     def judge_stall(self, agent: Agent, policy: Policy, at: float) -> None:
         """Bring the stall findings in line with what holds now. The blind cannot tell who stands still."""
-        if self._desk.awareness.blind:
+        if self._desk.awareness.blind_to(agent):
             return
         held, _ = stall.examine(agent, policy.stall, self._desk.awareness.due, at)
         by_kind = {finding.kind: finding for finding in held}
@@ -193,7 +194,14 @@ class Watching:
             suspicion.waited_from, suspicion.wait = at, aware.truce_until - at
             return
         asked_ourselves = bool(self._desk.limits.canary_every)
-        if asked_ourselves:
+        if asked_ourselves and aware.canary_by and aware.vouches_for(agent):
+            if suspicion.since < aware.carried_from:
+                agent.suspicion = None  # Its way did not carry meanwhile: its silence starts anew.
+                return
+            nobody = (
+                aware.canary_back_at < suspicion.waited_from
+            )  # Who is heard by another way says nothing of this.
+        elif asked_ourselves:
             nobody = aware.heard_at < suspicion.waited_from
         else:
             nobody = self._desk.fleet.size > 1 and aware.heard_at <= suspicion.since

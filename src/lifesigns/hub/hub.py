@@ -43,6 +43,9 @@ STOP_FOR: Final = 10.0
 AWAY_FOR: Final = 2.0
 """How long a store that is away is waited for then: one more try."""
 
+A_MOMENT: Final = 0.001
+"""A hub whose clock was set back goes on so long after the last one: it has been away, for nobody knows how long."""
+
 STRAYS_MAX: Final = 10_000
 """Beats of agents that the engine did not take in, kept until the next sweep."""
 
@@ -66,10 +69,11 @@ class Hub:
         clock: Clock | None = None,
         inbox_max: int = 200_000,
         audit: AuditLog | None = None,
+        canary_by: str = "",
     ) -> None:
         self.store = store
         self.audit = audit or AuditLog(store)
-        self.clock = clock or steady_clock()
+        self.clock = steady_clock(clock)
         self.pulse = Pulse()
         self._policies = policies or PolicyBook()
         self._fleet = fleet or FleetPolicy()
@@ -77,6 +81,8 @@ class Hub:
         self._settled = settled
         self._tell = tell
         self._send_canary = send_canary
+        self._canary_by = canary_by
+        """The door canaries come back through, if agents have others too."""
         self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
         self.more: Callable[[], Sequence[Belief]] = tuple
         """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
@@ -104,7 +110,15 @@ class Hub:
         remembered = await self.store.open(epoch_min=int(self.clock()))
         self.epoch = remembered.epoch
         self._event_id = self.began_after = remembered.event
-        beliefs, now = memory.recalled(remembered.beliefs), self.clock()
+        beliefs = memory.recalled(remembered.beliefs)
+        if self.clock() < beliefs.at:
+            step = self.clock.go_on_from(beliefs.at + A_MOMENT)
+            log.warning(
+                "the clock was set back by %.3f s since the last hub; this one goes on from where that one was",
+                step,
+                extra={"action": "clock_set_back"},
+            )
+        now = self.clock()
         beliefs.at = beliefs.at or now  # The first hub of all has not been away.
         self.engine = Engine.restore(
             beliefs,
@@ -113,6 +127,7 @@ class Hub:
             self._fleet,
             epoch=remembered.epoch,
         )
+        self.engine.canary_comes_by(self._canary_by)
         await self.audit.recall(remembered.beliefs)
         self.recall(remembered.beliefs)
         self.pages = Pages(

@@ -27,7 +27,7 @@ from lifesigns.hub.alerting.rules import Rules
 from lifesigns.hub.alerting.teller import Teller
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.audit.seal_file import SealFile
-from lifesigns.hub.bus_door import BusDoor
+from lifesigns.hub.bus_door import SOURCE, BusDoor
 from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.dispatcher import Dispatcher, awaited
@@ -60,7 +60,7 @@ class Service:
         channels: Mapping[str, Channel] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.clock = clock or steady_clock()
+        self.clock = steady_clock(clock)
         self.store = store
         self.feed = Feed()
         self.mailboxes = Mailboxes()
@@ -76,6 +76,7 @@ class Service:
             fleet=fleet,
             clock=self.clock,
             audit=AuditLog(store, signer, None if state is None or signer is None else SealFile(state)),
+            canary_by="" if bus is None else SOURCE,
         )
         self.teller = Teller(
             rules or Rules({}),

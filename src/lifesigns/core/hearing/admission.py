@@ -77,6 +77,7 @@ class Admission:
         """The agent a signal is about; None if it is refused."""
         agent = self._find(signal, now)
         if agent is not None and _own_voice(signal):
+            agent.via = getattr(signal, "source", agent.via)
             self._sign_of_life(agent, now)
         return agent
 

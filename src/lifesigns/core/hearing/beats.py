@@ -85,6 +85,7 @@ def receive_calm(
             agent.load, agent.capacity = beat.load, beat.capacity_available
             agent.cpu_percent, agent.memory_mb = cpu, memory
             agent.strays = 0
+            agent.via = beat.source
         except Exception:  # noqa: BLE001 -- heard closely it fails once more, and then its agent is set aside
             return beat
     return None

@@ -31,6 +31,7 @@ class Lives:
             role=getattr(signal, "role", None),
             host=getattr(signal, "host", None),
             source=source,
+            via=source,
             incarnation=signal.incarnation,
             since=now,
             heard_at=now,

@@ -1,0 +1,107 @@
+"""A bus that dies is not its agents' death: who speaks over it is not judged by silence while it is away, though agents on
+HTTP are still heard. While it lives, its dead are found, one or all of them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.outside import Hub, Refused, serving
+from tests.servers.nats import NatsServer
+from tests.servers.process import Server
+
+ON_THE_BUS = ["bus-1", "bus-2", "bus-3", "bus-4"]
+EVERY = 0.5
+
+
+@contextmanager
+def beating(hub: Hub, server: Server) -> Iterator[set[str]]:
+    """Agents that beat, those on HTTP and those on the bus. Whoever is taken out of the set has died."""
+    alive, over, seq = {"web", *ON_THE_BUS}, threading.Event(), 0
+    line: socket.socket | None = None
+
+    def publish(agent_id: str) -> None:
+        nonlocal line
+        if line is None:
+            line = socket.create_connection(("127.0.0.1", server.port), 0.2)
+            line.sendall(b'CONNECT {"verbose":false}\r\n')
+        beat = json.dumps({"agent_id": agent_id, "seq": seq, "incarnation": f"{agent_id}-1"}).encode()
+        line.sendall(b"PUB heartbeat.%s %d\r\n%s\r\n" % (agent_id.encode(), len(beat), beat))
+
+    def beat() -> None:
+        nonlocal line, seq
+        while not over.wait(EVERY):
+            seq += 1
+            if "web" in alive:
+                hub.post("/api/v1/beats", {"agent_id": "web", "seq": seq, "incarnation": "web-1"})
+            try:
+                for agent_id in sorted(alive - {"web"}):
+                    publish(agent_id)
+            except OSError:
+                if line is not None:
+                    line.close()
+                line = None
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield alive
+    finally:
+        over.set()
+        thread.join()
+        if line is not None:
+            line.close()
+
+
+@contextmanager
+def a_hub_on_a_bus(folder: Path) -> Iterator[tuple[Hub, NatsServer, set[str]]]:
+    with NatsServer() as server:
+        config = {"bus": server.url, "profile": "swift"}
+        with serving(folder, config) as hub, beating(hub, server) as alive:
+            hub.until(
+                lambda: all(hub.health(one) == "healthy" for one in ("web", *ON_THE_BUS)), "all are heard"
+            )
+            yield hub, server, alive
+
+
+def disconnected(hub: Hub) -> set[str]:
+    flips = hub.events("HEALTH_STATE_CHANGED")
+    return {flip["agent_id"] for flip in flips if flip["data"]["to"] == "disconnected"}
+
+
+def blind(hub: Hub) -> bool:
+    try:
+        return bool(hub.get("/readyz")["blind"])
+    except Refused as refused:
+        return bool(refused.body["blind"])
+
+
+@pytest.mark.parametrize(
+    ("end", "begin"), [(NatsServer.kill, NatsServer.start), (NatsServer.freeze, NatsServer.thaw)]
+)
+def test_a_bus_that_is_killed_or_frozen_convicts_nobody(
+    tmp_path: Path, end: Callable[[NatsServer], None], begin: Callable[[NatsServer], object]
+) -> None:
+    with a_hub_on_a_bus(tmp_path) as (hub, server, alive):
+        end(server)
+        hub.until(lambda: blind(hub), "the hub knows that it is blind")
+        assert disconnected(hub) == set()
+        alive.remove("web")
+        begin(server)
+        hub.until(lambda: not blind(hub), "it sees again")
+        alive.remove("bus-1")
+        hub.until(lambda: disconnected(hub) >= {"web", "bus-1"}, "who died since is found")
+        assert disconnected(hub) == {"web", "bus-1"}
+
+
+def test_all_agents_of_a_living_bus_that_die_are_found(tmp_path: Path) -> None:
+    with a_hub_on_a_bus(tmp_path) as (hub, _, alive):
+        alive.difference_update(ON_THE_BUS)
+        hub.until(lambda: disconnected(hub) >= set(ON_THE_BUS), "all of them are found")
+        assert disconnected(hub) == set(ON_THE_BUS)
