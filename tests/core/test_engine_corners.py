@@ -197,7 +197,7 @@ def test_who_was_expected_while_we_slept_is_not_given_up_during_the_truce() -> N
     watch.live(START + 20, "other")
     watch.jump_to(START + 80)
     watch.forget()
-    watch.live(START + 139, "other")
+    watch.live(START + 109, "other")
     assert watch.facts(e.Flip, "a") == []
     watch.live(START + 145, "other")
     assert [fact.now for fact in watch.facts(e.Flip, "a")] == [Health.DISCONNECTED]
