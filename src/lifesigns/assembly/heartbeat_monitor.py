@@ -1,7 +1,8 @@
 """HeartbeatMonitor: the worker's side of Task Sentinel's heartbeat protocol, over `Sender`.
 
-For people who come from there: same methods, same config keys, milliseconds as there. What that protocol did with stale
-locks (`stale_threshold`, `detection_interval`) is the hub's policy now, so these two keys are read and have no effect.
+For people who come from there: same methods, same config keys, milliseconds as there. Stale locks are found by the hub, so the
+worker announces what its config says of them: after `stale_threshold` without a beat the worker is gone and its claims are
+stale, and a stale claim is looked at again after `detection_interval` before it is released.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any, Final
 
 from lifesigns.agent.sender.vitals import VitalSigns
 from lifesigns.assembly.senders import Sender
-from lifesigns.core.policy import OverloadPolicy
+from lifesigns.core.policy import OverloadPolicy, Policy
 from lifesigns.core.signals import Metrics
-from lifesigns.errors import UsageError
+from lifesigns.errors import PolicyError, UsageError
 
 DEFAULTS: Final[Mapping[str, float]] = {
     "heartbeat_interval": 300_000.0,
@@ -50,6 +51,15 @@ class HeartbeatMonitor:
             retries=int(settings["retry_attempts"]),
             retry_after=settings["retry_delay"] / 1000,
             metadata=None if repo is None else {"repo": repo},
+        )
+        self._worker.announce(
+            {
+                "silence": {"timeout": settings["stale_threshold"] / 1000},
+                "claim": {
+                    "lease": settings["stale_threshold"] / 1000,
+                    "check_wait": settings["detection_interval"] / 1000,
+                },
+            }
         )
         self._vitals = VitalSigns()
         self._started_at = time.monotonic()
@@ -100,6 +110,19 @@ class HeartbeatMonitor:
 
 class _Worker(Sender):
     """A sender whose tasks and counts are told apart, as that protocol does."""
+
+    def announce(self, changes: Mapping[str, Mapping[str, float]]) -> None:
+        """More of the policy this worker wants to be judged by. Said with its registration."""
+        policy: dict[str, Any] = dict(self._policy or {})
+        for section, values in changes.items():
+            policy[section] = {**policy.get(section, {}), **values}
+        try:
+            Policy().but(policy)
+        except PolicyError as error:
+            raise UsageError(
+                f"config: {error} (heartbeat_interval, stale_threshold and detection_interval)"
+            ) from None
+        self._policy = policy
 
     def take(self, task_id: str) -> None:
         self.task(task_id).__enter__()

@@ -43,6 +43,23 @@ def test_by_default_it_beats_every_five_minutes_as_the_fleet_profile(ear: Ear) -
     assert policy["silence"]["timeout"] == 600.0  # type: ignore[index]
 
 
+def test_when_a_lock_is_stale_is_announced_to_the_hub(ear: Ear) -> None:
+    """The seed's fast tasks, section 8: they were read and had no effect."""
+    config = {"heartbeat_interval": 120_000, "stale_threshold": 300_000, "detection_interval": 30_000}
+    monitor = HeartbeatMonitor("w", None, config, hub=ear.url)
+    monitor.start()
+    policy = ear.until_word(AgentRegistered).policy
+    monitor.stop()
+    assert policy is not None
+    assert policy["silence"]["timeout"] == 300.0  # type: ignore[index]
+    assert policy["claim"] == {"lease": 300.0, "check_wait": 30.0, "grace": 600.0}
+
+
+def test_a_threshold_that_cannot_be_is_refused() -> None:
+    with pytest.raises(UsageError, match="stale_threshold"):
+        HeartbeatMonitor("w", None, {"heartbeat_interval": 300_000, "stale_threshold": 200_000})
+
+
 def test_an_unknown_key_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"heartbeat_intervall.*heartbeat_interval"):
         HeartbeatMonitor("w", None, {"heartbeat_intervall": 1})
