@@ -17,7 +17,7 @@ def test_the_first_python_example_reports_to_the_hub_that_was_just_started(tmp_p
         program = hub.python("example.py", example)
         program.wait(60)
         hub.until(lambda: hub.agent("coder-7"), "the example's agent is known")
-        agent = hub.agent("coder-7")
+        agent = hub.get("/api/v1/agents/coder-7")
         assert agent["state"] == "terminated"  # It has said good-bye.
         assert agent["metrics"]["tool_call_count"] == 1
         assert agent["last_checkpoint"] is not None
