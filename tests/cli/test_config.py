@@ -117,7 +117,7 @@ def test_secrets_are_not_shown() -> None:
 
 
 def test_switched_off_is_noted() -> None:
-    assert "nothing is watched" in check(text="health_monitoring: {enabled: false}").output
+    assert "nobody is judged" in check(text="health_monitoring: {enabled: false}").output
 
 
 def test_the_examples_on_the_page_are_real(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.journeys.outside import BOUND, environment
+import pytest
+
+from tests.journeys.outside import BOUND, environment, serving
 
 PROGRAM = """
 import lifesigns
@@ -55,3 +57,32 @@ def test_a_configuration_that_is_wrong_does_not_end_an_agent_that_wants_a_breake
         "health_monitoring: {circuit_breaker: {default: {failure_threshold: no}}}"
     )
     assert printed(tmp_path)[0] == ["tool_execution", "5", "30.0", "1"]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_nobody_is_judged_where_health_monitoring_is_off(tmp_path: Path, enabled: bool) -> None:
+    """Agents are heard and shown; loops and silence are nobody's business. Switched on, the same agents are found."""
+    config = {"health_monitoring": {"enabled": enabled}, "profile": "swift"}
+    loop = [
+        {
+            "type": "tool_finished",
+            "agent_id": "a",
+            "call_id": f"c{n}",
+            "tool": "grep",
+            "args": "x",
+            "result": "no",
+        }
+        for n in range(20)
+    ]
+    with serving(tmp_path, config) as hub:
+        hub.post("/api/v1/beats", [{"agent_id": "a", "status": "working"}, {"agent_id": "silent"}])
+        hub.post("/api/v1/signals", loop)
+        if enabled:
+            hub.until(lambda: hub.health("a") == "stuck", "the loop is found")
+            hub.until(lambda: hub.health("silent") == "disconnected", "the silence is found")
+            return
+        hub.until(lambda: hub.get("/api/v1/agents/silent")["since_heartbeat_s"] > 6, "the silence lasts")
+        assert (hub.health("a"), hub.health("silent")) == ("healthy", "healthy")
+        assert not hub.events("FINDING_OPENED", "NUDGE_SENT", "ESCALATION_TRIGGERED", "NEEDS_HUMAN")
+        hub.post("/api/v1/agents/a/nudge", {"message": "Are you there?"})
+        assert hub.events("NUDGE_SENT")

@@ -136,7 +136,7 @@ def _notes(found: Config) -> list[str]:
         for channel in sorted(named - set(found.channels))
     ]
     if not found.enabled:
-        notes.append("health_monitoring.enabled is off: nothing is watched.")
+        notes.append("health_monitoring.enabled is off: agents are heard and shown, and nobody is judged.")
     return notes
 
 

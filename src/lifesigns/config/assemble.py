@@ -22,6 +22,8 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
     """The configuration. Raises `ConfigErrors` if there are complaints, old ones or new ones."""
     said = layers(settings, file, complaints)
     fleet, _ = fitted(_fleet, _only(settings, "fleet"), complaints, "fleet")
+    if not _value(settings, "health_monitoring", "enabled", default=True):
+        fleet = replace(fleet, judging=False)
     ways = {path[0]: setting.value for path, setting in under(settings, "channels").items()}
     made = channels(ways, complaints)
     routes = alerting.routes(_value(settings, "routes", default=()), ways, complaints)
@@ -34,7 +36,7 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
         policies=policies,
         fleet=fleet,
         profile=said.profile,
-        enabled=_value(settings, "health_monitoring", "enabled", default=True),
+        enabled=fleet.judging,
         alerting=_alerting(settings),
         store=_value(settings, "store"),
         bus=_value(settings, "bus"),

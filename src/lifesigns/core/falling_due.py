@@ -13,6 +13,7 @@ from lifesigns.core.desk import Desk
 from lifesigns.core.effects import Rung
 from lifesigns.core.errands import Errand
 from lifesigns.core.messages import Letter
+from lifesigns.core.policy import HOUR
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.tasks import Task
 from lifesigns.core.watching import Watching
@@ -27,8 +28,10 @@ class FallingDue:
 
     def fall_due(self, item: Timed, at: float, now: float) -> None:
         """`item` fell due at `at`; what has to leave the house leaves at `now`."""
-        if isinstance(item, Agent):
+        if isinstance(item, Agent) and self._desk.limits.judging:
             self._agent(item, at, now)
+        elif isinstance(item, Agent):
+            self._unjudged(item, now)
         elif isinstance(item, Canary):
             item.fall_due(now)
         elif self._desk.awareness.blind and self._unseen(item):
@@ -65,6 +68,19 @@ class FallingDue:
             desk.deadlines.arm(agent, now + policy.silence.forget_after)
         else:
             self._forget(agent, now)
+
+    def _unjudged(self, agent: Agent, now: float) -> None:
+        """Nobody is judged here: what people ordered is carried out, and an agent is forgotten when nothing was heard of it
+        for long."""
+        desk, policy = self._desk, self._desk.policy(agent)
+        forget_at = max(agent.since, agent.heard_at) + policy.silence.forget_after
+        if now >= forget_at:
+            self._forget(agent, now)
+            return
+        if agent.case is not None and agent.case.by and desk.ladder.due_at(agent) <= now:
+            desk.ladder.step(agent, policy.ladder, now)
+        ordered = agent.case is not None and bool(agent.case.by)
+        desk.deadlines.arm(agent, min(forget_at, desk.ladder.due_at(agent)) if ordered else forget_at)
 
     def _forget(self, agent: Agent, now: float) -> None:
         beliefs = self._desk.beliefs
@@ -115,6 +131,9 @@ class FallingDue:
         agent, tasks = self._desk.beliefs.agents.get(task.agent_id), self._desk.tasks
         if agent is None:
             self._desk.beliefs.tasks.pop(task.id, None)
+            return
+        if not self._desk.limits.judging:
+            self._desk.deadlines.arm(task, now + HOUR)
             return
         policy = self._desk.policy(agent).task
         if tasks.due_at(task, policy) <= now and tasks.look(task, agent, policy, at, now):

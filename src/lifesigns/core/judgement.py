@@ -76,9 +76,12 @@ class Judge:
     def __init__(self, outbox: Outbox, fleet: Fleet) -> None:
         self._outbox = outbox
         self._fleet = fleet
+        self._judging = fleet.policy.judging
 
     def note(self, agent: Agent, finding: Finding, at: float, cause: Cause | None = None) -> None:
         """A detector found something. Stored when it is new or weighs differently, else only kept current."""
+        if not self._judging:
+            return
         known = agent.finding(finding.kind)
         if known is not None and finding.since >= at:
             finding = replace(finding, since=known.since)  # The detector only knows that it is so now.

@@ -277,6 +277,8 @@ class Policy:
 class FleetPolicy:
     """What holds for all agents together, and how much the monitor trusts itself."""
 
+    judging: bool = True
+    """Whether agents are judged. If not, they are heard and shown, and nothing is found or done about them unasked."""
     agents_max: int = 2_000_000
     agents_per_source: int = 100_000
     """A million made-up ids from one token must not push the real ones out."""

@@ -92,6 +92,9 @@ class ActHearing:
             self._lives.end(agent, "exited with status 0", now)
             return
         how, text = _how_it_ended(signal)
+        if not desk.limits.judging:
+            self._lives.end(agent, text, now)
+            return
         agent.suspicion = None
         found = Finding(Kind.EXIT, now, Severity.DISCONNECTED, text, {"exit": how}, conclusive=True)
         desk.judge.note(agent, found, now, Cause.CRASH)
