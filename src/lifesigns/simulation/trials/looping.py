@@ -67,19 +67,17 @@ def repeats_fast(being: Being) -> Life:
 
 
 def repeats_and_obeys(being: Being) -> Life:
-    """It loops with a call open nearly all the time, and saves. Told to stop, it ends by itself: that cancels the open call."""
+    """It loops, and saves. Told to stop, it ends by itself: that cancels the call it is in or comes to next."""
     yield from _ill_after(being)
+    being.last_words = lambda: _obey(being)
     while True:
         being.save()
-        yield from think(being, 2.0)
-        call_id = being.start_tool("search", "x")
-        being.last_words = lambda call_id=call_id: _cancelled(being, call_id)
-        yield 55.0
-        being.use_tool("search", "x", "nothing", call_id=call_id)
+        yield from turn(being, "search", "x", "nothing", thought=30.0, takes=25.0)
 
 
-def _cancelled(being: Being, call_id: str) -> None:
+def _obey(being: Being) -> None:
     """What the stop itself makes of an open call, and a proper good-bye."""
+    call_id = being.start_tool("search", "x")
     being.use_tool("search", "x", "", call_id=call_id)
     tell(being, s.AgentLeft, reason="stopped")
 
@@ -125,20 +123,26 @@ def _fails(pause: float) -> Callable[[Being], Life]:
 
 
 def fails_between_looks(being: Being) -> Life:
-    """The same failing call, with a look at something else each time."""
+    """The same failing call, and in between it looks at what it has seen before."""
     yield from _ill_after(being)
     while True:
         yield from turn(being, "bash", "make", error="no rule to make target")
-        yield from turn(being, "read")
-        yield from turn(being, "read")
+        for _ in range(2):
+            yield from _looks_again(being)
+
+
+def _looks_again(being: Being) -> Life:
+    """One of five files it has read before, and nothing in them has changed."""
+    what = f"file {being.chance.randrange(5)}"
+    yield from turn(being, "read", what, what)
 
 
 def gives_up_at_last(being: Being) -> Life:
     """Its retries fail with growing pauses, and it says that it gives up."""
     yield from begin(being)
     yield from work(being, 10 * MINUTE)
-    yield from _retries(being, 7)
     being.fall_ill(Ill.LOOP)
+    yield from _retries(being, 7)
     while True:
         yield from turn(being, "deploy", "prod", error="the key was revoked")
 
@@ -152,13 +156,24 @@ def _retries(being: Being, tries: int, pause: float = 15.0) -> Life:
 
 
 def retries_and_succeeds(being: Being) -> Life:
-    """Twice as long a pause after each failure; then it works."""
+    """Twice as long a pause after each failure; then it works. Until then it may well be asked about."""
     yield from begin(being)
     yield from work(being, 10 * MINUTE)
-    yield from _retries(being, 7)
+    being.fall_ill(Ill.ERRORS)
+    yield from _retries(being, 10)
     yield from call(being, "fetch", "report", "here it is")
+    being.recover()
     while True:
         yield from work(being, 10 * MINUTE)
+
+
+def retries_twice(being: Being) -> Life:
+    """Two failures with a longer pause each, and it works."""
+    yield from begin(being)
+    while True:
+        yield from work(being, 15 * MINUTE)
+        yield from _retries(being, 2)
+        yield from call(being, "fetch", "report", f"here it is {being.now}")
 
 
 def retries_as_declared(being: Being) -> Life:
@@ -290,14 +305,14 @@ def measures(being: Being) -> Life:
 
 
 def _returns_to(share: int, error: str | None = None) -> Callable[[Being], Life]:
-    """Every so many calls it is the same one again, with the same outcome; in between it reads anything."""
+    """Every so many calls it is the same one again, with the same outcome; in between it reads what it has read before."""
 
     def life(being: Being) -> Life:
         yield from _ill_after(being)
         while True:
-            for _ in range(share - 1):
-                yield from turn(being, "read")
-            yield from turn(being, "read", "main.py", "the same", error=error)
+            for _ in range(being.chance.randint(1, share)):
+                yield from _looks_again(being)
+            yield from turn(being, "grep", "main", "the same", error=error)
 
     return life
 
@@ -339,10 +354,10 @@ def _talks(thought: float) -> Callable[[Being], Life]:
 
 
 def talks_between_rare_deeds(being: Being) -> Life:
-    """Twenty model calls, one look at a file, twenty more."""
+    """Two hundred model calls, one look at a file, two hundred more."""
     yield from _ill_after(being, Ill.TALK)
     while True:
-        for _ in range(40):
+        for _ in range(200):
             yield from think(being, 10.0)
         yield from call(being, "read")
 
@@ -408,9 +423,8 @@ TRIALS = (
     sick(ERROR, "the same failing call, slowly", _fails(20.0)),
     sick(ERROR, "the same failing call between other looks", fails_between_looks),
     sick(ERROR, "retries, and in the end only fails", gives_up_at_last, hours=3, severity=STUCK),
-    healthy(
-        ERROR, "retries with growing pauses, and succeeds", retries_and_succeeds, hours=2, severity=STUCK
-    ),
+    healthy(ERROR, "retries with growing pauses, and succeeds", retries_and_succeeds, hours=3, asked=True),
+    healthy(ERROR, "retries twice, and succeeds", retries_twice),
     healthy(ERROR, "retries, as declared", retries_as_declared),
     healthy(ERROR, "the world is down now and then", the_world_is_down),
     sick(CYCLE, "two calls, over and over", _goes_round(2), severity=STUCK),
@@ -426,9 +440,9 @@ TRIALS = (
     healthy(CHANGING, "watches a job, every minute", _watches(MINUTE), hours=2, severity=STUCK),
     healthy(CHANGING, "turns pages", turns_pages),
     healthy(CHANGING, "measures after each edit", measures),
-    sick(RECENT, "every other call the same", _returns_to(2)),
-    sick(RECENT, "every third call the same", _returns_to(3)),
-    sick(RECENT, "every third call the same failure", _returns_to(3, "not found")),
+    sick(RECENT, "the same again and again, between old looks", _returns_to(2)),
+    sick(RECENT, "the same now and then, between old looks", _returns_to(3)),
+    sick(RECENT, "the same failure, between old looks", _returns_to(3, "not found")),
     healthy(RECENT, "removes its scratch folder each time", removes),
     healthy(RECENT, "looks where it is", looks_where_it_is),
     healthy(RECENT, "a green test after each edit", edits_and_tests),

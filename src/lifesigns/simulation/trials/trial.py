@@ -65,6 +65,8 @@ class Trial:
     """Sick: at least this is found. Healthy: findings of the detector must be milder than this."""
     ended: bool = False
     """Sick: it must also be ended, and started again (or a person told that it cannot be)."""
+    asked: bool = False
+    """Healthy: it may be found, nudged and asked about, for it gives every reason to; it must not be ended."""
     profile: str | None = None
     """A profile it needs instead of the one that is tried: the seed's own rhythm."""
     hours: float = 1.0
@@ -215,6 +217,8 @@ def _not_found(trial: Trial, witness: Witness, now: float) -> str:
 
 
 def _not_spared(trial: Trial, witness: Witness) -> str:
+    if trial.asked:
+        return "it was ended" if "terminate" in witness.done else ""
     kinds = DETECTORS[trial.detector]
     for text, finding in witness.texts.items():
         mild = trial.severity if finding.kind in kinds else Severity.DEGRADED
