@@ -150,3 +150,8 @@ def test_a_run_that_was_stopped_says_so() -> None:
     world = World(SimulationConfig(agents=4, days=1, seed=1))
     world.now = 3600.0
     assert not report_of(world).complete
+
+
+def test_whoever_lives_in_a_fleet_fails_in_ways_that_can_be_lived() -> None:
+    """An illness without a life ended the whole run when it struck."""
+    assert set(SimulationConfig().ills) <= {*FAILURES, Ill.CUT}

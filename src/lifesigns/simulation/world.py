@@ -64,8 +64,8 @@ class SimulationConfig:
     faults: Faults = MILD
     failure_every: float = 3 * DAY
     """The mean time between two failures of one agent."""
-    ills: tuple[Ill, ...] = tuple(Ill)
-    """The ways agents fail here."""
+    ills: tuple[Ill, ...] = (*FAILURES, Ill.CUT)
+    """The ways agents fail here. The others are lived through in `trials/` only."""
     first: Callable[[Being], Life] | None = None
     """What the first agent lives through, instead of a biography."""
     trials: bool = False
