@@ -111,17 +111,18 @@ def test_another_error_of_the_same_call_is_another_outcome() -> None:
 
 def test_a_failure_that_says_nothing_cannot_be_compared() -> None:
     mute = replace(call(), ok=False, result_digest="")
-    assert hear([mute] * 19) is None
+    assert hear([mute] * 4) is None
+    assert level(hear([mute] * 19)) == DEGRADED  # as a result nobody tells
 
 
 def test_the_finding_says_what_since_when_and_how_often() -> None:
-    found = hear([*others(2), *[call()] * 8], every=100.0)
+    found = hear([*others(2), *[call()] * 8], every=20.0)
     assert found is not None
     assert found.kind is Kind.LOOPING
-    assert found.since == 200.0
+    assert found.since == 40.0
     assert found.numbers == {"repeats": 8, "period": 1, "tool": "grep"}
     assert found.text == (
-        "grep was called 8 times in a row with the same arguments and the same result, for 12 min."
+        "grep was called 8 times in a row with the same arguments and the same result, for 2 min."
     )
 
 
@@ -145,7 +146,7 @@ def test_approvals_between_do_not_reset_the_count() -> None:
     tape, chance = Tape(), random.Random(1)
     now, found = 0.0, None
     for n in range(1, 10_944):
-        now += chance.choice((0.1, 3.0, 900.0))
+        now += chance.choice((0.1, 3.0, 30.0))
         found = observe(tape, call(), POLICY, now)
         assert n < 12 or level(found) == CONCLUSIVE
     assert found is not None
@@ -160,7 +161,7 @@ def cycle(length: int, calls: int) -> list[ToolFinished]:
     return [call("step", f"args {i % length}", f"result {i % length}") for i in range(calls)]
 
 
-@pytest.mark.parametrize("length", [2, 3, 4, 5])
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 11, 12])
 def test_a_cycle_is_found_with_its_last_call_and_not_before(length: int) -> None:
     assert hear(cycle(length, 3 * length - 1)) is None
     found = hear(cycle(length, 3 * length))
@@ -172,8 +173,8 @@ def test_a_cycle_is_found_with_its_last_call_and_not_before(length: int) -> None
     assert level(hear(cycle(length, 500 * length))) == CONCLUSIVE
 
 
-def test_six_calls_in_a_circle_are_too_many_for_a_cycle() -> None:
-    assert hear(cycle(6, 500)) is None  # 5 of the last 30 each
+def test_thirteen_calls_in_a_circle_are_too_many_for_a_cycle() -> None:
+    assert hear(cycle(13, 500)) is None  # 2 or 3 of the last 30 each
 
 
 def test_equal_calls_are_not_a_cycle_of_two() -> None:
@@ -230,10 +231,18 @@ def test_the_same_call_with_changing_results_is_for_people(repeats: int, expecte
         assert found.numbers.get("people") == (1 if expected == STUCK else None)
 
 
-def test_a_call_without_a_result_counts_as_changing_only() -> None:
+def test_a_call_whose_result_is_not_told_is_worth_a_word_at_five_and_people_at_sixty() -> None:
     mute = replace(call(), result_digest="")
-    assert hear([mute] * 19) is None
-    assert level(hear([mute] * 100)) == STUCK
+    assert hear([mute] * 4) is None
+    assert level(hear([mute] * 5)) == level(hear([mute] * 59)) == DEGRADED
+    assert level(hear([mute] * 60)) == STUCK
+
+
+def test_a_cycle_whose_results_are_not_told_is_worth_a_word_at_five() -> None:
+    turn = [replace(call(args=i), result_digest="") for i in range(3)]
+    assert hear((turn * 5)[:-1]) is None
+    assert level(hear(turn * 5)) == level(hear(turn * 50)) == DEGRADED
+    assert level(hear([*turn[:2], call(args=2)] * 50)) == DEGRADED
 
 
 def test_another_call_ends_a_run_of_changing_results() -> None:
@@ -252,8 +261,8 @@ def test_a_run_that_stops_changing_is_judged_as_the_same() -> None:
 
 
 def among(count: int, gap: int) -> list[ToolFinished]:
-    """The same call `count` times, with `gap` other calls after each (of no period)."""
-    spaced = iter(others(count * gap))
+    """The same call `count` times, with `gap` other calls after each that did nothing new (of no period)."""
+    spaced = iter(replace(one, ok=False, error=f"no {i}") for i, one in enumerate(others(count * gap)))
     return [one for _ in range(count) for one in (call(), *(next(spaced) for _ in range(gap)))]
 
 
@@ -264,6 +273,18 @@ def test_six_of_the_last_thirty_calls() -> None:
     assert found is not None
     assert found.since == 0.0
     assert found.numbers == {"repeats": 6, "window": 26, "tool": "grep"}
+
+
+@pytest.mark.parametrize(("repeats", "expected"), [(11, DEGRADED), (12, STUCK), (15, STUCK)])
+def test_twelve_of_the_last_thirty_calls_are_stuck(repeats: int, expected: Level) -> None:
+    assert level(hear(among(repeats, 1))) == expected
+
+
+def test_what_was_done_between_two_equal_calls_explains_them() -> None:
+    done = [one for i in range(15) for one in (call(), *others(i + 1)[-1:])]
+    assert all(hear(done[:n]) is None for n in range(len(done)))
+    again = [one for i in range(15) for one in (call(), *others(i % 4 + 1)[-1:], *others(i % 3 + 1)[-1:])]
+    assert level(hear(again)) is not None, "nothing of it was new"
 
 
 def test_five_of_thirty_for_ever_are_none() -> None:
@@ -281,9 +302,8 @@ def test_often_holds_until_the_window_has_moved_on() -> None:
 def test_the_next_culprit_is_found_when_the_first_leaves_the_window() -> None:
     first, second = call("first"), call("second")
     tape = Tape()
-    calls = [one for i in range(6) for one in (first, *others(i))]
-    hear(calls, tape=tape)
-    hear([one for i in range(6) for one in (second, *others(i + 1)[-1:])], tape=tape, start=100.0)
+    hear([one for i in range(6) for one in (first, *others(2)[: i % 2])], tape=tape)
+    hear([one for i in range(6) for one in (second, *others(2)[: i % 2])], tape=tape, start=100.0)
     found = hear(others(15), tape=tape, start=200.0)
     assert found is not None
     assert found.numbers["tool"] == "second"
@@ -364,9 +384,9 @@ def test_declared_retries_never_loop() -> None:
 @pytest.mark.parametrize("tool", ["wait", "Sleep", "poll_queue", "job_status", "check_build"])
 def test_polling_is_left_alone_until_its_budget_is_over(tool: str) -> None:
     poll, tape = call(tool, "job 1", "pending"), Tape()
-    assert hear([poll] * 3600, tape=tape) is None  # the last one at 3599 s
+    assert hear([poll] * 720, tape=tape, every=5.0) is None  # the last one at 3595 s
     expected = [None] * 3 + [DEGRADED] * 4 + [STUCK] * 4 + [CONCLUSIVE]
-    assert [level(observe(tape, poll, POLICY, 3600.0 + i)) for i in range(12)] == expected
+    assert [level(observe(tape, poll, POLICY, 3600.0 + i * 5)) for i in range(12)] == expected
     found = hear([poll], tape=tape, start=3700.0)
     assert found is not None
     assert found.since == 3600.0
@@ -382,7 +402,7 @@ def test_another_call_gives_a_new_wait_budget() -> None:
 def test_what_does_not_count_gives_no_new_wait_budget() -> None:
     poll, tape = call("wait", "", "pending"), Tape()
     hear([poll, call(retry=True), call(error="down", kind="503")], tape=tape)
-    assert level(hear([poll] * 4, tape=tape, start=3600.0)) == DEGRADED
+    assert level(hear([poll] * 4, tape=tape, start=3600.0, every=10.0)) == DEGRADED
 
 
 def test_without_a_budget_polling_counts_like_any_other() -> None:
@@ -490,28 +510,42 @@ def _plain_reading(steps: list[int]) -> Level:
             run += 1
         return (run + period) // period
 
-    cycles = [repeats(p) for p in range(2, 6) if len(set(steps[-p:])) > 1]
+    def barren(step: int) -> int:
+        """Counted from the second time on if nothing was done in between for the first time in thirty calls."""
+        found = 0
+        for i in range(max(0, len(steps) - 30), len(steps)):
+            if steps[i] == step:
+                before = [j for j in range(max(0, i - 30), i) if steps[j] == step]
+                news = [j for j in range(before[-1] + 1, i) if _is_new(steps, j)] if before else [i]
+                found += found == 0 or not news
+        return found
+
+    cycles = [repeats(p) for p in range(2, 13) if len(set(steps[-p:])) > 1]
     best = max(cycles, default=0)
     if repeats(1) >= 12 or best >= 5:
         return CONCLUSIVE
-    if repeats(1) >= 8:
+    often = max((barren(step) for step in set(steps)), default=0)
+    if repeats(1) >= 8 or often >= 12:
         return STUCK
-    often = any(steps[-30:].count(step) >= 6 for step in steps)
-    return DEGRADED if repeats(1) >= 4 or best >= 3 or often else None
+    return DEGRADED if repeats(1) >= 4 or best >= 3 or often >= 6 else None
 
 
-def _never(tape: Tape, rkey: str, enough: int) -> None:
+def _is_new(steps: list[int], j: int) -> bool:
+    return steps[j] not in steps[max(0, j - 30) : j]
+
+
+def _never(tape: Tape, rkey: str, policy: LoopingPolicy) -> None:
     """Broken: `recent` has no culprit."""
 
 
-def _only_now(tape: Tape, rkey: str, enough: int) -> None:
+def _only_now(tape: Tape, rkey: str, policy: LoopingPolicy) -> None:
     """Broken: `recent` looks at the present call only."""
-    tape.often = rkey if tape.rkeys.count(rkey) >= enough else ""
+    tape.often = rkey if tape.rkeys.count(rkey) >= policy.recent_notice else ""
 
 
 @pytest.mark.parametrize("broken", [_never, _only_now])
 def test_the_plain_reading_bites(
-    broken: Callable[[Tape, str, int], None],
+    broken: Callable[[Tape, str, LoopingPolicy], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(looping, "_follow_often", broken)

@@ -25,6 +25,7 @@ from lifesigns.config.hands import (
     WebhookSettings,
 )
 from lifesigns.core.agent import Agent
+from lifesigns.core.detectors.looping import taped
 from lifesigns.core.effects import CleanUp, Escalate, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError
@@ -43,7 +44,6 @@ CONTENTS: Final = "checkpoints"
 RESPAWNS: Final = "respawns"
 CLEANUPS: Final = "cleanups"
 TOOL_CALLS_MAX: Final = 20
-_GAP: Final = "\x1f"
 
 
 def contents_in(state: Path, settings: CheckpointSettings | None = None) -> Contents:
@@ -208,19 +208,16 @@ def tool_calls(agent: Agent) -> list[dict[str, object]]:
     tape = agent.tape
     if tape is None:
         return []
-    calls: list[dict[str, object]] = []
-    for rkey, at in zip(tape.rkeys[-TOOL_CALLS_MAX:], tape.times[-TOOL_CALLS_MAX:], strict=True):
-        tool, args, outcome = rkey.split(_GAP) if rkey else ("", "", "")
-        calls.append(
-            {
-                "at": views.moment(at),
-                "tool": tool or None,
-                "args_digest": args or None,
-                "outcome_digest": outcome.removeprefix("!") or None,
-                "ok": None if not rkey else not outcome.startswith("!"),
-            }
-        )
-    return calls
+    return [
+        {
+            "at": views.moment(call.at),
+            "tool": call.tool or None,
+            "args_digest": call.args or None,
+            "outcome_digest": call.outcome or None,
+            "ok": None if not call.outcome else not call.failed,
+        }
+        for call in [*taped(tape)][-TOOL_CALLS_MAX:]
+    ]
 
 
 def _bytes(said: float | None, unit: int, usual: int) -> int:

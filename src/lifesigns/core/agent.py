@@ -17,6 +17,7 @@ from typing import Final
 from lifesigns.core.detectors.looping import Tape
 from lifesigns.core.effects import Finding, Kind, Rung, Stage
 from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.core.signals import TOKENS_ONLY
 
 NEVER: Final = inf
 
@@ -28,7 +29,7 @@ LONG_CALL: Final = 60.0
 DECLARED: Final = "(declared)"
 """The call id of what an agent declares with `busy`."""
 
-NAMELESS: Final = frozenset({"", DECLARED})
+NAMELESS: Final = frozenset({"", DECLARED, TOKENS_ONLY})
 """Call ids that say nothing: the next call has the same one."""
 
 ENDED_MAX: Final = 8
@@ -99,11 +100,12 @@ class Work:
             del self.calls[next(iter(self.calls))]
         self.calls[call_id] = call
 
-    def end_call(self, call_id: str, now: float, lapsed: Callable[[float, float], float]) -> None:
+    def end_call(self, call_id: str, now: float, lapsed: Callable[[float, float], float]) -> Call | None:
         """A call ended. While a long one ran, the agent was excused: its clocks stood still for that time. So they did
         while we did not look before it (`Awareness.lapsed`): set on by the call alone, they would have that behind them.
 
         Short ones do not stop the clocks, or an agent that calls all day would never be asked for a checkpoint.
+        Returns the call, if its beginning was heard.
         """
         call = self.calls.pop(call_id, None)
         if call_id not in NAMELESS:
@@ -111,7 +113,7 @@ class Work:
             while len(self.ended) > ENDED_MAX:
                 del self.ended[next(iter(self.ended))]
         if call is None or (took := now - call.started_at) < LONG_CALL:
-            return
+            return call
 
         def set_on(at: float) -> float:
             return min(now, at + took + lapsed(at, call.started_at))
@@ -125,6 +127,7 @@ class Work:
             self.tokens_at = set_on(self.tokens_at)
         if self.output_at is not None:
             self.output_at = set_on(self.output_at)
+        return call
 
 
 @dataclass(slots=True)
@@ -135,6 +138,9 @@ class Outcomes:
     count: int = 0
     consecutive: int = 0
     since: float = 0.0
+    world_run: int = 0
+    """Infrastructure errors since the last success, and since when."""
+    world_since: float = 0.0
     last: str = ""
     unrecoverable: str = ""
     breaker_open: bool = False

@@ -3,6 +3,9 @@
 The law: health is the worst that any open finding argues for, nothing else. And evidence decides how far we
 may go: anything may degrade, nudge and escalate; ending an agent by ourselves needs conclusive evidence, or
 two independent kinds of weak evidence together with unanswered nudges and an unanswered escalation.
+
+One cause is one family of evidence. A call that fails, is tried again and is waited for in between shows as errors, as
+a loop, as no tool call and as no checkpoint, and is one thing.
 """
 
 from __future__ import annotations
@@ -46,14 +49,17 @@ FAMILY: Final[Mapping[Kind, str]] = {
     Kind.NO_TOKENS: "activity",
     Kind.NO_OUTPUT: "activity",
     Kind.LONG_CALL: "activity",
-    Kind.LOOPING: "looping",
-    Kind.ERRORS: "errors",
+    Kind.LOOPING: "calls",
+    Kind.ERRORS: "calls",
     Kind.SPENDING: "spending",
     Kind.SPINNING: "overload",
     Kind.OVERLOAD: "overload",
 }
 """Kinds of one family say the same thing twice: no tool call and no tokens are one observation, as are all
-that rest on how much CPU is used."""
+that rest on how much CPU is used, or on the same calls."""
+
+WORK: Final = frozenset({"progress", "activity", "calls"})
+"""Families of one cause while the agent waits."""
 
 
 def worst(findings: Iterable[Finding]) -> Finding | None:
@@ -66,8 +72,25 @@ def may_terminate(findings: Iterable[Finding], *, nudged: bool, escalated: bool)
     findings = tuple(findings)
     if any(f.conclusive for f in findings):
         return True
+    return len(independent(findings)) >= 2 and nudged and escalated
+
+
+def independent(findings: Iterable[Finding]) -> frozenset[str]:
+    """The families of evidence that do not follow from one another."""
+    findings = tuple(findings)
     families = {FAMILY[f.kind] for f in findings if RANK[f.severity] >= RANK[Severity.DEGRADED]}
-    return len(families) >= 2 and nudged and escalated
+    if any(map(_is_wait, findings)) and families & WORK:
+        families = families - WORK | {"waiting"}
+    elif "calls" in families:
+        families.discard("activity")  # That no call came since is the silence after the last of those calls.
+    return frozenset(families)
+
+
+def _is_wait(finding: Finding) -> bool:
+    """Whether it says that the agent waits: between its calls, for the world, or in a call it had declared."""
+    if finding.kind is Kind.LOOPING:
+        return "waiting" in finding.numbers
+    return finding.kind is Kind.LONG_CALL or (finding.kind is Kind.ERRORS and "world_run" in finding.numbers)
 
 
 class Judge:

@@ -93,16 +93,29 @@ class LoopingPolicy:
     error_notice: int = 3
     error_stuck: int = 5
     error_conclusive: int = 8
-    cycle_length_max: int = 5
+    cycle_length_max: int = 12
     cycle_notice: int = 3
     cycle_conclusive: int = 5
     changing_notice: int = 20
     changing_human: int = 60
+    unknown_notice: int = 5
+    """The same call in a row, or calls in a cycle, whose results nobody tells."""
     recent_notice: int = 6
+    recent_stuck: int = 12
     recent_window: int = 30
+    failing_notice: int = 3
+    failing_window: int = 10
+    talk_notice: int = 10
+    """Model calls in a row without a tool call, progress or a human's turn: healthy agents have 2 or 3 of them."""
+    wait_period_min: float = 30.0
+    wait_model_share: float = 0.5
+    """Waiting is not looping: identical calls that come so far apart, with model calls filling less than this part of
+    the time. In real loops they fill 99 % of it, in healthy polling 3 to 13 %."""
     polling_tools: tuple[str, ...] = ("wait", "sleep", "poll*", "*_status", "check_*")
     polling_for: float = HOUR
     """The wait budget: how long a declared polling tool may poll before it counts like any other."""
+    polling_gap_min: float = 5.0
+    """Who polls more often does not wait, whatever its tool is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,8 @@ class ErringPolicy:
     rate_min_calls: int = 8
     """A rate over fewer calls says nothing: two failures of four calls are an accident."""
     consecutive_max: int = 3
+    infrastructure_for: float = 30 * MINUTE
+    """How long every call may fail for the world's fault before somebody is asked."""
 
 
 @dataclass(frozen=True, slots=True)

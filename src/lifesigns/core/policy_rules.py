@@ -113,8 +113,17 @@ def _looping(lo: LoopingPolicy) -> Iterator[Rule]:
             f"looping.{key}",
             f"{shown} do not rise from 2",
         )
-    too_many = f"{lo.recent_notice} does not fit into the window of {lo.recent_window}"
-    yield 1 < lo.recent_notice <= lo.recent_window, "looping.recent_notice", too_many
+    for key, value in (("unknown_notice", lo.unknown_notice), ("talk_notice", lo.talk_notice)):
+        yield value > 1, f"looping.{key}", f"{value} is not at least 2"
+    for key, value, window in (
+        ("recent_notice", lo.recent_notice, lo.recent_window),
+        ("failing_notice", lo.failing_notice, lo.failing_window),
+    ):
+        yield 1 < value <= window, f"looping.{key}", f"{value} does not fit into the window of {window}"
+    yield _not_below("looping", "recent_stuck", lo.recent_stuck, "recent_notice", lo.recent_notice)
+    yield _not_below("looping", "recent_window", lo.recent_window, "failing_window", lo.failing_window)
+    share = lo.wait_model_share
+    yield 0 < share <= 1, "looping.wait_model_share", f"{share} is not between 0 and 1"
 
 
 def _shares_and_loads(policy: Policy) -> Iterator[Rule]:

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from lifesigns.core.health import Doing
+
+TOKENS_ONLY: Final = "(tokens)"
 
 
 class Answer(StrEnum):
@@ -237,7 +239,7 @@ class ModelStarted(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFinished(AgentSignal):
-    """A model call ended."""
+    """A model call ended. With `TOKENS_ONLY` as its id: tokens were used, nobody says in how many calls."""
 
     call_id: str = ""
     tokens_in: int = 0

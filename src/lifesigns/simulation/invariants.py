@@ -90,6 +90,8 @@ WEAK_FAMILIES: Final = {
     e.Kind.NO_OUTPUT: "activity",
     e.Kind.SPINNING: "overload",
     e.Kind.LONG_CALL: "activity",
+    e.Kind.LOOPING: "calls",
+    e.Kind.ERRORS: "calls",
 }
 
 

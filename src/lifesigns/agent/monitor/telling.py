@@ -121,6 +121,7 @@ class Telling:
             s.ModelFinished(
                 agent_id=self.name,
                 incarnation=self.incarnation,
+                call_id=s.TOKENS_ONLY,
                 tokens_in=tokens_in,
                 tokens_out=tokens_out,
                 cost_usd=cost_usd,

@@ -21,8 +21,8 @@ MIDDLE_MAX: Final = 512 * 1024
 
 
 def of_arguments(value: object) -> str:
-    """Exact: the id in `delete(id)` is the whole difference."""
-    return "" if value is None else digest(_short(value), exact=True)
+    """Exact: the id in `delete(id)` is the whole difference. No arguments are comparable, too."""
+    return digest(_short(value), exact=True)
 
 
 def of_result(value: object) -> str:

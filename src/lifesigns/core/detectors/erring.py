@@ -1,7 +1,8 @@
 """Erring: too many of an agent's calls fail.
 
-Infrastructure errors (a rate limit, a server's 5xx) count towards the rate, never towards "failing": they
-are the world's fault, and restarting an agent does not mend the world.
+Infrastructure errors (a rate limit, a server's 5xx) count towards the rate, and not towards failures in a row: they
+are the world's fault, and restarting an agent does not mend the world. But a world that is broken for half an
+hour is somebody's business: then the agent is failing, and people are asked (`judgement.py` ends nobody for it).
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from lifesigns.core.agent import Outcomes
 from lifesigns.core.detectors.looping import is_infrastructure
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import ErringPolicy
+from lifesigns.core.words import duration
 
 
 def succeeded(outcomes: Outcomes, policy: ErringPolicy) -> None:
     """A call went well."""
     _push(outcomes, 0, policy)
-    outcomes.consecutive = 0
+    outcomes.consecutive = outcomes.world_run = 0
     outcomes.unrecoverable = ""
 
 
@@ -23,10 +25,13 @@ def failed(outcomes: Outcomes, what: str, error_kind: str | None, policy: Erring
     """A call failed."""
     _push(outcomes, 1, policy)
     outcomes.last = what
-    if not is_infrastructure(error_kind):
-        if not outcomes.consecutive:
-            outcomes.since = now
-        outcomes.consecutive += 1
+    if is_infrastructure(error_kind):
+        outcomes.world_since = outcomes.world_since if outcomes.world_run else now
+        outcomes.world_run += 1
+        return
+    if not outcomes.consecutive:
+        outcomes.since = now
+    outcomes.consecutive += 1
 
 
 def gave_up(outcomes: Outcomes, message: str, now: float) -> None:
@@ -50,6 +55,11 @@ def examine(outcomes: Outcomes, policy: ErringPolicy, now: float) -> Finding | N
         conclusive = in_a_row and outcomes.breaker_open
         text += " The breaker is open." if conclusive else ""
         return Finding(Kind.ERRORS, outcomes.since, Severity.FAILING, text, numbers, conclusive)
+    lasted = now - outcomes.world_since
+    if outcomes.world_run > policy.consecutive_max and lasted >= policy.infrastructure_for:
+        text = f"No call has succeeded for {duration(lasted)}, the last failed with: {outcomes.last}"
+        numbers |= {"world_run": float(outcomes.world_run)}
+        return Finding(Kind.ERRORS, outcomes.world_since, Severity.FAILING, text, numbers)
     if outcomes.count >= policy.rate_min_calls and rate > policy.rate_max:
         text = f"{failures} of the last {outcomes.count} calls failed."
         return Finding(Kind.ERRORS, now, Severity.DEGRADED, text, numbers)

@@ -1,30 +1,37 @@
 """Looping: the same thing over and over.
 
 Two calls are the same if tool, arguments and outcome are the same; the outcome is the result, or the
-error. Five rules, the worst that holds is the finding:
+error. Eight rules, the worst that holds is the finding:
 
-    same      the same call and outcome in a row               4 degraded · 8 stuck · 12 conclusive
-    error     ... and the outcome is an error                  3 degraded · 5 stuck ·  8 conclusive
-    cycle     2-5 calls that repeat with their outcomes        3 degraded ·           5 conclusive
+    same      the same call and outcome in a row               4 degraded ·  8 stuck · 12 conclusive
+    error     ... and the outcome is an error                  3 degraded ·  5 stuck ·  8 conclusive
+    cycle     2-12 calls that repeat with their outcomes       3 degraded ·            5 conclusive
+    unknown   either of them, with results nobody told         5 degraded
     changing  the same arguments in a row, other outcomes     20 degraded · 60 stuck, people decide
-    recent    the same call and outcome among the last 30      6 degraded
+    recent    the same call and outcome among the last 30      6 degraded · 12 stuck
+    failing   the same call and error among the last 10        3 degraded
+    talk      model calls in a row, and nothing is done       10 degraded
 
 Laws:
+- Waiting is not looping. In a real loop model calls fill the time between identical calls; who polls sleeps. Calls
+  that come 30 s or more apart, or further apart each time, are a wait if model calls fill less than half of that
+  time: worth a notice, `degraded` and a word to people at 60. If model calls were never told it may be a wait: `degraded`.
 - Other arguments are another call. Batch work (one tool, other arguments, always "ok") is never a loop;
   therefore the door digests arguments `exact`, and only results and errors without their volatile parts.
-- What we do not know is no evidence. A call without an `args_digest` equals no other call; one without an
-  outcome counts for `changing` only. Both end a run: something else may have happened there.
+- What we do not know is no evidence. A call without an `args_digest` equals no other call, and ends a run: something
+  else may have happened there. An author who names no arguments may have left them out: that is never conclusive, and
+  no evidence at all without an outcome.
+- Work between two equal calls explains them: `recent` and `failing` do not count a call if something new succeeded
+  since the last time. The same green test after each change is work, as is `go_back` after each page.
 - Infrastructure errors and declared retries do not count: they neither extend nor end a run.
-- A declared polling tool is left out in the same way until its wait budget is over. A loop with such a
-  wait inside may be polling by other means: for as long as that budget it is `degraded`, no more.
+- A declared polling tool is left out in the same way until its wait budget is over, unless it polls without a wait. A
+  loop with such a wait inside may be polling by other means: for as long as that budget it is `degraded`, no more.
 - Only another call ends a run. Approvals, pauses and the time between calls do not.
-- `recent` counts outcomes too: the same test after every edit is work as long as it ends differently,
-  and counting arguments alone would speak at 6 where `changing` is to speak at 20.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -45,8 +52,22 @@ INFRASTRUCTURE: Final = frozenset(
 NAME_MAX: Final = 64
 """Longest name or digest kept as it is: a sha256 in hex. Longer ones are hashed, so the tape is bounded."""
 
+NO_ARGS: Final = digest(None, exact=True)
+"""The arguments of a call whose author named none."""
+
+BACKOFF_TURNS: Final = 4
+BACKOFF_GROWTH: Final = 1.5
+BACKOFF_FROM: Final = 4.0
+"""A backoff: so many times in a row the wait was longer by this factor, and the last one took so many seconds. Less would
+be the jitter of a tight loop."""
+
 _GAP: Final = "\x1f"
 _ERROR: Final = "!"
+_UNKNOWN: Final = "?"
+
+_NEW: Final = 1
+_BARREN: Final = 2
+"""Marks of a call: it did something new, or repeats another with nothing new in between."""
 
 _Level = tuple[Severity, bool]
 _DEGRADED: Final[_Level] = Severity.DEGRADED, False
@@ -76,6 +97,23 @@ class Tape:
     polling_since: float | None = None
     polled_at: float | None = None
     slept_for: float = 0.0
+    marks: list[int] = field(default_factory=list)
+    failing: str = ""
+    """The rkey of the error that comes again and again, while one does."""
+    poll_at: float | None = None
+    """When a polling tool was last called, and `model_s` then."""
+    poll_model_s: float = 0.0
+    model_s: float = 0.0
+    """How long model calls took, all together; `model_until`: up to when they are counted."""
+    model_until: float = 0.0
+    model_known: bool = False
+    """Whether begin and end of model calls are told at all."""
+    model_at: list[float] = field(default_factory=list)
+    """`model_s` at the time of each call."""
+    talk: int = 0
+    """Model calls in a row since something was last done."""
+    talk_since: float = 0.0
+    talked_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +132,8 @@ def taped(tape: Tape) -> Iterator[Taped]:
     for at, rkey in zip(tape.times, tape.rkeys, strict=True):
         if rkey:
             tool, args, outcome = rkey.split(_GAP)
-            yield Taped(at, tool, args, outcome.removeprefix(_ERROR), outcome.startswith(_ERROR))
+            told = "" if outcome == _UNKNOWN else outcome.removeprefix(_ERROR)
+            yield Taped(at, tool, args, told, outcome.startswith(_ERROR))
         else:
             yield Taped(at)
 
@@ -106,6 +145,7 @@ def observe(
 
     `slept_for` is how long we did not look since the call before: that is no part of anybody's wait budget.
     """
+    tape.talk = 0
     tape.slept_for += slept_for
     if tape.polling_since is not None:
         tape.polling_since += slept_for
@@ -114,13 +154,29 @@ def observe(
     return holding(tape, policy)
 
 
+def thought(tape: Tape, started_at: float | None, ok: bool, now: float) -> None:
+    """Hear one finished model call; `started_at` is None if nobody told. Of calls side by side one counts as talk."""
+    if started_at is not None:
+        tape.model_known = True
+        tape.model_s += max(0.0, now - max(started_at, tape.model_until))
+        tape.model_until = max(now, tape.model_until)
+    if ok and (not tape.talk or started_at is None or started_at >= tape.talked_at):
+        tape.talk_since = tape.talk_since if tape.talk else now
+        tape.talk += 1
+        tape.talked_at = now
+
+
 def holding(tape: Tape, policy: LoopingPolicy) -> Finding | None:
     """The worst loop on the tape. It depends on the tape alone: looking again changes nothing."""
-    if tape.key_run < 2 and not tape.often and not any(tape.matched):
-        return None
-    found = (_same(tape, policy), _cycle(tape, policy), _changing(tape, policy))
-    worst = max((f for f in found if f), key=_badness, default=None) or _recent(tape)
-    return worst and _tempered(worst, tape, policy)
+    _fill_in(tape)
+    talk = _talk(tape) if tape.talk >= policy.talk_notice else None
+    if tape.key_run < 2 and not tape.often and not tape.failing and not any(tape.matched):
+        return talk
+    rules = (_same, _cycle, _changing, _recent, _failing)
+    found = [one for rule in rules if (one := rule(tape, policy)) is not None]
+    if talk is not None:
+        found.append(talk)
+    return max(found, key=_badness, default=None)
 
 
 # --- what counts -------------------------------------------------------------------------------------
@@ -134,10 +190,22 @@ def _excused(tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float) 
         return False
     if tape.polling_since is None:
         tape.polling_since = now
-    if now - tape.polling_since >= policy.polling_for:
+    if now - tape.polling_since >= policy.polling_for or _polls_without_a_wait(tape, policy, now):
         return False
     tape.polled_at = now
     return True
+
+
+def _polls_without_a_wait(tape: Tape, policy: LoopingPolicy, now: float) -> bool:
+    """Whether this poll came right after the one before."""
+    before_at, before_model_s = tape.poll_at, tape.poll_model_s
+    tape.poll_at, tape.poll_model_s = now, tape.model_s
+    if before_at is None:
+        return False
+    gap = now - before_at
+    if gap < policy.polling_gap_min:
+        return True
+    return tape.model_known and tape.model_s - before_model_s >= policy.wait_model_share * gap
 
 
 def is_infrastructure(kind: str | None) -> bool:
@@ -167,28 +235,53 @@ def _polls(tool: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _record(tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
-    key = f"{_short(call.tool)}{_GAP}{_short(call.args_digest)}" if call.args_digest else ""
-    outcome = _outcome(call) if key else ""
-    rkey = f"{key}{_GAP}{outcome}" if outcome else ""
+    outcome = _outcome(call)
+    told = call.args_digest and (outcome != _UNKNOWN or call.args_digest != NO_ARGS)
+    key = f"{_short(call.tool)}{_GAP}{_short(call.args_digest)}" if told else ""
+    rkey = f"{key}{_GAP}{outcome}" if key else ""
     if key and key == tape.key:
         tape.key_run += 1
     else:
         tape.key, tape.key_run, tape.key_since = key, 1, now
-    seen = tape.rkeys.count(rkey) if rkey else 0
+    _fill_in(tape)
+    seen = rkey in tape.rkeys if rkey else False
+    mark = _mark(tape, call, rkey, seen)
     _follow_periods(tape, rkey if seen else "", max(1, policy.cycle_length_max))
     tape.rkeys.append(rkey)
     tape.times.append(now)
+    tape.marks.append(mark)
+    tape.model_at.append(tape.model_s)
     excess = len(tape.rkeys) - max(policy.recent_window, policy.cycle_length_max, 1)
     if excess > 0:
-        del tape.rkeys[:excess], tape.times[:excess]
-    _follow_often(tape, rkey if seen else "", policy.recent_notice)
+        del tape.rkeys[:excess], tape.times[:excess], tape.marks[:excess], tape.model_at[:excess]
+    again = rkey if mark == _BARREN and _counts(rkey) else ""
+    _follow_often(tape, again, policy)
+    _follow_failing(tape, again if not call.ok else "", policy)
+
+
+def _fill_in(tape: Tape) -> None:
+    """A tape that an older version stored has no marks and no model times."""
+    missing = len(tape.rkeys) - len(tape.marks)
+    if missing > 0:
+        tape.marks[:0], tape.model_at[:0] = [0] * missing, [0.0] * missing
+
+
+def _mark(tape: Tape, call: ToolFinished, rkey: str, seen: bool) -> int:
+    if not seen:
+        return _NEW if call.ok else 0
+    for before, mark in zip(reversed(tape.rkeys), reversed(tape.marks), strict=True):
+        if before == rkey:
+            break
+        if mark == _NEW:
+            return 0
+    return _BARREN
 
 
 def _outcome(call: ToolFinished) -> str:
     if call.ok:
-        return _short(call.result_digest)
+        return _short(call.result_digest) or _UNKNOWN
     known = call.error or call.error_kind or call.result_digest
-    return _ERROR + digest([call.error_kind, call.error or call.result_digest]) if known else ""
+    return _ERROR + digest([call.error_kind, call.error or call.result_digest]) if known else _UNKNOWN
 
 
 def _short(name: str) -> str:
@@ -214,11 +307,13 @@ def _follow_periods(tape: Tape, rkey: str, periods: int) -> None:
         matched[i] += 1
 
 
-def _follow_often(tape: Tape, rkey: str, enough: int) -> None:
+def _follow_often(tape: Tape, rkey: str, policy: LoopingPolicy) -> None:
     """Keep the culprit of `recent` for as long as it fills the window, so that it does not flap."""
-    if tape.often and tape.rkeys.count(tape.often) < enough:
-        tape.often = next((r for r in tape.rkeys if r and tape.rkeys.count(r) >= enough), "")
-    elif not tape.often and rkey and tape.rkeys.count(rkey) >= enough:
+    enough = policy.recent_notice
+    if tape.often and _barren(tape, tape.often) < enough:
+        repeated = (r for r, mark in zip(tape.rkeys, tape.marks, strict=True) if mark == _BARREN)
+        tape.often = next((r for r in repeated if _counts(r) and _barren(tape, r) >= enough), "")
+    elif not tape.often and rkey and _barren(tape, rkey) >= enough:
         tape.often = rkey
     else:
         return
@@ -226,15 +321,37 @@ def _follow_often(tape: Tape, rkey: str, enough: int) -> None:
         tape.often_since = tape.times[tape.rkeys.index(tape.often)]
 
 
+def _follow_failing(tape: Tape, rkey: str, policy: LoopingPolicy) -> None:
+    enough, window = policy.failing_notice, policy.failing_window
+    if tape.failing and _barren(tape, tape.failing, window) < enough:
+        tape.failing = ""
+    if not tape.failing and rkey and _barren(tape, rkey, window) >= enough:
+        tape.failing = rkey
+
+
+def _counts(rkey: str) -> bool:
+    """Whether its outcome is known."""
+    return not rkey.endswith(_GAP + _UNKNOWN)
+
+
+def _barren(tape: Tape, rkey: str, window: int = 0) -> int:
+    """How often a call is among the last ones without anything new in between; the first time counts."""
+    marks = [m for r, m in zip(tape.rkeys[-window:], tape.marks[-window:], strict=True) if r == rkey]
+    return 1 + marks[1:].count(_BARREN) if marks else 0
+
+
 # --- the rules ---------------------------------------------------------------------------------------
 
 
 def _same(tape: Tape, policy: LoopingPolicy) -> Finding | None:
     repeats = tape.matched[0] + 1
-    if repeats < min(policy.same_notice, policy.error_notice):
+    if repeats < min(policy.same_notice, policy.error_notice, policy.unknown_notice):
         return None
     tool, _, outcome = tape.rkeys[-1].split(_GAP)
-    if outcome.startswith(_ERROR):
+    if outcome == _UNKNOWN:
+        notice, stuck, conclusive = policy.unknown_notice, 0, 0
+        text = f"{tool} was called {repeats} times in a row with the same arguments, its results unknown"
+    elif outcome.startswith(_ERROR):
         notice, stuck, conclusive = policy.error_notice, policy.error_stuck, policy.error_conclusive
         text = f"{tool} failed {repeats} times in a row with the same arguments and the same error"
     else:
@@ -243,7 +360,7 @@ def _same(tape: Tape, policy: LoopingPolicy) -> Finding | None:
     if repeats < notice:
         return None
     level = _level(repeats, stuck, conclusive)
-    return _finding(tape, tape.started[0], text, level, repeats=repeats, period=1, tool=tool)
+    return _run(tape, policy, text, level, repeats, 1, tool)
 
 
 def _cycle(tape: Tape, policy: LoopingPolicy) -> Finding | None:
@@ -253,11 +370,16 @@ def _cycle(tape: Tape, policy: LoopingPolicy) -> Finding | None:
         # Equal calls have every period; they are for `_same` to judge, by its own numbers.
         if repeats < policy.cycle_notice or tape.matched[0] >= period - 1:
             continue
-        tools = ", ".join(rkey.split(_GAP)[0] for rkey in tape.rkeys[-period:])
-        text = f"The same {period} calls ({tools}) came {repeats} times over with the same results"
-        level = _level(repeats, policy.cycle_conclusive, policy.cycle_conclusive)
-        since = tape.started[period - 1]
-        return _finding(tape, since, text, level, repeats=repeats, period=period, tool=tools)
+        calls = tape.rkeys[-period:]
+        tools = ", ".join(rkey.split(_GAP)[0] for rkey in calls)
+        if all(map(_counts, calls)):
+            results, level = "the same results", _level(repeats, *[policy.cycle_conclusive] * 2)
+        elif repeats >= policy.unknown_notice:
+            results, level = "unknown results", _DEGRADED
+        else:
+            return None
+        text = f"The same {period} calls ({tools}) came {repeats} times over with {results}"
+        return _run(tape, policy, text, level, repeats, period, tools)
     return None
 
 
@@ -269,22 +391,57 @@ def _changing(tape: Tape, policy: LoopingPolicy) -> Finding | None:
     tool = tape.key.split(_GAP)[0]
     text = f"{tool} was called {repeats} times in a row: same arguments, other or unknown results"
     numbers: dict[str, float | str] = {"repeats": repeats, "period": 1, "tool": tool}
-    if repeats < policy.changing_human:
-        return _finding(tape, tape.key_since, text, _DEGRADED, **numbers)
-    return _finding(tape, tape.key_since, text, _STUCK, **numbers, people=1)
+    level = _DEGRADED
+    if repeats >= policy.changing_human:
+        level, numbers["people"] = _STUCK, 1
+    found = _finding(tape, tape.key_since, text, level, **numbers)
+    return _tempered(found, tape, policy, repeats - 1, repeats)
 
 
-def _recent(tape: Tape) -> Finding | None:
+def _recent(tape: Tape, policy: LoopingPolicy) -> Finding | None:
     if not tape.often:
         return None
-    tool, repeats, window = tape.often.split(_GAP)[0], tape.rkeys.count(tape.often), len(tape.rkeys)
+    tool, repeats, window = tape.often.split(_GAP)[0], _barren(tape, tape.often), len(tape.rkeys)
     text = f"{repeats} of the last {window} calls were {tool} with the same arguments and outcome"
-    since = tape.often_since
-    return _finding(tape, since, text, _DEGRADED, repeats=repeats, window=window, tool=tool)
+    level = _STUCK if repeats >= policy.recent_stuck else _DEGRADED
+    found = _finding(tape, tape.often_since, text, level, repeats=repeats, window=window, tool=tool)
+    return _tempered(found, tape, policy, repeats - 1, window - tape.rkeys.index(tape.often))
+
+
+def _failing(tape: Tape, policy: LoopingPolicy) -> Finding | None:
+    if not tape.failing:
+        return None
+    window = min(policy.failing_window, len(tape.rkeys))
+    tool, repeats = tape.failing.split(_GAP)[0], _barren(tape, tape.failing, window)
+    text = f"{repeats} of the last {window} calls were {tool} with the same arguments, and failed alike"
+    first = tape.rkeys.index(tape.failing, len(tape.rkeys) - window)
+    found = _finding(tape, tape.times[first], text, _DEGRADED, repeats=repeats, window=window, tool=tool)
+    return _tempered(found, tape, policy, repeats - 1, len(tape.rkeys) - first)
+
+
+def _talk(tape: Tape) -> Finding:
+    lasting = _lasting(tape.talked_at - tape.talk_since)
+    text = f"{tape.talk} model calls in a row, and no tool call and no progress since, for {lasting}."
+    return Finding(Kind.LOOPING, tape.talk_since, Severity.DEGRADED, text, {"talk": tape.talk})
+
+
+# --- how much a rule may say ---------------------------------------------------------------------------
+
+
+def _run(
+    tape: Tape, policy: LoopingPolicy, text: str, level: _Level, repeats: int, period: int, tools: str
+) -> Finding:
+    """A finding about calls that came in a row, or in turn."""
+    if level == _CONCLUSIVE and all(rkey.split(_GAP)[1] == NO_ARGS for rkey in tape.rkeys[-period:]):
+        level = _STUCK
+    since = tape.started[period - 1]
+    found = _finding(tape, since, text, level, repeats=repeats, period=period, tool=tools)
+    return _tempered(found, tape, policy, repeats - 1, tape.matched[period - 1] + period, period)
 
 
 def _level(repeats: int, stuck: int, conclusive: int) -> _Level:
-    if repeats < stuck:
+    """`stuck` 0: no number of repeats is that."""
+    if repeats < stuck or not stuck:
         return _DEGRADED
     return _CONCLUSIVE if repeats >= conclusive else _STUCK
 
@@ -295,15 +452,51 @@ def _finding(tape: Tape, since: float, text: str, level: _Level, **numbers: floa
     return Finding(Kind.LOOPING, since, severity, text, numbers, conclusive)
 
 
-def _badness(finding: Finding) -> tuple[bool, bool]:
-    return finding.conclusive, finding.severity is Severity.STUCK
+_BADNESS: Final = (Severity.NOTICE, Severity.DEGRADED, Severity.STUCK)
 
 
-def _tempered(finding: Finding, tape: Tape, policy: LoopingPolicy) -> Finding:
-    waited = tape.polled_at is not None and finding.since < tape.polled_at
-    if waited and tape.times[-1] - finding.since < policy.polling_for + tape.slept_for:
+def _badness(finding: Finding) -> tuple[bool, int]:
+    return finding.conclusive, _BADNESS.index(finding.severity)
+
+
+def _tempered(
+    finding: Finding, tape: Tape, policy: LoopingPolicy, turns: int, calls: int, period: int = 1
+) -> Finding:
+    """A finding about the last `calls`, which took so many turns: no more than its waits allow."""
+    if _waits(tape, policy, turns, calls, period):
+        return _waiting(finding, tape, policy, turns + 1)
+    polled = tape.polled_at is not None and finding.since < tape.polled_at
+    if polled and tape.times[-1] - finding.since < policy.polling_for + tape.slept_for:
         return replace(finding, severity=Severity.DEGRADED, conclusive=False)
     return finding
+
+
+def _waits(tape: Tape, policy: LoopingPolicy, turns: int, calls: int, period: int) -> bool:
+    """Whether the time of these calls is mostly time between them. Only those on the tape are looked at."""
+    on_tape = min(calls, len(tape.times))
+    turns = min(turns, max(1, (on_tape - 1) // period)) if calls > on_tape else turns
+    lasted = tape.times[-1] - tape.times[-on_tape]
+    if lasted < policy.wait_period_min * turns and not _backs_off(tape.times[-on_tape:], period):
+        return False
+    model_s = tape.model_at[-1] - tape.model_at[-on_tape]
+    return model_s < policy.wait_model_share * lasted
+
+
+def _backs_off(times: Sequence[float], period: int) -> bool:
+    """Whether each turn came later after the last than that after the one before."""
+    last = times[::-1][::period][: BACKOFF_TURNS + 1]
+    gaps = [last[i] - last[i + 1] for i in range(len(last) - 1)]
+    if len(gaps) < BACKOFF_TURNS or gaps[0] < BACKOFF_FROM:
+        return False
+    return all(gaps[i] >= BACKOFF_GROWTH * gaps[i + 1] for i in range(len(gaps) - 1))
+
+
+def _waiting(finding: Finding, tape: Tape, policy: LoopingPolicy, repeats: int) -> Finding:
+    known = tape.model_known and repeats < policy.changing_human
+    numbers = {**finding.numbers, "waiting": 1} | ({"people": 1} if repeats >= policy.changing_human else {})
+    severity = Severity.NOTICE if known else Severity.DEGRADED
+    text = f"{finding.text} Most of that time it may have waited."
+    return replace(finding, severity=severity, conclusive=False, numbers=numbers, text=text)
 
 
 def _lasting(seconds: float) -> str:

@@ -116,6 +116,7 @@ class DutyHearing:
     def _message_sent(self, agent: Agent, signal: s.MessageSent, now: float) -> None:
         desk, letters = self._desk, self._desk.beliefs.letters
         policy = desk.policy(agent).message
+        self._work.acted(agent, now)
         if signal.message_id in letters:
             return
         full = agent.letters >= policy.open_max or len(letters) >= LETTERS_MAX
@@ -145,6 +146,7 @@ class DutyHearing:
             self._desk.refuse(agent.id, "withdrew a message of somebody else", now)
 
     def _message_acked(self, agent: Agent, signal: s.MessageAcked, now: float) -> None:
+        self._work.acted(agent, now)
         letter = self._desk.beliefs.letters.get(signal.message_id)
         if letter is not None and letter.to == agent.id:
             self._desk.close_letter(letter)

@@ -20,6 +20,11 @@ BREAKERS_MAX: Final = 64
 OUTPUT: Final = "output"
 """The kind of activity that is progress."""
 
+TURNS: Final = frozenset({OUTPUT, "message"})
+"""Kinds of activity after which a model has something new to talk about."""
+
+MODEL_CALL: Final = "A model call"
+
 REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.TASK_STALLED})
 """Findings about work; they end with it."""
 
@@ -50,6 +55,8 @@ class WorkHearing:
     def _activity(self, agent: Agent, signal: s.ActivitySeen, now: float) -> None:
         """A sign of life and nothing else; output is how a program watched from outside comes forward, and any other
         activity stands for it."""
+        if signal.kind in TURNS:
+            self.acted(agent, now)
         if signal.kind == OUTPUT or (agent.work is not None and agent.work.output_at is not None):
             self._begin(agent, now).output_at = now
             self._settle_stall(agent, now)
@@ -62,10 +69,11 @@ class WorkHearing:
             self._settle_stall(agent, now)
 
     def _tool_started(self, agent: Agent, signal: s.ToolStarted, now: float) -> None:
+        self.acted(agent, now)
         self._call(agent, signal.call_id, signal.tool, signal.bound, now)
 
     def _model_started(self, agent: Agent, signal: s.ModelStarted, now: float) -> None:
-        self._call(agent, signal.call_id, "A model call", signal.bound, now)
+        self._call(agent, signal.call_id, MODEL_CALL, signal.bound, now)
 
     def _call(self, agent: Agent, call_id: str, what: str, bound: float | None, now: float) -> None:
         limit = self._desk.policy(agent).stall.call_max
@@ -89,6 +97,14 @@ class WorkHearing:
         self._settle_loop(agent, found, now)
         self._settle_stall(agent, now)
 
+    def acted(self, agent: Agent, now: float) -> None:
+        """The agent did something, or it was a human's turn: model calls are no mere talk so far."""
+        tape = agent.tape
+        if tape is not None and tape.talk:
+            tape.talk = 0
+            if agent.findings:
+                self._settle_loop(agent, looping.holding(tape, self._desk.policy(agent).looping), now)
+
     def _settle_loop(self, agent: Agent, found: Finding | None, now: float) -> None:
         before = agent.finding(Kind.LOOPING)
         self._desk.judge.settle(agent, Kind.LOOPING, found, now)
@@ -100,8 +116,9 @@ class WorkHearing:
             self._desk.outbox.fact(NeedsHuman(now, agent.id, "looping", found.text))
 
     def _model_finished(self, agent: Agent, signal: s.ModelFinished, now: float) -> None:
-        work = self._begin(agent, now)
-        work.end_call(signal.call_id, now, self._desk.awareness.lapsed)
+        call = self._begin(agent, now).end_call(signal.call_id, now, self._desk.awareness.lapsed)
+        if signal.call_id != s.TOKENS_ONLY:
+            self._thought(agent, call, signal.ok, now)
         if agent.spending is None:
             agent.spending = Spending()
         if not agent.spending.by_beat:
@@ -110,6 +127,15 @@ class WorkHearing:
         if not signal.ok:
             self._erred(agent, "A model call failed", signal.error_kind, now)
         self._settle_stall(agent, now)
+
+    def _thought(self, agent: Agent, call: Call | None, ok: bool, now: float) -> None:
+        if agent.tape is None:
+            agent.tape = looping.Tape()
+        tape, policy = agent.tape, self._desk.policy(agent).looping
+        started_at = call.started_at if call is not None and call.what == MODEL_CALL else None
+        looping.thought(tape, started_at, ok, now)
+        if tape.talk >= policy.talk_notice:
+            self._settle_loop(agent, looping.holding(tape, policy), now)
 
     def _checkpoint(self, agent: Agent, signal: s.CheckpointSaved, now: float) -> None:
         desk = self._desk
@@ -127,6 +153,7 @@ class WorkHearing:
 
     def _came_forward(self, agent: Agent, now: float) -> None:
         self._begin(agent, now).checkpoint_at = now
+        self.acted(agent, now)
         self.word(agent, now)
         self._settle_stall(agent, now)
 
@@ -140,6 +167,8 @@ class WorkHearing:
             self._settle_errors(agent, agent.outcomes, now)
 
     def _doing(self, agent: Agent, signal: s.DoingChanged, now: float) -> None:
+        if Doing.WAITING_FOR_HUMAN in (agent.doing, signal.doing):
+            self.acted(agent, now)
         self.do(agent, signal.doing, signal.until, signal.note, now)
         if signal.note:
             self.word(agent, now)

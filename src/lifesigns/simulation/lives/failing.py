@@ -80,7 +80,7 @@ def loop(being: Being) -> Life:
     failure = being.fall_ill(Ill.LOOP)
     calls = 0
     while True:
-        yield being.chance.uniform(15, 45)
+        yield from _ponder(being, being.chance.uniform(15, 45))
         step = calls % period
         being.use_tool(("grep", "read", "bash", "edit", "write")[step], f"again {step}", "the same")
         calls += 1
@@ -90,6 +90,14 @@ def loop(being: Being) -> Life:
             being.think(4000)
         if calls % 30 == 0:
             yield from be_rate_limited(being)
+
+
+def _ponder(being: Being, seconds: float) -> Life:
+    """A model call: between the calls of a loop there is nothing else."""
+    call = f"p{being.calls}"
+    being.say(s.ModelStarted(agent_id=being.id, incarnation=being.incarnation, call_id=call))
+    yield seconds
+    being.say(s.ModelFinished(agent_id=being.id, incarnation=being.incarnation, call_id=call))
 
 
 def err(being: Being) -> Life:
