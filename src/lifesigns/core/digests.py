@@ -22,7 +22,7 @@ _VOLATILE: Final = re.compile(
     # Every branch begins at a fixed sign, repeats only within bounds and has no repetition inside
     # another, so that the worst text costs a bounded number of steps per character.
     r"""
-    (?<![0-9A-Za-z])(?:
+    (?=[0-9a-fA-FlmprtLPRT])(?<![0-9A-Za-z])(?:                                        # how any of these begins
       [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}      # uuid
     | 0x[0-9a-fA-F]{6,16}                                                              # address
     | (?=[0-9]{0,63}[a-fA-F])(?=[a-fA-F]{0,63}[0-9])[0-9a-fA-F]{8,128}                 # commit, hash
@@ -30,21 +30,28 @@ _VOLATILE: Final = re.compile(
     | [0-9]{4}-[0-9]{2}-[0-9]{2}[T\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?
       (?:\ ?Z|\ ?[+-][0-9]{2}:?[0-9]{2})?
     | [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?                                  # time of day
+    | [0-9]{1,3}:[0-5][0-9]                                                            # minutes:seconds
     | 1[0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?                                      # epoch
+    | [0-9]{1,4}[dhm][0-9]{1,4}(?:\.[0-9]{1,9})?(?:[hms]|ms)(?:[0-9]{1,4}(?:\.[0-9]{1,9})?s)?  # 3m12s, 1h5m
+    | [0-9]{1,3}(?:\.[0-9]{1,9})?\ ?%
     # A unit that is a single letter stands close: "3m", "12 s", but not "3 m" or "2 h".
     | [0-9]{1,9}(?:\.[0-9]{1,9})?
       (?:[mh]|\ ?(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?))
     | (?:toolu|call|req|msg|resp|chatcmpl)[-_](?=[A-Za-z]{0,63}[0-9])[0-9A-Za-z]{16,64}
-    | pid[\ =:]{1,2}[0-9]{1,9}
+    | (?:[Pp]id|[Pp]ort|[Ll]ines?|[Aa]ttempts?|[Rr]etry|[Tt]ry)[\ =:\#]{1,2}[0-9]{1,9}(?:\ ?(?:/|of)\ ?[0-9]{1,9})?
     | (?:duration|elapsed|latency|took)\w{0,8}["']?\ ?[:=]\ ?[0-9]{1,12}(?:\.[0-9]{1,12})?
     )(?![0-9A-Za-z])
+    # The line in `foo.py:12:3` and the port in `10.0.0.1:8080`, but not the count in `failed:3`.
+    | :(?:(?<=\.\w:)|(?<=\.\w\w:)|(?<=\.\w\w\w:)|(?<=\.\w\w\w\w:)|(?<=localhost:))
+      [0-9]{1,7}(?::[0-9]{1,7})?(?![0-9A-Za-z])
     | /tmp/(?=tmp|[^\s/"']{0,63}[0-9])[^\s/"']{1,255}
     | /var/folders/[^\s/"']{1,64}/[^\s/"']{1,64}/[A-Z]/[^\s/"']{1,255}
     """,
     re.VERBOSE,
 )
 _VOLATILE_FIELD: Final = re.compile(
-    r"(?:duration|elapsed|latency|took)(?:_\w{1,8})?|timestamp|(?:request|trace|span)_id",
+    r"(?:duration|elapsed|latency|took)(?:_\w{1,8})?|timestamp|(?:request|trace|span)_id"
+    r"|attempts?|percent(?:age)?|port|line(?:no|_number)?",
 )
 _DIGIT: Final = re.compile(r"[0-9]|/tmp/tmp")
 
@@ -53,7 +60,7 @@ def digest(value: object, *, exact: bool = False) -> str:
     """A short, stable digest of a JSON-like value: 16 hex digits, whatever the order of its keys.
 
     Unless `exact`, what changes from call to call without meaning anything is left out: uuids, long hex
-    ids, addresses, timestamps, durations, pids, temporary paths. Results and errors are digested that
+    ids, addresses, timestamps, durations, pids, ports, percents, line and attempt numbers, temporary paths. Results and errors are digested that
     way; arguments are digested exact, for the id in `delete(id)` is the whole difference.
 
     "" for a value nobody can look into (or which raises when looked into): it equals nothing, so it is

@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any, Final, cast
 
 from lifesigns.core import signals as core
-from lifesigns.core.digests import digest
 from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.errors import UsageError
 from lifesigns.wire import batches, codec
 from lifesigns.wire.batches import Batch
 from lifesigns.wire.beats import WireBeat, encode_beat
 from lifesigns.wire.codec import on_our_clock, seconds
+from lifesigns.wire.evidence import digest_of
 from lifesigns.wire.limits import (
     BATCH_MAX,
     SIGNAL_MAX,
@@ -96,9 +96,9 @@ def decode_signal(raw: bytes, *, now: float, source: str = "") -> Signal:
     if "until" in values and message.timestamp is not None:
         values["until"] = on_our_clock(values["until"], seconds(message.timestamp), now)
     if (args := getattr(message, "args", None)) is not None:
-        values.setdefault("args_digest", digest(args, exact=True))
+        values.setdefault("args_digest", digest_of(args, exact=True))
     if (result := getattr(message, "result", None)) is not None:
-        values.setdefault("result_digest", digest(result))
+        values.setdefault("result_digest", digest_of(result))
     if shape.of is core.AgentRegistered:
         values["source"] = source
     return cast("Signal", shape.of(**values))

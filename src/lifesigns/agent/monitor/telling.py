@@ -9,9 +9,9 @@ from time import monotonic
 from typing import Final
 
 from lifesigns.core import signals as s
-from lifesigns.core.digests import digest
 from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError
+from lifesigns.wire.evidence import digest_of
 
 _calls: Final = count(1)
 
@@ -26,7 +26,7 @@ class ToolCall:
 
     def result(self, value: object) -> None:
         """What came out. Only a digest is kept, to notice when the same comes out over and over."""
-        self.result_digest = digest(value)
+        self.result_digest = digest_of(value)
 
 
 class ModelCall:
@@ -59,7 +59,7 @@ class Telling:
     def tool(self, tool: str, args: object = None, *, bound: float | None = None) -> Iterator[ToolCall]:
         """A tool call. While it runs the agent is busy, for `bound` seconds or what its policy allows a call."""
         call_id, call, began = f"call-{next(_calls)}", ToolCall(), monotonic()
-        args_digest = digest(args, exact=True)
+        args_digest = digest_of(args, exact=True)
         self.say(
             s.ToolStarted(
                 agent_id=self.name,

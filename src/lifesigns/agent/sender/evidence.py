@@ -1,8 +1,8 @@
 """Evidence: digests of a call's arguments and result, made so that the agent does not feel it.
 
-The core's digest strips volatile parts by a pattern, which takes 80 µs per KiB. Of a long text only its head and tail
-are read that way; what lies between is hashed exactly, at a hundredth of that. A volatile part in the middle then makes
-two results differ that are the same: evidence lost, which is the harmless side.
+The core's digest strips volatile parts by a pattern, which takes about 100 µs per KiB. A long text is read that way up to
+`LONG`; of a longer one only its head and tail, and what lies between is hashed exactly, at a hundredth of that. A volatile
+part in there makes two results differ that are the same: evidence lost, which is the harmless side.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from typing import Final
 import msgspec
 
 from lifesigns.core.digests import digest
+from lifesigns.wire.evidence import unwrapped
 
-HEAD: Final = 1024
-LONG: Final = 4 * HEAD
+HEAD: Final = 4 * 1024
+LONG: Final = 8 * HEAD
 MIDDLE_MAX: Final = 512 * 1024
 """Beyond this only the length counts."""
 
 
 def of_arguments(value: object) -> str:
     """Exact: the id in `delete(id)` is the whole difference. No arguments are comparable, too."""
-    return digest(_short(value), exact=True)
+    return digest(_short(unwrapped(value)), exact=True)
 
 
 def of_result(value: object) -> str:
     """Without what changes from call to call and means nothing."""
-    return "" if value is None else digest(_short(value))
+    return "" if value is None else digest(_short(unwrapped(value)))
 
 
 def _short(value: object) -> object:
