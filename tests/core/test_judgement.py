@@ -8,7 +8,7 @@ from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Fact, Finding, FindingClosed, FindingOpened, Flip, Kind, Severity
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.health import Cause, Health
-from lifesigns.core.judgement import ARGUES_FOR, FAMILY, RANK, Judge, may_terminate, worst
+from lifesigns.core.judgement import ARGUES_FOR, FAMILY, RANK, Judge, independent, may_terminate, worst
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.errors import Bug
@@ -196,6 +196,40 @@ def test_ending_an_agent_needs_conclusive_evidence_or_two_kinds_and_no_answer(
 ) -> None:
     """Kinds of one family are one observation, and a notice is none."""
     assert may_terminate(findings, nudged=nudged, escalated=escalated) is enough
+
+
+def said(kind: Kind, severity: Severity, **numbers: float) -> Finding:
+    return Finding(kind, 0.0, severity, "", numbers)
+
+
+ERRORS = found(Kind.ERRORS, Severity.FAILING)
+LOOP = found(Kind.LOOPING, Severity.STUCK)
+WAITING = said(Kind.LOOPING, Severity.DEGRADED, waiting=1)
+NOTED = said(Kind.LOOPING, Severity.NOTICE, waiting=1)
+WORLD = said(Kind.ERRORS, Severity.FAILING, world_run=9)
+LONG_CALL = found(Kind.LONG_CALL, Severity.STUCK)
+
+
+@pytest.mark.parametrize(
+    ("findings", "families"),
+    [
+        ([ERRORS, LOOP], 1),
+        ([ERRORS, LOOP, NO_TOOL_CALL], 1),
+        ([LOOP, NO_TOKENS], 1),
+        ([ERRORS, NO_CHECKPOINT], 2),
+        ([LOOP, NO_CHECKPOINT, NO_TOOL_CALL], 2),
+        ([WAITING, ERRORS, NO_TOOL_CALL, NO_CHECKPOINT, TASK_STALLED], 1),
+        ([NOTED, NO_TOOL_CALL, NO_CHECKPOINT], 1),
+        ([NOTED], 0),
+        ([WORLD, NO_CHECKPOINT, NO_TOOL_CALL], 1),
+        ([LONG_CALL, TASK_STALLED], 1),
+        ([WAITING, LOAD], 2),
+        ([LONG_CALL, LOAD], 2),
+    ],
+)
+def test_what_has_one_cause_is_one_family(findings: list[Finding], families: int) -> None:
+    """The same calls, the silence after them, and everything that stands still while an agent waits."""
+    assert len(independent(findings)) == families
 
 
 def test_load_is_no_reason_to_end_anybody() -> None:
