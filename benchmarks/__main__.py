@@ -204,6 +204,28 @@ def hub_fleet() -> Iterator[Row]:
         yield most(f"  {what}, p99", 1000 * living.p99(took), limit, beside=f"of {len(took):,}")
 
 
+def hub_million() -> Iterator[Row]:
+    """1,000,000 agents at a beat every ten seconds: more than one core may carry. What counts is what becomes of the hub."""
+    from benchmarks import hub_fleet as living
+
+    found = living.overload(1_000_000)
+    taken, wanted = found.taken_per_second, found.wanted_per_second
+    yield Row("1,000,000 agents every 10 s: all met after", f"{found.met_after:,.0f} s")
+    yield Row("  beats taken", f"{taken:,.0f} beats/s", f"of {wanted:,.0f}", taken / wanted)
+    yield Row("  memory", f"{found.rss_mb:,.0f} MB", f"afterwards {found.rss_mb_later:,.0f} MB")
+    yield Row("  silent because the hub did not take their beats, convicted", f"{found.convicted:,}")
+    again = 1000 * found.answered_again
+    yield Row(
+        "  a batch answered when a tenth goes on, p99",
+        f"{again:,.1f} ms",
+        "",
+        again,
+        500,
+        True,
+        absolute=True,
+    )
+
+
 def nudges() -> Iterator[Row]:
     """From the moment a nudge was decided until it is with its agent, with 1,000 agents."""
     from benchmarks import nudges as nudging
@@ -245,6 +267,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "watching": watching,
     "hub": hub,
     "hub_fleet": hub_fleet,
+    "hub_million": hub_million,
     "nudges": nudges,
     "dashboard": dashboard,
 }
