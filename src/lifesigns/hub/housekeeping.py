@@ -111,7 +111,7 @@ class Housekeeping:
         self._troubles.note(STORE, "" if pages.state == "ok" else pages.state, now)
         if door is not None:
             self._troubles.note(BUS, "" if door.state == "ok" else door.state, now)
-        if pages.trouble is not None and not pages.trouble.transient:
+        if pages.closed:
             self._dispatcher.stand_down()
 
     async def forget_on(self) -> None:

@@ -43,6 +43,10 @@ class Full(Exception):
     """There is no room in the inbox: come again in a second."""
 
 
+class Closed(Exception):
+    """This hub takes nothing in any more: another one has taken over its store, or the store cannot be used. Go to the other."""
+
+
 class NotKept(Exception):
     """The store does not take it: come again in a second."""
 
@@ -57,7 +61,10 @@ class Intake:
 
     def take_beats(self, raw: bytes, who: Visitor) -> Reception:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `Full` if there is no
-        room."""
+        room, `Closed` if this hub judges nobody any more: an agent that believes to be heard here would not look for the hub
+        that does, and that one would take it for dead."""
+        if self._hub.pages.closed:
+            raise Closed
         now = self._clock()
         batch = wire.decode_beats(raw, who.token_id, now)
         own = self._own(batch, who)
@@ -70,6 +77,8 @@ class Intake:
     ) -> Sequence[Reception] | None:
         """Messages of one beat each that came in one round of the loop, and by whom. None, and none of them is heard, if
         they have to be taken one by one: they are kept together, so it is all or nothing."""
+        if self._hub.pages.closed:
+            return None
         together = wire.decode_together(raws, now=at)
         if together is None:
             return None
@@ -90,6 +99,8 @@ class Intake:
         own = self._own(batch, who)
         if any(isinstance(signal, Word) for signal in own):
             await self.keep(own)
+        elif self._hub.pages.closed:
+            raise Closed
         elif not self._hub.hear(own):
             raise Full
         return self._reception(own, batch)
@@ -101,6 +112,8 @@ class Intake:
         kept, and an error or a call that is heard twenty times looks like twenty of them.
         """
         pages = self._hub.pages
+        if pages.closed:
+            raise Closed from pages.trouble
         if pages.trouble is not None or pages.late_for > KEEP_WAIT:
             raise NotKept from pages.trouble
         try:

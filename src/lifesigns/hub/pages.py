@@ -91,6 +91,11 @@ class Pages:
         return 0.0 if self._began_at is None else time.monotonic() - self._began_at
 
     @property
+    def closed(self) -> bool:
+        """Whether nothing will ever be kept any more: another hub has taken over the store, or the store cannot be used."""
+        return self.trouble is not None and not self.trouble.transient
+
+    @property
     def state(self) -> str:
         """`ok`, or why the store takes no pages."""
         if self.trouble is not None:
@@ -131,7 +136,7 @@ class Pages:
 
     async def kept(self) -> None:
         """Return when everything said so far is kept; fails if nothing ever will be any more."""
-        if self.trouble is not None and not self.trouble.transient:
+        if self.trouble is not None and self.closed:
             raise self.trouble
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)

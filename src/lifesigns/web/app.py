@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lifesigns.assembly.glance import Glance
-from lifesigns.assembly.hub import Full, NotKept, Role, Service, Visitor
+from lifesigns.assembly.hub import Closed, Full, NotKept, Role, Service, Visitor
 from lifesigns.assembly.past import Past
 from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
@@ -60,6 +60,10 @@ class Site:
     """Answers by the first digit of their status."""
 
 
+CLOSED_WAIT: Final = "30"
+"""Seconds after which somebody may look whether this hub has been started again."""
+
+
 class Web:
     """The ASGI application."""
 
@@ -88,8 +92,9 @@ class Web:
             answer: Answer | Stream = await self._answer(scope, receive)
         except Problem as problem:
             answer = problem.answer()
-        except (Full, NotKept) as error:
-            answer = Problem(503, str(error.__doc__), headers={"Retry-After": "1"}).answer()
+        except (Full, NotKept, Closed) as error:
+            wait = CLOSED_WAIT if isinstance(error, Closed) else "1"
+            answer = Problem(503, str(error.__doc__), headers={"Retry-After": wait}).answer()
         except WireError as error:
             answer = Problem(400, error.detail, field=error.field or None).answer()
         except AdapterError as error:
