@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from lifesigns.errors import UsageError, WireError
 from lifesigns.wire.limits import check_id
 
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+ACTIVE: Final = "active"
+"""The file whose time says when a sender in the program last had something to report."""
 _lived: set[str] = set()
 """Incarnations that this process has taken over from its environment."""
 
@@ -61,6 +63,21 @@ def born(
 def speaks_for_itself(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
     """Tell `lifesigns run`, if it started us as this agent, that it need not beat for us."""
     _mark("speaks", agent_id, environment)  # If that fails both beat, which is only once too often.
+
+
+def activity_mark(environment: Mapping[str, str] | None = None) -> Callable[[], None] | None:
+    """What tells `lifesigns run`, if we live in it, that something was done; None if we do not. Whatever the agent's id is:
+    it is the program that is not idle."""
+    folder = (os.environ if environment is None else environment).get("LIFESIGNS_RUN")
+    if not folder:
+        return None
+    mark = Path(folder, ACTIVE)
+
+    def touch() -> None:
+        with suppress(OSError):  # It is gone, or not ours.
+            mark.touch()
+
+    return touch
 
 
 def ends_as_told(agent_id: str, environment: Mapping[str, str] | None = None) -> None:

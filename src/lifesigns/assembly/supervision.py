@@ -31,13 +31,18 @@ def supervise(settings: Settings, policy: Policy, profile: str | None = None) ->
     """
     checked_id(settings.agent_id)
     own = _own_policy(settings)
-    make = _alone(settings, policy.but(own)) if settings.hub is None else _at_hub(settings, profile)
-    if settings.hub is not None:
+    nudged = {"ladder": {"nudge_enabled": settings.nudge is not NudgeBy.NONE}}
+    if settings.hub is None:
+        make = _alone(settings, policy.but({**own, **nudged}))
+    else:
+        make = _at_hub(settings, profile)
         own = {
             **PROFILES.get(profile or "", {}),
             **own,
             "respawn": {"enabled": settings.restart.when is not Restart.NEVER},
         }
+        if settings.nudge is not NudgeBy.NONE:
+            own |= nudged  # Without a way of ours, it depends on whether the program itself can hear.
     return Supervisor(settings, make, own).run()
 
 
@@ -67,13 +72,11 @@ def _beat_every(settings: Settings, policy: Policy) -> float:
 def _own_policy(settings: Settings) -> Mapping[str, Any]:
     """What is different about a program that knows nothing of us.
 
-    Using all the CPU it can get is what a compiler is for: no reason for a word. Where nudges have no way to it, none
-    is tried. And a program at a terminal that is quiet and does nothing waits for whoever sits there: idle is healthy,
-    unless the user says otherwise.
+    Using all the CPU it can get is what a compiler is for: no reason for a word. And a program at a terminal that is
+    quiet and does nothing waits for whoever sits there: idle is healthy, unless the user says otherwise.
     """
     own: dict[str, Any] = {
         "overload": {"cpu_degraded": NO_LIMIT, "cpu_unhealthy": NO_LIMIT},
-        "ladder": {"nudge_enabled": settings.nudge is not NudgeBy.NONE},
     }
     if settings.idle_after is not None:
         own["stall"] = {"output_after": settings.idle_after, "spin_after": settings.idle_after}

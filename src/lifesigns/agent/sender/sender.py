@@ -309,6 +309,7 @@ class Sender:
         self._orders.listen(self._loop, Ender(how, self._loop))
         voice.introduce = self._introduce
         voice.kept = lambda checkpoint_id: birth.has_saved(checkpoint_id, self.agent_id)
+        voice.was_active = birth.activity_mark()
         voice.speaks_through(relay)
         self._introduce()
         self._breakers.begin()

@@ -119,6 +119,18 @@ class Statement:
             if cost or self._cost is not None:
                 self._cost = (self._cost or 0.0) + cost
 
+    @property
+    def activity(self) -> tuple[object, ...]:
+        """Changes whenever something was done."""
+        return (
+            self.tool_at,
+            self.checkpoint_at,
+            self.progress,
+            self._tokens,
+            self.tasks_completed,
+            self.tasks_failed,
+        )
+
     def tags(self, values: Mapping[str, object]) -> None:
         """Metadata; None takes a key out. What does not fit is the caller's mistake."""
         with self._counting:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lifesigns.agent.sender.relay import Relay
 
 WORDS_MAX: Final = 10_000
+ACTIVE_EVERY: Final = 1.0
 FROZEN_AFTER: Final = 1.0
 """A loop this late is unwell enough to beat faster about it."""
 
@@ -85,6 +86,9 @@ class Voice:
         """Says again what a hub that lost us should know; called when the way to it was lost and found."""
         self.kept: Callable[[str], None] | None = None
         """Told the id of every checkpoint whose content the hub keeps."""
+        self.was_active: Callable[[], None] | None = None
+        """Called when something was done, once a second at most; also while nothing can be sent."""
+        self._activity, self._active_at = statement.activity, 0.0
         self.probe: LoopProbe | None = None
         self.due_at = 0.0
         self.mute = False
@@ -115,6 +119,7 @@ class Voice:
         if self.mute or relay is None or self.leaving_by is not None:
             return
         self._append(word)
+        self._note_activity()
         if not relay.rung:
             relay.ring()
 
@@ -152,6 +157,15 @@ class Voice:
             self._connected,
         )
 
+    def _note_activity(self) -> None:
+        """Words of the sender's own, such as a pong, are no activity of the agent's."""
+        if self.was_active is None or (activity := self.statement.activity) == self._activity:
+            return
+        now = time.monotonic()
+        if now - self._active_at >= ACTIVE_EVERY:
+            self._activity, self._active_at = activity, now
+            self.was_active()
+
     def _append(self, word: Word) -> None:
         if len(self._words) >= self._words_max:
             self._drop_oldest()
@@ -184,6 +198,7 @@ class Voice:
                 if self.probe.asked_at is not None:  # It stands still now: where, is what people ask first.
                     stack = stack_of(self.probe.thread_id)
         self._seq += 1
+        self._note_activity()
         return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
 
     def take(self, most: int) -> list[Word]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from lifesigns.agent.birth import new_incarnation
+from lifesigns.agent.birth import ACTIVE, new_incarnation
 from lifesigns.agent.supervise.child import Child, End
 from lifesigns.agent.supervise.facts import Observer
 from lifesigns.agent.supervise.nudging import Nudge
@@ -22,10 +22,20 @@ from lifesigns.agent.supervise.settings import LINGER_FOR, NudgeBy, Settings
 from lifesigns.agent.supervise.streams import DRAIN_FOR, Keys, Ours, Streams
 from lifesigns.agent.supervise.tail import Tail
 from lifesigns.core.health import Doing
-from lifesigns.core.signals import ActivitySeen, AgentRegistered, BeatReceived, DoingChanged, Metrics, Signal
+from lifesigns.core.signals import (
+    ActivitySeen,
+    AgentRegistered,
+    BeatReceived,
+    CheckpointSaved,
+    DoingChanged,
+    Metrics,
+    Signal,
+)
 
 HANDOFF_MAX: Final = 4096
 CHECKPOINT_MAX: Final = 1024
+DEAF_AFTER: Final = 10.0
+"""A program with a sender in it has started that by now; who has not is told of when it does."""
 LOOK_EVERY: Final = 0.05
 """While an end is under way: whether everybody is gone."""
 
@@ -68,8 +78,11 @@ class Life:
         self._alone = False
         self._speaks, self._told_to_stop = folder / "speaks", folder / "told to stop"
         # What the life before left. Its checkpoint was read, or the hub knows better.
-        for mark in (self._speaks, self._told_to_stop, folder / "checkpoint"):
+        self._reports = (folder / "checkpoint", folder / ACTIVE)
+        for mark in (self._speaks, self._told_to_stop, *self._reports):
             mark.unlink(missing_ok=True)
+        self._reported_at = 0
+        self._said_deaf = False
         self._now = now
         self.streams = Streams(ours, keys, self._seen, pty=settings.pty, feed=settings.nudge is NudgeBy.STDIN)
         try:
@@ -124,16 +137,35 @@ class Life:
         yield DoingChanged(agent_id=agent_id, incarnation=life, doing=Doing.WORKING)
         yield ActivitySeen(agent_id=agent_id, incarnation=life, kind="output")
 
-    def beats(self, now: float) -> Iterator[Signal]:
-        """A word about output if there was any since the last beat, and a beat. It has no number: when the child begins
-        to speak for itself, it counts from one."""
+    def activity(self) -> Iterator[Signal]:
+        """What it did since we last looked: it put something out, or a sender or checkpoint in it says so."""
         self.streams.wake()
+        reported_at = max(map(_changed_at, self._reports))
+        if self.tail.bytes > self._told_bytes:
+            yield ActivitySeen(agent_id=self._settings.agent_id, incarnation=self.incarnation, kind="output")
+        elif reported_at > self._reported_at:
+            yield ActivitySeen(agent_id=self._settings.agent_id, incarnation=self.incarnation)
+        self._told_bytes, self._reported_at = self.tail.bytes, reported_at
+
+    def hearing(self, now: float) -> Iterator[Signal]:
+        """Whether a nudge has any way to it, for a hub. Who speaks for itself hears for itself; who has not spoken for a
+        while is deaf, unless its user chose a way. Until one of that is known, the hub's own policy counts."""
+        deaf = self._settings.nudge is NudgeBy.NONE and not self.speaks
+        if deaf is not self._said_deaf and (not deaf or now - self.started_at >= DEAF_AFTER):
+            self._said_deaf = deaf
+            yield AgentRegistered(
+                agent_id=self._settings.agent_id,
+                incarnation=self.incarnation,
+                policy={"ladder": {"nudge_enabled": not deaf}},
+            )
+
+    def beats(self, now: float) -> Iterator[Signal]:
+        """A word about activity if there was any since the last beat, and a beat. It has no number: when the child begins
+        to speak for itself, it counts from one."""
         facts = None if self._observer is None else self._observer.look(now)
         if facts is None:
             return
-        if self.tail.bytes > self._told_bytes:
-            self._told_bytes = self.tail.bytes
-            yield ActivitySeen(agent_id=self._settings.agent_id, incarnation=self.incarnation, kind="output")
+        yield from self.activity()
         yield BeatReceived(
             self._settings.agent_id,
             incarnation=self.incarnation,
@@ -182,12 +214,30 @@ class Life:
         self.streams.close()
         self.child.reap()
 
+    def last_checkpoint(self) -> Iterator[Signal]:
+        """Where the next life can go on: a hub that orders it has to know. Not before this life's end, or a program
+        that seldom saves would be found to have a stale checkpoint."""
+        if checkpoint_id := self.checkpoint():
+            yield CheckpointSaved(
+                agent_id=self._settings.agent_id,
+                incarnation=self.incarnation,
+                checkpoint_id=checkpoint_id,
+                task_id=self._settings.task_id,
+            )
+
     def checkpoint(self) -> str | None:
         """The checkpoint it left: the first line of the file `checkpoint` in its folder."""
         with suppress(OSError):
             said = (self._folder / "checkpoint").read_bytes()[:CHECKPOINT_MAX]
             return said.decode(errors="replace").strip().partition("\n")[0] or None
         return None
+
+
+def _changed_at(file: Path) -> int:
+    """When a file was last written, in nanoseconds; 0 if it is not there."""
+    with suppress(OSError):
+        return file.stat().st_mtime_ns
+    return 0
 
 
 def _observe(pid: int) -> Observer | None:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from lifesigns.agent.sender.pulse import Pulse
@@ -24,6 +25,7 @@ from lifesigns.agent.sender.voice import Alert, Voice
 from lifesigns.agent.supervise.life import Life
 from lifesigns.agent.supervise.verdicts import Verdict
 from lifesigns.core.effects import Effect, Order, Respawn
+from lifesigns.core.policy_changes import merged
 from lifesigns.core.signals import (
     ActivitySeen,
     AgentLeft,
@@ -110,7 +112,16 @@ class AtHub:
     def _remember(self, word: Word) -> None:
         """What a hub that lost us must be told again: who lives, and that it works."""
         if isinstance(word, AgentRegistered):
-            self._introduction = [word]
+            before = self._introduction[:1]
+            if (
+                before
+                and isinstance(before[0], AgentRegistered)
+                and before[0].incarnation == word.incarnation
+            ):
+                policy = merged(before[0].policy or {}, word.policy or {})
+                self._introduction[0] = replace(before[0], policy=policy)
+            else:
+                self._introduction = [word]
         elif isinstance(word, ProcessExited | AgentLeft):
             self._introduction = []
         elif isinstance(word, DoingChanged) or (

@@ -14,7 +14,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -168,9 +168,14 @@ class Supervisor:
             life.state_changed(now)
             if os.getpid() == 1:
                 reap_orphans({life.child.pid, self._guardian.pid})
-            if not (self._watch.remote and life.speaks):
-                for signal_ in life.beats(now):
-                    self.tell(signal_, now)
+            for signal_ in self._observations(life, now):
+                self.tell(signal_, now)
+
+    def _observations(self, life: Life, now: float) -> Iterator[Signal]:
+        """What there is to tell of a living child. One that speaks for itself at the hub beats for itself, too."""
+        if self._watch.remote:
+            yield from life.hearing(now)
+        yield from life.activity() if self._watch.remote and life.speaks else life.beats(now)
 
     def _close(self) -> None:
         if self._ours.terminal is not None:
@@ -221,6 +226,8 @@ class Supervisor:
         if self.last is None:
             self.last = life  # The first time we look at its end.
             obituary = Obituary(self._settings.agent_id, life)
+            for signal_ in life.last_checkpoint():
+                self.tell(signal_, now)
             self.tell(obituary.left() if self._wanted(life) else obituary.exited(), now)
         if not life.finished(now):
             return

@@ -1,0 +1,131 @@
+"""`lifesigns run`: what is seen from outside and what a sender inside reports are one agent's evidence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.outside import Hub, environment, serving, until
+
+QUIET_WORKER = """
+import sys, time
+import lifesigns
+
+with lifesigns.Sender(*sys.argv[1:], interval=0.5) as life:
+    for number in range(24):
+        with life.tool("edit", {"file": f"part_{number}.py"}) as call:
+            call.result(f"{number} lines")
+        life.tokens(100, 20)
+        life.checkpoint(f"cp-{number}")
+        time.sleep(0.4)
+"""
+"""Reports all the time, and prints nothing: three times as long as it may be silent."""
+
+
+def found(hub: Hub, kind: str) -> list[str]:
+    """The agents about whom this was found."""
+    opened = hub.events("FINDING_OPENED")
+    return [event["agent_id"] for event in opened if event["data"]["finding"]["kind"] == kind]
+
+
+@pytest.mark.parametrize("own_id", ["", "somebody"], ids=["one id", "an id of its own"])
+def test_who_reports_need_not_print(own_id: str, tmp_path: Path) -> None:
+    """A tool call, tokens and a checkpoint are activity, also for whoever watches the process only."""
+    with serving(tmp_path) as hub:
+        (tmp_path / "agent.py").write_text(QUIET_WORKER)
+        command = (sys.executable, str(tmp_path / "agent.py"), *([own_id] if own_id else []))
+        run = hub.started("lifesigns", "run", "--id", "quiet", "--idle-after", "3", "--", *command)
+        hub.until(lambda: run.poll() is not None, "the agent has done its work")
+        assert run.returncode == 0
+        assert found(hub, "no_output") == []
+
+
+def test_who_reports_need_not_print_when_lifesigns_run_is_alone(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(QUIET_WORKER)
+    command = (
+        sys.executable,
+        "-m",
+        "lifesigns",
+        "run",
+        "--idle-after",
+        "3",
+        "--",
+        sys.executable,
+        "agent.py",
+        "x",
+    )
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment(LIFESIGNS_STATE=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "is stuck" not in done.stderr
+
+
+def test_who_neither_reports_nor_prints_is_stuck(tmp_path: Path) -> None:
+    """The sender beats, and that is all there is of it."""
+    with serving(tmp_path) as hub:
+        (tmp_path / "agent.py").write_text(
+            "import lifesigns, threading\nwith lifesigns.Sender(interval=0.5): threading.Event().wait()"
+        )
+        command = (sys.executable, str(tmp_path / "agent.py"))
+        hub.started("lifesigns", "run", "--id", "idler", "--idle-after", "3", "--", *command)
+        hub.until(lambda: found(hub, "no_output") == ["idler"], "idler is found to put nothing out")
+
+
+LISTENER = """
+import lifesigns
+
+with lifesigns.Sender(interval=0.5, task="t") as life:
+    while (nudge := life.next_nudge(timeout=0.1)) is None:
+        with life.tool("search", {"query": "x"}) as call:
+            call.result("no matches")
+    print("heard", flush=True)
+    nudge.answer("progress", "I try something else")
+    life.next_nudge()
+"""
+
+
+def test_a_sender_that_listens_is_nudged_without_any_option(tmp_path: Path) -> None:
+    """Who can hear, is nudged: `--nudge` is for programs that cannot."""
+    swift = {"policy": {"ladder": {"hesitate_for": "0.1s"}}}
+    with serving(tmp_path, swift) as hub:
+        (tmp_path / "agent.py").write_text(LISTENER)
+        command = (sys.executable, str(tmp_path / "agent.py"))
+        hub.started("lifesigns", "run", "--id", "looper", "--", *command)
+        hub.until(lambda: hub.events("NUDGE_SENT", agent="looper"), "looper is nudged")
+        hub.until(lambda: any("heard" in log.read_text() for log in tmp_path.glob("process-*")), "it heard")
+        assert hub.events("ESCALATION_TRIGGERED", agent="looper") == []
+
+
+def test_a_program_that_cannot_hear_is_not_nudged(tmp_path: Path) -> None:
+    """People are asked instead, and nothing is told as done that nobody could do."""
+    with serving(tmp_path, {"policy": {"ladder": {"hesitate_for": "0.1s"}}}) as hub:
+        hub.started("lifesigns", "run", "--id", "deaf", "--idle-after", "12", "--", "sleep", "300")
+        hub.until(lambda: hub.events("ESCALATION_TRIGGERED", agent="deaf"), "people are asked about deaf")
+        assert hub.events("NUDGE_SENT", agent="deaf") == []
+
+
+def test_the_checkpoint_of_a_program_outlives_it_at_a_hub_too(tmp_path: Path) -> None:
+    """docs/howto/supervise-any-command.md: the file `checkpoint` is where the next life goes on."""
+    lives = tmp_path / "lives"
+    script = f"""
+echo "${{LIFESIGNS_CHECKPOINT:-from the beginning}}" >> {lives}
+[ -z "$LIFESIGNS_CHECKPOINT" ] || exit 0
+echo step-12 > "$LIFESIGNS_RUN/checkpoint"
+exit 1
+"""
+    with serving(tmp_path) as hub:
+        run = hub.started(
+            "lifesigns", "run", "--id", "stepper", "--restart", "on-failure", "--", "sh", "-c", script
+        )
+        until(lambda: run.poll() is not None, "the second life has ended")
+        assert lives.read_text().splitlines() == ["from the beginning", "step-12"]
