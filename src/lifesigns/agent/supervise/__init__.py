@@ -11,6 +11,7 @@ One thread, one loop, in this order of reading:
     facts.py        cpu, memory, state of the process tree       tail.py       its last lines
     watch.py        who judges: an engine in this process        remote.py     or a hub, over the relay
     stopping.py restarts.py interrupts.py                        what is decided about it: pure, they are told the time
+    reading.py prompts.py                                        whether it asks its user something
     orders.py nudging.py                                         what the watch wants done
     verdicts.py obituary.py speaking.py                          our own words, between its lines
 

@@ -35,6 +35,11 @@ class Observer:
         self._looked_at: float | None = None
         self._cpu_s = 0.0
 
+    @property
+    def pids(self) -> list[int]:
+        """Who was there at the last look, the child first."""
+        return list(self._known)
+
     def look(self, now: float) -> Facts | None:
         """What is there now; None if it is gone, or hides from us."""
         try:

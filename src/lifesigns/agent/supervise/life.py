@@ -15,12 +15,16 @@ from typing import Final
 import psutil
 
 from lifesigns.agent.birth import ACTIVE, new_incarnation
+from lifesigns.agent.supervise import prompts
 from lifesigns.agent.supervise.child import Child, End
 from lifesigns.agent.supervise.facts import Observer
 from lifesigns.agent.supervise.nudging import Nudge
+from lifesigns.agent.supervise.prompts import Screen
+from lifesigns.agent.supervise.reading import Reading, reading
 from lifesigns.agent.supervise.settings import LINGER_FOR, NudgeBy, Settings
 from lifesigns.agent.supervise.streams import DRAIN_FOR, Keys, Ours, Streams
 from lifesigns.agent.supervise.tail import Tail
+from lifesigns.agent.supervise.terminal import takes_keys
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import (
     ActivitySeen,
@@ -36,6 +40,8 @@ HANDOFF_MAX: Final = 4096
 CHECKPOINT_MAX: Final = 1024
 DEAF_AFTER: Final = 10.0
 """A program with a sender in it has started that by now; who has not is told of when it does."""
+ASKS_AFTER: Final = 1.0
+"""Who asks has been quiet for a moment."""
 LOOK_EVERY: Final = 0.05
 """While an end is under way: whether everybody is gone."""
 
@@ -83,6 +89,7 @@ class Life:
             mark.unlink(missing_ok=True)
         self._reported_at = 0
         self._said_deaf = False
+        self._question: str | None = None
         self._now = now
         self.streams = Streams(ours, keys, self._seen, pty=settings.pty, feed=settings.nudge is NudgeBy.STDIN)
         try:
@@ -166,6 +173,7 @@ class Life:
         if facts is None:
             return
         yield from self.activity()
+        yield from self._waiting(now)
         yield BeatReceived(
             self._settings.agent_id,
             incarnation=self.incarnation,
@@ -182,11 +190,53 @@ class Life:
             },
         )
 
+    def _waiting(self, now: float) -> Iterator[Signal]:
+        """That it waits for its user, with what it asks; and that it does so no longer."""
+        asked, self._question = (
+            self._question,
+            self.question() if now - self.output_at >= ASKS_AFTER else None,
+        )
+        if self._question != asked:
+            doing = Doing.WORKING if self._question is None else Doing.WAITING_FOR_HUMAN
+            yield DoingChanged(
+                agent_id=self._settings.agent_id,
+                incarnation=self.incarnation,
+                doing=doing,
+                note=self._question or "",
+            )
+
+    def question(self) -> str | None:
+        """What it asks its user just now."""
+        return prompts.question(self._screen(), self._reading())
+
+    def may_ask(self) -> bool:
+        """Whether something that is typed now might be taken for an answer."""
+        return prompts.may_ask(self._screen(), self._reading())
+
+    def _screen(self) -> Screen:
+        pty, typed = self.streams.pty, self.streams.input
+        return Screen(
+            self.tail.last(prompts.LINES),
+            open=self.tail.open,
+            tty=pty is not None and typed is not None,
+            raw=pty is not None and typed is not None and takes_keys(pty),
+        )
+
+    def _reading(self) -> Reading:
+        if self.streams.input is None:
+            return Reading.NO  # What it reads, if anything, comes from elsewhere; nobody is asked.
+        return reading(self.child.pid, [self.child.pid] if self._observer is None else self._observer.pids)
+
     def deliver(self, now: float) -> Iterator[Signal]:
         """Deliver the nudges whose moment has come; the outcome of each."""
         for nudge in list(self.nudges):
             outcome = nudge.deliver(
-                self.child.pid, self.streams, self._folder / "nudges", quiet_since=self.output_at, now=now
+                self.child.pid,
+                self.streams,
+                self._folder / "nudges",
+                quiet_since=self.output_at,
+                asks=self.may_ask,
+                now=now,
             )
             if outcome is not None:
                 self.nudges.remove(nudge)

@@ -1,7 +1,7 @@
 """Nudging: how a nudge reaches a program that knows nothing of us.
 
 Delivered is all we can say of it: at the child's stdin, in its file, by a signal. Never in the middle of what a user
-types, never by a signal that would end the child, and only when the child has been quiet for a moment: as near
+types, never into a prompt, never by a signal that would end the child, and only when the child has been quiet for a moment: as near
 to a turn boundary as can be seen from outside.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +34,14 @@ class Nudge:
         self._given_up_at = now + WAIT_MAX
 
     def deliver(
-        self, pid: int, streams: Streams, file: Path, *, quiet_since: float, now: float
+        self,
+        pid: int,
+        streams: Streams,
+        file: Path,
+        *,
+        quiet_since: float,
+        asks: Callable[[], bool],
+        now: float,
     ) -> NudgeDelivered | NudgeFailed | None:
         """Deliver it if the moment is right; None if it is not yet."""
         match self._by:
@@ -44,7 +52,7 @@ class Nudge:
             case NudgeBy.SIGNAL:
                 return self._by_signal(pid, file)
             case NudgeBy.STDIN:
-                return self._by_stdin(streams, quiet_since, now)
+                return self._by_stdin(streams, quiet_since, asks, now)
 
     def wake_at(self, now: float) -> float:
         return now + QUIET_FOR / 2
@@ -70,7 +78,7 @@ class Nudge:
         return outcome
 
     def _by_stdin(
-        self, streams: Streams, quiet_since: float, now: float
+        self, streams: Streams, quiet_since: float, asks: Callable[[], bool], now: float
     ) -> NudgeDelivered | NudgeFailed | None:
         sink = streams.input
         if sink is None or sink.error is not None:
@@ -78,6 +86,8 @@ class Nudge:
         if sink.pending or not sink.line.at_start or now - quiet_since < QUIET_FOR:
             late = now >= self._given_up_at
             return self._failed("it was never quiet, or a line was being typed") if late else None
+        if asks():
+            return self._failed("it asks its user something, and a nudge is no answer")
         enter = "\r" if streams.pty is not None else "\n"
         sink.put((" ".join(self.order.text.split()) + enter).encode())
         return self._delivered()

@@ -124,9 +124,9 @@ class AtHub:
                 self._introduction = [word]
         elif isinstance(word, ProcessExited | AgentLeft):
             self._introduction = []
-        elif isinstance(word, DoingChanged) or (
-            isinstance(word, ActivitySeen) and len(self._introduction) == 2
-        ):
+        elif isinstance(word, DoingChanged):
+            self._introduction[1:2] = [word]
+        elif isinstance(word, ActivitySeen) and len(self._introduction) == 2:
             self._introduction.append(word)
 
     # --- in the relay's thread ------------------------------------------------------------------------------

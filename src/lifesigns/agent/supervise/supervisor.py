@@ -30,7 +30,7 @@ from lifesigns.agent.supervise.restarts import Next, Restarts
 from lifesigns.agent.supervise.settings import Restart, Settings
 from lifesigns.agent.supervise.speaking import Speaker
 from lifesigns.agent.supervise.stopping import Stopping
-from lifesigns.agent.supervise.streams import Ours
+from lifesigns.agent.supervise.streams import STDIN, Ours
 from lifesigns.agent.supervise.verdicts import Verdict
 from lifesigns.agent.supervise.wakeup import Wakeup
 from lifesigns.agent.supervise.watch import Watch
@@ -406,7 +406,7 @@ class Supervisor:
             elif isinstance(effect, Order):
                 self._orders.obey(effect, now)
             else:
-                for verdict in verdicts.of(effect, stopped):
+                for verdict in verdicts.of(effect, stopped, attended=self._ours.tty[STDIN]):
                     self.say(verdict, now)
 
     def say(self, verdict: Verdict, now: float) -> None:

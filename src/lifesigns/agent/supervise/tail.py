@@ -9,6 +9,8 @@ from typing import Final
 LINES_MAX: Final = 100
 BYTES_MAX: Final = 64 * 1024
 
+_LINE_END: Final = re.compile(r"\r+\n")
+"""A program that writes a carriage return itself gets another one from its terminal."""
 _CONTROL: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f]"
 )
@@ -34,9 +36,15 @@ class Tail:
         while self._kept - len(self._chunks[0]) >= BYTES_MAX:
             self._kept -= len(self._chunks.popleft())
 
+    @property
+    def open(self) -> bool:
+        """Whether its last line has no end yet."""
+        return bool(self._chunks) and self._chunks[-1][-1:] not in (b"\n", b"\r")
+
     def last(self, lines: int = LINES_MAX, bytes_max: int = BYTES_MAX) -> list[str]:
         """The last lines as text without control codes, newest last; together at most `bytes_max` of UTF-8."""
-        text = b"".join(self._chunks)[-BYTES_MAX:].decode(errors="replace").replace("\r\n", "\n")
+        text = b"".join(self._chunks)[-BYTES_MAX:].decode(errors="replace")
+        text = _LINE_END.sub("\n", text)
         found = [_CONTROL.sub("", line.rpartition("\r")[2]).rstrip() for line in text.split("\n")]
         while found and not found[-1]:
             found.pop()

@@ -105,6 +105,13 @@ def makes_signals(pty: int) -> bool:
     return False
 
 
+def takes_keys(pty: int) -> bool:
+    """Whether a program at this pty takes single keys, not lines: it has drawn something that is answered by a key."""
+    with suppress(termios.error):
+        return not termios.tcgetattr(pty)[_LFLAG] & termios.ICANON
+    return False
+
+
 def key(pty: int, which: int) -> bytes:
     """The key that stands for something on this pty: `termios.VINTR`, `VSUSP`, `VEOF`."""
     with suppress(termios.error):

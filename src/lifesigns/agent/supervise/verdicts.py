@@ -18,7 +18,7 @@ from lifesigns.core.effects import (
     Severity,
     Stage,
 )
-from lifesigns.core.health import UNWELL, Health
+from lifesigns.core.health import UNWELL, Doing, Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,9 @@ class Verdict:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def of(effect: Effect, stopped_pid: int | None) -> Iterable[Verdict]:
-    """What an effect of the engine's says. `stopped_pid`: the child, if a signal has stopped it."""
+def of(effect: Effect, stopped_pid: int | None, *, attended: bool = True) -> Iterable[Verdict]:
+    """What an effect of the engine's says. `stopped_pid`: the child, if a signal has stopped it. `attended`: whether
+    somebody sits at its terminal, who sees for themselves what it asks."""
     match effect:
         case Flip():
             yield _flip(effect, stopped_pid)
@@ -41,6 +42,8 @@ def of(effect: Effect, stopped_pid: int | None) -> Iterable[Verdict]:
         case Intervention(rung=Rung.NUDGE, stage=Stage.FAILED):
             text = f"{effect.agent_id} could not be nudged: {effect.text}"
             yield Verdict("NUDGE_FAILED", text, details={"attempt": effect.attempt, "reason": effect.text})
+        case NeedsHuman(reason=Doing.WAITING_FOR_HUMAN) if not attended:
+            yield Verdict("NEEDS_HUMAN", effect.text, details={"reason": effect.reason, "text": effect.text})
         case NeedsHuman():
             text = f"{effect.agent_id} needs a person: {effect.text}"
             yield Verdict(
