@@ -47,6 +47,39 @@ async def test_an_emitter_that_answers_pings_has_to_go_on_answering() -> None:
         assert (await heard.comes("agent-reconnected", "coder")).downtime is not None
 
 
+async def test_an_answer_is_no_activity_and_a_healthy_emitter_has_missed_nothing() -> None:
+    """`last_activity` is what it did by itself, however often it answers; `missed_heartbeats` is 0 while it is well."""
+    with Monitor(profile="swift") as monitor:
+        agent = Emitter("coder", answers=True)
+        monitor.watch(agent)
+        missed, metrics = set[int](), monitor.metrics("coder")
+        while metrics is None or metrics.total_heartbeats < 6:
+            await asyncio.sleep(0.05)
+            metrics = monitor.metrics("coder")
+            assert metrics is not None
+            missed.add(metrics.missed_heartbeats)
+        assert missed == {0}
+        assert metrics.last_heartbeat - metrics.last_activity > 2.0
+        agent.emit("tool_executed", "grep")
+        acted = monitor.metrics("coder")
+        assert acted is not None
+        assert acted.last_activity >= metrics.last_heartbeat
+
+
+async def test_who_stops_answering_has_missed_some() -> None:
+    with Monitor(policy=QUICK) as monitor:
+        heard = Heard(monitor)
+        agent = Emitter("coder", answers=True)
+        monitor.watch(agent)
+        await heard.comes("agent-healthy", "coder")
+        await asyncio.sleep(0.5)
+        agent.handlers.pop("heartbeat-ping")
+        await heard.comes("agent-disconnected", "coder")
+        metrics = monitor.metrics("coder")
+        assert metrics is not None
+        assert metrics.missed_heartbeats >= 2
+
+
 async def test_pings_leave_nothing_behind() -> None:
     """One handler for all answers, whatever the number of pings."""
     with Monitor(policy=QUICK) as monitor:

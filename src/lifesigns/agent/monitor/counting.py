@@ -7,7 +7,6 @@ import time
 from lifesigns.agent.monitor.events import AgentMetrics
 from lifesigns.agent.monitor.watched import Watched
 from lifesigns.core.agent import Agent
-from lifesigns.core.detectors import silence
 
 
 def wall(moment: float) -> float:
@@ -21,7 +20,19 @@ def last_heartbeat_at(watched: Watched) -> float:
         return watched.last_heartbeat_at
     if watched.loop_watch is not None and not watched.by_itself:
         return max(watched.loop_watch.probe.answered_at or watched.since, watched.since)
-    return watched.folded_at
+    return max(watched.folded_at, watched.active_at)
+
+
+def missed_heartbeats(watched: Watched, agent: Agent | None, now: float) -> int:
+    """How many answers or beats in a row should have come and did not: none while nobody doubts it. What came counts
+    from when it came, not from when the engine was told."""
+    if watched.ending is not None:
+        return 0
+    if watched.by_itself:
+        if agent is None or agent.calm or not agent.interval:
+            return 0
+        return max(0, int((now - last_heartbeat_at(watched)) / agent.interval))
+    return 0 if watched.loop_watch is None else watched.loop_watch.missed
 
 
 def heartbeats(watched: Watched) -> int:
@@ -37,19 +48,14 @@ def heartbeats(watched: Watched) -> int:
 def metrics(watched: Watched, agent: Agent | None, now: float) -> AgentMetrics:
     """Everything that is counted, as of now."""
     seen_at = last_heartbeat_at(watched)
-    missed = 0
-    if watched.ending is None and watched.by_itself and agent is not None:
-        missed = silence.missed(agent, now)
-    elif watched.ending is None and watched.loop_watch is not None:
-        missed = watched.loop_watch.missed
     ended_at = now if watched.ending is None else seen_at
     return AgentMetrics(
         agent_name=watched.name,
         status=watched.health,
         uptime=max(0.0, ended_at - watched.since),
-        last_activity=wall(watched.active_at),
+        last_activity=wall(watched.acted_at),
         last_heartbeat=wall(seen_at),
-        missed_heartbeats=missed,
+        missed_heartbeats=missed_heartbeats(watched, agent, now),
         total_heartbeats=heartbeats(watched),
         disconnection_count=watched.disconnections,
     )

@@ -43,11 +43,11 @@ class AgentMetrics:
     status: Health
     uptime: float
     last_activity: float
-    """The last thing it did by itself; its begin, if it has done nothing yet."""
+    """The last thing it did by itself, an answer to a question or a mere beat apart; its begin, if it has done nothing yet."""
     last_heartbeat: float
     """When it last answered, or was seen alive."""
     missed_heartbeats: int
-    """Questions in a row that it has not answered."""
+    """Answers or beats in a row that should have come and did not; 0 while it is well."""
     total_heartbeats: int
     disconnection_count: int
 

@@ -40,6 +40,7 @@ class Watched(Telling):
     __slots__ = (
         "_busy",
         "_rounds",
+        "acted_at",
         "active_at",
         "active_by",
         "beat_at",
@@ -87,7 +88,10 @@ class Watched(Telling):
         self.pulse = BeatReceived(name, incarnation=incarnation)
         """The beat we make for it while it is seen alive. One for all its life: the engine keeps none."""
         self.since = now
+        self.acted_at = now
+        """When it last did something of its own; an answer to our question is none."""
         self.active_at = now
+        """Its last sign of life of any kind."""
         self.active_by = ""
         self.beat_at: float | None = None
         self.folded_at = now
@@ -122,7 +126,7 @@ class Watched(Telling):
     def activity(self, kind: str = "activity") -> None:
         """I did something, which is as good as a beat."""
         self.active_by = kind
-        self.active_at = monotonic()
+        self.active_at = self.acted_at = monotonic()
 
     def load(self, load: float, *, capacity: int | None = None) -> None:
         """How much of it is taken, from 0 to 1, and how many more tasks it could take: see `least_loaded`."""
@@ -138,7 +142,7 @@ class Watched(Telling):
     # --- words ------------------------------------------------------------------------------------------------
 
     def say(self, word: Word) -> None:
-        self.active_at = monotonic()
+        self.active_at = self.acted_at = monotonic()
         self._rounds.submit(word)
 
     @contextmanager
