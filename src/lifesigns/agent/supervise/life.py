@@ -191,11 +191,12 @@ class Life:
         )
 
     def _waiting(self, now: float) -> Iterator[Signal]:
-        """That it waits for its user, with what it asks; and that it does so no longer."""
-        asked, self._question = (
-            self._question,
-            self.question() if now - self.output_at >= ASKS_AFTER else None,
-        )
+        """That it waits for its user, with what it asks; and that it does so no longer. While somebody types, the line on
+        its screen is theirs, and nothing is known anew."""
+        if self.streams.input is not None and not self.streams.input.line.at_start:
+            return
+        asked = self._question
+        self._question = self.question() if now - self.output_at >= ASKS_AFTER else None
         if self._question != asked:
             doing = Doing.WORKING if self._question is None else Doing.WAITING_FOR_HUMAN
             yield DoingChanged(
