@@ -5,6 +5,7 @@
     │   └── PolicyError       you: a policy with an unknown key or an impossible relation; `.key`
     ├── WireError             the peer: malformed or oversized input; `.field`; count it, answer it, go on
     ├── AdapterError          the world: a server, a disk, a network; `.transient` says whether to retry
+    │   ├── Deposed           the world, to a hub: another hub has taken over the store
     │   └── HubError          the world, to a client: a hub that said no (`.status`, `.detail`, `.field`) or nothing
     ├── BreakerOpen           the world, known to be down: refused without trying; `.retry_after`
     └── Bug                   us: a state the design calls impossible
@@ -64,6 +65,13 @@ class AdapterError(LifesignsError):
     def __init__(self, message: str | None = None, *, transient: bool = True) -> None:
         super().__init__(message)
         self.transient = transient
+
+
+class Deposed(AdapterError):
+    """Another hub has taken over the store."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message, transient=False)
 
 
 class HubError(AdapterError):

@@ -33,7 +33,7 @@ def test_a_hub_that_was_deposed_refuses_beats_and_signals(tmp_path: Path) -> Non
             assert status(first, "/api/v1/signals", left) == 503
             with pytest.raises(Refused) as refused:
                 first.post("/api/v1/beats", [{"agent_id": "a"}])
-            assert "another one has taken over" in refused.value.body["detail"]
+            assert "Another hub has taken over" in refused.value.body["detail"]
             with pytest.raises(Refused) as unready:
                 first.get("/readyz")
             assert unready.value.status == 503

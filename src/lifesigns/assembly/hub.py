@@ -19,7 +19,7 @@ from lifesigns.hub.alerting.alerts import Alert as OpenAlert
 from lifesigns.hub.alerting.rules import Silence, Which
 from lifesigns.hub.feed import HEARTBEAT, Listener
 from lifesigns.hub.housekeeping import Keeping
-from lifesigns.hub.intake import TAKEN, Closed, Full, NotKept, Reception
+from lifesigns.hub.intake import TAKEN, Full, NotInOffice, NotKept, Reception
 from lifesigns.hub.service import Service
 from lifesigns.hub.sign_in import LINK_FOR
 from lifesigns.hub.telling import message
@@ -34,12 +34,12 @@ __all__ = [
     "TOGETHER_MAX",
     "Access",
     "Ack",
-    "Closed",
     "Event",
     "Full",
     "KeptToken",
     "Listener",
     "NewToken",
+    "NotInOffice",
     "NotKept",
     "OpenAlert",
     "Reception",

@@ -43,8 +43,8 @@ class Full(Exception):
     """There is no room in the inbox: come again in a second."""
 
 
-class Closed(Exception):
-    """This hub takes nothing in any more: another one has taken over its store, or the store cannot be used. Go to the other."""
+class NotInOffice(Exception):
+    """Another hub has taken over the store of this one, and judges now: go there."""
 
 
 class NotKept(Exception):
@@ -61,10 +61,10 @@ class Intake:
 
     def take_beats(self, raw: bytes, who: Visitor) -> Reception:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `Full` if there is no
-        room, `Closed` if this hub judges nobody any more: an agent that believes to be heard here would not look for the hub
+        room, `NotInOffice` if this hub judges nobody any more: an agent that believes to be heard here would not look for the hub
         that does, and that one would take it for dead."""
-        if self._hub.pages.closed:
-            raise Closed
+        if self._hub.pages.deposed:
+            raise NotInOffice
         now = self._clock()
         batch = wire.decode_beats(raw, who.token_id, now)
         own = self._own(batch, who)
@@ -77,7 +77,7 @@ class Intake:
     ) -> Sequence[Reception] | None:
         """Messages of one beat each that came in one round of the loop, and by whom. None, and none of them is heard, if
         they have to be taken one by one: they are kept together, so it is all or nothing."""
-        if self._hub.pages.closed:
+        if self._hub.pages.deposed:
             return None
         together = wire.decode_together(raws, now=at)
         if together is None:
@@ -99,8 +99,8 @@ class Intake:
         own = self._own(batch, who)
         if any(isinstance(signal, Word) for signal in own):
             await self.keep(own)
-        elif self._hub.pages.closed:
-            raise Closed
+        elif self._hub.pages.deposed:
+            raise NotInOffice
         elif not self._hub.hear(own):
             raise Full
         return self._reception(own, batch)
@@ -112,8 +112,8 @@ class Intake:
         kept, and an error or a call that is heard twenty times looks like twenty of them.
         """
         pages = self._hub.pages
-        if pages.closed:
-            raise Closed from pages.trouble
+        if pages.deposed:
+            raise NotInOffice from pages.trouble
         if pages.trouble is not None or pages.late_for > KEEP_WAIT:
             raise NotKept from pages.trouble
         try:

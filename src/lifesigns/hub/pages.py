@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from lifesigns.core.effects import Order
-from lifesigns.errors import AdapterError
+from lifesigns.errors import AdapterError, Deposed
 from lifesigns.hub.audit.log import NOTHING, Recorded
 from lifesigns.hub.pulse import COMMIT_UP_TO, Spread
 from lifesigns.ports import Belief, Chunk, Event, KeptOrder, Page, Sample, Store
@@ -92,8 +92,13 @@ class Pages:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing will ever be kept any more: another hub has taken over the store, or the store cannot be used."""
+        """Whether nothing will ever be kept any more: another hub has taken over the store, or it cannot be used."""
         return self.trouble is not None and not self.trouble.transient
+
+    @property
+    def deposed(self) -> bool:
+        """Whether another hub has taken over the store, and judges now."""
+        return isinstance(self.trouble, Deposed)
 
     @property
     def state(self) -> str:

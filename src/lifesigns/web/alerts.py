@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import Ack, Closed, Event, NotKept, OpenAlert
+from lifesigns.assembly.hub import Ack, Event, NotInOffice, NotKept, OpenAlert
 from lifesigns.core.health import Health
 from lifesigns.views import Alert, AlertList, Level, moment
 from lifesigns.views.alerts import ALERTING, FLIPS, RANK, AcknowledgedAlerts, Acknowledgement, alert_of
@@ -73,7 +73,7 @@ async def on_record(asked: Asked) -> None:
     """Return when what was just done is kept. If the store is away it holds all the same: it may be about just that."""
     try:
         await asked.service.keep(())
-    except (NotKept, Closed) as error:
+    except (NotKept, NotInOffice) as error:
         detail = "it is done, but the store is away: it is not on record yet, and would be lost with this hub"
         raise Problem(503, detail, headers={"Retry-After": "5"}) from error
 

@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lifesigns.assembly.glance import Glance
-from lifesigns.assembly.hub import Closed, Full, NotKept, Role, Service, Visitor
+from lifesigns.assembly.hub import Full, NotInOffice, NotKept, Role, Service, Visitor
 from lifesigns.assembly.past import Past
 from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
@@ -60,7 +60,7 @@ class Site:
     """Answers by the first digit of their status."""
 
 
-CLOSED_WAIT: Final = "30"
+NOT_IN_OFFICE_WAIT: Final = "30"
 """Seconds after which somebody may look whether this hub has been started again."""
 
 
@@ -92,8 +92,8 @@ class Web:
             answer: Answer | Stream = await self._answer(scope, receive)
         except Problem as problem:
             answer = problem.answer()
-        except (Full, NotKept, Closed) as error:
-            wait = CLOSED_WAIT if isinstance(error, Closed) else "1"
+        except (Full, NotKept, NotInOffice) as error:
+            wait = NOT_IN_OFFICE_WAIT if isinstance(error, NotInOffice) else "1"
             answer = Problem(503, str(error.__doc__), headers={"Retry-After": wait}).answer()
         except WireError as error:
             answer = Problem(400, error.detail, field=error.field or None).answer()

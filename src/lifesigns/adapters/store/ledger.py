@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lifesigns.errors import AdapterError, Bug
+from lifesigns.errors import AdapterError, Bug, Deposed
 from lifesigns.ports import Page
 
 
@@ -26,9 +26,8 @@ def check_turn(store: str, kept: Ledger, epoch: int | None) -> None:
     if epoch is None:
         raise Bug(f"{store} was written to before it was opened")
     if kept.epoch > epoch:
-        raise AdapterError(
-            f"{store} belongs to another hub now (epoch {kept.epoch}; ours was {epoch}); stop one of the two",
-            transient=False,
+        raise Deposed(
+            f"{store} belongs to another hub now (epoch {kept.epoch}; ours was {epoch}); stop one of the two"
         )
     if kept.epoch < epoch:
         raise AdapterError(
