@@ -149,12 +149,12 @@ def test_a_call_whose_end_was_lost_is_no_stall_while_other_things_get_done() -> 
     watch = Watch()
     watch.beat(task_id="t")
     watch.hear(s.ToolStarted(agent_id="a", call_id="lost", tool="grep"))
-    for n in range(1, 5):
-        watch.live(START + n * 20 * MINUTE)
+    for n in range(1, 12):
+        watch.live(START + n * 9 * MINUTE)
         watch.hear(s.CheckpointSaved(agent_id="a", checkpoint_id=f"cp-{n}", task_id="t"))
     assert watch.facts(e.FindingOpened) == []
-    watch.live(START + 80 * MINUTE + 30 * MINUTE)
-    assert [fact.finding.kind for fact in watch.facts(e.FindingOpened)] == [e.Kind.LONG_CALL]
+    watch.live(START + 99 * MINUTE + 30 * MINUTE)
+    assert e.Kind.LONG_CALL in [fact.finding.kind for fact in watch.facts(e.FindingOpened)]
 
 
 def test_a_task_the_agent_no_longer_has_is_abandoned_and_not_held_against_it() -> None:

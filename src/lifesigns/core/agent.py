@@ -29,6 +29,9 @@ LONG_CALL: Final = 60.0
 DECLARED: Final = "(declared)"
 """The call id of what an agent declares with `busy`."""
 
+MODEL_CALL: Final = "A model call"
+"""What a model call is called: it excuses an agent as a tool call does, but it is none."""
+
 NAMELESS: Final = frozenset({"", DECLARED, TOKENS_ONLY})
 """Call ids that say nothing: the next call has the same one."""
 
@@ -58,6 +61,8 @@ class Call:
     what: str
     started_at: float
     bound: float
+    said: bool = False
+    """The agent itself said how long it takes."""
 
 
 class Heat(StrEnum):
@@ -76,8 +81,16 @@ class Work:
     """
 
     since: float
+    """When this work began, or went on after a rest."""
+    clocks_from: float = 0.0
+    """The same for the clocks that long calls stop: later than `since` by the time they took."""
     checkpoint_at: float | None = None
     checkpoint_id: str | None = None
+    saves: bool = False
+    """An earlier life has saved checkpoints of this task: this one is expected to, though it has not yet."""
+    excused: float = 0.0
+    """The longest call since the last checkpoint. Calls do not add up: an agent that builds all day would never be asked for
+    a checkpoint."""
     tool_at: float | None = None
     tokens_at: float | None = None
     output_at: float | None = None
@@ -104,7 +117,7 @@ class Work:
         """A call ended. While a long one ran, the agent was excused: its clocks stood still for that time. So they did
         while we did not look before it (`Awareness.lapsed`): set on by the call alone, they would have that behind them.
 
-        Short ones do not stop the clocks, or an agent that calls all day would never be asked for a checkpoint.
+        Short ones do not stop the clocks, and none stops that of checkpoints: it is only given the longest one in addition.
         Returns the call, if its beginning was heard.
         """
         call = self.calls.pop(call_id, None)
@@ -118,9 +131,8 @@ class Work:
         def set_on(at: float) -> float:
             return min(now, at + took + lapsed(at, call.started_at))
 
-        self.since = set_on(self.since)
-        if self.checkpoint_at is not None:
-            self.checkpoint_at = set_on(self.checkpoint_at)
+        self.clocks_from = set_on(max(self.since, self.clocks_from))
+        self.excused = max(self.excused, took)
         if self.tool_at is not None:
             self.tool_at = set_on(self.tool_at)
         if self.tokens_at is not None:
@@ -162,6 +174,7 @@ class Spending:
     by_beat: bool = False
     """Its beats carry totals; then what its calls report is the same tokens a second time."""
     reported: int = 0
+    """Of this life: the last total of a beat, or what its calls have reported before the first one."""
     reported_cost: float = 0.0
 
     tokens: int = 0
@@ -237,6 +250,8 @@ class Agent:
     work: Work | None = None
     spending: Spending | None = None
     outcomes: Outcomes | None = None
+    status: str | None = None
+    """Its own word about itself, as it was said last: in a beat, or in answer to a ping."""
     strays: int = 0
     """Beats in a row that did not follow the one before."""
 
@@ -285,6 +300,10 @@ class Agent:
     """Tasks it holds."""
     paused_until: float = 0.0
 
+    absent: bool = False
+    """Disconnected for so long that it is no part of the fleet any more."""
+    lost_with: str = ""
+    """The group under whose brake it was lost: if the others do not come back either, a person decides about it."""
     disconnections: int = 0
     interventions: int = 0
     letters: int = 0

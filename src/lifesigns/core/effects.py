@@ -34,6 +34,7 @@ class Kind(StrEnum):
     SPENDING = "spending"
     OVERLOAD = "overload"
     TASK_STALLED = "task_stalled"
+    SELF_REPORTED = "self_reported"
 
 
 class Severity(StrEnum):

@@ -28,6 +28,10 @@ class Group:
     members: int = 0
     unwell: int = 0
     braked: bool = False
+    lost: int = 0
+    """Agents that were lost under its brake, whether they still count as members or not."""
+    deserted: bool = False
+    """Its brake went off because the lost stopped counting, not because anybody is well: they are left to a person."""
     released_until: float = -NEVER
 
 
@@ -55,7 +59,7 @@ class Fleet:
 
     @property
     def size(self) -> int:
-        """Agents that are not terminated."""
+        """Agents that are neither terminated nor absent."""
         whole = self.state.groups.get(WHOLE)
         return whole.members if whole else 0
 
@@ -79,6 +83,7 @@ class Fleet:
         if not self.state.sources[agent.source]:
             del self.state.sources[agent.source]
         self._count(agent, -1)
+        self._forgive(agent)
         self._check_brakes(agent, at, outbox)
 
     def regroup(
@@ -93,9 +98,40 @@ class Fleet:
 
     def flipped(self, agent: Agent, was: Health, at: float, outbox: Outbox) -> None:
         """An agent's health changed: count, and brake or release its groups."""
-        members = (agent.health is not Health.TERMINATED) - (was is not Health.TERMINATED)
-        self._shift(agent, members, (agent.health in UNWELL) - (was in UNWELL))
+        if agent.health is not Health.DISCONNECTED:
+            self._forgive(agent)
+        if agent.absent:  # It is back, or known to have ended.
+            agent.absent = False
+            self._count(agent, +1)
+        else:
+            members = (agent.health is not Health.TERMINATED) - (was is not Health.TERMINATED)
+            self._shift(agent, members, (agent.health in UNWELL) - (was in UNWELL))
         self._check_brakes(agent, at, outbox)
+
+    def lose(self, agent: Agent, at: float, outbox: Outbox) -> None:
+        """An agent was disconnected for so long that it is no part of the fleet any more."""
+        braked = [(name, group) for name, group in self._groups(agent) if group.braked]
+        for name, group in braked[:1]:
+            _lose_under_brake(agent, name, group)
+        self._count(agent, -1)
+        agent.absent = True
+        self._check_brakes(agent, at, outbox)
+        for _, group in braked:
+            group.deserted = not group.braked
+
+    def _forgive(self, agent: Agent) -> None:
+        """An agent that was lost under a brake is back, ended or forgotten. If it is back, so may be the others."""
+        group = self.state.groups.get(agent.lost_with)
+        if group is not None:
+            group.lost -= 1
+            group.deserted = group.deserted and not agent.alive
+            if _is_empty(group):
+                del self.state.groups[agent.lost_with]
+        agent.lost_with = ""
+
+    def _groups(self, agent: Agent) -> list[tuple[str, Group]]:
+        groups = self.state.groups
+        return [(name, groups[name]) for name in groups_of(agent) if name in groups]
 
     def silent_together(self, agent: Agent) -> bool:
         """Whether others in a group of this agent are unwell too: then the link is the likelier cause."""
@@ -110,9 +146,11 @@ class Fleet:
 
     def hold(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
         """Why this agent cannot be acted on now and when to ask again, or None."""
-        for name in groups_of(agent):
-            group = self.state.groups.get(name)
-            if group is not None and group.braked:
+        for name, group in self._groups(agent):
+            if group.braked and agent.health is Health.DISCONNECTED:
+                _lose_under_brake(agent, name, group)
+            left = group.deserted and agent.lost_with == name and now >= group.released_until
+            if group.braked or left:
                 return f"too many in {name} are unwell at once; a person decides", now + MINUTE
         return self._limit(rung, now) or self._share(agent, rung, now)
 
@@ -182,13 +220,13 @@ class Fleet:
                     "Nothing is done to them automatically until you decide."
                 )
                 outbox.fact(NeedsHuman(at, name, "mass brake", text))
-        if not group.members and not group.braked:
+        if _is_empty(group):
             del self.state.groups[name]
 
     # --- counting -----------------------------------------------------------------------------------
 
     def _count(self, agent: Agent, by: int) -> None:
-        if agent.health is not Health.TERMINATED:
+        if agent.health is not Health.TERMINATED and not agent.absent:
             self._shift(agent, by, by * (agent.health in UNWELL))
 
     def _shift(self, agent: Agent, members: int, unwell: int) -> None:
@@ -199,8 +237,18 @@ class Fleet:
                 group = groups[name] = Group()
             group.members += members
             group.unwell += unwell
-            if not group.members and not group.braked:
+            if _is_empty(group):
                 del groups[name]
+
+
+def _is_empty(group: Group) -> bool:
+    return not group.members and not group.braked and not group.lost
+
+
+def _lose_under_brake(agent: Agent, name: str, group: Group) -> None:
+    if not agent.lost_with:
+        agent.lost_with = name
+        group.lost += 1
 
 
 WELL: Final = (Health.HEALTHY, Health.DEGRADED)

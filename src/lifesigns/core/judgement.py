@@ -54,6 +54,7 @@ FAMILY: Final[Mapping[Kind, str]] = {
     Kind.SPENDING: "spending",
     Kind.SPINNING: "overload",
     Kind.OVERLOAD: "overload",
+    Kind.SELF_REPORTED: "its own word",
 }
 """Kinds of one family say the same thing twice: no tool call and no tokens are one observation, as are all
 that rest on how much CPU is used, or on the same calls."""
@@ -79,6 +80,7 @@ def independent(findings: Iterable[Finding]) -> frozenset[str]:
     """The families of evidence that do not follow from one another."""
     findings = tuple(findings)
     families = {FAMILY[f.kind] for f in findings if RANK[f.severity] >= RANK[Severity.DEGRADED]}
+    families.discard(FAMILY[Kind.SELF_REPORTED])  # Nobody is ended for having said how it is.
     if any(map(_is_wait, findings)) and families & WORK:
         families = families - WORK | {"waiting"}
     elif "calls" in families:

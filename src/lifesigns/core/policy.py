@@ -42,6 +42,10 @@ class SilencePolicy:
     """The chance per beat that a healthy agent is suspected; at 5 s beats about once in 1.6 years."""
     degrade_on_suspicion: bool = False
     """With intervals of minutes a suspicion lasts long enough to be shown as `degraded`."""
+    busy_factor: float = 3.0
+    """An agent whose last word was "busy" has this many times the timeout: it may be slow to speak."""
+    busy_max: float = 30 * MINUTE
+    """For how long an agent that said until when it is busy, and has not beaten since, may be silent at most."""
     grace: float = 120.0
     """How long a registered agent may take to speak for the first time."""
     forget_after: float = 24 * HOUR
@@ -70,6 +74,9 @@ class StallPolicy:
 
     checkpoint_degraded_after: float = 10 * MINUTE
     checkpoint_stuck_after: float = 30 * MINUTE
+    checkpoint_expected: bool = False
+    """Whether an agent that never saved a checkpoint is judged by that too, from the beginning of its work. Otherwise only who
+    saved one before, in this life or in an earlier one with the same task: many agents save none at all."""
     tool_call_after: float = 15 * MINUTE
     tokens_after: float = 15 * MINUTE
     call_max: float = 30 * MINUTE
@@ -252,6 +259,8 @@ class TaskPolicy:
     """When a task is stalled, and how long its agent has to explain."""
 
     stalled_after: float = 30 * MINUTE
+    overdue_factor: float = 3.0
+    """How many times as long as expected a task may take without a word before its agent is `degraded`, however short it is."""
     inquiry_wait: float = 5 * MINUTE
 
 
@@ -299,6 +308,9 @@ class FleetPolicy:
     """A million made-up ids from one token must not push the real ones out."""
     brake_count: int = 3
     brake_share: float = 0.55
+    lost_after: float = 5 * MINUTE
+    """An agent that is disconnected for this long is no part of the fleet any more: who was lost long ago and who is unwell now
+    are not unwell at once. Those that were lost under a brake are left to a person for good."""
     acted_share: float = 0.15
     """At most this part of the fleet is acted on automatically in a minute (but always one)."""
     nudges_per_minute: int = 60

@@ -58,6 +58,7 @@ def _sections(policy: Policy) -> Iterator[tuple[str, Any]]:
 
 def _rules(policy: Policy) -> Iterator[Rule]:
     yield from _silence(policy.silence)
+    yield from _at_least_once(policy)
     yield from _signs_of_work(policy)
     yield from _looping(policy.looping)
     yield from _shares_and_loads(policy)
@@ -98,6 +99,14 @@ def _signs_of_work(policy: Policy) -> Iterator[Rule]:
         "shorter",
     )
     yield _not_below("stall", "spin_cpu", stall.spin_cpu, "idle_cpu", stall.idle_cpu)
+
+
+def _at_least_once(policy: Policy) -> Iterator[Rule]:
+    for key, factor in (
+        ("silence.busy_factor", policy.silence.busy_factor),
+        ("task.overdue_factor", policy.task.overdue_factor),
+    ):
+        yield factor >= 1, key, f"{factor} is not a number >= 1"
 
 
 def _looping(lo: LoopingPolicy) -> Iterator[Rule]:

@@ -1,7 +1,8 @@
 """Tasks: a stalled task is not yet a failed agent.
 
-Stalled means three things together: no progress for long, past its expected end, and no word about the
-delay. Then the agent is asked and has time to answer. Only silence on both, no answer and no beats, or the
+A task that takes a multiple of what was expected, without a word in all the time it should have taken, is overdue: its
+agent is shown as degraded, and that is all. Stalled means three things together: no progress for long, past its expected
+end, and no word about the delay. Then the agent is asked and has time to answer. Only silence on both, no answer and no beats, or the
 agent's own word, is failure; one that still beats is alive, and its task is blocked.
 """
 
@@ -31,6 +32,9 @@ class Task:
     order: int
     armed_at: float = NEVER
     asked_at: float | None = None
+    assigned_at: float | None = None
+    overdue: bool = False
+    """Found to take much longer than expected, without a word since."""
     judged_at: float | None = None
     """When it was last found blocked: it is asked about again as long after that as the first time."""
 
@@ -47,12 +51,24 @@ class Tasks:
         """When the task is stalled, or its inquiry unanswered."""
         if task.asked_at is not None:
             return self._awareness.due(task.asked_at, policy.inquiry_wait)
+        return min(self._stalled_at(task, policy), self._overdue_at(task, policy))
+
+    def _stalled_at(self, task: Task, policy: TaskPolicy) -> float:
         start = task.word_at if task.judged_at is None else task.judged_at
         return self._awareness.due(start, max(policy.stalled_after, task.expected_at - start))
 
+    def _overdue_at(self, task: Task, policy: TaskPolicy) -> float:
+        if task.assigned_at is None or task.overdue or task.judged_at is not None:
+            return NEVER
+        expected_for = task.expected_at - task.assigned_at
+        if expected_for <= 0.0:
+            return NEVER
+        too_long = self._awareness.due(task.assigned_at, policy.overdue_factor * expected_for)
+        return max(too_long, self._awareness.due(task.word_at, expected_for))
+
     def word(self, task: Task, agent: Agent, now: float) -> None:
         """Progress, or the agent explained itself: the task is late, not stalled."""
-        task.word_at, task.judged_at = now, None
+        task.word_at, task.judged_at, task.overdue = now, None, False
         if task.asked_at is not None:
             task.asked_at = None
             self._verdict(task, "late", "the agent answered", now)
@@ -64,6 +80,11 @@ class Tasks:
             self._verdict(task, "abandoned", f"the agent works on {agent.task_id or 'nothing'} now", at)
             self._judge.clear(agent, Kind.TASK_STALLED, at)
             return True
+        if task.asked_at is None and self._stalled_at(task, policy) > now:
+            task.overdue = True
+            if agent.alive:
+                self._judge.note(agent, self._finding(task, at, Severity.DEGRADED), at)
+            return False
         if task.asked_at is None and agent.health is not Health.TERMINATED:
             self._ask(task, agent, policy, at, now)
             return False

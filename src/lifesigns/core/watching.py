@@ -53,12 +53,18 @@ class Watching:
         """When the next of an agent's other deadlines falls due."""
         if agent.health is Health.TERMINATED:
             return NEVER
-        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent))
+        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent), self._absent_at(agent))
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
             # What holds already has been judged, but not by the blind: they have to look again.
             at = min(at, now if held and self._desk.awareness.blind_to(agent) else stall_at)
         return at
+
+    def _absent_at(self, agent: Agent) -> float:
+        """When a lost agent is no part of the fleet any more."""
+        if agent.health is not Health.DISCONNECTED or agent.absent or not gone(agent):
+            return NEVER
+        return self._desk.awareness.due(agent.since, self._desk.limits.lost_after)
 
     def _parked_until(self, agent: Agent) -> float:
         if agent.doing_until == NEVER:
@@ -112,6 +118,8 @@ class Watching:
             return self.silence_at(agent, policy) > at
         if self._parked_until(agent) <= at:
             self.end_parking(agent, at)
+        if self._absent_at(agent) <= at:
+            self._desk.fleet.lose(agent, at, self._desk.outbox)
         if agent.work is not None:
             self.judge_stall(agent, policy, at)
         if self.silence_at(agent, policy) <= at:
@@ -227,6 +235,8 @@ def _is_calm(agent: Agent) -> bool:
         and agent.suspicion is None
         and agent.case is None
         and not agent.overloaded
+        # A beat of one that declared itself busy takes away the silence it was granted: its deadline comes nearer.
+        and agent.doing is not Doing.BUSY
     )
 
 

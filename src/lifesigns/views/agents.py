@@ -162,6 +162,7 @@ def _finding(finding: Finding) -> FindingView:
 
 def _metrics(agent: Agent, now: float) -> AgentMetrics:
     work, spent, outcomes = agent.work, agent.spending, agent.outcomes
+    gone = agent.health in (Health.STARTING, Health.TERMINATED)
     return AgentMetrics(
         uptime_seconds=round(now - agent.started_at, 3) if agent.alive and agent.started_at else 0.0,
         token_count=spent.tokens if spent else 0,
@@ -169,7 +170,7 @@ def _metrics(agent: Agent, now: float) -> AgentMetrics:
         error_count=outcomes.errors if outcomes else 0,
         tool_call_count=work.tool_calls if work else 0,
         intervention_count=agent.interventions,
-        missed_heartbeats=silence.missed(agent, now) if agent.alive else 0,
+        missed_heartbeats=silence.missed(agent, now) if agent.beats and not gone else 0,
         total_heartbeats=agent.beats,
         disconnection_count=agent.disconnections,
     )

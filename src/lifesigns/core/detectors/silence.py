@@ -14,8 +14,9 @@ from __future__ import annotations
 from math import ceil, erfc, inf, log10, sqrt
 from typing import Final
 
-from lifesigns.core.agent import Agent
+from lifesigns.core.agent import DECLARED, Agent
 from lifesigns.core.effects import Finding, Kind, Severity
+from lifesigns.core.health import BUSY_WORD, Doing
 from lifesigns.core.policy import SilencePolicy
 from lifesigns.core.words import duration, times
 
@@ -106,6 +107,8 @@ def expect(agent: Agent, interval: float) -> None:
 def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> float:
     """When this agent becomes suspect if nothing more is heard."""
     heard_at = agent.heard_at
+    if agent.status == BUSY_WORD or agent.doing is Doing.BUSY:
+        return _busy_until(agent, max(heard_at, silence_from), policy)
     if silence_from >= heard_at:
         return silence_from + policy.suspect_after
     latest = heard_at + policy.suspect_after
@@ -127,6 +130,20 @@ def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> floa
         return latest  # It should have come before what did come: the prediction is of another time.
     at = expected + agent.margin
     return min(latest, max(at, heard_at + agent.interval))
+
+
+def _busy_until(agent: Agent, silent_from: float, policy: SilencePolicy) -> float:
+    """When an agent becomes suspect that said it was busy: later than others, but not as late as it likes.
+
+    One that said until when, and has not beaten since, cannot beat while it is busy: it is expected back then. One that beats
+    all the same is only granted the longer timeout, or nobody would notice when it dies.
+    """
+    at = silent_from + policy.suspect_after + (policy.busy_factor - 1) * policy.timeout
+    declared = None if agent.work is None else agent.work.calls.get(DECLARED)
+    if declared is not None and declared.said and agent.heard_at <= declared.started_at + agent.interval:
+        back_at = declared.started_at + min(declared.bound, policy.busy_max)
+        at = max(at, back_at + policy.suspect_after)
+    return at
 
 
 def expected_at(agent: Agent) -> float:

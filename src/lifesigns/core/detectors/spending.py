@@ -58,6 +58,14 @@ def _add(spending: Spending, tokens: int, cost: float) -> None:
     spending.minute_tokens += tokens
 
 
+def take_over(spending: Spending, tokens: int, cost: float) -> None:
+    """What was used before we listened: a part of its totals, but of no hour and of no habit."""
+    spending.tokens += tokens
+    spending.cost += cost
+    spending.task_tokens += tokens
+    spending.task_cost += cost
+
+
 def new_task(spending: Spending) -> None:
     """A new task has its own budget."""
     spending.task_tokens, spending.task_cost = 0, 0.0

@@ -1,8 +1,11 @@
 """Stall: an agent that lives but does not come forward.
 
 Judged only while there is work: a task, an open call or a word of "working", and neither idle, nor waiting for
-a human, nor parked, nor inside a declared call that is still within its bound. And only by signs the agent has
-shown before in this life: who never saved a checkpoint has no stale one.
+a human, nor parked. And only by signs the agent has shown before in this life: one that never saved a checkpoint has
+no stale one, unless an earlier life saved some of the same task or the policy says that everybody saves.
+
+While a declared call runs within its bound, nothing new is found but that the call takes too long. What was found before
+it began stays found: a call is no checkpoint, and an agent that calls all day would never be asked for one.
 All of this is weak evidence.
 """
 
@@ -11,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lifesigns.core.agent import NEVER, Agent, Call, Heat, Work
+from lifesigns.core.agent import MODEL_CALL, NEVER, Agent, Call, Heat, Work
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import StallPolicy
@@ -40,13 +43,15 @@ class Rule(NamedTuple):
     wait: float
     severity: Severity
     text: str
+    until: float = NEVER
+    """From when on it does not apply any more."""
 
 
 def has_work(agent: Agent) -> bool:
     """Whether there is anything this agent should be coming forward with."""
     if agent.work is None or agent.doing not in AT_WORK:
         return False
-    return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY) or bool(agent.work.calls)
+    return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY)
 
 
 def soonest(policy: StallPolicy) -> float:
@@ -68,14 +73,24 @@ def heat_of(cpu_percent: float, policy: StallPolicy) -> Heat:
 
 
 def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[list[Finding], float]:
-    """The stalls that hold at `now`, the worst of each kind, and when the next one would begin."""
+    """The stalls that hold at `now`, the worst of each kind, and when that changes if nothing is heard."""
     held: dict[Kind, Finding] = {}
     next_at = NEVER
-    for rule in _rules(agent, policy):
+    work = agent.work
+    if work is None:
+        return [], next_at
+    for rule in _rules(agent, work, policy):
         at = due(rule.since, rule.wait)
+        if work.calls and rule.kind is not Kind.LONG_CALL:
+            if (hung := held.get(Kind.LONG_CALL)) is not None and at > hung.since:
+                continue  # It follows from the call that hangs: the same thing a second time.
+            at = _excused_until(at, work, due)
+        if at >= rule.until or rule.until <= now:
+            continue
         if at > now:
             next_at = min(next_at, at)
         else:
+            next_at = min(next_at, rule.until)
             held[rule.kind] = Finding(
                 rule.kind,
                 rule.since,
@@ -86,15 +101,30 @@ def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[li
     return list(held.values()), next_at
 
 
-def _rules(agent: Agent, policy: StallPolicy) -> Iterator[Rule]:
+def _excused_until(at: float, work: Work, due: Due) -> float:
+    """When something falls due that would have at `at`, within the bounds of calls that had begun by then and are open.
+
+    They excuse an agent no longer than the longest of them may take: the ends of some may have been lost.
+    """
+    excused, longest = at, 0.0
+    for call in sorted(work.calls.values(), key=lambda call: call.started_at):
+        if call.started_at < excused < (end := due(call.started_at, call.bound)):
+            excused, longest = end, max(longest, end - call.started_at)
+    return min(excused, at + longest)
+
+
+def _rules(agent: Agent, work: Work, policy: StallPolicy) -> Iterator[Rule]:
     """The rules that apply, milder before worse of the same kind."""
-    work = agent.work
-    if work is None or not has_work(agent):
+    if agent.doing not in AT_WORK:
         return
     if work.calls:
         yield _long_call(work)
-        return
-    yield from _progress_rules(work, policy)
+    if has_work(agent):
+        yield from _checkpoint_rules(work, policy)
+        yield from _progress_rules(work, policy)
+    elif work.tool_at is not None and work.checkpoint_at is not None:
+        # It has not said that it works, but one that saves checkpoints and calls tools does, for as long as it calls some.
+        yield from _checkpoint_rules(work, policy, until=work.tool_at + policy.tool_call_after)
 
 
 def calls_end_at(work: Work) -> float:
@@ -128,28 +158,33 @@ def _last_activity_at(work: Work) -> float:
     return max(work.since, *(at for at in reported if at is not None))
 
 
-def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
+def _checkpoint_rules(work: Work, policy: StallPolicy, until: float = NEVER) -> Iterator[Rule]:
     if work.checkpoint_at is not None:
-        since = max(work.checkpoint_at, work.since)
-        text = "No checkpoint for {}."
-        yield Rule(
-            Kind.NO_CHECKPOINT,
-            since,
-            policy.checkpoint_degraded_after,
-            Severity.DEGRADED,
-            text,
-        )
-        yield Rule(Kind.NO_CHECKPOINT, since, policy.checkpoint_stuck_after, Severity.STUCK, text)
-    if work.tool_at is not None:
-        since = max(work.tool_at, work.since)
+        since, text = max(work.checkpoint_at, work.since), "No checkpoint for {}."
+    elif work.saves or policy.checkpoint_expected:
+        since, text = work.since, "No checkpoint since its work began {} ago."
+    else:
+        return
+    for wait, severity in (
+        (policy.checkpoint_degraded_after, Severity.DEGRADED),
+        (policy.checkpoint_stuck_after, Severity.STUCK),
+    ):
+        yield Rule(Kind.NO_CHECKPOINT, since, wait + work.excused, severity, text, until)
+
+
+def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
+    clocks_from = max(work.since, work.clocks_from)
+    # An open tool call is one that is made.
+    if work.tool_at is not None and all(call.what == MODEL_CALL for call in work.calls.values()):
+        since = max(work.tool_at, clocks_from)
         text = f"No tool call for {{}}; the last was {work.last_tool}."
         yield Rule(Kind.NO_TOOL_CALL, since, policy.tool_call_after, Severity.STUCK, text)
     if work.tokens_at is not None:
-        since = max(work.tokens_at, work.since)
+        since = max(work.tokens_at, clocks_from)
         text = "No tokens used for {}."
         yield Rule(Kind.NO_TOKENS, since, policy.tokens_after, Severity.DEGRADED, text)
-    if work.output_at is not None:
-        since = max(work.heat_at, _last_activity_at(work))
+    if work.output_at is not None and not work.calls:
+        since = max(work.heat_at, clocks_from, _last_activity_at(work))
         if work.heat is Heat.COLD:
             text = "No output for {}, and no CPU used."
             yield Rule(Kind.NO_OUTPUT, since, policy.output_after, Severity.STUCK, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent, Outcomes, Spending
@@ -18,6 +18,11 @@ from lifesigns.core.policy import SpendingPolicy
 from lifesigns.core.policy_changes import merged
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.errors import PolicyError
+
+Amount = TypeVar("Amount", int, float)
+
+RESTART_SHARE: Final = 0.5
+"""A total below this part of the last one is that of a new life; between them it came late."""
 
 
 def receive_calm(
@@ -49,6 +54,7 @@ def receive_calm(
                 or ((task_id := beat.task_id) is not None and task_id != agent.task_id)
                 or ((host := beat.host) is not None and host != agent.host)
                 or ((role := beat.role) is not None and role != agent.role)
+                or ((status := beat.status) is not None and status != agent.status)
                 or (lag is not None and lag >= lag_from)
                 or ((errors := beat.error_count) is not None and not _erred_before(agent.outcomes, errors))
                 or ((metadata := beat.metadata) is not None and _moved_on(agent, metadata))
@@ -142,6 +148,21 @@ def _spent_calmly(
     return True
 
 
+def _growth(total: Amount | None, known: Amount, *, nameless: bool) -> tuple[Amount, Amount]:
+    """What was used since the last total, and the total to compare the next one with.
+
+    Totals of one life only grow: a smaller one came late. But a life without a name that begins again counts from zero again,
+    and is far below what it was.
+    """
+    if total is None:
+        return known - known, known
+    if total >= known:
+        return total - known, total
+    if nameless and total < RESTART_SHARE * known:
+        return total, total
+    return known - known, known
+
+
 class BeatHearing:
     """Hears beats closely, and who announces itself."""
 
@@ -162,10 +183,12 @@ class BeatHearing:
         if provider is not None and provider != agent.provider:
             desk.fleet.regroup(agent, agent.host, provider[:128], now, desk.outbox)
         task = beat.task_id or (beat.tasks[0] if beat.tasks else None)
-        if task is not None and task != agent.task_id:
+        if task is not None and (task != agent.task_id or agent.work is None):
             self._work.take_task(agent, task, now)
         if beat.doing is not None and beat.doing is not agent.doing:
             self._work.do(agent, beat.doing, beat.until, "", now)
+        if beat.status is not None and beat.status != agent.status:
+            self._work.say_status(agent, beat.status, now)
         if beat.token_count is not None or beat.cost_usd is not None:
             self._totals(agent, beat, now)
         elif agent.spending is not None and agent.finding(Kind.SPENDING) is not None:
@@ -228,22 +251,19 @@ class BeatHearing:
                 self._desk.judge.note(agent, found, now)
 
     def _totals(self, agent: Agent, beat: s.Beat, now: float) -> None:
-        """A beat's totals; what was used since the last one is the difference."""
+        """A beat's totals of its life. What was used since the last one is the difference; the first counts from zero, less
+        what the calls of this life have reported already."""
         spent = agent.spending
         if spent is None:
-            agent.spending = Spending(
-                by_beat=True, reported=beat.token_count or 0, reported_cost=beat.cost_usd or 0.0
-            )
-            return
-        if not spent.by_beat:  # What its calls reported so far is in this total already.
-            spent.by_beat = True
-            spent.reported, spent.reported_cost = beat.token_count or 0, beat.cost_usd or 0.0
-        tokens = max(0, (beat.token_count or 0) - spent.reported)
-        cost = max(0.0, (beat.cost_usd or 0.0) - spent.reported_cost)
-        if beat.token_count is not None:
-            spent.reported = beat.token_count
-        if beat.cost_usd is not None:
-            spent.reported_cost = beat.cost_usd
+            spent = agent.spending = Spending()
+        first, spent.by_beat = not spent.by_beat, True
+        nameless = beat.incarnation is None
+        tokens, spent.reported = _growth(beat.token_count, spent.reported, nameless=nameless)
+        cost, spent.reported_cost = _growth(beat.cost_usd, spent.reported_cost, nameless=nameless)
+        if first and (beat.seq is None or beat.seq > 1):
+            # It may live for long already: nobody knows how much of this was used within the hour.
+            spending.take_over(spent, tokens, cost)
+            tokens, cost = 0, 0.0
         self._work.spend(agent, spent, tokens, cost, now)
 
     def _error_total(self, agent: Agent, count: int, now: float) -> None:

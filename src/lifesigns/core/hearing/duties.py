@@ -49,7 +49,7 @@ class DutyHearing:
         if signal.expected_for is not None and len(tasks) < TASKS_MAX:
             expected_at = now + max(0.0, signal.expected_for)
             order = self._desk.beliefs.next_order()
-            task = Task(signal.task_id, agent.id, expected_at, now, order)
+            task = Task(signal.task_id, agent.id, expected_at, now, order, assigned_at=now)
             tasks[signal.task_id] = task
             self._desk.deadlines.arm(task, self._desk.tasks.due_at(task, self._desk.policy(agent).task))
 

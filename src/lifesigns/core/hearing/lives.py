@@ -60,7 +60,7 @@ class Lives:
         agent.suspicion = agent.work = agent.tape = agent.outcomes = None
         agent.respawned = False
         agent.doing, agent.doing_until = Doing.UNKNOWN, NEVER
-        agent.doing_from, agent.doing_note = now, ""
+        agent.doing_from, agent.doing_note, agent.status = now, "", None
         if agent.spending is not None:
             agent.spending.by_beat, agent.spending.reported, agent.spending.reported_cost = False, 0, 0.0
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lifesigns.core import signals as s
-from lifesigns.core.agent import DECLARED, NEVER, Agent, Call, Outcomes, Spending, Work
+from lifesigns.core.agent import DECLARED, MODEL_CALL, NEVER, Agent, Call, Outcomes, Spending, Work
 from lifesigns.core.beliefs import ReportedBreaker
 from lifesigns.core.desk import Desk
 from lifesigns.core.detectors import erring, looping, spending, stall
-from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman
-from lifesigns.core.health import Doing
+from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
+from lifesigns.core.health import AILING_WORDS, Doing
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.core.watching import Watching
 
@@ -22,8 +22,6 @@ OUTPUT: Final = "output"
 
 TURNS: Final = frozenset({OUTPUT, "message"})
 """Kinds of activity after which a model has something new to talk about."""
-
-MODEL_CALL: Final = "A model call"
 
 REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.TASK_STALLED})
 """Findings about work; they end with it."""
@@ -75,9 +73,12 @@ class WorkHearing:
     def _model_started(self, agent: Agent, signal: s.ModelStarted, now: float) -> None:
         self._call(agent, signal.call_id, MODEL_CALL, signal.bound, now)
 
-    def _call(self, agent: Agent, call_id: str, what: str, bound: float | None, now: float) -> None:
+    def _call(
+        self, agent: Agent, call_id: str, what: str, bound: float | None, now: float, *, said: bool = False
+    ) -> None:
         limit = self._desk.policy(agent).stall.call_max
-        self._begin(agent, now).begin_call(call_id, Call(what, now, limit if bound is None else bound))
+        call = Call(what, now, limit if bound is None else bound, said)
+        self._begin(agent, now).begin_call(call_id, call)
         self._settle_stall(agent, now)
 
     def _tool_finished(self, agent: Agent, signal: s.ToolFinished, now: float) -> None:
@@ -122,8 +123,10 @@ class WorkHearing:
         if agent.spending is None:
             agent.spending = Spending()
         if not agent.spending.by_beat:
-            tokens = max(0, signal.tokens_in) + max(0, signal.tokens_out)
-            self.spend(agent, agent.spending, tokens, max(0.0, signal.cost_usd), now)
+            tokens, cost = max(0, signal.tokens_in) + max(0, signal.tokens_out), max(0.0, signal.cost_usd)
+            agent.spending.reported += tokens  # So much of the first total of a beat is known.
+            agent.spending.reported_cost += cost
+            self.spend(agent, agent.spending, tokens, cost, now)
         if not signal.ok:
             self._erred(agent, "A model call failed", signal.error_kind, now)
         self._settle_stall(agent, now)
@@ -152,7 +155,8 @@ class WorkHearing:
         self._came_forward(agent, now)
 
     def _came_forward(self, agent: Agent, now: float) -> None:
-        self._begin(agent, now).checkpoint_at = now
+        work = self._begin(agent, now)
+        work.checkpoint_at, work.excused = now, 0.0
         self.acted(agent, now)
         self.word(agent, now)
         self._settle_stall(agent, now)
@@ -191,7 +195,9 @@ class WorkHearing:
                 agent.work.since = now
         if doing is Doing.BUSY:
             bound = limit if until is None else max(0.0, until - now)
-            self._call(agent, DECLARED, note or "A declared long operation", bound, now)
+            self._call(
+                agent, DECLARED, note or "A declared long operation", bound, now, said=until is not None
+            )
         elif doing is Doing.RATE_LIMITED:
             agent.doing_from = now
             agent.doing_until = now + limit if until is None else max(now, until)
@@ -207,7 +213,18 @@ class WorkHearing:
 
     def _pong(self, agent: Agent, signal: s.PongReceived, now: float) -> None:
         if signal.status:
+            self.say_status(agent, signal.status, now)
             self.word(agent, now)
+
+    def say_status(self, agent: Agent, status: str, now: float) -> None:
+        """The agent says in a word how it is. "busy" is granted a longer silence (`detectors/silence.py`)."""
+        agent.status = status
+        if status in AILING_WORDS:
+            text = f"It says itself that it is {status}."
+            found = Finding(Kind.SELF_REPORTED, now, Severity.DEGRADED, text, {"status": status})
+            self._desk.judge.note(agent, found, now)
+        else:
+            self._desk.judge.clear(agent, Kind.SELF_REPORTED, now)
 
     def _breaker(self, agent: Agent, signal: s.BreakerReported, now: float) -> None:
         known = self._desk.beliefs.breakers.setdefault(agent.id, {})
@@ -229,6 +246,7 @@ class WorkHearing:
     def take_task(self, agent: Agent, task_id: str, now: float) -> None:
         desk = self._desk
         if agent.task_id == task_id:
+            self._begin(agent, now)  # A new life may go on with what the last one had.
             return
         agent.task_id = task_id
         self.rest(agent, now)
@@ -289,10 +307,20 @@ class WorkHearing:
         self._desk.judge.settle(agent, Kind.ERRORS, found, now)
 
     def _settle_stall(self, agent: Agent, now: float) -> None:
-        if agent.findings:
+        if agent.work is not None:
             self._watching.judge_stall(agent, self._desk.policy(agent), now)
 
     def _begin(self, agent: Agent, now: float) -> Work:
         if agent.work is None:
-            agent.work = Work(now)
+            agent.work = Work(now, saves=self._saved_before(agent))
         return agent.work
+
+    def _saved_before(self, agent: Agent) -> bool:
+        """Whether an earlier life of this agent has saved checkpoints of its task."""
+        lineage = self._desk.beliefs.lineages.get(agent.id)
+        return (
+            lineage is not None
+            and agent.task_id is not None
+            and lineage.task_id == agent.task_id
+            and bool(lineage.chain)
+        )
