@@ -2,10 +2,13 @@
 
 import pytest
 
+from lifesigns.core import ladder
 from lifesigns.core.agent import Case
 from lifesigns.core.effects import (
+    Ending,
     Escalate,
     Intervention,
+    Kind,
     NeedsHuman,
     Order,
     Refusal,
@@ -18,10 +21,12 @@ from lifesigns.core.effects import (
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.signals import (
+    AgentLeft,
     Answer,
     BreakerReported,
     BreakerState,
     CheckpointSaved,
+    ClearRequested,
     ConnectionClosed,
     Decision,
     DoingChanged,
@@ -38,6 +43,7 @@ from lifesigns.core.signals import (
     ProcessExited,
     ProgressMade,
     ResumeRequested,
+    Signal,
     TerminationDone,
     TerminationFailed,
     TerminationRequested,
@@ -753,3 +759,188 @@ def test_an_end_that_failed_is_told_once_and_its_next_try_may_fail_too() -> None
         watch.live(watch.now + 2 * MINUTE)
     ends = [fact.stage for fact in watch.facts(Intervention) if fact.rung is Rung.TERMINATE]
     assert ends[:4] == [Stage.ORDERED, Stage.FAILED, Stage.ORDERED, Stage.FAILED]
+
+
+# --- a termination that is out ---------------------------------------------------------------------------------
+
+
+IMPATIENT = Policy().but({"ladder": {"nudge_max": 1, "nudge_every": 1.0, "escalation_timeout": 2.0}})
+
+
+def same_call(n: int, result: str = "nothing", **fields: object) -> ToolFinished:
+    said: dict[str, object] = {"args_digest": "same", "result_digest": result, **fields}
+    return ToolFinished(agent_id="a", incarnation="one", call_id=f"c{n}", tool="search", **said)  # type: ignore[arg-type]
+
+
+def looping_to_its_end() -> Watch:
+    """It calls the same thing every 0.2 s, hears a nudge and goes on, until it is to be ended."""
+    watch = Watch(IMPATIENT)
+    watch.beat(incarnation="one")
+    for n in range(60):
+        watch.hear(same_call(n), watch.now + 0.2)
+        if watch.orders(Terminate):
+            return watch
+    raise AssertionError("it was not ended")
+
+
+def silent_to_its_end(policy: Policy = IMPATIENT) -> Watch:
+    """It is not heard any more, and nobody decides."""
+    watch = Watch(policy)
+    watch.beat("b")
+    watch.beat(incarnation="one", seq=7)
+    watch.live(watch.now + 60, "b")
+    assert watch.orders(Terminate)
+    return watch
+
+
+@pytest.mark.parametrize(
+    "caused",
+    [
+        same_call(99, "", ok=False, error="cancelled"),
+        CheckpointSaved(agent_id="a", incarnation="one", checkpoint_id="last"),
+        ProgressMade(agent_id="a", incarnation="one"),
+    ],
+)
+def test_what_a_stop_causes_is_no_sign_of_health(caused: Signal) -> None:
+    """The call it cancels, what it saves: the termination stays, ends by its outcome, and is followed by a new life."""
+    watch = looping_to_its_end()
+    watch.hear(caused)
+    assert Stage.DROPPED not in [f.stage for f in watch.facts(Intervention) if f.rung is Rung.TERMINATE]
+    watch.hear(AgentLeft(agent_id="a", incarnation="one", reason="stopped"))
+    assert [fact.stage for fact in watch.facts(Ending)] == [Stage.DONE]
+    watch.run_until(watch.now + 60)
+    assert len(watch.orders(Respawn)) == 1
+
+
+def test_a_person_may_take_back_a_termination_that_is_out() -> None:
+    watch = looping_to_its_end()
+    watch.hear(ClearRequested(agent_id="a", by="eva"))
+    assert watch.facts(Intervention)[-1].stage is Stage.DROPPED
+
+
+def test_a_termination_names_the_evidence_that_allows_it() -> None:
+    watch = Watch(IMPATIENT.but({"stall": {"checkpoint_stuck_after": 1.5, "checkpoint_degraded_after": 1.0}}))
+    watch.beat(incarnation="one", task_id="t")
+    watch.hear(ProgressMade(agent_id="a", incarnation="one", task_id="t"))
+    n = 0
+    while not watch.orders(Terminate):
+        watch.hear(same_call(n := n + 1), watch.now + 0.2)
+        assert n < 100
+    assert {finding.kind for finding in watch.orders(Terminate)[0].findings} >= {
+        Kind.NO_CHECKPOINT,
+        Kind.LOOPING,
+    }
+    assert watch.orders(Terminate)[0].reason.startswith("search was called")
+
+
+def test_the_first_sign_of_life_withdraws_a_termination_for_silence() -> None:
+    watch = silent_to_its_end()
+    order = watch.orders(Terminate)[0]
+    assert (order.on_silence, order.seq_seen, order.incarnation) == (True, 7, "one")
+    watch.beat(incarnation="one", seq=8)
+    assert (watch.agent().case, watch.health()) == (None, Health.HEALTHY)
+    last = watch.facts(Intervention)[-1]
+    assert (last.id, last.stage, last.text) == (order.order_id, Stage.DROPPED, ladder.HEARD_AGAIN)
+
+
+def test_who_returns_from_silence_with_another_illness_is_nudged_and_not_ended() -> None:
+    """A process that stood still says so in its first beat: a loop that did not answer for an hour."""
+    watch = silent_to_its_end()
+    watch.forget()
+    watch.beat(incarnation="one", seq=8, loop_lag_ms=3_600_000.0)
+    assert watch.health() is Health.DISCONNECTED
+    assert [fact.stage for fact in watch.facts(Intervention)][:1] == [Stage.DROPPED]
+    assert case(watch).rung is Rung.NUDGE
+    assert not watch.orders(Terminate)
+
+
+def test_a_termination_nobody_could_carry_out_does_not_lie_in_wait() -> None:
+    watch = silent_to_its_end()
+    watch.live(watch.now + 10 * MINUTE, "b")
+    assert "cannot stop" in told(watch)
+    assert case(watch).order_id == ""
+    assert watch.facts(Intervention)[-1].stage is Stage.DROPPED
+
+
+def test_a_persons_own_termination_waits_for_who_returns() -> None:
+    watch = silent_to_its_end()
+    watch.hear(TerminationRequested(agent_id="a", by="eva", reason="enough"))
+    order = watch.orders(Terminate)[-1]
+    assert (order.by, order.on_silence) == ("eva", False)
+    watch.live(watch.now + 10 * MINUTE, "b")
+    watch.beat(incarnation="one", seq=8)
+    assert case(watch).order_id == order.order_id
+
+
+def test_a_good_bye_that_was_held_up_is_a_good_end() -> None:
+    watch = silent_to_its_end()
+    watch.hear(AgentLeft(agent_id="a", incarnation="one", reason="done"))
+    assert watch.health() is Health.TERMINATED
+    assert not watch.facts(Ending)
+    watch.live(watch.now + 10 * MINUTE, "b")
+    assert not watch.orders(Respawn)
+
+
+def test_a_silent_agent_whose_process_is_seen_to_have_ended_is_ended_on_record() -> None:
+    watch = silent_to_its_end()
+    watch.hear(ProcessExited(agent_id="a", incarnation="one", signal=9))
+    assert [fact.stage for fact in watch.facts(Ending)] == [Stage.DONE]
+
+
+def test_an_end_that_was_withdrawn_too_late_is_told_and_followed_by_another_life() -> None:
+    watch = silent_to_its_end()
+    order = watch.orders(Terminate)[0]
+    watch.beat(incarnation="one", seq=8)
+    watch.hear(TerminationDone(agent_id="a", incarnation="one", order_id=order.order_id))
+    assert watch.health() is Health.TERMINATED
+    assert [fact.id for fact in watch.facts(Ending)] == [order.order_id]
+    assert "stopped" in told(watch)
+    watch.live(watch.now + 5 * MINUTE, "b")
+    assert len(watch.orders(Respawn)) == 1
+
+
+def test_who_was_ended_by_an_order_that_another_replaced_has_the_successor_the_last_one_wants() -> None:
+    watch = Watch()
+    watch.beat(incarnation="one")
+    for respawn in (True, False):
+        watch.hear(TerminationRequested(agent_id="a", by="eva", respawn=respawn), watch.now + 1)
+    first, second = watch.orders(Terminate)
+    watch.hear(TerminationDone(agent_id="a", incarnation="one", order_id=first.order_id))
+    assert [fact.id for fact in watch.facts(Ending)] == [second.order_id]
+    watch.run_until(watch.now + 60)
+    assert not watch.orders(Respawn)
+
+
+def test_a_persons_nudge_does_not_switch_the_ladder_off() -> None:
+    watch = Watch()
+    watch.beat("b")
+    watch.beat(incarnation="one")
+    watch.live(START + 60, "b")
+    assert len(watch.orders(Escalate)) == 1
+    watch.hear(NudgeRequested(agent_id="a", by="eva", message="Are you there?"))
+    watch.live(START + 13 * MINUTE, "b")
+    assert len(watch.orders(Escalate)) == 2
+    watch.live(START + 30 * MINUTE, "b")
+    assert [order.by for order in watch.orders(Terminate)][:1] == [""]
+
+
+def test_a_persons_question_that_nobody_answers_is_not_their_order_to_end() -> None:
+    """Eva asked others about a healthy agent. It is not ended in her name, and not forgotten when it falls ill."""
+    watch = Watch()
+    watch.beat(incarnation="one")
+    watch.hear(EscalationRequested(agent_id="a", by="eva", reason="looks odd"))
+    watch.live(START + 20 * MINUTE, incarnation="one")
+    assert watch.agent().case is None
+    assert not watch.orders(Terminate)
+    watch.hear(SICK)
+    assert watch.orders(SendNudge)
+
+
+def test_an_answer_to_a_persons_nudge_is_the_end_of_it() -> None:
+    watch = Watch()
+    watch.beat()
+    watch.hear(NudgeRequested(agent_id="a", by="eva", message="How is it going?"))
+    nudge = watch.orders(SendNudge)[0]
+    watch.hear(NudgeAnswered(agent_id="a", nudge_id=nudge.order_id, answer=Answer.PROGRESS))
+    watch.live(START + 60 * MINUTE)
+    assert len(watch.orders(SendNudge)) == 1

@@ -66,6 +66,11 @@ class Mutation:
 # --- the broken engines -------------------------------------------------------------------------------
 
 
+def a_stop_waits_for_who_returns(patch: pytest.MonkeyPatch) -> None:
+    """As it once was: silence is evidence like any other, and a sign of life does not refute it."""
+    patch.setattr(ladder_module, "_is_silent", lambda agent: False)
+
+
 def the_ladder_does_not_let_go(patch: pytest.MonkeyPatch) -> None:
     """A case is not dropped when the agent is well again, and needs no evidence."""
     review = Ladder.review
@@ -249,6 +254,7 @@ def nothing_is_forgiven(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS = [
     Mutation("harm", "the ladder does not let go", the_ladder_does_not_let_go, (Ill.CUT,)),
+    Mutation("harm", "a stop waits for who returns", a_stop_waits_for_who_returns, (Ill.CUT,)),
     Mutation(
         "harm",
         "an agent's word for its own crash is enough",

@@ -215,6 +215,8 @@ class Case:
     escalated: bool = False
     grounds: bool = False
     """Whether there was reason enough to end the agent when people were asked about it."""
+    on_silence: bool = False
+    """It is about an agent that is not heard: the first sign of life refutes it."""
     respawn: bool = True
     by: str = ""
     key: str = ""
@@ -309,6 +311,8 @@ class Agent:
     letters: int = 0
     """Messages it sent that are not acknowledged yet."""
     poisoned: bool = False
+    withdrawn: str = ""
+    """The last termination that was withdrawn: somebody may have carried it out all the same."""
 
     def finding(self, kind: Kind) -> Finding | None:
         """The open finding of this kind, if there is one."""

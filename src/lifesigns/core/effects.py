@@ -342,8 +342,20 @@ class Terminate(Order):
     save_for: float
     findings: tuple[Finding, ...]
     seq_seen: int
-    """The last sequence the decision knew of: the store refuses the order if a newer one is there."""
+    """The last sequence the decision knew of."""
     by: str = ""
+    on_silence: bool = False
+    """It rests on silence since `seq_seen`: an agent that reads it is alive, so it refuses, and its next beat refutes the
+    silence. For those who can end an agent that does not read any more: a supervisor, a webhook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw(Order):
+    """A termination is withdrawn: who has not carried it out must not do so."""
+
+    withdrawn: str
+    """The id of the termination."""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

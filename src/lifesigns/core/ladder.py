@@ -3,6 +3,10 @@
 The law: a case opens when an agent becomes unwell and is dropped the moment it is well again. A rung is
 climbed only when the wait of the one before is over, when the fleet's brake and limits allow it, and when
 the evidence reaches that far. Only progress or an answer is success; delivered is not read.
+
+A termination that is out ends by its outcome or by a person's word: what the stop itself causes (a cancelled
+call, a last checkpoint) is no evidence that the agent is well. Unless it rests on silence: any sign of life
+refutes that and withdraws the order, and it must not lie in wait for an agent that nobody can reach.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from lifesigns.core.effects import (
     NeedsHuman,
     Rung,
     SendNudge,
+    Severity,
     Stage,
     Terminate,
 )
@@ -39,8 +44,13 @@ CANNOT_STOP = "cannot stop"
 """A termination that nobody carried out, however often it was ordered."""
 
 NO_ANSWER = "no answer"
+HEARD_AGAIN = "it is heard again: it was not dead, only silent"
 ANSWERED = "the agent answered"
 """Why an order is not waited for any more."""
+
+WITHDRAWN_TOO_LATE = "It was ended by an order that was withdrawn too late."
+
+SILENT = frozenset({Kind.SILENCE, Kind.NEVER_STARTED})
 
 NUDGE_IDS_MAX = 16
 """Nudges of a case that may still be answered."""
@@ -70,17 +80,27 @@ class Ladder:
         """An agent's health may have changed: open a case for the unwell, drop it for the well."""
         case = agent.case
         if case is None:
-            if agent.health in UNWELL and policy.enabled and not _is_crash(agent):
-                rung = _first_rung(agent, policy)
-                wait = policy.hesitate_for if agent.health is Health.DISCONNECTED else 0.0
-                agent.case = Case(rung, now, _reason(agent), waited_from=now, wait=wait)
-                agent.case.respawn = not _spent(agent)
+            self._open(agent, policy, now)
         elif case.by:
+            return
+        elif case.on_silence and not _is_silent(agent):
+            # Whatever else is found about it is another question: it can be nudged now, and people were asked about silence.
+            self.drop(agent, now, HEARD_AGAIN)
+            self._open(agent, policy, now)
+        elif _is_out(case) and not self._outbox.holds(case.order_id):
             return
         elif agent.health not in UNWELL or _is_crash(agent):
             self.drop(agent, now, "well again" if agent.alive else "gone")
         elif not case.order_id or case.rung is not Rung.TERMINATE:
             self._reconsider(agent, case, policy, now)
+
+    def _open(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
+        if agent.health in UNWELL and policy.enabled and not _is_crash(agent):
+            rung = _first_rung(agent, policy)
+            wait = policy.hesitate_for if agent.health is Health.DISCONNECTED else 0.0
+            agent.case = Case(rung, now, _reason(agent), waited_from=now, wait=wait)
+            agent.case.respawn = not _spent(agent)
+            agent.case.on_silence = _is_silent(agent)
 
     def drop(self, agent: Agent, now: float, why: str) -> None:
         """End a case without another step."""
@@ -164,8 +184,9 @@ class Ladder:
             if case.rung is Rung.NUDGE:
                 self._climb(agent, case, Rung.ESCALATE, now, ANSWERED)
         else:
-            # Its word buys time, not forgiveness: without progress the ladder starts again.
+            # Its word buys time, not forgiveness: without progress the ladder starts again. A person's nudge is answered.
             self._climb(agent, case, Rung.NUDGE, now, ANSWERED)
+            self._take_over(agent, case)
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
 
@@ -184,6 +205,7 @@ class Ladder:
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
         elif decision is Decision.IGNORE:
+            self._take_over(agent, case)
             self._wait(case, now, NEVER)
         else:
             self._climb(agent, case, Rung.TERMINATE, now)
@@ -198,21 +220,42 @@ class Ladder:
         case = agent.case
         if case is None or case.order_id != order_id or case.rung is not Rung.TERMINATE:
             return None
-        self._outbox.fact(
-            Ending(
-                now,
-                agent.id,
-                case.order_id,
-                case.rung,
-                Stage.DONE,
-                case.attempt,
-                case.reason,
-                case.by,
-                checkpoint_id=checkpoint_id,
-            )
-        )
+        self._ended(agent, order_id, case.attempt, case.reason, now, case.by, checkpoint_id)
         agent.case = None
         return case
+
+    def carried_out_anyway(
+        self, agent: Agent, order_id: str, now: float, checkpoint_id: str | None = None
+    ) -> bool:
+        """A termination was carried out after it had been withdrawn, and that is on record. False if this one was not."""
+        if not order_id or order_id != agent.withdrawn:
+            return False
+        agent.withdrawn = ""
+        self._ended(agent, order_id, 1, WITHDRAWN_TOO_LATE, now, "", checkpoint_id)
+        return True
+
+    def _ended(
+        self,
+        agent: Agent,
+        order_id: str,
+        attempt: int,
+        reason: str,
+        now: float,
+        by: str,
+        checkpoint_id: str | None,
+    ) -> None:
+        ending = Ending(
+            now,
+            agent.id,
+            order_id,
+            Rung.TERMINATE,
+            Stage.DONE,
+            attempt,
+            reason,
+            by,
+            checkpoint_id=checkpoint_id,
+        )
+        self._outbox.fact(ending)
 
     def termination_failed(self, agent: Agent, order_id: str, reason: str, now: float) -> None:
         case = agent.case
@@ -227,7 +270,9 @@ class Ladder:
         if agent.doing in LEFT_ALONE and not case.by:
             self._wait(case, now, policy.nudge_every)
         elif case.by and case.attempt:
-            self.drop(agent, now, NO_ANSWER)  # A person's nudge is one nudge, not the foot of a ladder.
+            # A person's nudge is one nudge, not the foot of a ladder. It does not switch ours off either.
+            self.drop(agent, now, NO_ANSWER)
+            self._open(agent, policy, now)
         elif case.attempt >= policy.nudge_max:
             self._climb(agent, case, Rung.ESCALATE, now, NO_ANSWER)
         elif self._allowed(agent, case, now):
@@ -246,6 +291,7 @@ class Ladder:
                 return
             case.escalated = True
             case.grounds = self._may_end(agent, case, policy)
+            case.on_silence = _is_silent(agent)
             case.attempt = 1
             reason = case.reason if case.by else _reason(agent)
             order = self._outbox.order(
@@ -260,6 +306,10 @@ class Ladder:
             self._ordered(agent, case, order.order_id, now, reason)
             self._outbox.fact(NeedsHuman(now, agent.id, "escalation", reason))
             self._wait(case, now, policy.escalation_timeout)
+        elif case.by:
+            # They asked others, and nobody answered: what follows is our decision, and rests on evidence.
+            self._take_over(agent, case)
+            self.review(agent, policy, now)
         elif self._may_end(agent, case, policy):
             # Who was asked about weaker evidence is asked again: their silence was about something else.
             case.escalated = case.grounds
@@ -272,18 +322,16 @@ class Ladder:
             self._wait(case, now, NEVER)
 
     def _terminate(self, agent: Agent, case: Case, policy: LadderPolicy, now: float) -> None:
+        first = case.attempt == 0
         if case.attempt >= TERMINATE_TRIES:
-            text = f"{agent.id} could not be stopped in {TERMINATE_TRIES} tries."
-            self._outbox.fact(NeedsHuman(now, agent.id, CANNOT_STOP, text))
-            case.held = CANNOT_STOP
-            self._wait(case, now, NEVER)
-        elif not case.by and not self._may_end(agent, case, policy):
+            self._give_up(agent, case, now)
+        elif not case.by and (first or not _is_out(case)) and not self._may_end(agent, case, policy):
             self._stand_down(agent, case, now)
         elif self._allowed(agent, case, now):
             case.attempt += 1
-            first = case.attempt == 1
-            if first and not case.by:
-                case.reason = _reason(agent)
+            if first:
+                case.on_silence = not case.by and _is_silent(agent)
+                case.reason = case.reason if case.by else _grounds(agent)
             order = self._outbox.order(
                 Terminate,
                 agent,
@@ -294,9 +342,26 @@ class Ladder:
                 findings=agent.findings,
                 seq_seen=agent.seq,
                 by=case.by,
+                on_silence=case.on_silence,
             )
             self._ordered(agent, case, order.order_id, now, case.reason)
             self._wait(case, now, policy.save_for + TERMINATE_MARGIN)
+
+    def _give_up(self, agent: Agent, case: Case, now: float) -> None:
+        """No word of a termination after all its tries. Ours is withdrawn: it must not meet the agent hours later. What a
+        person ordered stays in force until a person takes it back."""
+        if not case.by and agent.health not in UNWELL:
+            self.drop(agent, now, "well again")
+            return
+        text = f"{agent.id} could not be stopped in {TERMINATE_TRIES} tries."
+        if case.by:
+            text += " It will be when it is reached, unless you clear it."
+        self._outbox.fact(NeedsHuman(now, agent.id, CANNOT_STOP, text))
+        case.held = CANNOT_STOP
+        self._wait(case, now, NEVER)
+        if not case.by:
+            self._leave(agent, case, now, "it could not be stopped")
+            case.order_id, case.reached = "", ()
 
     # --- parts ------------------------------------------------------------------------------------
 
@@ -307,12 +372,17 @@ class Ladder:
                 self._stand_down(agent, case, now)
         elif _spent(agent):
             self._climb(agent, case, Rung.TERMINATE, now, "a limit is reached")
-            case.reason, case.respawn = _reason(agent), False
+            case.reason, case.respawn = _grounds(agent), False
         elif case.rung is Rung.NUDGE and _first_rung(agent, policy) is Rung.ESCALATE:
             self._climb(agent, case, Rung.ESCALATE, now, "it answers no ping any more")
         elif case.held == UNDECIDED and self._may_end(agent, case, policy):
             case.escalated = False
             self._climb(agent, case, Rung.ESCALATE, now, "there is new evidence to decide about")
+
+    def _take_over(self, agent: Agent, case: Case) -> None:
+        """What a person wanted is done: from here on it is our case, and rests on evidence."""
+        if case.by:
+            case.by, case.respawn = "", not _spent(agent)
 
     def _stand_down(self, agent: Agent, case: Case, now: float) -> None:
         """The evidence went away before the end: back to the question that nobody answered."""
@@ -354,6 +424,8 @@ class Ladder:
         failed = Stage.FAILED in case.reached and case.rung is not Rung.TERMINATE
         if case.order_id and not failed and Stage.ANSWERED not in case.reached:
             self._record(agent, case, Stage.DROPPED, now, why)
+            if case.rung is Rung.TERMINATE:
+                agent.withdrawn = case.order_id
 
     def _wait(self, case: Case, now: float, wait: float) -> None:
         case.waited_from, case.wait = now, wait
@@ -405,6 +477,28 @@ def _spent(agent: Agent) -> bool:
     return spending is not None and spending.conclusive
 
 
+def _is_silent(agent: Agent) -> bool:
+    """Whether it counts as gone because nothing is heard of it. Only its own voice ends that."""
+    return any(f.kind in SILENT and f.severity is Severity.DISCONNECTED for f in agent.findings)
+
+
+def _is_out(case: Case) -> bool:
+    """Whether a termination was ordered, and neither its outcome is known nor was it given up."""
+    ordered = case.rung is Rung.TERMINATE and bool(case.order_id) and case.wait != NEVER
+    return ordered and Stage.FAILED not in case.reached
+
+
 def _reason(agent: Agent) -> str:
-    decisive: Finding | None = judgement.worst(agent.findings)
+    """The finding that weighs most: a conclusive one, if there is one."""
+    conclusive = (finding for finding in agent.findings if finding.conclusive)
+    decisive: Finding | None = judgement.worst(conclusive) or judgement.worst(agent.findings)
     return decisive.text if decisive else agent.health.value
+
+
+def _grounds(agent: Agent) -> str:
+    """What allows us to end it: the conclusive finding, or all the weak ones together."""
+    if any(finding.conclusive for finding in agent.findings):
+        return _reason(agent)
+    weak = sorted(agent.findings, key=lambda finding: (-judgement.RANK[finding.severity], finding.since))
+    texts = [finding.text for finding in weak if finding.severity is not Severity.NOTICE]
+    return " ".join(texts) or agent.health.value

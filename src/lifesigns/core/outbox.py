@@ -65,10 +65,14 @@ class Outbox:
             if not (isinstance(effect, Order) and effect.order_id == order_id)
             and not (isinstance(effect, Intervention) and effect.id == order_id)
         ]
-        here = any(isinstance(effect, Order) and effect.order_id == order_id for effect in self.effects)
+        here = self.holds(order_id)
         if here:
             self.effects = kept
         return here
+
+    def holds(self, order_id: str) -> bool:
+        """Whether this order is of this very call: it has not left the house."""
+        return any(isinstance(effect, Order) and effect.order_id == order_id for effect in self.effects)
 
     def take(self) -> Sequence[Effect]:
         """Everything collected since the last time."""

@@ -69,6 +69,8 @@ class Being:
         self.unreachable: Failure | None = None
         self.well_since: float | None = None
         self.ill_until = -inf
+        self.sick_until = -inf
+        """When it was last truly sick. To be cut off is not."""
         self.heals_unheard = False
         """Whether it got well while what it had said before could not be sent."""
         self.unlucky_at = -inf
@@ -90,6 +92,8 @@ class Being:
         self._turn_no = 0
         self._beat_no = 0
         self._obeyed: dict[str, s.Signal | None] = {}
+        self._waiting: dict[str, e.Terminate] = {}
+        """Terminations that wait for it while it is cut off. They are the first thing it gets when it returns."""
 
     @property
     def now(self) -> float:
@@ -195,7 +199,7 @@ class Being:
     def recover(self) -> None:
         """It is well again, and shows it."""
         if self.failure is not None:
-            self.failure.ended_at = self.ill_until = self.now
+            self.failure.ended_at = self.ill_until = self.sick_until = self.now
             self.failure = None
             self.heals_unheard = bool(self.spool) or self.world.monitor.down
         self._reckon()
@@ -219,6 +223,10 @@ class Being:
             if self.failure is not None:
                 self.failure.due_at += self.now - self.unreachable.since
             self.unreachable = None
+        waiting, self._waiting = self._waiting, {}
+        for order in waiting.values():
+            if self.world.monitor.waits_for(order):
+                self.obey(order)
         self.flush()
         self.keep_beating()
         self._reckon()
@@ -395,6 +403,9 @@ class Being:
             return
         self.epoch = order.epoch
         self.world.invariants.arrived(order)
+        if self.cuts and isinstance(order, e.Terminate):
+            self._waiting[order.order_id] = order
+            return
         if order.order_id in self._obeyed:
             outcome = self._obeyed[order.order_id]
             if outcome is not None:
@@ -472,9 +483,9 @@ class Being:
         )
 
     def _be_stopped(self, order: e.Terminate) -> None:
-        fails = self.chance.random() < STOP_FAILS
-        if self.cuts or fails:
-            reason = "its host cannot be reached" if self.cuts else "permission denied"
+        refuses = order.on_silence and self.speaking and order.incarnation == self.incarnation
+        if refuses or self.chance.random() < STOP_FAILS:
+            reason = "it lives" if refuses else "permission denied"
             del self._obeyed[order.order_id]  # It may be tried again.
             failed = s.TerminationFailed(
                 agent_id=self.id, incarnation=order.incarnation, order_id=order.order_id, reason=reason

@@ -414,8 +414,11 @@ class Invariants:
             self.violate("harm", f"{type(order).__name__} reached {being.id}, which is well")
 
     def ended_by(self, order: e.Terminate, being: Being) -> None:
-        """An agent's process really ended because it was told to."""
+        """An agent's process really ended because it was told to. Who was only cut off or asleep then was not sick."""
         self._records[being.id].orphaned = order.order_id
+        if not order.by and being.failure is None and being.sick_until < order.at:
+            self._world.tally.false_terminations += 1
+            self.violate("harm", f"{being.id} was ended, and was never sick: {order.reason}")
 
     # --- the end ------------------------------------------------------------------------------------
 

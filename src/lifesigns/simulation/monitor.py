@@ -151,6 +151,10 @@ class Monitor:
         for signal in unsaved:
             self.hear(signal)
 
+    def waits_for(self, order: e.Order) -> bool:
+        """Whether an order still lies in its agent's mailbox."""
+        return awaited(order, self.engine.beliefs, self._world.monitor_now)
+
     def _give_again(self, now: float) -> None:
         """What was ordered before, and is still waited for."""
         for order in list(self._given.values()):

@@ -47,6 +47,9 @@ limit for an hour before it makes the next one."""
 OUTAGE_TAIL: Final = 45 * MINUTE
 """For so long after an outage of ours a false finding is held to be its work."""
 
+CUT_FOR_LONG: Final = 0.3
+"""How many who are cut off, or asleep with their laptop, are so for longer than anybody waits for an answer about them."""
+
 RESTARTED_FOR: Final = (10.0, 300.0)
 
 WORLDS_VOICE: Final = frozenset({s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned})
@@ -91,6 +94,7 @@ class World:
         self.policies = config.policies or PolicyBook()
         self.fleet = config.fleet or FleetPolicy()
         self.chance = chance(config.seed, "world")
+        self._cuts = chance(config.seed, "cuts")
         self.now = 0.0
         self.truce_until = -inf
         self.outage_until = -inf
@@ -488,7 +492,10 @@ class World:
         if being.failure is not None or not being.speaking or being.doom is not None:
             return
         if ill is Ill.CUT:
-            self.cut([being], being.chance.uniform(5, 180))
+            how_long = being.chance.uniform(5, 180)
+            if self._cuts.random() < CUT_FOR_LONG:
+                how_long = self._cuts.uniform(15 * MINUTE, HOUR)
+            self.cut([being], how_long)
         elif ill in AT_ANY_TIME:
             being.live(FAILURES[ill](being))
         else:

@@ -16,6 +16,7 @@ _SHAPES: Final = Shapes(
         Shape(core.SendPing, "ping"),
         Shape(core.SendNudge, "nudge"),
         Shape(core.Terminate, "stop"),
+        Shape(core.Withdraw, "withdrawn"),
         Shape(core.AskStatus, "status_inquiry"),
         Shape(core.Remind, "reminder"),
         Shape(core.StopStranger, "replaced"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from lifesigns.core import signals as s
@@ -23,6 +24,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.hearing.lives import Lives, ended
 from lifesigns.core.hearing.work import WorkHearing
+from lifesigns.core.ladder import WITHDRAWN_TOO_LATE
 from lifesigns.core.respawn import Checkpoint, FailureClass, Phase, classify
 from lifesigns.core.watching import CONNECTION_CLOSED, Watching
 
@@ -72,8 +74,9 @@ class ActHearing:
 
     def _left(self, agent: Agent, signal: s.AgentLeft, now: float) -> None:
         case = agent.case
-        if case is not None and self._desk.ladder.is_ending(agent):
-            # It left because we told it to: that is the outcome we wait for, whoever tells it first.
+        if case is not None and not case.on_silence and self._desk.ladder.is_ending(agent):
+            # It left because we told it to: that is the outcome we wait for, whoever tells it first. Unless it was not
+            # heard at all: then it ended by itself, and its good-bye was held up on the way.
             self._terminated(agent, s.TerminationDone(agent_id=agent.id, order_id=case.order_id), now)
             return
         self._lives.end(agent, f"left: {signal.reason}" if signal.reason else "left", now)
@@ -86,10 +89,16 @@ class ActHearing:
         if signal.incarnation is not None and signal.incarnation != agent.incarnation:
             self._died_unborn(agent, signal.incarnation, now)
             return
-        if agent.health is Health.TERMINATED or desk.ladder.is_ending(agent):
+        case, told_by_itself = agent.case, signal.status is None and not signal.signal
+        unheard = case is not None and case.on_silence and not told_by_itself
+        if agent.health is Health.TERMINATED or (desk.ladder.is_ending(agent) and not unheard):
             return  # We wanted it to end; the outcome of that order tells the rest.
         if signal.status == 0 and not signal.signal:
             self._lives.end(agent, "exited with status 0", now)
+            return
+        if case is not None and desk.ladder.is_ending(agent):
+            # Silent, and now known to be gone: whoever was to end it may never tell us more.
+            self._terminated(agent, s.TerminationDone(agent_id=agent.id, order_id=case.order_id), now)
             return
         how, text = _how_it_ended(signal)
         if not desk.limits.judging:
@@ -102,7 +111,6 @@ class ActHearing:
             agent.cause = Cause.CRASH  # It was disconnected already; now we know why.
         desk.ladder.drop(agent, now, "the process ended")
         self._lives.leave_behind(agent, text, now)
-        told_by_itself = signal.status is None and not signal.signal
         lineage = desk.lineage(agent)
         lineage.supervisor_gone = lineage.supervisor_gone or signal.orphaned
         desk.respawns.begin(lineage, agent, text, desk.policy(agent).respawn, now, hesitate=told_by_itself)
@@ -146,6 +154,7 @@ class ActHearing:
         newest = desk.beliefs.newest_checkpoint(agent.id)
         case = desk.ladder.terminated(agent, signal.order_id, now, signal.checkpoint_id or newest)
         if case is None:
+            self._ended_anyway(agent, signal, now)
             return
         lineage, policy = desk.lineage(agent), desk.policy(agent).respawn
         if signal.checkpoint_id is not None:
@@ -161,6 +170,23 @@ class ActHearing:
         elif not case.by:
             text = f"{agent.id} was stopped and not respawned: {case.reason}"
             desk.outbox.fact(NeedsHuman(now, agent.id, "stopped", text))
+
+    def _ended_anyway(self, agent: Agent, signal: s.TerminationDone, now: float) -> None:
+        """A termination that was withdrawn was on its way already. What we ended wrongly goes on, and people hear of it."""
+        desk = self._desk
+        saved = signal.checkpoint_id or desk.beliefs.newest_checkpoint(agent.id)
+        case = agent.case
+        if case is not None and desk.ladder.is_ending(agent) and signal.order_id == agent.withdrawn:
+            # Another order to end it took the place of this one, and this one was quicker.
+            agent.withdrawn = ""
+            self._terminated(agent, replace(signal, order_id=case.order_id), now)
+            return
+        if not desk.ladder.carried_out_anyway(agent, signal.order_id, now, saved):
+            return
+        if agent.health is not Health.TERMINATED:
+            self._lives.end(agent, WITHDRAWN_TOO_LATE, now)
+        desk.outbox.fact(NeedsHuman(now, agent.id, "stopped", f"{agent.id}: {WITHDRAWN_TOO_LATE}"))
+        desk.respawns.begin(desk.lineage(agent), agent, WITHDRAWN_TOO_LATE, desk.policy(agent).respawn, now)
 
     def _termination_failed(self, agent: Agent, signal: s.TerminationFailed, now: float) -> None:
         self._desk.ladder.termination_failed(agent, signal.order_id, signal.reason, now)
