@@ -21,12 +21,13 @@ from lifesigns.core.effects import (
     SendNudge,
     SendPing,
     StopStranger,
+    Terminate,
     TurnBreaker,
 )
 from lifesigns.core.errands import Errand
 from lifesigns.core.signals import BreakerAct
 from lifesigns.hub.dispatcher import AGAIN_AFTER, UNANSWERED_FOR, Dispatcher
-from lifesigns.hub.mailboxes import PING_FOR, Mailboxes
+from lifesigns.hub.mailboxes import PING_FOR, STRANGER_FOR, Mailboxes
 from lifesigns.ports import Event
 
 NOW = 100.0
@@ -145,19 +146,41 @@ def test_what_the_engine_no_longer_waits_for_is_let_go() -> None:
     assert (desk.settled, desk.waiting()) == (["1-1", "1-2"], [])
 
 
-def test_an_errand_that_is_over_is_let_go_at_once() -> None:
-    """A sweep is ten seconds away; an order that was replaced must not turn a breaker back until then."""
+def test_what_is_over_is_let_go_before_the_next_sweep() -> None:
+    """That is ten seconds away; an order that was replaced must not turn a breaker back until then."""
     desk = Desk()
     turns = [
         TurnBreaker(NOW, order_id, 1, "a", "one", "search", BreakerAct.RESET) for order_id in ("1-3", "1-4")
     ]
     desk.give(nudge("1-1"), *turns)
     errand = Errand("1-4", "a", Rung.BREAKER, 1, NOW, 600.0, "reset breaker 'search'")
-    beliefs = Beliefs(errands={"a": {"1-4": errand}})
+    beliefs = waiting_for("1-1")
+    beliefs.errands["a"] = {"1-4": errand}
     desk.dispatcher.let_go(beliefs, NOW + 1)
     assert (desk.settled, desk.waiting()) == (["1-3"], ["1-1", "1-4"])
     desk.dispatcher.let_go(Beliefs(), NOW + 2)
-    assert desk.waiting() == ["1-1"]
+    assert desk.waiting() == []
+
+
+def stop(order_id: str = "1-7") -> Terminate:
+    return Terminate(NOW, order_id, 1, "a", "one", "silent", 30.0, (), 7, on_silence=True)
+
+
+def test_an_order_that_is_withdrawn_is_gone_at_once_and_who_has_a_termination_is_told() -> None:
+    desk = Desk()
+    desk.give(nudge("1-1"), stop("1-7"))
+    for order_id in ("1-1", "1-7", "1-7"):
+        desk.dispatcher.withdrawn(order_id, NOW + 400)
+    assert desk.settled == ["1-1", "1-7"]
+    assert desk.waiting(NOW + 401) == ["1-7-withdrawn"]
+    assert desk.waiting(NOW + 400 + STRANGER_FOR + 1) == []
+
+
+async def test_an_order_that_was_withdrawn_while_the_bus_was_away_is_not_said_when_it_is_back() -> None:
+    async with on_a_bus() as desk:
+        desk.give(stop("1-7"), nudge("1-1"))
+        desk.dispatcher.withdrawn("1-7", NOW)  # Nothing has been published yet: the bus had no turn.
+        assert sorted(await desk.heard(2)) == ["1-1", "1-7-withdrawn"]
 
 
 def test_a_question_ends_with_its_time_and_a_stranger_is_not_called_for_ever() -> None:

@@ -10,16 +10,16 @@ import pytest
 
 from lifesigns.adapters.link.http import HttpLink
 from lifesigns.assembly.hub import Role
-from lifesigns.core.effects import Order, SendNudge, SendPing
+from lifesigns.core.effects import AskStatus, Order, SendPing
 from lifesigns.web.server import listen
 from tests.web.hub import RunningHub, running_hub
 from tests.web.listening import until
 
 
 def give(hub: RunningHub, agent_id: str, n: int = 1) -> str:
-    """An order for an agent, as the dispatcher would put it."""
+    """An order for an agent that is waited for, as the dispatcher would put it."""
     now = hub.service.clock()
-    order = SendNudge(now, f"n-{n}", 1, agent_id, None, attempt=n, text="No checkpoint for 32 min.")
+    order = AskStatus(now, f"n-{n}", 1, agent_id, None, "t", "How is it?", answer_by=now + 600)
     hub.service.dispatcher.carry_out(order, now)
     return order.order_id
 
@@ -34,7 +34,7 @@ async def test_an_order_waits_until_it_is_acknowledged(hub: RunningHub) -> None:
     order_id = give(hub, "a/b")
     for _ in range(2):
         (order,) = (await poll(hub, "a/b")).json()["orders"]
-        assert (order["type"], order["order_id"], order["agent_id"]) == ("nudge", order_id, "a/b")
+        assert (order["type"], order["order_id"], order["agent_id"]) == ("status_inquiry", order_id, "a/b")
     ack = await hub.post(f"/api/v1/agents/a%2Fb/orders/{order_id}/ack")
     assert (ack.status_code, ack.content) == (204, b"")
     assert "content-length" not in ack.headers

@@ -3,6 +3,10 @@
 An order for an agent lies in its mailbox until it is fetched and acknowledged, or its outcome is heard; on a bus it is
 also said aloud, and said again while nothing comes back, because who was away heard nothing. The agent's side carries it
 out once, by its id, however often it is told.
+
+An order that the engine withdraws is handed out no more, from that moment and by no way: not from the mailbox, not from
+the queue of a bus that is away, not by a hand that waits for its next try. Who holds a termination that was withdrawn (a
+supervisor gives its child time to save) is told so.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from lifesigns.core.effects import (
     Terminate,
     TurnBreaker,
     VerifyCheckpoint,
+    Withdraw,
 )
 from lifesigns.core.respawn import Phase
 from lifesigns.errors import AdapterError
@@ -41,7 +46,17 @@ from lifesigns.ports import Bus, Event
 ORDERS: Final = "lifesigns.order"
 EVENTS: Final = "lifesigns.event"
 
-FOR_AGENTS: Final = (SendPing, SendNudge, Terminate, AskStatus, Remind, StopStranger, Respawn, TurnBreaker)
+FOR_AGENTS: Final = (
+    SendPing,
+    SendNudge,
+    Terminate,
+    Withdraw,
+    AskStatus,
+    Remind,
+    StopStranger,
+    Respawn,
+    TurnBreaker,
+)
 FOR_PEOPLE: Final = (ReleaseClaim, EscalateMessage)
 """What they say stands in the event that came with them: telling it is all there is to do."""
 
@@ -72,7 +87,8 @@ class Dispatcher:
         self._bus = bus
         self._settle = settle
         self._hands = hands
-        self._outgoing: deque[tuple[str, bytes]] = deque(maxlen=OUTGOING_MAX)
+        self._outgoing: deque[tuple[str, bytes, str | None]] = deque(maxlen=OUTGOING_MAX)
+        """Subject and message; and the order it brings, if that may be settled or withdrawn before it is said."""
         self._woken = asyncio.Event()
         self._open: dict[str, tuple[Order, float]] = {}
         """Orders without an outcome, and when they were last said."""
@@ -103,6 +119,26 @@ class Dispatcher:
         if order is not None:
             self._mailboxes.drop(order.agent_id, order_id)
 
+    def withdrawn(self, order_id: str, now: float) -> None:
+        """The engine took this order back: it is not handed out any more, and a termination not carried out by who has
+        it already."""
+        order, _ = self._open.get(order_id, (None, 0.0))
+        if order is None:
+            return
+        self._settle(order_id)
+        self.settled(order_id)
+        if isinstance(order, Terminate):
+            notice = Withdraw(
+                now,
+                f"{order_id}-withdrawn",
+                order.epoch,
+                order.agent_id,
+                order.incarnation,
+                withdrawn=order_id,
+            )
+            self._mailboxes.put(notice)
+            self._say_order(notice)
+
     def acknowledged(self, agent_id: str, order_id: str) -> bool:
         """The agent's side has it and carries it out: it is not given again. Whether there was one."""
         order, _ = self._open.get(order_id, (None, 0.0))
@@ -125,21 +161,17 @@ class Dispatcher:
                 self._say(f"{EVENTS}.{event.type}", telling.message(event))
 
     def let_go(self, beliefs: Beliefs, now: float) -> None:
-        """Errands that nobody waits for any more. Sooner than the sweep: what is being cleaned up may belong to somebody
-        who lives again, and a breaker must not be turned back by an order that was replaced."""
+        """Withdraw what the engine no longer waits for, also where it did not say so."""
         for order, _ in list(self._open.values()):
-            if isinstance(order, TurnBreaker | CleanUp) and not awaited(order, beliefs, now):
-                self._settle(order.order_id)
-                self.settled(order.order_id)
+            if not awaited(order, beliefs, now):
+                self.withdrawn(order.order_id, now)
 
     def sweep(self, beliefs: Beliefs, now: float) -> None:
         """Let go of what the engine no longer waits for; say again what may not have been heard."""
         self._mailboxes.sweep(now)
+        self.let_go(beliefs, now)
         for order, said_at in list(self._open.values()):
-            if not awaited(order, beliefs, now):
-                self._settle(order.order_id)
-                self.settled(order.order_id)
-            elif isinstance(order, FOR_AGENTS) and now - said_at >= AGAIN_AFTER:
+            if isinstance(order, FOR_AGENTS) and now - said_at >= AGAIN_AFTER:
                 if self._mailboxes.holds(order.agent_id, order.order_id):
                     self._say_order(order)
                 self._open[order.order_id] = (order, now)
@@ -151,7 +183,9 @@ class Dispatcher:
             await self._woken.wait()
             self._woken.clear()
             while self._outgoing:
-                subject, payload = self._outgoing.popleft()
+                subject, payload, order_id = self._outgoing.popleft()
+                if order_id is not None and order_id not in self._open:
+                    continue  # It was settled or withdrawn while the bus was away.
                 try:
                     await self._bus.publish(subject, payload)
                 except AdapterError as error:
@@ -160,10 +194,11 @@ class Dispatcher:
 
     def _say_order(self, order: Order) -> None:
         if self._bus is not None:
-            self._say(f"{ORDERS}.{order.agent_id}", wire.encode_order(order))
+            order_id = order.order_id if order.order_id in self._open else None
+            self._say(f"{ORDERS}.{order.agent_id}", wire.encode_order(order), order_id)
 
-    def _say(self, subject: str, payload: bytes) -> None:
-        self._outgoing.append((subject, payload))
+    def _say(self, subject: str, payload: bytes, order_id: str | None = None) -> None:
+        self._outgoing.append((subject, payload, order_id))
         self._woken.set()
 
 
@@ -173,7 +208,7 @@ def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
         case SendNudge() | Escalate() | Terminate():
             agent = beliefs.agents.get(order.agent_id)
             case = agent.case if agent is not None else None
-            return case is not None and order.order_id in (case.order_id, *case.nudge_ids)
+            return case is not None and order.order_id == case.order_id
         case Respawn() | VerifyCheckpoint():
             lineage = beliefs.lineages.get(order.agent_id)
             return (

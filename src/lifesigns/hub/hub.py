@@ -17,7 +17,16 @@ from typing import Any, Final, cast
 import msgspec
 
 from lifesigns.core.agent import NEVER
-from lifesigns.core.effects import Effect, Fact, Order, Poisoned, SendCanary, SendPing
+from lifesigns.core.effects import (
+    Effect,
+    Fact,
+    Intervention,
+    Order,
+    Poisoned,
+    SendCanary,
+    SendPing,
+    Stage,
+)
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
@@ -83,6 +92,8 @@ class Hub:
         self._send_canary = send_canary
         self._canary_by = canary_by
         """The door canaries come back through, if agents have others too."""
+        self.withdrawn: Callable[[str], None] = lambda _: None
+        """Given the ids of orders that the engine takes back, at once: that nothing is done need not be kept first."""
         self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
         self.more: Callable[[], Sequence[Belief]] = tuple
         """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
@@ -337,6 +348,8 @@ class Hub:
                     self._event_id += 1
                     events.append(telling.event(self._event_id, effect))
                     self.pulse.told(effect, now)
+                    if isinstance(effect, Intervention) and effect.stage is Stage.DROPPED:
+                        self.withdrawn(effect.id)
                     if isinstance(effect, Poisoned):
                         log.error("%s: %s", effect.agent_id, effect.error, extra={"action": "agent_poisoned"})
                 else:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from lifesigns.core.effects import Order, SendPing, StopStranger
+from lifesigns.core.effects import Order, SendPing, StopStranger, Withdraw
 
 PER_AGENT_MAX: Final = 64
 """The ladder gives one order at a time; more than this waits for nobody who ever comes."""
@@ -115,4 +115,4 @@ class Mailboxes:
 def _stale(order: Order, now: float) -> bool:
     if isinstance(order, SendPing):
         return now - order.at > PING_FOR
-    return isinstance(order, StopStranger) and now - order.at > STRANGER_FOR
+    return isinstance(order, StopStranger | Withdraw) and now - order.at > STRANGER_FOR

@@ -87,6 +87,7 @@ class Service:
             wanted=lambda: self.hub.pages.wanted(),
             kept=lambda: self.hub.pages.kept(),
         )
+        self.hub.withdrawn = lambda order_id: self.dispatcher.withdrawn(order_id, self.clock())
         self.hub.recall, self.hub.more = self.teller.recall, self.teller.changed
         self.hands = Hands(
             lambda: self.engine.beliefs,
@@ -168,8 +169,12 @@ class Service:
         now, found = self.clock(), {}
         for agent_id in agent_ids:
             if agent_id in self.mailboxes:
-                waiting = self.mailboxes.waiting_for(agent_id, now)
-                orders = [msgspec.Raw(wire.encode_order(one)) for one in waiting if one.order_id not in but]
+                # A mailbox may lag behind what was just heard: the beat that refutes an order is answered without it.
+                orders = [
+                    msgspec.Raw(wire.encode_order(one))
+                    for one in self.mailboxes.waiting_for(agent_id, now)
+                    if one.order_id not in but and awaited(one, self.engine.beliefs, now)
+                ]
                 if orders:
                     found[agent_id] = orders
         return found
@@ -196,7 +201,11 @@ class Service:
     # --- what the hub calls ---------------------------------------------------------------------------
 
     def _carry_out(self, order: Order) -> None:
-        self.dispatcher.carry_out(order, self.clock())
+        now = self.clock()
+        if awaited(order, self.engine.beliefs, now):
+            self.dispatcher.carry_out(order, now)
+        else:  # It was withdrawn before it was kept, or by a hub that did not live to keep that.
+            self.hub.pages.settle(order.order_id)
 
     def _settled(self, order_id: str) -> None:
         self.dispatcher.settled(order_id)

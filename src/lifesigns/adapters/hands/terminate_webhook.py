@@ -17,9 +17,18 @@ class TerminateWebhook:
     async def carry_out(self, order: Order) -> Signal | None:
         """Have it ended."""
         assert isinstance(order, Terminate)
-        wanted = {**identity(order), "reason": order.reason, "by": order.by, "save_for_s": order.save_for}
+        wanted = {
+            **identity(order),
+            "reason": order.reason,
+            "by": order.by,
+            "save_for_s": order.save_for,
+            "on_silence": order.on_silence,
+            "seq_seen": order.seq_seen,
+        }
         await self._webhook.post(order, "terminate", wanted)
-        return TerminationDone(agent_id=order.agent_id, order_id=order.order_id, forced=True)
+        return TerminationDone(
+            agent_id=order.agent_id, incarnation=order.incarnation, order_id=order.order_id, forced=True
+        )
 
     async def close(self) -> None:
         await self._webhook.close()
