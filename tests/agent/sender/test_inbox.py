@@ -11,6 +11,7 @@ from lifesigns.core.effects import (
     StopStranger,
     Terminate,
     TurnBreaker,
+    Withdraw,
 )
 
 STOP = Terminate(0.0, "o-1", 1, "a", "one", reason="frozen", save_for=1.0, findings=(), seq_seen=0)
@@ -68,3 +69,13 @@ def test_beside_a_supervisor_a_stop_is_obeyed_and_left_for_it() -> None:
     inbox = Inbox("one", agent, lambda: None, supervised=True)
     assert [inbox.obey(STOP), inbox.obey(STOP), inbox.obey(NUDGE)] == [False, False, True]
     assert agent.told == ["o-1", "o-2"]
+
+
+def test_a_stop_that_comes_after_its_withdrawal_is_not_obeyed() -> None:
+    """A bus may reorder. Beside a supervisor the news is left for it: it may have begun to end us."""
+    withdrawn = Withdraw(0.0, "o-1-withdrawn", 1, "a", "one", withdrawn="o-1")
+    for supervised in (False, True):
+        agent = Agent()
+        inbox = Inbox("one", agent, lambda: None, supervised=supervised)
+        assert [inbox.obey(withdrawn), inbox.obey(STOP)] == [not supervised, not supervised]
+        assert agent.told == []

@@ -52,6 +52,18 @@ async def test_an_async_agent_saves_on_its_loop_and_is_cancelled(ear: Ear) -> No
     assert ear.of(s.AgentLeft)[0].reason == "stopped: looping"
 
 
+def test_who_is_to_end_for_its_silence_and_reads_that_refuses(ear: Ear) -> None:
+    """It lives, and says so at once: whatever the hub does next, it has heard of it."""
+    for_silence = Terminate(time.time(), "1-4", 1, "a", None, "Nothing heard", 10.0, (), 1, on_silence=True)
+    with Sender("a", ear.url, interval=60.0) as life:
+        ear.until(lambda: ear.beats)
+        ear.order(for_silence)
+        ear.until_word(s.PongReceived)
+        (refused,) = ear.of(s.TerminationFailed)
+        assert (refused.order_id, refused.reason[:8]) == ("1-4", "it lives")
+        assert not life.stopping
+
+
 async def test_stopping_can_be_awaited(ear: Ear) -> None:
     async def listen(life: Sender) -> Stop:
         return await life.stopping

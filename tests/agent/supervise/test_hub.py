@@ -136,6 +136,35 @@ async def test_a_nudge_of_a_person_is_delivered(hub: Hub, server: NatsServer) ->
         assert b'"text": "How is it going?"' in await asyncio.wait_for(process.stdout.readline(), BOUND)
 
 
+async def test_a_child_whose_silence_was_ours_is_not_ended_for_it(hub: Hub, server: NatsServer) -> None:
+    async with running(server.url, "--", "sleep", "300") as process:
+        life = (await hub.until(s.AgentRegistered)).incarnation
+        for_silence = e.Terminate(
+            0.0, "t-1", 1, "coder-7", life, "Nothing heard", 0.1, (), seq_seen=3, on_silence=True
+        )
+        await hub.send(for_silence)
+        assert "it runs" in (await hub.until(s.TerminationFailed)).reason
+        assert process.returncode is None
+
+
+async def test_a_child_that_speaks_is_not_ended_by_an_order_that_is_withdrawn(
+    hub: Hub, server: NatsServer
+) -> None:
+    """It was given time to save, or to be heard again. Only what was not withdrawn is carried out then."""
+    speak = 'touch "$LIFESIGNS_RUN/speaks"; echo speaks; sleep 300'
+    async with running(server.url, "--", "sh", "-c", speak) as process:
+        assert process.stdout is not None
+        assert await asyncio.wait_for(process.stdout.readline(), BOUND) == b"speaks\n"
+        life = (await hub.until(s.AgentRegistered)).incarnation
+        orders = [
+            e.Terminate(0.0, f"t-{n}", 1, "coder-7", life, "it loops", 1.0, (), seq_seen=3) for n in (1, 2)
+        ]
+        await hub.send(orders[0])
+        await hub.send(e.Withdraw(0.0, "t-1-withdrawn", 1, "coder-7", life, withdrawn="t-1"))
+        await hub.send(orders[1])
+        assert (await hub.until(s.TerminationDone)).order_id == "t-2"
+
+
 async def test_a_stop_of_the_hubs_is_followed_by_the_life_it_orders(hub: Hub, server: NatsServer) -> None:
     tell = "echo $LIFESIGNS_INCARNATION $LIFESIGNS_HANDOFF; sleep 300"
     async with running(server.url, "--restart", "on-failure", "--", "sh", "-c", tell) as process:

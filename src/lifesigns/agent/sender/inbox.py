@@ -5,7 +5,7 @@ if we took it, a supervisor that looks a moment later would not find it.
 
 An order with an epoch lower than one already seen is refused and counted. An order seen before is not obeyed twice. An
 order for another life of this agent is not ours; `replaced` says in `retired` which life it is for, and in `incarnation` who
-took its place.
+took its place. A stop that was withdrawn is not obeyed, should it come after the news of that.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from lifesigns.core.effects import (
     StopStranger,
     Terminate,
     TurnBreaker,
+    Withdraw,
 )
 
 REMEMBERED_MAX: Final = 1_000
@@ -67,7 +68,7 @@ class Inbox:
             self._refused()
             return True
         self._epoch = order.epoch
-        taken = not (self._supervised and isinstance(order, Terminate))
+        taken = not (self._supervised and isinstance(order, Terminate | Withdraw))
         if self._is_known(order.order_id):
             return taken
         match order:
@@ -83,6 +84,8 @@ class Inbox:
                 self._agent.told_to_stop(order)
             case TurnBreaker():
                 self._agent.told_to_turn(order)
+            case Withdraw():
+                self._is_known(order.withdrawn)
             case _:
                 pass  # Something a later hub may say.
         return taken

@@ -150,6 +150,9 @@ class Obedience:
     # --- stop ---------------------------------------------------------------------------------------------------
 
     def told_to_stop(self, order: Terminate | StopStranger) -> None:
+        if isinstance(order, Terminate) and order.on_silence:
+            self._refute(order)
+            return
         if isinstance(order, Terminate):
             stop = Stop(order.order_id, order.reason, order.save_for, order.by)
         else:
@@ -158,6 +161,19 @@ class Obedience:
             if self._supervised and not stop.replaced:
                 birth.ends_as_told(self._voice.agent_id)
             threading.Thread(target=self._stop, args=(stop,), name="lifesigns-stop", daemon=True).start()
+
+    def _refute(self, order: Terminate) -> None:
+        """We are to end because nothing was heard of us. We read that, so we live: say so, and beat at once."""
+        voice = self._voice
+        reason = f"it lives: beat {voice.seq} is out, and the order knows of none after {order.seq_seen}"
+        log.warning("%s: a stop is refused: %s", voice.agent_id, reason, extra={"action": "stop_refused"})
+        voice.refused_orders += 1
+        voice.stir()
+        self._say(s.TerminationFailed, order_id=order.order_id, reason=reason)
+        self._say(s.PongReceived, seq=0, task_id=voice.statement.task)
+        if voice.introduce is not None:
+            voice.introduce()
+        voice.hurry()
 
     def _stop(self, stop: Stop) -> None:
         """Save, then end, then see whether it did."""

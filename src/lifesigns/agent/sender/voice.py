@@ -132,6 +132,11 @@ class Voice:
         self.leaving_by = by
         relay.hurry()
 
+    @property
+    def seq(self) -> int:
+        """The number of its last beat."""
+        return self._seq
+
     def hurry(self) -> None:
         """What was said must not wait for the window."""
         if self._relay is not None and not self.mute:

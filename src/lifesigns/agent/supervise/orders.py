@@ -21,6 +21,7 @@ from lifesigns.core.effects import (
     StopStranger,
     Terminate,
     TurnBreaker,
+    Withdraw,
 )
 from lifesigns.core.signals import (
     BreakerNotTurned,
@@ -33,6 +34,8 @@ from lifesigns.core.signals import (
 )
 
 ANSWERS_MAX: Final = 64
+REFUTES_WITHIN: Final = 15.0
+"""An agent that was cut off finds the hub again within its retries, some seconds apart, and is heard."""
 ENDS_WITHIN: Final = 5.0
 """An agent that tells its own crash is still there for a moment. If it stays, it lives."""
 
@@ -45,6 +48,7 @@ class Body(Protocol):
     stopping: Stopping | None
 
     def stop(self, stopping: Stopping) -> None: ...
+    def spare(self, order_id: str) -> None: ...
     def start_now(self, inherited: Inheritance, now: float) -> None: ...
     def tell(self, signal_: Signal, now: float) -> None: ...
 
@@ -76,6 +80,8 @@ class Orders:
                 self._nudge(order, now)
             case Terminate():
                 self._terminate(order, now)
+            case Withdraw():
+                self._body.spare(order.withdrawn)
             case StopStranger():
                 self._replaced(order, now)
             case Respawn():
@@ -104,9 +110,16 @@ class Orders:
             reason = f"{order.incarnation} is not the life that runs; that is {life.incarnation}"
             failed = TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
             self._answer(order, failed, now)
+        elif order.on_silence and not life.speaks and life.end is None:
+            # Its silence was ours: we speak for it, we read this, and it runs.
+            reason = f"it runs: nothing was heard after beat {order.seq_seen} because we could not be heard"
+            failed = TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
+            self._body.tell(failed, now)
         else:
-            # Who speaks for itself hears the order too, and has its time to save before it is asked by a signal.
-            ask_at = now + order.save_for if life.speaks else now
+            # Who speaks for itself hears the order too, and has its time to save before it is asked by a signal; or to
+            # show that it lives, when it was only not heard: then the order is withdrawn.
+            save_for = max(order.save_for, REFUTES_WITHIN) if order.on_silence else order.save_for
+            ask_at = now + save_for if life.speaks else now
             self._body.stop(Stopping(order.reason, now, order.save_for, ask_at=ask_at, order=order))
 
     def _replaced(self, order: StopStranger, now: float) -> None:

@@ -24,7 +24,7 @@ from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.sender.voice import Alert, Voice
 from lifesigns.agent.supervise.life import Life
 from lifesigns.agent.supervise.verdicts import Verdict
-from lifesigns.core.effects import Effect, Order, Respawn
+from lifesigns.core.effects import Effect, Order, Respawn, Withdraw
 from lifesigns.core.policy_changes import merged
 from lifesigns.core.signals import (
     ActivitySeen,
@@ -138,7 +138,7 @@ class AtHub:
         """Everything is looked at; but what a child that speaks for itself can hear is left for it to take."""
         self._came.append(order)
         self._wake()
-        return isinstance(order, Respawn) or self._life is None or not self._life.speaks
+        return isinstance(order, Respawn | Withdraw) or self._life is None or not self._life.speaks
 
     def _introduce(self) -> None:
         for word in list(self._introduction):

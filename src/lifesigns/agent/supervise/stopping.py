@@ -27,6 +27,8 @@ class Stopping:
         self.reason = reason
         self.order = order
         self.forced = False
+        self.begun = False
+        """Whether a signal was sent."""
         self._ask_at = now if ask_at is None else ask_at
         self._force_at = self._ask_at + save_for
         self._overdue_at = math.inf
@@ -38,11 +40,12 @@ class Stopping:
         """The signal that is due, once."""
         if now >= self._force_at:
             self._ask_at = self._force_at = math.inf
-            self.forced = True
+            self.forced = self.begun = True
             self._overdue_at = now + UNKILLABLE_AFTER
             return signal.SIGKILL
         if now >= self._ask_at:
             self._ask_at = math.inf
+            self.begun = True
             return signal.SIGTERM
         return None
 

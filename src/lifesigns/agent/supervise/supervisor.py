@@ -298,6 +298,12 @@ class Supervisor:
         if self.stopping is None:
             self.stopping = stopping
 
+    def spare(self, order_id: str) -> None:
+        """An order to end the child was withdrawn: forget it, if nothing was done about it yet."""
+        order = None if self.stopping is None or self.stopping.begun else self.stopping.order
+        if order is not None and order.order_id == order_id:
+            self.stopping = None
+
     def _time_is_up(self, now: float) -> None:
         if self.life is None:
             if self._outcome is None:
