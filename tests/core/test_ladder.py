@@ -859,7 +859,7 @@ def test_a_termination_nobody_could_carry_out_does_not_lie_in_wait() -> None:
     watch.live(watch.now + 10 * MINUTE, "b")
     assert "cannot stop" in told(watch)
     assert case(watch).order_id == ""
-    assert watch.facts(Intervention)[-1].stage is Stage.DROPPED
+    assert [f for f in watch.facts(Intervention) if f.rung is Rung.TERMINATE][-1].stage is Stage.DROPPED
 
 
 def test_a_persons_own_termination_waits_for_who_returns() -> None:
