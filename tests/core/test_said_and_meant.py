@@ -280,3 +280,38 @@ def test_who_comes_back_is_a_part_of_the_fleet_again() -> None:
         watch.beat(name)
     group = watch.engine.beliefs.fleet.groups["fleet"]
     assert (group.members, group.unwell, group.lost) == (4, 0, 0)
+
+
+# --- the last tool call, as beats tell of it ------------------------------------------------------------------------
+
+
+def told(*calls: str, every: float = 60.0) -> Watch:
+    """Beats with a task and this last tool call in each of them."""
+    watch = Watch()
+    for call in calls:
+        watch.live(watch.now + every, "a", task_id="t", last_tool_call=call)
+    return watch
+
+
+def test_beats_with_the_same_moment_of_the_last_tool_call_tell_that_none_is_made() -> None:
+    watch = told(*["2026-01-01T00:00:00+00:00"] * 20)
+    assert [f.text.split(" for ")[0] for f in watch.agent().findings] == ["No tool call"]
+    assert watch.health() is Health.STUCK
+    watch.beat("a", task_id="t", last_tool_call="2026-01-01T00:20:01+00:00")
+    assert watch.health() is Health.HEALTHY
+
+
+def test_beats_whose_last_tool_call_moves_on_are_calm() -> None:
+    watch = told(*(f"2026-01-01T00:{minute:02}:00+00:00" for minute in range(40)))
+    assert watch.facts(FindingOpened, "a") == []
+    assert watch.agent().calm
+
+
+def test_the_same_tool_by_its_name_is_no_standstill() -> None:
+    assert told(*["bash"] * 60).facts(FindingOpened, "a") == []
+
+
+def test_a_new_task_with_the_old_last_tool_call_is_not_held_to_have_called() -> None:
+    watch = told(*["2026-01-01T00:00:00+00:00"] * 5)
+    watch.live(watch.now + HOUR, "a", task_id="another", last_tool_call="2026-01-01T00:00:00+00:00")
+    assert Kind.NO_TOOL_CALL not in {f.kind for f in watch.agent().findings}

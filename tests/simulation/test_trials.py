@@ -10,26 +10,13 @@ from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.trials import ALL, DETECTORS, Trial, run
 from lifesigns.simulation.trials.trial import healthy, sick
 
-AWAITED = {
-    "stall: checkpoint: saves nothing, a call every half minute",
-    "stall: checkpoint: saves nothing, a call every six minutes",
-    "stall: checkpoint: saves nothing, calls of 40 s",
-    "stall: checkpoint: saves no more after a good hour",
-    "stall: tokens: calls, and asks no model any more",
-    "stall: tool call: seed 002: the same lastToolCall in every beat",
-    "spending: over its budget with its first beat",
-}
-"""Lives the engine is still wrong about."""
-
 
 def name(trial: Trial) -> str:
     return f"{trial.detector}: {trial.name}"
 
 
 @pytest.mark.parametrize("trial", ALL, ids=name)
-def test_the_sick_are_found_and_the_healthy_spared(trial: Trial, request: pytest.FixtureRequest) -> None:
-    if name(trial) in AWAITED:
-        request.applymarker(pytest.mark.xfail(reason="the engine is still wrong about it", strict=False))
+def test_the_sick_are_found_and_the_healthy_spared(trial: Trial) -> None:
     outcome = run(trial, PolicyBook(), seed=1)
     assert outcome.wrong == "", f"{outcome.findings} {outcome.done}"
 

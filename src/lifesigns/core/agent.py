@@ -102,6 +102,8 @@ class Work:
     """The last calls that ended, and when: on a bus that reorders and repeats, a beginning may come after."""
     tool_calls: int = 0
     last_tool: str = ""
+    tool_told: str | None = None
+    """The last tool call as beats tell of it, where nothing else does: another word is another call."""
     repeats: int = 0
 
     def begin_call(self, call_id: str, call: Call) -> None:

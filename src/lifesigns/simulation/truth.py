@@ -31,6 +31,8 @@ class Ill(StrEnum):
     SPIN = "spin"
     """It burns CPU and puts nothing out."""
     OVERLOAD = "overload"
+    SELF_REPORTED = "self_reported"
+    """It says itself that something is wrong."""
     TALK = "talk"
     """It asks its model again and again, and does nothing."""
     LOOP = "loop"
@@ -55,6 +57,7 @@ SHOWS_AS: Final[Mapping[Ill, frozenset[Kind]]] = {
     Ill.LATE: frozenset({Kind.TASK_STALLED}),
     Ill.SPIN: frozenset({Kind.SPINNING, Kind.OVERLOAD}),
     Ill.OVERLOAD: frozenset({Kind.OVERLOAD}),
+    Ill.SELF_REPORTED: frozenset({Kind.SELF_REPORTED}),
     Ill.TALK: frozenset({Kind.LOOPING}),
     Ill.LOOP: frozenset({Kind.LOOPING}),
     Ill.ERRORS: frozenset({Kind.ERRORS, Kind.LOOPING}),

@@ -177,7 +177,11 @@ def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
     # An open tool call is one that is made.
     if work.tool_at is not None and all(call.what == MODEL_CALL for call in work.calls.values()):
         since = max(work.tool_at, clocks_from)
-        text = f"No tool call for {{}}; the last was {work.last_tool}."
+        text = (
+            f"No tool call for {{}}; the last was {work.last_tool}."
+            if work.last_tool
+            else "No tool call for {}."
+        )
         yield Rule(Kind.NO_TOOL_CALL, since, policy.tool_call_after, Severity.STUCK, text)
     if work.tokens_at is not None:
         since = max(work.tokens_at, clocks_from)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from lifesigns.core import signals as s
-from lifesigns.core.agent import Agent, Outcomes, Spending
+from lifesigns.core.agent import Agent, Outcomes, Spending, Work
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.desk import Desk
 from lifesigns.core.detectors import freeze, overload, silence, spending, stall
@@ -58,6 +58,7 @@ def receive_calm(
                 or (lag is not None and lag >= lag_from)
                 or ((errors := beat.error_count) is not None and not _erred_before(agent.outcomes, errors))
                 or ((metadata := beat.metadata) is not None and _moved_on(agent, metadata))
+                or ((tool := beat.last_tool_call) is not None and _called(agent.work, tool))
             ):
                 return beat
             cpu = memory = None
@@ -126,6 +127,11 @@ def _moved_on(agent: Agent, metadata: Mapping[str, str]) -> bool:
     return provider is not None and provider != agent.provider
 
 
+def _called(work: Work | None, told: str) -> bool:
+    """Whether this tells of another tool call than the last beat did; who reports its calls one by one says it there."""
+    return work is not None and told != work.tool_told and not work.last_tool
+
+
 def _spent_calmly(
     agent: Agent, tokens: int | None, cost: float | None, policy: SpendingPolicy, now: float
 ) -> bool:
@@ -189,6 +195,12 @@ class BeatHearing:
             self._work.do(agent, beat.doing, beat.until, "", now)
         if beat.status is not None and beat.status != agent.status:
             self._work.say_status(agent, beat.status, now)
+        if (
+            beat.last_tool_call is not None
+            and agent.work is not None
+            and _called(agent.work, beat.last_tool_call)
+        ):
+            self._work.told_of_call(agent, agent.work, beat.last_tool_call, now)
         if beat.token_count is not None or beat.cost_usd is not None:
             self._totals(agent, beat, now)
         elif agent.spending is not None and agent.finding(Kind.SPENDING) is not None:

@@ -98,6 +98,14 @@ class WorkHearing:
         self._settle_loop(agent, found, now)
         self._settle_stall(agent, now)
 
+    def told_of_call(self, agent: Agent, work: Work, told: str, now: float) -> None:
+        """A beat tells of another tool call than the last one. Only a moment starts the clock: who sends the name of its tool
+        may well use the same one all day."""
+        work.tool_told = told
+        if work.tool_at is not None or told[:4].isdecimal():
+            work.tool_at = now
+            self._settle_stall(agent, now)
+
     def acted(self, agent: Agent, now: float) -> None:
         """The agent did something, or it was a human's turn: model calls are no mere talk so far."""
         tape = agent.tape
@@ -261,7 +269,10 @@ class WorkHearing:
         """The work is over or a new one begins: what was found about it no longer holds."""
         agent.tape = None
         if agent.work is not None:
-            agent.work = Work(now, checkpoint_id=agent.work.checkpoint_id, tool_calls=agent.work.tool_calls)
+            was = agent.work
+            agent.work = Work(
+                now, checkpoint_id=was.checkpoint_id, tool_calls=was.tool_calls, tool_told=was.tool_told
+            )
         if agent.outcomes is not None:
             agent.outcomes = Outcomes(reported=agent.outcomes.reported, heard=agent.outcomes.heard)
         for finding in agent.findings:

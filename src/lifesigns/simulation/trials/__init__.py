@@ -13,7 +13,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.simulation.trials import erring, freeze, looping, overload, seeds, silence, spending, stall
+from lifesigns.simulation.trials import (
+    erring,
+    freeze,
+    looping,
+    overload,
+    saying,
+    seeds,
+    silence,
+    spending,
+    stall,
+)
 from lifesigns.simulation.trials.trial import DETECTORS, Outcome, Trial, run
 
 ALL: Final[tuple[Trial, ...]] = (
@@ -24,6 +34,7 @@ ALL: Final[tuple[Trial, ...]] = (
     *erring.TRIALS,
     *spending.TRIALS,
     *overload.TRIALS,
+    *saying.TRIALS,
     *seeds.TRIALS,
 )
 

@@ -49,6 +49,7 @@ DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
     "erring": frozenset({Kind.ERRORS}),
     "spending": frozenset({Kind.SPENDING}),
     "overload": frozenset({Kind.OVERLOAD}),
+    "own word": frozenset({Kind.SELF_REPORTED}),
 }
 """The detectors, by the rules that people tell apart, and the findings each of them makes."""
 
