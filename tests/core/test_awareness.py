@@ -603,3 +603,68 @@ def test_who_changes_its_way_is_judged_by_the_one_it_speaks_by_now() -> None:
     watch.cut = True
     watch.live(START + 200, "web")
     assert [agent_id for agent_id, _ in disconnected(watch)] == ["a"]
+
+
+# --- a beat that waits in a socket is not silence ----------------------------------------------------------
+
+
+def fall_behind(watch: Watch, until: float) -> None:
+    """Whoever runs the engine has no idle moment: nothing more is heard, though everybody speaks."""
+    while watch.now < until:
+        since = watch.now
+        watch.run_until(since + 0.4)
+        watch._keep(watch.engine.fall_behind(since, watch.now))
+
+
+@pytest.mark.parametrize("behind_for", [2.0, 12.0, 20.0, 45.0, 600.0])
+@pytest.mark.parametrize("two_ways", [False, True])
+def test_a_hub_that_is_behind_convicts_nobody_neither_then_nor_after(
+    behind_for: float, two_ways: bool
+) -> None:
+    watch = on_two_ways() if two_ways else Bus()
+    watch.live(watch.now + 60, "web", "a", "b")
+    fall_behind(watch, watch.now + behind_for)
+    watch._keep(watch.engine.catch_up(watch.now))
+    watch.run_until(watch.now + 4)
+    watch.live(watch.now + 120, "web", "a", "b")
+    assert disconnected(watch) == []
+    sights = [sight.blind for sight in watch.facts(Sight)]
+    assert sights == ([True, False] if behind_for > LIMITS.canary_late_after else [])
+
+
+@pytest.mark.parametrize("behind_for", [2.0, 20.0, 600.0])
+def test_who_died_meanwhile_is_found_after_a_hub_that_was_behind_has_caught_up(behind_for: float) -> None:
+    watch = Bus()
+    watch.live(START + 60, "web", "a", "b")
+    fall_behind(watch, watch.now + behind_for)
+    watch._keep(watch.engine.catch_up(watch.now))
+    ended = watch.now - START
+    watch.live(watch.now + 120, "web", "a")
+    [(agent_id, at)] = disconnected(watch)
+    assert agent_id == "b"
+    assert at - ended < 60
+
+
+def test_a_moment_of_work_delays_a_verdict_by_no_more_than_itself() -> None:
+    calm, busy = Bus(), Bus()
+    for watch in (calm, busy):
+        watch.live(START + 60, "web", "a")
+    fall_behind(busy, busy.now + 0.8)
+    busy._keep(busy.engine.catch_up(busy.now))
+    for watch in (calm, busy):
+        watch.live(START + 180, "web")
+    [(_, soon)], [(_, later)] = disconnected(calm), disconnected(busy)
+    assert soon <= later <= soon + 1.0
+
+
+def test_a_canary_that_comes_back_does_not_end_an_overload_and_a_new_hub_does() -> None:
+    watch = Bus()
+    watch.live(START + 60, "a", "b")
+    fall_behind(watch, watch.now + 30)
+    assert watch.engine.beliefs.awareness.blind
+    again = Bus(
+        engine=Engine.restore(watch.engine.snapshot(), watch.now + 1, fleet=FleetPolicy()), at=watch.now
+    )
+    again.run_until(again.now + 2)
+    assert not again.engine.beliefs.awareness.blind
+    assert [sight.blind for sight in again.facts(Sight)] == [False]

@@ -11,6 +11,7 @@ from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.effects import Order
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.hub.busyness import Busyness
 from lifesigns.hub.hub import Hub
 from lifesigns.ports import Event, Store
 
@@ -28,6 +29,7 @@ class Ground:
         self.orders: list[Order] = []
         self.settled: list[str] = []
         self.events: list[Event] = []
+        self.busyness: Callable[[float], Busyness] = Busyness
         self.hub = self._hub()
 
     def _hub(self) -> Hub:
@@ -40,6 +42,7 @@ class Ground:
             policies=PolicyBook(self.policy),
             fleet=FleetPolicy(canary_every=0),
             clock=lambda: self.now,
+            busyness=self.busyness,
         )
 
     def _told(self, events: Sequence[Event]) -> None:

@@ -1,8 +1,10 @@
 """Awareness: the monitor doubts itself before it doubts an agent.
 
-Three things make our own eyes unreliable, and each has its answer:
+Four things make our own eyes unreliable, and each has its answer:
 
 * we slept (a tick came much too late): the gap is added to every deadline, nobody is convicted for a while;
+* we are behind (whoever runs us never got to the end of what was sent): as if we had slept, and after a while we are blind
+  to everybody, for a beat that waits in a socket is not silence;
 * we are blind (our own canary does not come back): no suspicion advances until it does, of anybody who speaks by the
   way the canary takes: a bus that dies is not its agents' death;
 * we are confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait.
@@ -59,6 +61,10 @@ class Awareness:
     heard_at: float = -NEVER
     """When anybody at all was last heard, canary included."""
     blind_since: float | None = None
+    behind_since: float | None = None
+    """Since when more is sent than we get to hear."""
+    overloaded: bool = False
+    """Behind for so long that we are blind to everybody."""
     canary_seq: int = 0
     canary_at: float = NEVER
     """When the oldest canary that is still out was sent."""
@@ -94,7 +100,7 @@ class Awareness:
         return not self.canary_by or (agent.via or agent.source) in ("", self.canary_by)
 
     def blind_to(self, agent: Agent) -> bool:
-        return self.blind_since is not None and self.vouches_for(agent)
+        return self.blind_since is not None and (self.overloaded or self.vouches_for(agent))
 
     def silent_from(self, agent: Agent) -> float:
         """From when on, at the earliest, this agent's silence counts."""
@@ -156,6 +162,14 @@ class Awareness:
         self.truce_until = max(self.truce_until, now + truce)
         self.doubt(now, policy)
 
+    def fall_behind(self, since: float, now: float) -> None:
+        """What was sent between `since` and `now` may not have been heard yet. After it, senders that gave up meanwhile get as
+        long to come back."""
+        self._lapse(since, now)
+        if self.behind_since is None:
+            self.behind_since = since
+        self.truce_until = max(self.truce_until, now + min(now - self.behind_since, TRUCE_MAX))
+
     def resume(self, since: float, now: float, policy: FleetPolicy) -> None:
         """We were away (restart, takeover) or blind: every silence starts anew, which is truce enough."""
         self._lapse(since, now)
@@ -202,7 +216,7 @@ class Awareness:
     def _add_lapse(self, since: float, now: float) -> None:
         """One that overlaps those before, as blindness does that lasted while we slept, becomes one with them."""
         lapses = self.lapses
-        while lapses and lapses[-1].ended_at > since:
+        while lapses and lapses[-1].ended_at >= since:
             last = lapses.pop()
             since, now = min(since, last.began_at), max(now, last.ended_at)
         lapses.append(Lapse(since, now))

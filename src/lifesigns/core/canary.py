@@ -1,4 +1,5 @@
-"""Canary: our own beat, sent through the same bus as everybody's. If it does not come back, we are blind."""
+"""Canary: our own beat, sent through the same bus as everybody's. If it does not come back, we are blind; and so we are if
+more is sent than we get to hear."""
 
 from __future__ import annotations
 
@@ -25,12 +26,8 @@ class Canary:
     def fall_due(self, now: float) -> None:
         """Time for the next one; if those before did not come back, we are blind."""
         aware, limits = self._desk.awareness, self._desk.limits
-        if not aware.blind and now >= aware.due(aware.canary_at, limits.canary_late_after):
-            reason = f"our own beat has not come back for {duration(now - aware.canary_at)}"
-            aware.lose_sight(now)
-            aware.doubt(now, limits)
-            self._desk.outbox.fact(Sight(now, True, reason))
-            self._desk.outbox.fact(NeedsHuman(now, "hub", "blind", f"The hub is blind: {reason}."))
+        if not aware.blind and self._late(now):
+            self._lose_sight(f"our own beat has not come back for {duration(now - aware.canary_at)}", now)
         self._desk.send_canary(now)
         self._desk.deadlines.arm(self, now + limits.canary_every)
 
@@ -40,6 +37,38 @@ class Canary:
         if seq > aware.canary_seq:
             return  # Never sent: somebody else's, or made up.
         aware.canary_returned(seq, now, self._desk.limits)
-        if aware.blind:
-            aware.regain_sight(now, self._desk.limits)
-            self._desk.outbox.fact(Sight(now, False, "our own beat came back"))
+        if aware.blind and not aware.overloaded:
+            self._regain_sight("our own beat came back", now)
+
+    def fall_behind(self, since: float, now: float) -> None:
+        """More is sent than we hear: after as long as a canary may be late, we are blind to everybody."""
+        aware = self._desk.awareness
+        aware.fall_behind(since, now)
+        if aware.overloaded or aware.behind_since is None:
+            return
+        behind_for = now - aware.behind_since
+        if behind_for >= self._desk.limits.canary_late_after:
+            aware.overloaded = True
+            if not aware.blind:
+                self._lose_sight(f"more is sent than it has got to hear for {duration(behind_for)}", now)
+
+    def catch_up(self, now: float) -> None:
+        """Everything that was sent has been heard."""
+        aware = self._desk.awareness
+        was_overloaded, aware.overloaded, aware.behind_since = aware.overloaded, False, None
+        if was_overloaded and aware.blind and not self._late(now):
+            self._regain_sight("everything that is sent is heard again", now)
+
+    def _late(self, now: float) -> bool:
+        aware = self._desk.awareness
+        return now >= aware.due(aware.canary_at, self._desk.limits.canary_late_after)
+
+    def _lose_sight(self, reason: str, now: float) -> None:
+        self._desk.awareness.lose_sight(now)
+        self._desk.awareness.doubt(now, self._desk.limits)
+        self._desk.outbox.fact(Sight(now, True, reason))
+        self._desk.outbox.fact(NeedsHuman(now, "hub", "blind", f"The hub is blind: {reason}."))
+
+    def _regain_sight(self, reason: str, now: float) -> None:
+        self._desk.awareness.regain_sight(now, self._desk.limits)
+        self._desk.outbox.fact(Sight(now, False, reason))

@@ -145,6 +145,17 @@ class Engine:
         that; until it says so, they vouch for everybody."""
         self._awareness.canary_by = source
 
+    def fall_behind(self, since: float, now: float) -> Sequence[Effect]:
+        """Whoever runs us had no idle moment between `since` and `now`: what was sent then may not have been heard yet, and
+        nobody is convicted for it."""
+        self._canary.fall_behind(since, now)
+        return self._outbox.take()
+
+    def catch_up(self, now: float) -> Sequence[Effect]:
+        """Whoever runs us has heard all that was sent."""
+        self._canary.catch_up(now)
+        return self._outbox.take()
+
     # --- snapshot and restore -------------------------------------------------------------------------
 
     def snapshot(self) -> Beliefs:
@@ -167,6 +178,7 @@ class Engine:
         """An engine that continues from a snapshot. The time in between counts for nobody."""
         engine = cls(policies, fleet, epoch=epoch, beliefs=beliefs)
         now = max(now, beliefs.at)
+        engine._canary.catch_up(now)  # How busy the last one was says nothing of this one.
         if now > beliefs.at:
             beliefs.awareness.resume(beliefs.at, now, engine._desk.limits)
         engine._now = now

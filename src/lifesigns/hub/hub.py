@@ -34,6 +34,7 @@ from lifesigns.core.signals import Beat, Signal, Word
 from lifesigns.errors import AdapterError
 from lifesigns.hub import memory, telling
 from lifesigns.hub.audit.log import AuditLog
+from lifesigns.hub.busyness import BUSY_SHARE, Busyness
 from lifesigns.hub.changes import Changes
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.journal import Journal
@@ -79,6 +80,7 @@ class Hub:
         inbox_max: int = 200_000,
         audit: AuditLog | None = None,
         canary_by: str = "",
+        busyness: Callable[[float], Busyness] = Busyness,
     ) -> None:
         self.store = store
         self.audit = audit or AuditLog(store)
@@ -94,6 +96,7 @@ class Hub:
         """The door canaries come back through, if agents have others too."""
         self.withdrawn: Callable[[str], None] = lambda _: None
         """Given the ids of orders that the engine takes back, at once: that nothing is done need not be kept first."""
+        self._make_busyness = busyness
         self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
         self.more: Callable[[], Sequence[Belief]] = tuple
         """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
@@ -139,6 +142,7 @@ class Hub:
             epoch=remembered.epoch,
         )
         self.engine.canary_comes_by(self._canary_by)
+        self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
         await self.audit.recall(remembered.beliefs)
         self.recall(remembered.beliefs)
         self.pages = Pages(
@@ -275,6 +279,8 @@ class Hub:
 
     def _hear_beats(self, beats: Sequence[Beat], at: float, parcel: Parcel) -> None:
         engine, last_beats = self.engine, self.last_beats
+        if at >= engine.wake_at():
+            self._look_at_ourselves()
         effects = engine.hear(beats[0], at) if len(beats) == 1 else engine.hear_beats(beats, at)
         for beat in beats:
             last_beats[beat.agent_id] = parcel
@@ -284,6 +290,8 @@ class Hub:
 
     def _hear_each(self, signals: Sequence[Signal], at: float) -> None:
         words = 0
+        if at >= self.engine.wake_at():
+            self._look_at_ourselves()
         for signal in signals:
             effects = self.engine.hear(signal, at)
             if isinstance(signal, Word):
@@ -309,6 +317,7 @@ class Hub:
         now = self.clock()
         due_at = self.engine.wake_at()
         if due_at <= now:
+            self._look_at_ourselves()
             effects = self.engine.advance(now)
             self.pulse.looked(due_at, now, self.clock(), len(effects))
             if effects:
@@ -324,6 +333,22 @@ class Hub:
                 self._loop.call_later(max(0.0, due_at - now), self._time_to_look),
                 due_at,
             )
+
+    def _look_at_ourselves(self) -> None:
+        """Before anybody is judged: did we get to hear all that was sent since we last asked?"""
+        now = self.clock()
+        if (looked := self._busyness.look(now)) is None:
+            return
+        since, share = looked
+        refused, self._turned_away = self.pulse.turned_away > self._turned_away, self.pulse.turned_away
+        self.pulse.busy = min(1.0, share)
+        effects = (
+            self.engine.fall_behind(since, now)
+            if share >= BUSY_SHARE or refused
+            else self.engine.catch_up(now)
+        )
+        if effects:
+            self._take(effects)
 
     def _time_to_look(self) -> None:
         """A deadline: but first everything that is here already."""

@@ -53,6 +53,8 @@ class Pulse:
     """Signals the engine did not believe."""
     unreadable: int = 0
     """Messages that came to a door and were nothing we can read, or not their sender's to say."""
+    busy: float = 0.0
+    """Which share of its time the hub had something to do, when it was last looked at: see `busyness.py`."""
     looks: int = 0
     look_late: float = 0.0
     look_late_max: float = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lifesigns.core.agent import Agent
+from lifesigns.core.awareness import Awareness
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.effects import Rung
 from lifesigns.core.health import Doing
@@ -42,7 +43,7 @@ def _hub(beliefs: Beliefs, away: Iterable[Away]) -> Iterator[Alert]:
             key=f"hub_{what.lower()}_lost",
         )
     if beliefs.awareness.blind:
-        text = "The hub cannot see: its own beat does not come back. Nobody is suspected until it does."
+        text = _blindness(beliefs.awareness)
         blind_since = moment_or_none(beliefs.awareness.blind_since)
         yield Alert(
             "standing:blind",
@@ -54,6 +55,15 @@ def _hub(beliefs: Beliefs, away: Iterable[Away]) -> Iterator[Alert]:
             standing=True,
             key="hub_blind",
         )
+
+
+def _blindness(aware: Awareness) -> str:
+    if aware.overloaded:
+        return (
+            "The hub is overloaded: more is sent than it gets to hear. Nobody is suspected until it keeps up."
+        )
+    whom = "Nobody on the bus" if aware.canary_by else "Nobody"
+    return f"The hub cannot see: its own beat does not come back. {whom} is suspected until it does."
 
 
 def _groups(beliefs: Beliefs) -> Iterator[Alert]:

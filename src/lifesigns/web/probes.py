@@ -17,11 +17,12 @@ async def healthz(asked: Asked) -> Answer:
 
 
 async def readyz(asked: Asked) -> Answer:
-    """Whether store and bus are there and the hub can see: 503 if not. What exactly is wrong, with paths and addresses,
-    is shown only to those who may see the fleet; to all others it is `away`."""
-    service = asked.service
-    store, bus, blind = service.store_state, service.bus_state, service.engine.beliefs.awareness.blind
-    ready = store in WELL and bus in WELL and not blind
+    """Whether store and bus are there and the hub can see: 503 if not. A hub that is blind because it is overloaded stays
+    ready: whoever sent its agents elsewhere would make them silent. What exactly is wrong, with paths and addresses, is shown
+    only to those who may see the fleet; to all others it is `away`."""
+    service, aware = asked.service, asked.service.engine.beliefs.awareness
+    store, bus, blind = service.store_state, service.bus_state, aware.blind
+    ready = store in WELL and bus in WELL and (not blind or aware.overloaded)
     if asked.who is None or asked.who.role not in READERS:
         store, bus = (state if state in WELL else "away" for state in (store, bus))
     return answer(Ready("ok" if ready else "unready", store, bus, blind), 200 if ready else 503)

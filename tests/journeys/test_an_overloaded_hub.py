@@ -1,0 +1,94 @@
+"""A hub that does not get to hear all that is sent convicts nobody for it; and who dies is found when it keeps up again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.outside import Hub, Refused, serving
+
+AGENTS = [f"agent-{n}" for n in range(12)]
+EVERY = 0.25
+BURNERS = 4
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes are not pinned here")
+
+
+@contextmanager
+def beating(hub: Hub) -> Iterator[set[str]]:
+    """Agents that beat, each when the hub has answered its beat before. Whoever is taken out of the set has died."""
+    alive, over = set(AGENTS), threading.Event()
+
+    def beat(agent_id: str) -> None:
+        seq = 0
+        while not over.wait(EVERY):
+            if agent_id in alive:
+                seq += 1
+                hub.post("/api/v1/beats", {"agent_id": agent_id, "seq": seq, "incarnation": f"{agent_id}-1"})
+
+    threads = [threading.Thread(target=beat, args=(agent_id,)) for agent_id in AGENTS]
+    for thread in threads:
+        thread.start()
+    try:
+        yield alive
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def starved(hub: Hub) -> Iterator[None]:
+    """The hub gets next to nothing of its processor."""
+    assert hub.process is not None
+    core, everywhere = min(os.sched_getaffinity(0)), os.sched_getaffinity(hub.process.pid)
+    burn = f"import os; os.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    tasks = [int(task.name) for task in Path(f"/proc/{hub.process.pid}/task").iterdir()]
+    for task in tasks:
+        os.sched_setaffinity(task, {core})
+        os.setpriority(os.PRIO_PROCESS, task, 19)
+    burners = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(BURNERS)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+        for task in tasks:
+            os.sched_setaffinity(task, everywhere)
+            with suppress(PermissionError):
+                os.setpriority(os.PRIO_PROCESS, task, 0)
+
+
+def disconnected(hub: Hub) -> set[str]:
+    flips = hub.events("HEALTH_STATE_CHANGED")
+    return {flip["agent_id"] for flip in flips if flip["data"]["to"] == "disconnected"}
+
+
+def blind(hub: Hub) -> bool:
+    try:
+        return bool(hub.get("/readyz")["blind"])
+    except Refused as refused:
+        return bool(refused.body["blind"])
+
+
+def test_an_overloaded_hub_convicts_nobody_and_finds_the_dead_when_it_keeps_up_again(tmp_path: Path) -> None:
+    config = {"profile": "swift"}
+    with serving(tmp_path, config) as hub, beating(hub) as alive:
+        hub.until(lambda: all(hub.health(one) == "healthy" for one in AGENTS), "all are heard")
+        with starved(hub):
+            alive.remove("agent-0")
+            hub.until(lambda: blind(hub), "the hub knows that it does not keep up")
+        assert disconnected(hub) <= {"agent-0"}
+        hub.until(lambda: not blind(hub), "it keeps up again")
+        hub.until(lambda: "agent-0" in disconnected(hub), "who died meanwhile is found")
+        alive.remove("agent-1")
+        hub.until(lambda: "agent-1" in disconnected(hub), "who dies afterwards is found")
+        assert disconnected(hub) == {"agent-0", "agent-1"}
