@@ -215,17 +215,17 @@ SICK: Final[dict[str, tuple[Severity, bool, Life]]] = {
     "polling: check_* as fast as it can": (
         Severity.STUCK,
         True,
-        calls(*[tool("check_answer", 1, "no")] * 13, every=2.0),
+        calls(*[tool("check_answer", 1, "no")] * 20, every=2.0),
     ),
     "polling: check_* with nothing but model calls between": (
         Severity.STUCK,
         True,
-        turns(13, 9.0, 0.1, tool("check_answer", 1, "no")),
+        turns(20, 9.0, 0.1, tool("check_answer", 1, "no")),
     ),
     "polling: *_status in a burst": (
         Severity.STUCK,
         True,
-        turns(13, 4.0, 0.5, tool("job_status", 7, "pending")),
+        turns(20, 4.0, 0.5, tool("job_status", 7, "pending")),
     ),
     "talk: ten model calls": (Severity.DEGRADED, False, talk(count=10)),
     "talk: after work": (
@@ -273,6 +273,9 @@ HEALTHY: Final[dict[str, Life]] = {
     ),
     "polls with a tool made for it": calls(*[tool("check_ci", 7, "pending")] * 100, every=30.0),
     "polls every ten seconds with a tool made for it": turns(100, 1.0, 9.0, tool("check_ci", 7, "pending")),
+    "was away for half an hour, and all its polls arrive at once": lambda: iter(
+        [*[(30.0, tool("check_ci", 7, "pending"))] * 9, *[(0.01, tool("check_ci", 7, "pending"))] * 60]
+    ),
     "sleeps, by a tool": turns(100, 2.0, 20.0, tool("sleep", 20, "")),
     "ends each step of its plan in the same words": interleaved(
         tool("step_done", {}, "Step completed."), lambda i: tool("bash", f"step {i}", f"output {i}")

@@ -55,6 +55,9 @@ NAME_MAX: Final = 64
 NO_ARGS: Final = digest(None, exact=True)
 """The arguments of a call whose author named none."""
 
+TIGHT_FOR: Final = 10.0
+"""How long polls have come without a wait before that counts: what was said while we were away comes all at once."""
+
 BACKOFF_TURNS: Final = 4
 BACKOFF_GROWTH: Final = 1.5
 BACKOFF_FROM: Final = 4.0
@@ -103,6 +106,8 @@ class Tape:
     poll_at: float | None = None
     """When a polling tool was last called, and `model_s` then."""
     poll_model_s: float = 0.0
+    tight_since: float | None = None
+    """Since when polls come without a wait."""
     model_s: float = 0.0
     """How long model calls took, all together; `model_until`: up to when they are counted."""
     model_until: float = 0.0
@@ -202,10 +207,13 @@ def _polls_without_a_wait(tape: Tape, policy: LoopingPolicy, now: float) -> bool
     tape.poll_at, tape.poll_model_s = now, tape.model_s
     if before_at is None:
         return False
-    gap = now - before_at
-    if gap < policy.polling_gap_min:
-        return True
-    return tape.model_known and tape.model_s - before_model_s >= policy.wait_model_share * gap
+    gap, model_s = now - before_at, tape.model_s - before_model_s
+    if gap >= policy.polling_gap_min and not (tape.model_known and model_s >= policy.wait_model_share * gap):
+        tape.tight_since = None
+        return False
+    if tape.tight_since is None:
+        tape.tight_since = before_at
+    return now - tape.tight_since >= TIGHT_FOR
 
 
 def is_infrastructure(kind: str | None) -> bool:
