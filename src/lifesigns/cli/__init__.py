@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "agents": Entry("lifesigns.cli.agents", "List agents, those who need somebody first."),
     "alerts": Entry("lifesigns.cli.alerts", "Show what people should know; acknowledge and silence it."),
     "audit": Entry("lifesigns.cli.audit", "Show who did what; verify that nobody changed it."),
+    "backup": Entry("lifesigns.cli.backup", "Write everything a hub keeps into one file."),
     "beat": Entry("lifesigns.cli.beat", "Send one beat, for scripts and cron."),
     "breakers": Entry(
         "lifesigns.cli.breakers", "List the circuit breakers of all agents; reset, open or close one."
@@ -45,6 +46,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "release": Entry("lifesigns.cli.release", "Let interventions in a braked group go on."),
     "recover": Entry("lifesigns.cli.recover", "Have a task go on in a new life of its agent."),
     "replay": Entry("lifesigns.cli.replay", "Judge what was heard anew, under another policy."),
+    "restore": Entry("lifesigns.cli.restore", "Make a hub's state folder anew from a backup."),
     "resume": Entry("lifesigns.cli.acts", "End a pause."),
     "run": Entry("lifesigns.cli.run", "Run any command, watched, and restarted if you like."),
     "serve": Entry("lifesigns.cli.serve", "Run the hub: hear beats, judge, keep what happened, answer."),

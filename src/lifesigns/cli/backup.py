@@ -1,0 +1,41 @@
+"""`lifesigns backup`: everything a hub keeps, as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lifesigns import __version__
+from lifesigns.cli.asking import prints_json
+from lifesigns.cli.audit_verify import folder_of, of_a_folder
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@of_a_folder
+@click.option("--store", metavar="URL", help="The hub's store, if it is not the configured one.")
+@prints_json
+def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> None:
+    """Write everything a hub keeps into FILE; the hub may run meanwhile.
+
+    The file holds the store, the audit key and the tokens: whoever has it can be this hub. Only its owner can read it.
+    A PostgreSQL store is not in it: back that up with its own tools (pg_dump).
+    """
+    import os
+
+    from lifesigns.assembly.backup import back_up
+    from lifesigns.cli import showing
+    from lifesigns.config import load
+
+    url = store or (load(environ=os.environ).store if state is None else None)
+    manifest = back_up(folder_of(state), url, file, version=__version__)
+    if as_json:
+        showing.print_json({"file": str(file), "size": file.stat().st_size, "manifest": manifest})
+        return
+    click.echo(f"{file}: {len(manifest.files)} files, {manifest.size:,} bytes")
+    if not manifest.store_included:
+        click.echo(
+            f"The store {manifest.store} is not in it: back it up with its own tools (pg_dump), right after this.",
+            err=True,
+        )
