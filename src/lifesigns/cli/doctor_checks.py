@@ -92,6 +92,7 @@ def examine(environ: Mapping[str, str], found: Whereabouts, *, given: bool) -> I
         me = yield from _token(client, found, _token_source(environ, given))
         if me is not None and me.role != "agent":
             yield from _fleet(client)
+            yield from _hub_troubles(client)
             yield from _counters(client)
 
 
@@ -179,6 +180,9 @@ def _readiness(client: Client) -> Iterator[Check]:
         return
     if ready.store == "ok":
         yield Check("store", "ok", "ok")
+    elif "damaged" in ready.store:
+        mend = "stop the hub, move the store away and restore a backup: docs/runbooks/restore.md"
+        yield Check("store", "bad", ready.store, mend)
     else:
         said = f"{ready.store}; the hub watches on, but what it finds is kept in memory only"
         yield Check("store", "bad", said, "free the disk or start the database; the hub catches up by itself")
@@ -240,6 +244,29 @@ def _fleet(client: Client) -> Iterator[Check]:
         yield from _agents(client, fleet)
     except HubError as error:
         yield Check("fleet", "bad", str(error), "see the hub's log")
+
+
+HUB_TROUBLES: Final = {
+    "HUB_TOKENS_REFUSED": (
+        "tokens",
+        "give these agents a token that this hub knows; if the hub has lost its state: docs/runbooks/restore.md",
+    ),
+    "HUB_CONNECTIONS_FULL": ("connections", "raise limits.connections, and ulimit -n of the hub"),
+    "HUB_ROWS_UNREADABLE": ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
+}
+
+
+def _hub_troubles(client: Client) -> Iterator[Check]:
+    """What the hub says of itself beside its readiness."""
+    try:
+        alerts = client.alerts(limit=1).alerts
+    except HubError as error:
+        yield Check("alerts", "bad", str(error), "see the hub's log")
+        return
+    for alert in alerts:
+        if alert.standing and alert.type in HUB_TROUBLES:
+            what, mend = HUB_TROUBLES[alert.type]
+            yield Check(what, "bad", alert.text, mend)
 
 
 def _clock(skew: float) -> Check:

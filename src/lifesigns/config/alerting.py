@@ -23,13 +23,15 @@ from lifesigns.config.sections import Section, in_a_row, one_of
 ALERTS: Final = tuple(
     """
     stuck_agent needs_human escalation circuit_breaker_open recovery_failed message_overdue agent_poisoned
-    group_braked hub_blind hub_store_lost hub_bus_lost audit_broken channel_down
+    group_braked hub_blind hub_store_lost hub_bus_lost hub_tokens_refused hub_connections_full hub_rows_unreadable
+    audit_broken channel_down
     """.split()
 )
 EVENTS: Final = tuple(
     """
     HEALTH_STATE_CHANGED NEEDS_HUMAN ESCALATION_TRIGGERED CIRCUIT_BREAKER_STATE_CHANGED RECOVERY_FAILED MESSAGE_OVERDUE
-    AGENT_POISONED GROUP_BRAKED HUB_BLIND HUB_STORE_LOST HUB_BUS_LOST AUDIT_BROKEN
+    AGENT_POISONED GROUP_BRAKED HUB_BLIND HUB_STORE_LOST HUB_BUS_LOST HUB_TOKENS_REFUSED HUB_CONNECTIONS_FULL
+    HUB_ROWS_UNREADABLE AUDIT_BROKEN
     """.split()
 )
 """Alerts may be named by the events they are made from."""

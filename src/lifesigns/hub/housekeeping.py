@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -19,7 +20,7 @@ from lifesigns.hub.dispatcher import Dispatcher
 from lifesigns.hub.feed import HEARTBEAT, Feed
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.samples import Sampler
-from lifesigns.hub.troubles import BUS, STORE, Troubles
+from lifesigns.hub.troubles import BUS, ROWS, STORE, Troubles
 from lifesigns.ports import Event
 
 log: Final = logging.getLogger("lifesigns.hub")
@@ -61,6 +62,8 @@ class Housekeeping:
         self._clock = clock
         self._sampler = Sampler()
         self._beats_told_at = self._swept_at = clock()
+        self.watched: dict[str, Callable[[float], str]] = {}
+        """More troubles, each with who knows why it is one; empty if it is none."""
 
     async def keep_on(self) -> None:
         """Keep it, for ever."""
@@ -111,6 +114,9 @@ class Housekeeping:
         self._troubles.note(STORE, "" if pages.state == "ok" else pages.state, now)
         if door is not None:
             self._troubles.note(BUS, "" if door.state == "ok" else door.state, now)
+        self._troubles.note(ROWS, self._hub.unreadable, now)
+        for what, why in self.watched.items():
+            self._troubles.note(what, why(now), now)
         if pages.closed:
             self._dispatcher.stand_down()
 

@@ -59,6 +59,8 @@ A_MOMENT: Final = 0.001
 STRAYS_MAX: Final = 10_000
 """Beats of agents that the engine did not take in, kept until the next sweep."""
 
+ROWS_SHOWN: Final = 5
+
 log = logging.getLogger("lifesigns.hub")
 
 
@@ -109,6 +111,8 @@ class Hub:
         self.waiting = 0
         """Signals in the inbox."""
         self._touched = memory.Touched()
+        self.unreadable = ""
+        """Which rows of the store could not be read at the start; empty if all could."""
         self.last_beats = LastBeats()
         self._known = memory.Known()
         self._timer: asyncio.TimerHandle | None = None
@@ -124,7 +128,9 @@ class Hub:
         remembered = await self.store.open(epoch_min=int(self.clock()))
         self.epoch = remembered.epoch
         self._event_id = self.began_after = remembered.event
-        beliefs = memory.recalled(remembered.beliefs)
+        unreadable: dict[str, str] = {}
+        beliefs = memory.recalled(remembered.beliefs, unreadable)
+        self._note_unreadable(unreadable)
         if self.clock() < beliefs.at:
             step = self.clock.go_on_from(beliefs.at + A_MOMENT)
             log.warning(
@@ -166,6 +172,21 @@ class Hub:
                 self._carry_out(replace(order, epoch=remembered.epoch))
         self._writer = asyncio.create_task(self._write(), name="lifesigns pages")
         self.look()
+
+    def _note_unreadable(self, rows: Mapping[str, str]) -> None:
+        for name, error in rows.items():
+            log.error(
+                "the row %r of the store cannot be read and is left out: %s",
+                name,
+                error,
+                extra={"action": "row_unreadable"},
+            )
+        if rows:
+            named = ", ".join(sorted(rows)[:ROWS_SHOWN])
+            self.unreadable = (
+                f"{len(rows)} rows of the store cannot be read: {named}. They are as if they had never been; "
+                "restore a backup if they are needed"
+            )
 
     async def stop(self) -> None:
         """Hear what is here, keep everything, let go."""

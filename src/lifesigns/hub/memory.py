@@ -26,6 +26,7 @@ from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.signals import Word
 from lifesigns.core.tasks import Task
+from lifesigns.errors import AdapterError
 from lifesigns.ports import Belief
 
 AGENT, HOLD, LETTER, TASK, HUB = "agent", "hold", "letter", "task", "hub"
@@ -150,14 +151,30 @@ def everything(beliefs: Beliefs) -> Iterator[Belief]:
     yield _self(beliefs)
 
 
-def recalled(rows: Iterable[Belief]) -> Beliefs:
-    """What was believed when the last page was kept."""
+def recalled(rows: Iterable[Belief], unreadable: dict[str, str] | None = None) -> Beliefs:
+    """What was believed when the last page was kept.
+
+    A row that cannot be read is left out, and noted in `unreadable` with the reason: a hub that forgets one agent loses
+    less than one that does not start. Without the hub's own row order ids and fencing tokens would begin anew and old
+    ones be believed; then it is an `AdapterError`.
+    """
     beliefs = Beliefs()
+    unreadable = {} if unreadable is None else unreadable
     tables: dict[str, dict[str, Any]] = {HOLD: beliefs.holds, LETTER: beliefs.letters, TASK: beliefs.tasks}
     for row in rows:
         if row.value is None or row.kind not in _DECODERS:
             continue
-        value: Any = _DECODERS[row.kind].decode(row.value)
+        try:
+            value: Any = _DECODERS[row.kind].decode(row.value)
+        except (msgspec.MsgspecError, ValueError) as error:
+            if row.kind == HUB:
+                raise AdapterError(
+                    f"the store is damaged: its row of the hub itself (kind {row.kind!r}) cannot be read: {error}. "
+                    "Restore a backup (docs/runbooks/restore.md), or move the store away and start anew",
+                    transient=False,
+                ) from error
+            unreadable[f"{row.kind} {row.key}"] = str(error)
+            continue
         if row.kind == HUB:
             _recall_self(beliefs, value)
         elif row.kind == AGENT:

@@ -102,9 +102,11 @@ class Pages:
 
     @property
     def state(self) -> str:
-        """`ok`, or why the store takes no pages."""
+        """`ok`, or why the store takes no pages, or cannot give back what it took."""
         if self.trouble is not None:
             return str(self.trouble)
+        if self._store.damage:
+            return self._store.damage
         return "ok" if self.late_for < SLOW_AFTER else f"a page has been on its way for {self.late_for:.0f} s"
 
     # --- what is to be written ------------------------------------------------------------------------

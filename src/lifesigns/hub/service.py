@@ -38,7 +38,9 @@ from lifesigns.hub.hub import Hub
 from lifesigns.hub.intake import Intake, Orders
 from lifesigns.hub.last_beats import Received
 from lifesigns.hub.mailboxes import Mailboxes
-from lifesigns.hub.troubles import Troubles
+from lifesigns.hub.refused_tokens import RefusedTokens
+from lifesigns.hub.tokens import digest_of, id_of, is_token
+from lifesigns.hub.troubles import CONNECTIONS, TOKENS, Troubles
 from lifesigns.ports import Bus, Channel, Contents, Event, Signer, Store
 
 
@@ -108,6 +110,8 @@ class Service:
         self.housekeeping = Housekeeping(
             self.hub, self.door, self.dispatcher, self.feed, self.troubles, keeping or Keeping(), self.clock
         )
+        self._refused_tokens = RefusedTokens()
+        self.housekeeping.watched[TOKENS] = self._why_refused
         self._tasks: list[asyncio.Task[None]] = []
         self._errands: set[asyncio.Task[None]] = set()
         self._observers: list[Callable[[Sequence[Event]], None]] = [self.teller.hear]
@@ -228,6 +232,20 @@ class Service:
         errand = asyncio.create_task(self.door.send_canary(seq))
         self._errands.add(errand)
         errand.add_done_callback(self._errands.discard)
+
+    # --- troubles -------------------------------------------------------------------------------------
+
+    def token_refused(self, bearer: bytes, names: Sequence[str]) -> None:
+        """Somebody who says to be these agents showed a token that is not known, or no longer."""
+        if is_token(bearer):
+            self._refused_tokens.note(digest_of(bearer), id_of(bearer.decode()), names, self.clock())
+
+    def watch_connections(self, why_full: Callable[[float], str]) -> None:
+        """Ask this, once a second, why newcomers are turned away."""
+        self.housekeeping.watched[CONNECTIONS] = why_full
+
+    def _why_refused(self, now: float) -> str:
+        return self._refused_tokens.why(len(self.engine.beliefs.agents), now)
 
     # --- how it is ------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Troubles: what the hub rests on and is away, told when it goes and when it is back."""
+"""Troubles of the hub itself, told when they begin and when they are over: each stands while it lasts."""
 
 from __future__ import annotations
 
@@ -11,19 +11,34 @@ from lifesigns.ports import Event
 
 STORE = "STORE"
 BUS = "BUS"
+TOKENS = "TOKENS"
+CONNECTIONS = "CONNECTIONS"
+ROWS = "ROWS"
 
 
 @dataclass(slots=True)
 class Trouble:
-    """What is away, since when."""
+    """One thing that may be wrong: the events that say so, since when it is, and why."""
 
     what: str
+    begun: str
+    over: str
     since: float | None = None
     why: str = ""
 
 
+def _troubles() -> tuple[Trouble, ...]:
+    return (
+        Trouble(STORE, "HUB_STORE_LOST", "HUB_STORE_BACK"),
+        Trouble(BUS, "HUB_BUS_LOST", "HUB_BUS_BACK"),
+        Trouble(TOKENS, "HUB_TOKENS_REFUSED", "HUB_TOKENS_ACCEPTED"),
+        Trouble(CONNECTIONS, "HUB_CONNECTIONS_FULL", "HUB_CONNECTIONS_FREE"),
+        Trouble(ROWS, "HUB_ROWS_UNREADABLE", "HUB_ROWS_READABLE"),
+    )
+
+
 class Troubles:
-    """The store and the bus. `announce` keeps and tells an event, `tell` only tells it."""
+    """All of them. `announce` keeps and tells an event, `tell` only tells it."""
 
     def __init__(
         self,
@@ -32,23 +47,25 @@ class Troubles:
     ) -> None:
         self._announce = announce
         self._tell = tell
-        self._all = {what: Trouble(what) for what in (STORE, BUS)}
+        self._all = {trouble.what: trouble for trouble in _troubles()}
 
     def now(self) -> list[Trouble]:
-        """What is away right now."""
+        """What is wrong right now."""
         return [trouble for trouble in self._all.values() if trouble.since is not None]
 
     def note(self, what: str, why: str, now: float) -> None:
-        """It is away for this reason, or there. While the store is away nothing can be kept: then it is told at once, and
+        """It is wrong for this reason, or right. While the store is away nothing can be kept: then it is told at once, and
         without a number."""
         trouble = self._all[what]
         if why and trouble.since is None:
             trouble.since, trouble.why = now, why
             if self._all[STORE].since is None:
-                self._announce(f"HUB_{what}_LOST", {"reason": why})
+                self._announce(trouble.begun, {"reason": why})
             else:
-                self._tell([Event(0, now, f"HUB_{what}_LOST", "", msgspec.json.encode({"reason": why}))])
-        elif not why and trouble.since is not None:
+                self._tell([Event(0, now, trouble.begun, "", msgspec.json.encode({"reason": why}))])
+        elif why:
+            trouble.why = why
+        elif trouble.since is not None:
             away_for = round(now - trouble.since, 3)
-            self._announce(f"HUB_{what}_BACK", {"reason": trouble.why, "away_for_s": away_for})
+            self._announce(trouble.over, {"reason": trouble.why, "away_for_s": away_for})
             trouble.since = None

@@ -230,6 +230,10 @@ class Store(Protocol):
     async def drop_token(self, token_id: str) -> bool:
         """Whether there was one."""
 
+    @property
+    def damage(self) -> str:
+        """What a read has found damaged, until a look at everything finds it whole; empty if nothing is known."""
+
     async def ping(self) -> None:
         """Whether it would take a page now; fails if not."""
 

@@ -233,6 +233,11 @@ ALERTING: Final[Mapping[str, Callable[[Data], Told]]] = {
     "HUB_BUS_LOST": _hub(Level.CRITICAL, "The bus is away"),
     "HUB_STORE_BACK": _hub(Level.INFO, "The store is back. It was away"),
     "HUB_BUS_BACK": _hub(Level.INFO, "The bus is back. It was away"),
+    "HUB_TOKENS_REFUSED": _hub(Level.ERROR, "Agents are refused"),
+    "HUB_TOKENS_ACCEPTED": _hub(Level.INFO, "No agent is refused any more. It was so"),
+    "HUB_CONNECTIONS_FULL": _hub(Level.ERROR, "Newcomers are turned away"),
+    "HUB_CONNECTIONS_FREE": _hub(Level.INFO, "Nobody is turned away any more. It was so"),
+    "HUB_ROWS_UNREADABLE": _hub(Level.ERROR, "Something was forgotten"),
     "AUDIT_BROKEN": _hub(Level.CRITICAL, "The audit log is not what was sealed"),
 }
 """Events that may be alerts, and what they say. `agent` is whom the event is about."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from lifesigns.core.agent import Agent
@@ -15,13 +15,21 @@ from lifesigns.views.moments import moment, moment_or_none
 
 STANDING_MAX: Final = 1000
 
-Away = tuple[str, float | None, str]
-"""What the hub rests on and is away: its name, since when, why."""
+HubTrouble = tuple[str, str, float | None, str]
+"""What is wrong with the hub itself: its name, its event, since when, why."""
+
+_TROUBLES: Final[Mapping[str, tuple[Level, str]]] = {
+    "HUB_STORE_LOST": (Level.CRITICAL, "The store is away"),
+    "HUB_BUS_LOST": (Level.CRITICAL, "The bus is away"),
+    "HUB_TOKENS_REFUSED": (Level.ERROR, "Agents are refused"),
+    "HUB_CONNECTIONS_FULL": (Level.ERROR, "Newcomers are turned away"),
+    "HUB_ROWS_UNREADABLE": (Level.ERROR, "Something was forgotten"),
+}
 
 
-def standing(beliefs: Beliefs, away: Iterable[Away]) -> list[Alert]:
+def standing(beliefs: Beliefs, troubles: Iterable[HubTrouble]) -> list[Alert]:
     """Everything that is wrong now: the hub itself first, then groups, then agents."""
-    found = [*_hub(beliefs, away), *_groups(beliefs)]
+    found = [*_hub(beliefs, troubles), *_groups(beliefs)]
     for alert in _agents(beliefs):
         if len(found) >= STANDING_MAX:
             break
@@ -29,18 +37,18 @@ def standing(beliefs: Beliefs, away: Iterable[Away]) -> list[Alert]:
     return found
 
 
-def _hub(beliefs: Beliefs, away: Iterable[Away]) -> Iterator[Alert]:
-    for what, since, why in away:
-        text = f"The {what.lower()} is away: {why}"
+def _hub(beliefs: Beliefs, troubles: Iterable[HubTrouble]) -> Iterator[Alert]:
+    for what, event, since, why in troubles:
+        level, text = _TROUBLES[event]
         yield Alert(
             f"standing:{what.lower()}",
             moment_or_none(since),
-            Level.CRITICAL,
-            f"HUB_{what}_LOST",
+            level,
+            event,
             "",
-            text,
+            f"{text}: {why}",
             standing=True,
-            key=f"hub_{what.lower()}_lost",
+            key=event.lower(),
         )
     if beliefs.awareness.blind:
         text = _blindness(beliefs.awareness)

@@ -84,8 +84,8 @@ async def on_record(asked: Asked) -> None:
 def _standing(asked: Asked) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
     service, alerting = asked.service, asked.service.teller.alerting
-    away = [(trouble.what, trouble.since, trouble.why) for trouble in service.troubles.now()]
-    believed = standing(service.engine.beliefs, away)
+    troubles = [(one.what, one.begun, one.since, one.why) for one in service.troubles.now()]
+    believed = standing(service.engine.beliefs, troubles)
     for one in believed:
         yield _as_told(msgspec.structs.replace(one, open=True), alerting.alerts.get(one.key))
     room, keys = STANDING_MAX - len(believed), {one.key for one in believed}

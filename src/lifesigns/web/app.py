@@ -10,7 +10,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from math import ceil
@@ -28,7 +28,7 @@ from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.web import pages
-from lifesigns.web.access import Doorway, Headers, admit, headers_of
+from lifesigns.web.access import Doorway, Headers, admit, bearer_of, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
 from lifesigns.web.at_once import AtOnce
 from lifesigns.web.calls import NO_TOKEN, Asked, Call, Nothing, Table
@@ -43,6 +43,11 @@ Send = Callable[[Message], Awaitable[None]]
 
 BODY_FOR: Final = 20.0
 """Seconds a body may take to arrive, whatever its size: who needs longer is not there, or means harm."""
+
+SPOKEN_TO: Final = frozenset({"/api/v1/beats", "/api/v1/signals"})
+"""Where agents report."""
+NAMED_MAX: Final = 64 * 1024
+"""Bytes read of somebody who is not let in, to know who it says to be."""
 
 log: Final = logging.getLogger("lifesigns.web")
 
@@ -124,6 +129,7 @@ class Web:
         call, path = self.table.find(scope["method"], scope["raw_path"])
         if call.who is not NO_TOKEN:
             if refusal is not None:
+                await self._note_refusal(scope, headers, receive, refusal)
                 raise refusal
             _check_role(call, visitor, path)
             if visitor is not None and visitor.role is Role.AGENT:
@@ -137,6 +143,22 @@ class Web:
             body = raw if call.body is bytes else _read_body(raw, call.body)
         return await call.handle(Asked(service, visitor, path, query, body, scope, site))
 
+    async def _note_refusal(self, scope: Scope, headers: Headers, receive: Receive, refusal: Problem) -> None:
+        """An agent whose token is refused is not watched, and somebody should know which one that is."""
+        bearer = bearer_of(headers)
+        if bearer is None or scope["path"] not in SPOKEN_TO:
+            return
+        names: list[str] = []
+        if refusal.status == 401:  # Who is throttled has been read before.
+            with suppress(Problem, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                named = msgspec.json.decode(
+                    await _received(headers, receive, NAMED_MAX), type=_Named | list[_Named]
+                )
+                names = [
+                    one.agent_id for one in (named if isinstance(named, list) else [named]) if one.agent_id
+                ]
+        self.service.token_refused(bearer, names)
+
     def _check_rate(self, agent: Visitor) -> None:
         """People and their tools may ask as fast as they can; an agent that runs wild must not slow down the others."""
         wait_for = self.rates.wait_for(agent.token_id, self.service.clock())
@@ -144,6 +166,12 @@ class Web:
             limit = self.site.limits.requests_per_second
             detail = f"{agent.name!r} made more than {limit} requests a second; beats can be sent in batches"
             raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
+
+
+class _Named(msgspec.Struct):
+    """A beat or a signal, as far as it says whose it is."""
+
+    agent_id: str = ""
 
 
 class ClientGone(Exception):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ from lifesigns.web.exchange import Exchange, written
 
 NEVER: Final = inf
 LOOK_EVERY: Final = 1.0
+
+FULL_FOR: Final = 60.0
+"""Seconds since the last newcomer was turned away in which there is still no room: who was refused comes again within them."""
 
 HEAD_MAX: Final = 64 * 1024
 """Bytes of a head that is not complete yet. What is complete is counted header by header, see `access.py`."""
@@ -74,6 +78,7 @@ class Connections:
         self.unsent_max = unsent_max
         """Bytes of all answers together that their readers do not take."""
         self.turned_away = 0
+        self._turned_away_at = -NEVER
         self.cut_off = 0
         """Peers that took too long."""
         self._open: set[Connection] = set()
@@ -90,6 +95,15 @@ class Connections:
         """Bytes of answers that wait for slow readers."""
         return self._unsent
 
+    def why_full(self, _now: float) -> str:
+        """Why newcomers are turned away; empty if none was for a minute."""
+        if time.monotonic() - self._turned_away_at > FULL_FOR:
+            return ""
+        return (
+            f"{len(self)} connections are open and there is no room for more (at most {self.most}, {self.most_per_address} from "
+            "one address); raise limits.connections, and ulimit -n of the hub"
+        )
+
     # --- what connections tell ------------------------------------------------------------------------
 
     def take_in(self, connection: Connection) -> bool:
@@ -97,6 +111,7 @@ class Connections:
         address = connection.address
         if len(self._open) >= self.most or self._by_address[address] >= self.most_per_address:
             self.turned_away += 1
+            self._turned_away_at = time.monotonic()
             if (
                 self.turned_away.bit_count() == 1
             ):  # The first, the second, the fourth: the log stays readable.

@@ -72,6 +72,7 @@ async def serving(
     """Serve on a socket that listens already, until the block is left."""
     if connections is None:
         connections = _as_allowed(web.site)
+    web.service.watch_connections(connections.why_full)
     async with served(web, listener, connections, tls):
         try:
             yield

@@ -178,6 +178,27 @@ async def other_channel_is_back(house: House) -> None:
     house.other.replies.clear()
 
 
+async def token_is_revoked(house: House) -> None:
+    for _ in range(2):
+        house.hub.service.token_refused(b"ls_00000000_" + b"0" * 64, ["coder"])
+
+
+async def agent_gives_up(house: House) -> None:
+    house.hub.service._refused_tokens._all.clear()
+
+
+async def crowd_comes(house: House) -> None:
+    house.hub.service.watch_connections(lambda _: "8 connections are open")
+
+
+async def crowd_leaves(house: House) -> None:
+    house.hub.service.watch_connections(lambda _: "")
+
+
+async def row_is_unreadable(house: House) -> None:
+    house.hub.service.hub.unreadable = "agent coder"
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -192,6 +213,9 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_blind": (cable_is_pulled, cable_is_back),
     "hub_bus_lost": (cable_is_pulled, cable_is_back),
     "hub_store_lost": (disk_is_full, disk_has_room),
+    "hub_tokens_refused": (token_is_revoked, agent_gives_up),
+    "hub_connections_full": (crowd_comes, crowd_leaves),
+    "hub_rows_unreadable": (row_is_unreadable, None),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

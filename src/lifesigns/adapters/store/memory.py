@@ -184,6 +184,11 @@ class MemoryStore:
         self._refuse_if_closed()
         return self._kept.tokens.pop(token_id, None) is not None
 
+    @property
+    def damage(self) -> str:
+        """Memory is not damaged."""
+        return ""
+
     async def ping(self) -> None:
         """Whether it is still ours."""
         self._refuse_if_closed()

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -46,6 +49,11 @@ from lifesigns.ports.store import RAW_FOR
 BUSY_FOR: Final = 5.0
 """Seconds to wait for another process that holds the file: a backup, somebody who looks by hand."""
 
+LOOK_AGAIN_AFTER: Final = 60.0
+"""Seconds between two looks at all of a damaged file: that takes a while for a large one."""
+
+log: Final = logging.getLogger("lifesigns.hub")
+
 _T = TypeVar("_T")
 
 
@@ -64,6 +72,8 @@ class SqliteStore:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="lifesigns-store-writer")
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="lifesigns-store-reader")
         self._epoch: int | None = None
+        self._damage = ""
+        self._look_again_at = 0.0
         self._made = False
         self._closed = False
 
@@ -148,6 +158,11 @@ class SqliteStore:
         """Whether there was one."""
         return await self._write(partial(self._change, "drop_token", (escaped(token_id),))) > 0
 
+    @property
+    def damage(self) -> str:
+        """What a read said. While there is damage, all of the file is looked at again every minute, beside the writer."""
+        return self._damage
+
     async def ping(self) -> None:
         """Writes, for only then it is known."""
         await self._write(self._touch)
@@ -184,6 +199,9 @@ class SqliteStore:
     # Between the event loop and the threads.
 
     async def _write(self, work: Callable[[], _T]) -> _T:
+        if self._damage and time.monotonic() >= self._look_again_at and not self._closed:
+            self._look_again_at = time.monotonic() + LOOK_AGAIN_AFTER
+            self._reader.submit(self._look_again)
         return await self._run(self._writer, work)
 
     async def _read(self, sql: str, values: Row = ()) -> list[Row]:
@@ -254,12 +272,41 @@ class SqliteStore:
     # In the reader's thread.
 
     def _rows(self, sql: str, values: Row) -> list[Row]:
-        with self._reading.connection() as connection:
+        with self._noticing_damage(), self._reading.connection() as connection:
             return list(connection.execute(sql, values))
+
+    @contextmanager
+    def _noticing_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except AdapterError as error:
+            if isinstance(error.__cause__, (apsw.CorruptError, apsw.NotADBError)):
+                self._notice(str(error))
+            raise
+
+    def _notice(self, damage: str) -> None:
+        if not self._damage:
+            log.error("%s", damage, extra={"action": "store_damaged"})
+            self._look_again_at = time.monotonic() + LOOK_AGAIN_AFTER
+        self._damage = damage
+
+    def _look_again(self) -> None:
+        try:
+            with self._reading.connection() as connection:
+                whole = connection.execute("PRAGMA quick_check(1)").get == "ok"
+        except AdapterError:
+            whole = False
+        if whole:
+            log.warning("%s is whole again", self._name, extra={"action": "store_mended"})
+            self._damage = ""
 
     def _samples(self, agent_id: str, since: float, until: float) -> list[Sample]:
         found = []
-        with self._reading.connection() as connection, connection:  # One view of both tables.
+        with (
+            self._noticing_damage(),
+            self._reading.connection() as connection,
+            connection,
+        ):  # One view of both tables.
             for query, every in (("hours_of", HOUR), ("minutes_of", MINUTE)):
                 asked = (*numbers(since, until, every), agent_id)
                 found += [sample_of(row, every) for row in connection.execute(self._sql[query], asked)]

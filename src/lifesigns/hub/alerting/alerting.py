@@ -39,7 +39,10 @@ STORM_FROM: Final = 200
 STORM_TEND_EVERY: Final = 0.5
 """With so many alerts open, what is new is looked at together."""
 
-_OF_THIS_LIFE: Final = ("hub_store_lost", "hub_bus_lost", "audit_broken")
+_OF_THIS_LIFE: Final = (
+    *("hub_store_lost", "hub_bus_lost", "hub_tokens_refused", "hub_connections_full", "hub_rows_unreadable"),
+    "audit_broken",
+)
 """Said by a hub about itself: another one has to say it anew."""
 
 log: Final = logging.getLogger("lifesigns.alerting")

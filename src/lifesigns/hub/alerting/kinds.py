@@ -47,6 +47,9 @@ _ALL: Final = (
     Kind("hub_blind", _C, ("HUB_BLIND", _HUMAN), "hubs are blind", at_once=True),
     Kind("hub_store_lost", _C, ("HUB_STORE_LOST",), "hubs lost their store"),
     Kind("hub_bus_lost", _C, ("HUB_BUS_LOST",), "hubs lost their bus"),
+    Kind("hub_tokens_refused", _E, ("HUB_TOKENS_REFUSED",), "hubs refuse agents", at_once=True),
+    Kind("hub_connections_full", _E, ("HUB_CONNECTIONS_FULL",), "hubs turn newcomers away", at_once=True),
+    Kind("hub_rows_unreadable", _E, ("HUB_ROWS_UNREADABLE",), "hubs have forgotten something", at_once=True),
     Kind("audit_broken", _C, ("AUDIT_BROKEN",), "audit logs were changed", at_once=True),
     Kind("channel_down", _E, (), "channels do not take notices", at_once=True),
 )

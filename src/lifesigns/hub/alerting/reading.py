@@ -250,5 +250,10 @@ _READERS: Final[Mapping[str, Callable[[Event, Data], Sequence[Change]]]] = {
     "HUB_STORE_BACK": _hub_well("hub_store_lost", "the hub's store is back"),
     "HUB_BUS_LOST": _hub("hub_bus_lost", "the hub lost its bus"),
     "HUB_BUS_BACK": _hub_well("hub_bus_lost", "the hub's bus is back"),
+    "HUB_TOKENS_REFUSED": _hub("hub_tokens_refused", "the hub refuses agents: their tokens are unknown"),
+    "HUB_TOKENS_ACCEPTED": _hub_well("hub_tokens_refused", "no agent is refused any more"),
+    "HUB_CONNECTIONS_FULL": _hub("hub_connections_full", "the hub has no room for more connections"),
+    "HUB_CONNECTIONS_FREE": _hub_well("hub_connections_full", "the hub has room for connections again"),
+    "HUB_ROWS_UNREADABLE": _hub("hub_rows_unreadable", "rows of the hub's store cannot be read"),
     "AUDIT_BROKEN": _hub("audit_broken", "the audit log is not what was sealed: see lifesigns audit verify"),
 }
