@@ -77,7 +77,7 @@ def schema_of(name: str) -> Any:
     [
         ("WireBeat", {"agent_id": "a", "load": 0.5, "timestamp": "2026-11-15T18:00:00.000Z"}, True),
         ("WireBeat", {"load": 0.5}, False),
-        ("WireBeat", {"agent_id": "a", "load": 2}, False),
+        ("WireBeat", {"agent_id": "a", "load": "much"}, False),
         ("Signal", {"type": "progress", "agent_id": "a", "percent": 3}, True),
         ("Signal", {"type": "dancing", "agent_id": "a"}, False),
         ("Signal", {"type": "tool_started", "agent_id": "a", "call_id": "c", "tool": "grep"}, True),

@@ -12,7 +12,7 @@ import pytest
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import BeatReceived, Metrics
 from lifesigns.errors import WireError
-from lifesigns.wire import WireBeat, WireMetrics, decode_beat, decode_beats, plain
+from lifesigns.wire import WireBeat, WireMetrics, decode_beat, decode_beats, encode_beat, plain
 
 CONTRACT = b"""{"agent_id": "coder-7", "timestamp": "2026-11-15T18:00:00.000Z", "seq": 42, "incarnation": "01JD",
  "status": "busy", "doing": "working", "until": null, "load": 0.4,
@@ -307,3 +307,43 @@ def test_load_is_clamped_to_0_and_1(load: float, read: float) -> None:
     for raw in both({"agent_id": "a", "load": load}):
         assert decode_beat(raw).load == read
         assert decode_beats(raw).accepted[0].load == read
+
+
+FR_002 = {
+    "agent_id": "agent-1",
+    "task_id": "task-9",
+    "current_phase": "build",
+    "last_tool_call_timestamp": "2026-01-24T11:59:00Z",
+    "token_count": 1234,
+    "error_count": 2,
+    "progress_indicator": "3/7",
+}
+
+
+def test_a_heartbeat_of_fr_002_is_read_under_its_own_names() -> None:
+    """They were accepted and ignored: its phase, its last tool call and its progress were lost."""
+    read = BeatReceived(
+        agent_id="agent-1",
+        task_id="task-9",
+        phase="build",
+        last_tool_call="2026-01-24T11:59:00Z",
+        token_count=1234,
+        error_count=2,
+        progress="3/7",
+    )
+    for raw in both(FR_002):
+        assert plain(decode_beat(raw)) == read
+        assert [plain(beat) for beat in decode_beats(raw).accepted] == [read]
+        assert plain(decode_beat(encode_beat(decode_beat(raw)))) == read
+    together = json.dumps([FR_002, FR_002]).encode()
+    assert [plain(beat) for beat in decode_beats(together).accepted] == [read, read]
+
+
+def test_a_number_is_a_moment_in_fr_002_too_and_our_own_names_come_first() -> None:
+    for raw in both(
+        {"agent_id": "a", "last_tool_call_timestamp": 1769255940000, "phase": "ours", "current_phase": "x"}
+    ):
+        beat = decode_beat(raw)
+        assert beat.last_tool_call is not None
+        assert beat.last_tool_call.startswith("2026-01-24T11:59:00")
+        assert beat.phase == "ours"

@@ -25,6 +25,7 @@ from lifesigns.wire import (
     encode_signal,
     plain,
 )
+from lifesigns.wire.beats import FR_002
 
 ids = st.text("ABZabz059._:@/-", min_size=1, max_size=128)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -101,10 +102,9 @@ def test_a_beat_that_was_read_is_written_as_it_was(beat: signals.BeatReceived, m
 
 
 def test_every_field_of_a_beat_is_read_and_written() -> None:
-    """What the core knows of a beat is on the wire; only `timestamp` has another name there."""
-    assert set(signals.BeatReceived.__slots__) - {"sent_at"} == set(WireBeat.__struct_fields__) - {
-        "timestamp"
-    }
+    """What the core knows of a beat is on the wire; only `timestamp` has another name there, and some have FR-002's too."""
+    on_the_wire = set(WireBeat.__struct_fields__) - {"timestamp", *FR_002}
+    assert set(signals.BeatReceived.__slots__) - {"sent_at"} == on_the_wire
     assert set(signals.Metrics.__slots__) == set(WireMetrics.__struct_fields__)
 
 

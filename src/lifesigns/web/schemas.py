@@ -24,6 +24,11 @@ REF: Final = "#/components/schemas/{name}"
 Schema = dict[str, Any]
 
 _ORDER: Final = {"$ref": REF.format(name="Order")}
+_LOAD: Final = {
+    "anyOf": [{"type": "number"}, {"type": "null"}],
+    "default": None,
+    "description": "How busy it is, 0 to 1. What is beyond counts as 0 or 1: an agent under load must not become silent.",
+}
 _BEAT: Final = {"$ref": REF.format(name="WireBeat")}
 
 
@@ -63,8 +68,10 @@ def _name_messages(components: dict[str, Schema]) -> None:
     for name in ("OrdersByAgent", "Receipt"):
         components[name]["properties"]["orders"]["additionalProperties"]["items"] = _ORDER
     components["LastBeat"]["properties"]["beat"] = _BEAT
+    beat = components["WireBeat"]["properties"]
     for name in OURS:
-        components["WireBeat"]["properties"].pop(name, None)
+        beat.pop(name, None)
+    beat["load"] = _LOAD
 
 
 def _describe(components: dict[str, Schema], types: Sequence[Any]) -> None:

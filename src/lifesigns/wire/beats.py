@@ -5,6 +5,7 @@
     agentkit        agent_id    five fields; tokens are strings in `metadata`
     Task Sentinel   worker_id   health_status, current_tasks, metrics.cpu_usage/memory_usage/uptime
     IMPL-REQ-003    agentId     taskId, lastToolCall, tokenCount, errorCount, progressIndicator
+    its FR-002      agent_id    current_phase, last_tool_call_timestamp, progress_indicator
 
 The name of the id decides the dialect. The fast way reads the first two, as well-behaved senders write
 them, and hands over what the decoder made. What it stumbles over, foreign or wrong, is read once more the
@@ -96,6 +97,10 @@ class WireBeat(Struct, gc=False):
     role: Text | None = None
     metadata: Annotated[dict[str, Text], Meta(max_length=METADATA_MAX)] | None = None
     """Its keys are limited too, but not here: msgspec remembers short keys only where they have no limit."""
+    current_phase: Text | None = None
+    last_tool_call_timestamp: Text | None = None
+    progress_indicator: Text | None = None
+    """FR-002's names for `phase`, `last_tool_call` and `progress`; after reading they are there."""
     source: str = ""
     """Ours, and the last: whatever a peer wrote here is overwritten."""
 
@@ -104,6 +109,13 @@ class WireBeat(Struct, gc=False):
         """The agent's `timestamp` in seconds. Most beats are never asked for it."""
         return None if self.timestamp is None else seconds(self.timestamp)
 
+
+FR_002: Final[Mapping[str, str]] = {
+    "current_phase": "phase",
+    "last_tool_call_timestamp": "last_tool_call",
+    "progress_indicator": "progress",
+}
+"""What FR-002 calls some of our fields. Where a beat has both, ours counts."""
 
 _BEAT: Final = Codec(WireBeat)
 _BEATS: Final = Codec(list[WireBeat])
@@ -144,6 +156,8 @@ def decode_beat(raw: bytes, source: str = "", now: float | None = None) -> WireB
         beat.until = on_our_clock(seconds(beat.until), beat.sent_at, now)
     if beat.tasks and beat.task_id is None:
         beat.task_id = beat.tasks[0]
+    if beat.current_phase or beat.progress_indicator or beat.last_tool_call_timestamp:
+        _rename(beat)
     metadata = beat.metadata
     if (
         metadata is not None
@@ -236,6 +250,8 @@ def _settled(beat: WireBeat, source: str, now: float | None) -> WireBeat:
         beat.until = on_our_clock(seconds(beat.until), beat.sent_at, now)
     if beat.tasks and beat.task_id is None:
         beat.task_id = beat.tasks[0]
+    if beat.current_phase or beat.progress_indicator or beat.last_tool_call_timestamp:
+        _rename(beat)
     if beat.metadata is not None and beat.token_count is None:
         beat.token_count = _tokens(beat.metadata)
     return beat
@@ -251,6 +267,8 @@ def _settle_all(beats: list[WireBeat], source: str, now: float | None) -> bool:
             beat.until = on_our_clock(seconds(beat.until), beat.sent_at, now)
         if beat.tasks and beat.task_id is None:
             beat.task_id = beat.tasks[0]
+        if beat.current_phase or beat.progress_indicator or beat.last_tool_call_timestamp:
+            _rename(beat)
         metadata = beat.metadata
         if metadata is not None:
             if _has_long_key(metadata):
@@ -269,6 +287,15 @@ _known_ids: set[str] = set()
 """Ids that were found to be well formed: looking one up takes a fifth of matching it. A cache and
 nothing more; it is emptied when full, so that inventing ids gains a peer nothing but 40 MB. It has to hold the whole
 fleet: one that is a little too small is emptied all the time."""
+
+
+def _rename(beat: WireBeat) -> None:
+    for theirs, ours in FR_002.items():
+        said = getattr(beat, theirs)
+        if said is not None:
+            setattr(beat, theirs, None)
+            if getattr(beat, ours) is None:
+                setattr(beat, ours, said)
 
 
 def _learn(agent_id: str) -> None:
@@ -311,6 +338,7 @@ _CAREFUL_TYPES: Final[Mapping[str, Any]] = {
     "tasks": Tasks | None,
     "last_tool_call": Any,
     "last_checkpoint": Any,
+    "last_tool_call_timestamp": Any,
     "metadata": Annotated[dict[Text, _Scalar], Meta(max_length=METADATA_MAX)] | None,
 }
 
@@ -372,6 +400,7 @@ def _read_carefully(raw: bytes) -> WireBeat:
     if theirs.metadata is not None:
         beat.metadata = _spelled_out(theirs.metadata)
     beat.last_tool_call = _in_words(theirs.last_tool_call, their_names["last_tool_call"])
+    beat.last_tool_call_timestamp = _in_words(theirs.last_tool_call_timestamp, "last_tool_call_timestamp")
     beat.last_checkpoint = _in_words(theirs.last_checkpoint, their_names["last_checkpoint"])
     return beat
 
@@ -399,7 +428,9 @@ def _spelled_out(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 # --- writing -----------------------------------------------------------------------------------------
 
-_WRITTEN: Final = tuple(name for name in WireBeat.__struct_fields__ if name != "source")
+_WRITTEN: Final = tuple(
+    name for name in WireBeat.__struct_fields__ if name != "source" and name not in FR_002
+)
 _MOMENTS: Final = ("timestamp", "until")
 
 
