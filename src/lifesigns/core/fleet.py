@@ -46,9 +46,6 @@ class FleetState:
     """Who was acted on in the last minute, and when last."""
 
 
-LATE_WITHIN: Final = 30.0
-"""Agents of one host that are suspected within so many seconds are late together."""
-
 RELEASED_FOR: Final = 60 * MINUTE
 """How long a person's word keeps the brake of a group off."""
 
@@ -59,8 +56,6 @@ class Fleet:
     def __init__(self, policy: FleetPolicy, state: FleetState | None = None) -> None:
         self.policy = policy
         self.state = state or FleetState()
-        self._late: dict[str, dict[str, float]] = {}
-        """By host: who was suspected lately and when, whether it was refuted since or not; the oldest first."""
 
     @property
     def size(self) -> int:
@@ -84,7 +79,6 @@ class Fleet:
 
     def leave(self, agent: Agent, at: float, outbox: Outbox) -> None:
         """An agent is forgotten."""
-        self._late.get(agent.host or "", {}).pop(agent.id, None)
         self.state.sources[agent.source] -= 1
         if not self.state.sources[agent.source]:
             del self.state.sources[agent.source]
@@ -147,26 +141,6 @@ class Fleet:
             and group.unwell >= self.policy.brake_share * (group.members - 1)
             for name in groups_of(agent)
         )
-
-    # --- hosts that are late ------------------------------------------------------------------------
-
-    def suspected(self, agent: Agent, at: float) -> None:
-        """An agent is late."""
-        if agent.host:
-            late = self._late.setdefault(agent.host, {})
-            late.pop(agent.id, None)
-            late[agent.id] = at
-
-    def late_together(self, agent: Agent, at: float) -> bool:
-        """Whether so many agents of its host were late just now that it is the host: starved, or cut off."""
-        late, group = self._late.get(agent.host or ""), self.state.groups.get(f"host {agent.host}")
-        if late is None or group is None:
-            return False
-        while late and late[oldest := next(iter(late))] < at - LATE_WITHIN:
-            del late[oldest]
-        if not late:
-            del self._late[agent.host or ""]
-        return len(late) >= self.policy.brake_count and len(late) >= self.policy.brake_share * group.members
 
     # --- brake and limits ---------------------------------------------------------------------------
 

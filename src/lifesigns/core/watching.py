@@ -8,7 +8,6 @@ from then: nobody is convicted for not answering a question that was still on ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent, Suspicion
 from lifesigns.core.desk import Desk
@@ -20,11 +19,7 @@ from lifesigns.core.policy import Policy
 from lifesigns.core.respawn import FailureClass, classify
 from lifesigns.core.words import duration
 
-HELD_FOR: Final = 30.0
-"""How much longer than usual an agent is waited for whose whole host is late. A host that is short of CPU lets each of its
-agents speak within that; one that died is found so much later."""
-
-CONNECTION_CLOSED: Final = "its connection was closed"
+CONNECTION_CLOSED = "its connection was closed"
 
 
 class Watching:
@@ -174,7 +169,6 @@ class Watching:
     def suspect(self, agent: Agent, policy: Policy, why: str, at: float, now: float) -> None:
         """Begin to doubt an agent, and ask it at once."""
         agent.suspicion = Suspicion(at, why)
-        self._desk.fleet.suspected(agent, at)
         self._ask(agent, agent.suspicion, policy, now)
         if policy.silence.degrade_on_suspicion:
             finding = silence.finding(agent, 1, at, over=False)
@@ -223,22 +217,13 @@ class Watching:
             # Our canary is out as well: it comes back and speaks for the link, or we are blind before long.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
             return
-        if not suspicion.held and self._desk.fleet.late_together(agent, at):
-            suspicion.held = True
-            suspicion.waited_from, suspicion.wait = at, HELD_FOR
-            return
         cause = self._cause(agent, suspicion, nobody=nobody)
         finding = silence.finding(agent, suspicion.asked, at, over=True)
         agent.suspicion = None
         self._desk.judge.note(agent, finding, at, cause)
 
     def _cause(self, agent: Agent, suspicion: Suspicion, *, nobody: bool) -> Cause:
-        if (
-            nobody
-            or suspicion.held
-            or agent.peer_at >= suspicion.since
-            or self._desk.fleet.silent_together(agent)
-        ):
+        if nobody or agent.peer_at >= suspicion.since or self._desk.fleet.silent_together(agent):
             return Cause.PARTITION
         return Cause.CRASH if suspicion.why == CONNECTION_CLOSED else Cause.UNKNOWN
 
