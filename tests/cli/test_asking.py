@@ -278,7 +278,7 @@ def test_the_doctor_knows_a_wrong_token_a_weak_one_and_none(hub: HubInThread) ->
 
 
 def test_the_doctor_sees_what_the_hub_counts_and_who_is_gone(hub: HubInThread) -> None:
-    hub.client.beats([{"agent_id": 7}])
+    hub.client.beats([{"agent_id": "a"}, {"agent_id": 7}])
     found = doctor(hub)
     assert found["agents"][0] == "warn"
     assert "lifesigns agents" in found["agents"][2]

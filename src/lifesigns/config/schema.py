@@ -27,7 +27,7 @@ PLAIN_NUMBERS: Final = frozenset(
     """
     false_suspicion_rate rate_max soft spike_slack spike_limit cost_max task_cost_max hour_cost_max
     idle_cpu spin_cpu cpu_degraded cpu_unhealthy memory_degraded_mb memory_unhealthy_mb jitter failure_rate slow_rate
-    backoff_factor brake_share acted_share busy_factor overdue_factor
+    backoff_factor brake_share acted_share busy_factor overdue_factor wait_model_share
     """.split()
 )
 """The policy's floats that are rates, shares, money or megabytes. All others are durations."""
