@@ -54,7 +54,7 @@ def line(week: Week) -> str:
     return (
         f"seed {week.seed:>4}  {week.took:5.0f} s  "
         f"{sum(d['found'] for d in found):>5} found {sum(d['missed'] + d['late'] for d in found):>3} missed or late  "
-        f"{report['false_findings']:>3} false findings  {report['false_terminations']:>3} healthy ended  "
+        f"{report['false_findings']:>3} false findings, {report['reasoned_findings']} with reason  {report['false_terminations']:>3} healthy ended  "
         f"{len(report['violations']):>3} laws broken  {', '.join(week.missed) or 'all targets met'}"
     )
 

@@ -348,7 +348,7 @@ class Invariants:
         if waits or parked:
             self.violate("left_alone", f"{order.agent_id} was nudged, and is {record.doing}")
         being, now = self._world.being(order.agent_id), self._world.now
-        if being.well and now > being.ill_until + WELL_FOR_LONG:
+        if being.well and now > being.ill_until + WELL_FOR_LONG and not being.gives_reason:
             self.violate("nudged", f"{being.id} was nudged, and is well: {order.text}")
 
     def _terminate(self, order: e.Terminate, record: Record, being: Being) -> None:

@@ -71,6 +71,8 @@ class Report:
     """False if it was stopped before its end."""
     healthy_agent_days: float
     false_findings: int
+    reasoned_findings: int
+    """Findings about the healthy that give reason to them, and are not counted as false: polls, retries."""
     false_terminations: int
     detections: dict[str, Detection]
     nudges: int
@@ -114,6 +116,7 @@ class Report:
             "complete": self.complete,
             "healthy_agent_days": round(self.healthy_agent_days, 3),
             "false_findings": self.false_findings,
+            "reasoned_findings": self.reasoned_findings,
             "false_terminations": self.false_terminations,
             "detections": {
                 kind: {name: getattr(found, name) for name in Detection.__slots__}
@@ -163,6 +166,7 @@ def of(world: World) -> Report:
         complete=world.now >= world.end + config.quiet_for,
         healthy_agent_days=sum(being.well_time() for being in world.beings) / 86_400,
         false_findings=len(tally.false_findings),
+        reasoned_findings=tally.reasoned_findings,
         false_terminations=tally.false_terminations,
         detections=dict(_detections(world)),
         nudges=tally.nudges,

@@ -18,6 +18,8 @@ class Tally:
     recovered: int = 0
     given_up: int = 0
     false_terminations: int = 0
+    reasoned_findings: int = 0
+    """Findings about the healthy that give reason to them: who polls may be called degraded, who retries be asked about."""
     false_findings: list[tuple[float, str, e.Finding]] = field(default_factory=list)
 
     def ordered(self, order: e.Order) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.awareness import TRUCE_MAX
+from lifesigns.core.judgement import RANK
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.being import Being, Life
@@ -24,6 +25,7 @@ from lifesigns.simulation.faults import MILD, Faults
 from lifesigns.simulation.invariants import TELLING, Invariants
 from lifesigns.simulation.lives import biography
 from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
+from lifesigns.simulation.lives.healthy import send_what_a_document_lists
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
 from lifesigns.simulation.people import People
 from lifesigns.simulation.tally import Tally
@@ -40,9 +42,10 @@ TIMER_LATE_MAX: Final = 0.05
 TAIL: Final = 2 * MINUTE
 """After a failure has ended a finding may still come: it is late, not false. Silence may take its timeout."""
 
-ERRORS_TAIL: Final = 2 * HOUR
-"""What counts the failures of the last calls remembers those of an agent that has recovered; and it may be parked by a rate
-limit for an hour before it makes the next one."""
+MEMORY_TAIL: Final = 2 * HOUR
+"""What counts among the last calls (failures, the same one) remembers those of an agent that has recovered; and it may be parked
+by a rate limit for an hour before it makes the next one."""
+REMEMBERED: Final = frozenset({e.Kind.ERRORS, e.Kind.LOOPING})
 
 OUTAGE_TAIL: Final = 45 * MINUTE
 """For so long after an outage of ours a false finding is held to be its work."""
@@ -378,8 +381,13 @@ class World:
                 continue
             if fact.finding.kind in SHOWS_AS[failure.ill]:
                 failure.found_at = self.now
+        worst = being.suspicious.get(fact.finding.kind)
+        if worst is not None and RANK[fact.finding.severity] <= RANK[worst]:
+            self.tally.reasoned_findings += being.failure is None
+            return
         wronged = being.failure is None and not being.cuts
-        tail = ERRORS_TAIL if fact.finding.kind is e.Kind.ERRORS else max(TAIL, being.policy.silence.timeout)
+        remembered = fact.finding.kind in REMEMBERED
+        tail = MEMORY_TAIL if remembered else max(TAIL, being.policy.silence.timeout)
         if wronged and self.now > being.ill_until + tail and not self._died_down(being):
             self.tally.false_findings.append((self.now, being.id, fact.finding))
             unheard = self.voices.heard_at[being.index] < being.unlucky_at
@@ -475,6 +483,9 @@ class World:
         if self.config.first is not None and being.index == 0:
             being.live(self.config.first(being))
             return
+        if being.index % 13 == 6:
+            being.live(send_what_a_document_lists(being))
+            return
         being.born()
         being.register()
         being.live(biography(being, start_in=being.chance.uniform(1, 20)))
@@ -488,6 +499,8 @@ class World:
         """Something goes wrong with one agent, if it is not wrong already."""
         self._plan_strike(being)
         ills = [ill for ill in self.config.ills if being.capped or ill is not Ill.SPENDING]
+        if being.plain is not None:  # Its beats stop, or do not get through: more cannot be told by them.
+            ills = [ill for ill in ills if ill in (Ill.CRASH, Ill.CUT)] or [Ill.CRASH]
         ill = being.chance.choice(ills)
         if being.failure is not None or not being.speaking or being.doom is not None:
             return
