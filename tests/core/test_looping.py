@@ -15,8 +15,10 @@ from lifesigns.core.detectors import looping
 from lifesigns.core.detectors.looping import Tape, observe
 from lifesigns.core.digests import digest
 from lifesigns.core.effects import Finding, Kind, Severity
+from lifesigns.core.health import Health
 from lifesigns.core.policy import LoopingPolicy
 from lifesigns.core.signals import ToolFinished
+from tests.core.harness import Watch
 
 POLICY = LoopingPolicy()
 Level = tuple[Severity, bool] | None
@@ -561,3 +563,29 @@ def test_matches_of_polling_tools_are_remembered_within_bounds() -> None:
     assert len(memo) <= looping._PATTERNS_MAX
     assert all(len(tools) <= looping._TOOLS_MAX for tools in memo.values())
     assert all(len(name) <= looping.NAME_MAX for tools in memo.values() for name in tools)
+
+
+def test_an_hour_of_polls_that_come_at_once_is_no_loop() -> None:
+    """Its link was cut: what it could not tell comes in a moment. A loop that goes on is found all the same."""
+    watch = Watch()
+    watch.beat("a")
+    watch.beat("other")
+    for number in range(3):
+        watch.hear(
+            ToolFinished(agent_id="a", call_id=f"{number}", tool="gh", args_digest="x", result_digest="y")
+        )
+        watch.live(watch.now + 60, "a", "other")
+    watch.live(watch.now + 600, "other")
+    assert watch.health("a") is Health.DISCONNECTED
+    for number in range(10, 30):
+        watch.hear(
+            ToolFinished(agent_id="a", call_id=f"{number}", tool="gh", args_digest="x", result_digest="y")
+        )
+    assert watch.agent("a").finding(Kind.LOOPING) is None
+    watch.live(watch.now + 15, "a", "other")
+    for number in range(30, 50):
+        watch.hear(
+            ToolFinished(agent_id="a", call_id=f"{number}", tool="gh", args_digest="x", result_digest="y")
+        )
+        watch.live(watch.now + 1, "a", "other")
+    assert watch.agent("a").finding(Kind.LOOPING) is not None

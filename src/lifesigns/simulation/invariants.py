@@ -191,7 +191,7 @@ class Invariants:
     def new_life(self, being: Being) -> None:
         """A new life was heard for the first time: what was ordered for the old one is history."""
         record = self._records[being.id]
-        record.life = being.incarnation
+        record.life, record.known = being.incarnation, True
         record.lives += 1
         record.doing, record.doing_until = Doing.UNKNOWN, inf
         record.nudges, record.escalated_at = 0, inf
@@ -285,7 +285,7 @@ class Invariants:
         host = self._world.being(flip.agent_id).host
         hosted = [r for b in self._world.beings if b.host == host and (r := self._records[b.id]).known]
         everybody = [r for r in self._records.values() if r.known]
-        for group, records in ((f"host {host}", hosted), ("fleet", everybody)):
+        for group, records in ((f"host {host}", hosted if host else []), ("fleet", everybody)):
             members = sum(r.health != "terminated" for r in records)
             unwell = sum(r.health in UNWELL for r in records)
             if (

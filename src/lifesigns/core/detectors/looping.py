@@ -119,6 +119,8 @@ class Tape:
     """Model calls in a row since something was last done."""
     talk_since: float = 0.0
     talked_at: float = 0.0
+    backlog_until: float = 0.0
+    """Up to when what is heard may have waited for us or for the agent's link: nobody knows the time between such calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +146,15 @@ def taped(tape: Tape) -> Iterator[Taped]:
 
 
 def observe(
-    tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float, slept_for: float = 0.0
+    tape: Tape,
+    call: ToolFinished,
+    policy: LoopingPolicy,
+    now: float,
+    slept_for: float = 0.0,
+    truce_until: float = 0.0,
 ) -> Finding | None:
-    """Hear one finished call; the loop that now holds, if any.
+    """Hear one finished call; the loop that now holds, if any. One out of a backlog counts for none: an hour of polls that
+    come at once is no tight loop, and a loop goes on.
 
     `slept_for` is how long we did not look since the call before: that is no part of anybody's wait budget.
     """
@@ -154,7 +162,7 @@ def observe(
     tape.slept_for += slept_for
     if tape.polling_since is not None:
         tape.polling_since += slept_for
-    if not _excused(tape, call, policy, now):
+    if now >= max(tape.backlog_until, truce_until) and not _excused(tape, call, policy, now):
         _record(tape, call, policy, max(now, tape.times[-1]) if tape.times else now)
     return holding(tape, policy)
 

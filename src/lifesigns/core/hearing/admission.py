@@ -65,6 +65,9 @@ STRAYS_MAX: Final = 3
 LEAP_MAX: Final = 1_000_000
 """A sequence may leap by the beats of a long outage, not by more than any outage could have held."""
 
+BACKLOG: Final = 10.0
+"""For so long after its return an agent may be telling what it could not tell before."""
+
 
 class Admission:
     """Believes signals, or refuses them."""
@@ -238,6 +241,10 @@ class Admission:
         desk = self._desk
         desk.awareness.heard_at = now
         agent.heard_at = now
+        if agent.tape is not None and (
+            agent.suspicion is not None or agent.finding(Kind.SILENCE) is not None
+        ):
+            agent.tape.backlog_until = now + BACKLOG
         if agent.suspicion is not None:
             agent.suspicion = None
             desk.awareness.refute(now, desk.fleet.size, desk.limits)

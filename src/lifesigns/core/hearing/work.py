@@ -94,7 +94,14 @@ class WorkHearing:
             self._erred(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
         if agent.tape is None:
             agent.tape = looping.Tape()
-        found = looping.observe(agent.tape, signal, self._desk.policy(agent).looping, now, slept_for)
+        found = looping.observe(
+            agent.tape,
+            signal,
+            self._desk.policy(agent).looping,
+            now,
+            slept_for,
+            self._desk.awareness.truce_until,
+        )
         self._settle_loop(agent, found, now)
         self._settle_stall(agent, now)
 

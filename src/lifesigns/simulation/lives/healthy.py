@@ -215,7 +215,7 @@ def use_long_tools(being: Being) -> Life:
 def send_what_a_document_lists(being: Being) -> Life:
     """Beats and nothing else, for good."""
     being.born()
-    being.incarnation = None
+    being.incarnation, being.host = None, ""
     being.plain = being.chance.choice((plain.swarm, plain.fleet, plain.worker))
     being.speaking = True
     being.send_beat()
