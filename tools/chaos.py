@@ -21,6 +21,8 @@ from typing import Final
 from lifesigns.core.policy import HOUR
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
+from lifesigns.simulation.lives.failing import FAILURES
+from lifesigns.simulation.truth import Ill
 
 SUCCESS_MIN: Final = 0.95
 PROFILES: Final = ("balanced", "tolerant", "swarm", "swarm", "fast_tasks", "fleet")
@@ -54,6 +56,7 @@ def config_of(seed: int) -> SimulationConfig:
         policies=PolicyBook(profile(name)),
         faults=faults,
         failure_every=chance.uniform(1, 8) * HOUR,
+        ills=(*FAILURES, Ill.CUT),
         quiet_for=2 * HOUR,
     )
 

@@ -70,8 +70,9 @@ class SimulationConfig:
     faults: Faults = MILD
     failure_every: float = 3 * DAY
     """The mean time between two failures of one agent."""
-    ills: tuple[Ill, ...] = (*FAILURES, Ill.CUT)
-    """The ways agents fail here. The others are lived through in `trials/` only."""
+    ills: tuple[Ill, ...] = (*(ill for ill in FAILURES if ill is not Ill.STALE), Ill.CUT)
+    """The ways agents fail here. A stale checkpoint is acted on after half an hour, as the policy says, and would make a mean of
+    all the others: `tools/chaos.py` has it. The others are lived through in `trials/` only."""
     first: Callable[[Being], Life] | None = None
     """What the first agent lives through, instead of a biography."""
     trials: bool = False
