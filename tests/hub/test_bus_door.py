@@ -20,6 +20,7 @@ from lifesigns.core.signals import AgentLeft, Beat, CanaryReturned, CheckpointSa
 from lifesigns.errors import AdapterError
 from lifesigns.hub import bus_door
 from lifesigns.hub.bus_door import COMPLAIN_EVERY, BusDoor
+from lifesigns.hub.intake import NotKept
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Hear, Subscription
 
@@ -222,3 +223,37 @@ async def test_a_canary_that_cannot_leave_is_a_canary_that_does_not_return() -> 
     step = Doorstep()
     await step.door.send_canary(1)
     assert step.heard == []
+
+
+class Keeper:
+    """A store that keeps, or does not."""
+
+    def __init__(self) -> None:
+        self.keeps = True
+
+    async def keep(self, words: Sequence[Signal]) -> None:
+        if not self.keeps:
+            raise NotKept
+
+
+async def test_reports_are_answered_when_they_are_kept_and_heard_once() -> None:
+    """While nothing is kept nothing is heard; what is said again by the same number is answered and not heard again."""
+    step = Doorstep()
+    keeper = Keeper()
+    step.door = BusDoor(step.bus, "us", step, lambda: step.now, keeper)
+    async with opened(step):
+        told: list[bytes] = []
+        await step.bus.subscribe("lifesigns.kept.relay:h:1:ab", lambda _, payload: told.append(payload))
+        report = {"type": "checkpoint", "agent_id": "a", "checkpoint_id": "cp-1"}
+        keeper.keeps = False
+        await step.say("lifesigns.signal.relay:h:1:ab.7", report)
+        await step.say("lifesigns.signal.a", {**report, "checkpoint_id": "cp-2"})
+        await until(lambda: step.heard)
+        assert [one.checkpoint_id for one in step.heard if isinstance(one, CheckpointSaved)] == ["cp-2"]
+        assert not told
+        keeper.keeps = True
+        for _ in range(2):
+            await step.say("lifesigns.signal.relay:h:1:ab.7", report)
+        await until(lambda: len(told) == 2)
+        assert told == [b"7", b"7"]
+        assert len(step.heard) == 2

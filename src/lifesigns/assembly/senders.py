@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 
 from lifesigns.agent.sender import endings
 from lifesigns.agent.sender import sender as agent
+from lifesigns.agent.sender.farewells import Farewells
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.assembly.links import link_to
 
@@ -32,7 +34,10 @@ def relay_to(hub: str | None = None, token: str | None = None) -> Relay:
         relay = _relays.get((url, known))
         if relay is None:
             link_to(url, known)  # a wrong address is the caller's mistake, and known to be one now
-            relay = _relays[url, known] = Relay(lambda: link_to(url, known), url.partition("@")[2] or url)
+            farewells = Farewells(url, _state_folder)
+            relay = _relays[url, known] = Relay(
+                lambda: link_to(url, known), url.partition("@")[2] or url, farewells
+            )
         return relay
 
 
@@ -41,6 +46,12 @@ def _found(hub: str | None, token: str | None) -> tuple[str, str | None]:
 
     found = whereabouts.find(os.environ, hub, token)
     return found.hub, found.token
+
+
+def _state_folder() -> Path:
+    from lifesigns.config import whereabouts
+
+    return whereabouts.state_folder(os.environ)
 
 
 _lock = threading.Lock()

@@ -1,5 +1,9 @@
 """Bus door: beats and words that come over the bus, and the canary that shows whether the bus can be heard.
 
+A bus keeps nothing, and reports are said once: a sender of ours names itself and a number in the subject
+(`lifesigns.signal.relay:<name>.<number>`), is told on `lifesigns.kept.relay:<name>` when they are kept, and says them again until
+then. What was heard before is not heard twice.
+
 The hub starts whether the bus is there or not, and says which. What cannot be read is counted and shown now and then; a
 peer that sends nonsense is no reason to stop.
 """
@@ -8,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Protocol
@@ -16,11 +22,13 @@ from lifesigns import wire
 from lifesigns.core.signals import Beat, CanaryReturned, Signal
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.intake import Full, NotInOffice, NotKept
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Bus, Subscription
 
 BEATS: Final = "heartbeat.>"
 WORDS: Final = "lifesigns.signal.>"
+KEPT: Final = "lifesigns.kept"
 CANARY: Final = "lifesigns.canary"
 SOURCE: Final = "bus"
 
@@ -29,6 +37,14 @@ SLOW_RETRY_AFTER: Final = 30.0
 """When trying again is not expected to help: a wrong password, until somebody mends it on the other side."""
 
 COMPLAIN_EVERY: Final = 60.0
+
+RELAYS_MAX: Final = 20_000
+PER_RELAY_MAX: Final = 256
+"""Messages of which it is known that they were heard: a relay sends a few, and no more until they are kept."""
+ANSWERS_MAX: Final = 2_000
+"""Acknowledgements that wait for the store; who gets none says it again."""
+
+_ASKS_TO_BE_KEPT: Final = re.compile(r"lifesigns\.signal\.(relay:[A-Za-z0-9_:-]{1,200})\.([0-9]{1,18})")
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -43,10 +59,18 @@ class Ear(Protocol):
     def ask_turn(self) -> None: ...
 
 
-class BusDoor:
-    """Listens on the bus and gives what it hears to the hub."""
+class Keeper(Protocol):
+    """Who knows when what was heard is kept."""
 
-    def __init__(self, bus: Bus, name: str, ear: Ear, clock: Clock) -> None:
+    @property
+    def keeps(self) -> bool: ...
+    async def keep(self, words: Sequence[Signal]) -> None: ...
+
+
+class BusDoor:
+    """Listens on the bus and gives what it hears to the hub. Without a keeper nobody is told what was kept."""
+
+    def __init__(self, bus: Bus, name: str, ear: Ear, clock: Clock, keeper: Keeper | None = None) -> None:
         self.bus = bus
         self._canary_subject = f"{CANARY}.{name}"
         self._ear = ear
@@ -58,6 +82,9 @@ class BusDoor:
         self._complained_at = -COMPLAIN_EVERY
         self._gathered: list[tuple[str, bytes]] = []
         self._gathered_at = 0.0
+        self._keeper = keeper
+        self._heard: OrderedDict[str, deque[int]] = OrderedDict()
+        self._answers: set[asyncio.Task[None]] = set()
 
     @property
     def state(self) -> str:
@@ -90,6 +117,9 @@ class BusDoor:
                 return
 
     async def close(self) -> None:
+        for answer in self._answers:
+            answer.cancel()
+        await asyncio.gather(*self._answers, return_exceptions=True)
         await self.bus.close()
 
     async def send_canary(self, seq: int) -> None:
@@ -134,14 +164,47 @@ class BusDoor:
 
     def _words(self, subject: str, payload: bytes) -> None:
         self.hand_over()
+        asked = None if self._keeper is None else _ASKS_TO_BE_KEPT.fullmatch(subject)
+        if asked is None:
+            self._hear_words(subject, payload)
+        else:
+            self._hear_and_answer(subject, payload, asked[1], int(asked[2]))
+
+    def _hear_words(self, subject: str, payload: bytes) -> bool:
+        """Whether there is room for them. What cannot be read is dealt with: it would not be read the next time either."""
         now = self._clock()
         try:
             batch = wire.decode_signals(payload, now=now, source=SOURCE)
         except WireError as error:
             self._unreadable(subject, 1, str(error))
-        else:
-            self._rejected(subject, batch.rejected)
-            self._ear.hear(batch.accepted, now)
+            return True
+        self._rejected(subject, batch.rejected)
+        return self._ear.hear(batch.accepted, now)
+
+    def _hear_and_answer(self, subject: str, payload: bytes, relay: str, number: int) -> None:
+        """Hear it, unless that was done before, and say when it is kept. While nothing is kept nothing is heard: it comes
+        again, and an error that is heard twenty times looks like twenty of them."""
+        assert self._keeper is not None
+        if not self._keeper.keeps:
+            return
+        known = self._heard.setdefault(relay, deque(maxlen=PER_RELAY_MAX))
+        self._heard.move_to_end(relay)
+        if len(self._heard) > RELAYS_MAX:
+            self._heard.popitem(last=False)
+        if number not in known:
+            if not self._hear_words(subject, payload):
+                return
+            known.append(number)
+        if len(self._answers) < ANSWERS_MAX:
+            answer = asyncio.get_running_loop().create_task(self._answer(relay, number))
+            self._answers.add(answer)
+            answer.add_done_callback(self._answers.discard)
+
+    async def _answer(self, relay: str, number: int) -> None:
+        assert self._keeper is not None
+        with suppress(AdapterError, NotKept, NotInOffice, Full):  # Then it is said again.
+            await self._keeper.keep(())
+            await self.bus.publish(f"{KEPT}.{relay}", str(number).encode())
 
     def _canary(self, subject: str, payload: bytes) -> None:
         try:

@@ -30,7 +30,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import Beat, Signal, Word
+from lifesigns.core.signals import Beat, PongReceived, Signal, Word
 from lifesigns.errors import AdapterError
 from lifesigns.hub import memory, telling
 from lifesigns.hub.audit.log import AuditLog
@@ -102,6 +102,8 @@ class Hub:
         self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
         self.more: Callable[[], Sequence[Belief]] = tuple
         """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
+        self.ponged: Callable[[str], None] = lambda _: None
+        """Told which agent has answered a ping."""
         self.gather: list[Callable[[], None]] = []
         """Doors that gather what comes in small pieces: they hand it over when they are asked, before anything is judged."""
         self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None], Parcel | None]] = deque()
@@ -327,6 +329,8 @@ class Hub:
 
     def _word_heard(self, word: Any, at: float) -> None:
         self._touch(word, at)
+        if isinstance(word, PongReceived):
+            self.ponged(word.agent_id)
         if (order_id := settled_by(word)) is not None:
             self.pages.settle(order_id)
             self._settled(order_id)

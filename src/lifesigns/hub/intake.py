@@ -105,17 +105,22 @@ class Intake:
             raise Full
         return self._reception(own, batch)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether anything is kept at the moment, as far as it is known."""
+        pages = self._hub.pages
+        return pages.trouble is None and not pages.deposed and pages.late_for <= KEEP_WAIT
+
     async def keep(self, words: Sequence[Signal]) -> None:
         """Hear words and return when what they changed is kept. Raises `Full` or `NotKept`.
 
         While it is known that nothing is kept, words are not heard either: they come again and again until they are
         kept, and an error or a call that is heard twenty times looks like twenty of them.
         """
-        pages = self._hub.pages
-        if pages.deposed:
-            raise NotInOffice from pages.trouble
-        if pages.trouble is not None or pages.late_for > KEEP_WAIT:
-            raise NotKept from pages.trouble
+        if self._hub.pages.deposed:
+            raise NotInOffice from self._hub.pages.trouble
+        if not self.keeps:
+            raise NotKept from self._hub.pages.trouble
         try:
             async with asyncio.timeout(KEEP_WAIT):
                 if not await self._hub.keep(words):

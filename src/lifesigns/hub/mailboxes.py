@@ -74,6 +74,12 @@ class Mailboxes:
             del self._boxes[agent_id]
         return True
 
+    def drop_pings(self, agent_id: str) -> None:
+        """A pong came: pings are not acknowledged, and need no answer any more."""
+        for order in list(self._boxes.get(agent_id, {}).values()):
+            if isinstance(order, SendPing):
+                self.drop(agent_id, order.order_id)
+
     def holds(self, agent_id: str, order_id: str) -> bool:
         """Whether an order still waits to be acknowledged."""
         return order_id in self._boxes.get(agent_id, {})

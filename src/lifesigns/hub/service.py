@@ -90,6 +90,7 @@ class Service:
             kept=lambda: self.hub.pages.kept(),
         )
         self.hub.withdrawn = lambda order_id: self.dispatcher.withdrawn(order_id, self.clock())
+        self.hub.ponged = self.mailboxes.drop_pings
         self.hub.recall, self.hub.more = self.teller.recall, self.teller.changed
         self.hands = Hands(
             lambda: self.engine.beliefs,
@@ -102,10 +103,10 @@ class Service:
             self.mailboxes, bus, lambda order_id: self.hub.pages.settle(order_id), self.hands
         )
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.door = None if bus is None else BusDoor(bus, name, self.hub, self.clock)
+        self.intake = Intake(self.hub, self.clock, self.orders_for)
+        self.door = None if bus is None else BusDoor(bus, name, self.hub, self.clock, self.intake)
         if self.door is not None:
             self.hub.gather.append(self.door.hand_over)
-        self.intake = Intake(self.hub, self.clock, self.orders_for)
         self.troubles = Troubles(self.hub.announce, self._tell)
         self.housekeeping = Housekeeping(
             self.hub, self.door, self.dispatcher, self.feed, self.troubles, keeping or Keeping(), self.clock

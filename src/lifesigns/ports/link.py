@@ -31,8 +31,13 @@ class Link(Protocol):
     async def unfollow(self, agent_id: str) -> None:
         """Bring no more orders of this agent."""
 
-    async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
-        """Return when the other side has all of it; if it fails, none of it is certain to be there."""
+    async def carry_beats(self, beats: Sequence[Beat]) -> bool:
+        """Return when the other side has them; if it fails, none of them is certain to be there. Whether it is the hub
+        itself that has answered: on a bus it is only the server between."""
+
+    async def carry_reports(self, number: int, reports: Sequence[Word]) -> None:
+        """Return when the hub has kept all of them; if it fails, none of them is certain to be there. They may be carried
+        again by the same `number`, so that a hub that has them can tell. Called beside `carry_beats`, once at a time."""
 
     async def upload(self, state: SavedState) -> bool:
         """Return when the hub has kept the content, and knows of the checkpoint; False if it will not, or there is no way

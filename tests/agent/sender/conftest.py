@@ -23,7 +23,8 @@ def hub() -> Iterator[HttpHub]:
 
 
 @pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("LIFESIGNS_STATE", str(tmp_path_factory.mktemp("state")))
     for name in ("HUB", "TOKEN", "AGENT_ID", "INCARNATION", "TASK", "CHECKPOINT", "HANDOFF", "RUN"):
         monkeypatch.delenv(f"LIFESIGNS_{name}", raising=False)
 

@@ -31,6 +31,10 @@ class Ear:
         self.payloads: list[bytes] = []
         self.heard_at: list[float] = []
         self.told = threading.Condition()
+        self.keeps = True
+        """Whether it says so, as a hub does when it has kept reports."""
+        self._kept: set[str] = set()
+        self._answers: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._bus = bus_at(self.url)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -102,9 +106,25 @@ class Ear:
         batch = wire.decode_signals(payload, now=time.time())
         assert not batch.rejected, batch.rejected
         self._note(subject, payload)
-        with self.told:
-            self.words += batch.accepted
-            self.told.notify_all()
+        if self._is_new(subject):
+            with self.told:
+                self.words += batch.accepted
+                self.told.notify_all()
+        if self.keeps:
+            self._say_kept(subject)
+
+    def _is_new(self, subject: str) -> bool:
+        """As a hub does: what is said again by the same number is heard once."""
+        again = subject in self._kept and self.keeps
+        self._kept.add(subject)
+        return not again or not subject.rpartition(".")[2].isdecimal()
+
+    def _say_kept(self, subject: str) -> None:
+        relay, _, number = subject.removeprefix("lifesigns.signal.").rpartition(".")
+        if relay.startswith("relay:"):
+            task = self._loop.create_task(self._bus.publish(f"lifesigns.kept.{relay}", number.encode()))
+            self._answers.add(task)
+            task.add_done_callback(self._answers.discard)
 
     def _note(self, subject: str, payload: bytes) -> None:
         self.subjects.append(subject)

@@ -91,7 +91,7 @@ def test_senders_of_a_process_share_a_thread_a_connection_and_a_message(ear: Ear
         ear.until(lambda: any(payload.count(b'"seq"') == 20 for payload in ear.payloads))
         at = next(n for n, payload in enumerate(ear.payloads) if payload.count(b'"seq"') == 20)
     assert ear.subjects[at].startswith("heartbeat.relay:")
-    assert ear.subjects[at].endswith(f":{os.getpid()}")
+    assert f":{os.getpid()}:" in ear.subjects[at]
 
 
 def test_one_sender_alone_beats_under_its_own_name(ear: Ear) -> None:
@@ -99,7 +99,7 @@ def test_one_sender_alone_beats_under_its_own_name(ear: Ear) -> None:
         ear.until(lambda: ear.beats)
     ear.until_word(AgentLeft)
     assert "heartbeat.org/coder-7" in ear.subjects
-    assert "lifesigns.signal.org/coder-7" in ear.subjects
+    assert any(subject.startswith("lifesigns.signal.relay:") for subject in ear.subjects)
 
 
 def test_processes_are_spread_over_the_interval() -> None:

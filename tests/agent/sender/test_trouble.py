@@ -1,16 +1,19 @@
 """Trouble: the hub is away, stalls, refuses or talks nonsense. The agent is never slowed, blocked or ended by it."""
 
+import json
 import logging
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 
+from lifesigns import wire
 from lifesigns.agent.sender import endings
 from lifesigns.agent.sender.voice import Alert
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
-from lifesigns.core.effects import SendPing
+from lifesigns.core.effects import SendNudge, SendPing
 from tests.agent.sender.http_hub import HttpHub, answer
 from tests.servers.process import free_port
 
@@ -231,9 +234,47 @@ def test_an_alert_callback_that_hangs_or_raises_stops_no_beat(
 def test_an_order_rides_back_with_a_beat_and_is_acknowledged(hub: HttpHub) -> None:
     with Sender("org/a", hub.url, interval=0.1):
         hub.until(lambda: hub.beats)
-        hub.offer(SendPing(time.time(), "1/1", 1, "org/a", None, 4, "silence"), ride=True)
-        hub.until(lambda: hub.of(s.PongReceived) and hub.acks)
+        for _ in range(3):
+            hub.offer(SendNudge(time.time(), "1/1", 1, "org/a", None, 1, "well?"), ride=True)
+            seen = len(hub.beats)
+            hub.until(lambda seen=seen: len(hub.beats) > seen + 1)  # type: ignore[misc]
+        hub.until(lambda: hub.of(s.NudgeDelivered) and hub.acks)
     assert hub.acks == ["1/1"]
+
+
+def test_a_ping_is_answered_and_not_acknowledged(hub: HttpHub) -> None:
+    with Sender("a", hub.url, interval=0.1):
+        hub.until(lambda: hub.beats)
+        hub.offer(SendPing(time.time(), "1-1", 1, "a", None, 4, "silence"), ride=True)
+        hub.until(lambda: hub.of(s.PongReceived))
+        hub.offer(SendNudge(time.time(), "1-2", 1, "a", None, 1, "well?"), ride=True)
+        hub.until(lambda: hub.acks)
+    assert hub.acks == ["1-2"]
+    assert len(hub.of(s.PongReceived)) == 1
+
+
+def test_a_hub_that_offers_the_same_orders_for_ever_is_asked_less_and_less(hub: HttpHub) -> None:
+    """However many they are: they are obeyed and acknowledged once, and nothing grows, spins, or stands before the beats."""
+    orders = [SendNudge(time.time(), f"1-{n}", 1, f"a-{n % 5}", None, 1, "well?") for n in range(60)]
+    shown = [json.loads(wire.encode_order(order)) for order in orders]
+    polls: list[float] = []
+
+    def offer_all(path: str, body: bytes) -> bytes | None:
+        if "/orders?" not in path:
+            return None
+        polls.append(time.monotonic())
+        return answer(200, {"orders": {"a": shown}})
+
+    hub.misbehave = offer_all
+    with ExitStack() as stack:
+        for n in range(5):
+            stack.enter_context(Sender(f"a-{n}", hub.url, interval=0.2))
+        hub.until(lambda: len(hub.acks) == 60)
+        beats, asked = len(hub.beats), len(polls)
+        hub.until(lambda: len(hub.beats) > beats + 50)
+        assert len(polls) - asked < 10
+    assert sorted(hub.acks) == sorted(order.order_id for order in orders)
+    assert len(hub.of(s.NudgeDelivered)) == 60
 
 
 def test_one_poll_asks_for_all_agents_of_a_process(hub: HttpHub) -> None:

@@ -53,6 +53,9 @@ class Tower:
         now = time.time()
         for signal in wire.decode_signals(payload, now=now).accepted:
             self._note(self.engine.hear(signal, now))
+        relay, _, number = subject.removeprefix("lifesigns.signal.").rpartition(".")
+        if relay.startswith("relay:"):
+            self._send(f"lifesigns.kept.{relay}", number.encode())
 
     def _hear_canary(self, subject: str, payload: bytes) -> None:
         self._note(self.engine.hear(CanaryReturned(seq=int(payload)), time.time()))

@@ -62,8 +62,16 @@ class Hub:
             signals: Sequence[Signal] = wire.decode_beats(payload, now=now).accepted
         else:
             signals = wire.decode_signals(payload, now=now).accepted
+            self._say_kept(subject)
         for signal in signals:
             self.hear(signal)
+
+    def _say_kept(self, subject: str) -> None:
+        relay, _, number = subject.removeprefix("lifesigns.signal.").rpartition(".")
+        if relay.startswith("relay:"):
+            task = asyncio.ensure_future(self._bus.publish(f"lifesigns.kept.{relay}", number.encode()))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
         for effect in effects:

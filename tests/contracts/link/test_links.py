@@ -77,8 +77,10 @@ def ping(agent: str, order_id: str) -> Order:
 
 async def test_what_is_carried_arrives_in_order(ground: Ground) -> None:
     link = await ground.link()
-    await link.carry([beat("a"), beat("b")], [word("a", str(n)) for n in range(100)])
-    await link.carry([beat("a", 2)], [word("b", "last")])
+    await link.carry_beats([beat("a"), beat("b")])
+    await link.carry_reports(1, [word("a", str(n)) for n in range(100)])
+    await link.carry_beats([beat("a", 2)])
+    await link.carry_reports(2, [word("b", "last")])
     await ground.until(lambda: len(ground.side.beats) == 3 and len(ground.side.words) == 101)
     assert [(one.agent_id, one.seq) for one in ground.side.beats] == [("a", 1), ("b", 1), ("a", 2)]
     notes = [one.note for one in ground.side.words if isinstance(one, s.ProgressMade)]
@@ -86,13 +88,15 @@ async def test_what_is_carried_arrives_in_order(ground: Ground) -> None:
 
 
 async def test_nothing_is_carried_without_complaint(ground: Ground) -> None:
-    await (await ground.link()).carry([], [])
+    link = await ground.link()
+    await link.carry_beats([])
+    await link.carry_reports(1, [])
 
 
 async def test_more_than_one_message_holds_is_carried_in_several(ground: Ground) -> None:
     link = await ground.link()
     words = [word("a", f"{n} {'x' * 9000}") for n in range(300)]
-    await link.carry([], words)
+    await link.carry_reports(1, words)
     await ground.until(lambda: len(ground.side.words) == 300)
 
 
@@ -131,7 +135,7 @@ async def test_two_links_do_not_know_each_other(ground: Ground) -> None:
     await two.follow("b")
     await _polled(ground, {"b"})
     await one.close()
-    await two.carry([beat("b")], [])
+    await two.carry_beats([beat("b")])
     await ground.order(ping("b", "1-1"))
     await _until(lambda: second)
     assert not first
@@ -142,7 +146,7 @@ async def test_a_closed_link_carries_nothing_and_can_be_closed_again(ground: Gro
     await link.follow("a")
     await link.close()
     with pytest.raises(AdapterError):
-        await link.carry([beat("a")], [])
+        await link.carry_beats([beat("a")])
     await link.close()
 
 

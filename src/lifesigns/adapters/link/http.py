@@ -1,8 +1,11 @@
 """HTTP link: the way to a hub over its API.
 
-Beats and words are posted; orders ride back in the answers. Between beats a long poll brings them at once: one request
-for all agents of this process (in groups, if they are very many). What was taken in is acknowledged, so that the hub
-stops offering it.
+Beats and reports are posted; orders ride back in the answers. Between beats a long poll brings them at once: one request
+for all agents of this process (in groups, if they are very many). What was taken in is acknowledged once, so that the hub
+stops offering it; a ping is not, its answer is the pong.
+
+Beats have a connection of their own: nothing else, however much or slow it is, stands before them. Everything that waits
+here is bounded, and a hub that offers the same orders over and over is asked less and less often.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import msgspec
 
 from lifesigns import wire
 from lifesigns.adapters.link.http_line import Line, Reply, Target
-from lifesigns.core.effects import Order
+from lifesigns.core.effects import Order, SendPing
 from lifesigns.core.signals import Beat, Word
 from lifesigns.errors import AdapterError, UsageError, WireError
 from lifesigns.ports import SavedState
@@ -34,15 +37,21 @@ POLL_GROUP: Final = 200
 """Agents per poll: their ids have to fit into the first line of a request."""
 SETTLE_FOR: Final = 0.1
 """Agents start together: one poll begins for all of them, not one for each."""
+STALE_REST_MAX: Final = 2.0
+"""Between polls that bring nothing new: first `SETTLE_FOR`, twice as long each time, up to this. New orders come with the
+answers to beats meanwhile."""
 RETRY_MAX: Final = 5.0
 SLOW_RETRY: Final = 30.0
 BREATH: Final = 20
 BREATH_FOR: Final = 0.001
 """After so many messages written the GIL is let go: nobody in this process should feel a thousand of them."""
 SHOWN_MAX: Final = 3
-DECLINED_MAX: Final = 1000
+SEEN_MAX: Final = 1000
 BUT_MAX: Final = 20
-"""Of the orders that are not for us, so many are named in a poll: more would not fit into its first line."""
+"""Of the orders that are known already, so many are named in a poll: more would not fit into its first line."""
+ACKS_MAX: Final = 1000
+ACK_AGAIN_AFTER: Final = 30.0
+"""An order that is offered so long after its acknowledgement was lost with the hub's memory, or is another's by the same id."""
 COMPLAINTS_MAX: Final = 100
 
 TEMPORARY: Final = frozenset({408, 425, 429})
@@ -86,13 +95,19 @@ class HttpLink:
         if token is not None and not (token.isascii() and token.isprintable()):
             raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
         self._token = token
-        self._line = Line(self._target, token)
+        self._beats_line = Line(self._target, token)
+        self._reports_line = Line(self._target, token)
+        """For reports and acknowledgements."""
         self._obey: Callable[[Order], bool] | None = None
         self._followed: dict[str, None] = {}
-        self._declined: dict[str, None] = {}
-        """Orders that were not for us. They are offered until somebody else takes them, and are no news."""
+        self._seen: dict[str, None] = {}
+        """Orders that were offered, newest last. Until they are settled, or somebody else takes them, they are offered again,
+        and are no news."""
+        self._unacknowledged: dict[str, Order] = {}
+        self._acknowledged: dict[str, float] = {}
+        """When, by the monotonic clock."""
+        self._acknowledging: asyncio.Task[None] | None = None
         self._polls: list[asyncio.Task[None]] = []
-        self._errands: set[asyncio.Task[None]] = set()
         self._regroup: asyncio.TimerHandle | None = None
         self._complaints: set[str] = set()
         """What is in the log already: it would be there again with every try."""
@@ -101,7 +116,7 @@ class HttpLink:
 
     async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
-        await self._line.connect()
+        await self._beats_line.connect()
 
     async def follow(self, agent_id: str) -> None:
         self._followed[agent_id] = None
@@ -111,9 +126,13 @@ class HttpLink:
         self._followed.pop(agent_id, None)
         self._poll_anew()
 
-    async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
-        await self._post("/api/v1/beats", beats, wire.encode_beat)
-        await self._post("/api/v1/signals", words, partial(wire.encode_signal, sent_at=time.time()))
+    async def carry_beats(self, beats: Sequence[Beat]) -> bool:
+        await self._post(self._beats_line, "/api/v1/beats", beats, wire.encode_beat)
+        return True
+
+    async def carry_reports(self, number: int, reports: Sequence[Word]) -> None:
+        encode = partial(wire.encode_signal, sent_at=time.time())
+        await self._post(self._reports_line, "/api/v1/signals", reports, encode)
 
     async def upload(self, state: SavedState) -> bool:
         saved = state.saved
@@ -144,22 +163,23 @@ class HttpLink:
     async def close(self) -> None:
         if self._regroup is not None:
             self._regroup.cancel()
-        tasks = [*self._polls, *self._errands]
+        tasks = [*self._polls, *([] if self._acknowledging is None else [self._acknowledging])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._line.close()
+        self._beats_line.close()
+        self._reports_line.close()
 
     # --- saying ---------------------------------------------------------------------------------------------------
 
-    async def _post(self, path: str, items: Sequence[T], encode: Callable[..., bytes]) -> None:
+    async def _post(self, line: Line, path: str, items: Sequence[T], encode: Callable[..., bytes]) -> None:
         parts: list[bytes] = []
         for part in wire.write_each(items, encode):
             parts.append(part)
             if len(parts) % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
         for body in wire.pack(parts, BATCH_MAX):
-            reply = await self._line.ask("POST", path, body)
+            reply = await line.ask("POST", path, body)
             if reply.status in REFUSED:
                 self.rejected += 1
                 log.error("%s%s refused a message: %s", self._target.url, path, _explain(reply))
@@ -215,7 +235,7 @@ class HttpLink:
     async def _poll(self, agents: list[str]) -> None:
         """Ask for orders, for ever."""
         line = Line(self._target, self._token)
-        failures = 0
+        failures, rest = 0, SETTLE_FOR
         try:
             while True:
                 try:
@@ -228,15 +248,18 @@ class HttpLink:
                     await asyncio.sleep(wait * random.uniform(0.75, 1.0))  # noqa: S311 -- spreads, hides nothing
                     continue
                 failures = 0
-                if not self._take(answer):
-                    await asyncio.sleep(SETTLE_FOR)  # A hub that does not wait must not make us spin.
+                if self._take(answer):
+                    rest = SETTLE_FOR
+                else:
+                    await asyncio.sleep(rest)  # A hub that does not wait must not make us spin.
+                    rest = min(2 * rest, STALE_REST_MAX) if answer.orders else SETTLE_FOR
         finally:
             line.close()
 
     def _poll_path(self, agents: list[str]) -> str:
         query = [
             ("wait", f"{POLL_FOR:g}"),
-            *(("but", order_id) for order_id in list(self._declined)[-BUT_MAX:]),
+            *(("but", order_id) for order_id in list(self._seen)[-BUT_MAX:]),
         ]
         if len(agents) == 1:
             return f"/api/v1/agents/{quote(agents[0], safe='')}/orders?{urlencode(query)}"
@@ -255,29 +278,55 @@ class HttpLink:
             except WireError as error:
                 log.warning("%s sent an order that cannot be read: %s", self._target.url, error)
                 continue
-            if self._obey is None or self._obey(order):
+            if order.order_id not in self._seen:
                 news = True
-                task = self._begin(self._acknowledge(order))
-                self._errands.add(task)
-                task.add_done_callback(self._errands.discard)
-            elif order.order_id not in self._declined:
-                news = True
-                self._declined[order.order_id] = None
-                while len(self._declined) > DECLINED_MAX:
-                    del self._declined[next(iter(self._declined))]
+                self._seen[order.order_id] = None
+                _keep_newest(self._seen, SEEN_MAX)
+            if (self._obey is None or self._obey(order)) and not isinstance(order, SendPing):
+                self._owe_acknowledgement(order)
         return news
+
+    def _owe_acknowledgement(self, order: Order) -> None:
+        """One for each order, however often it is offered."""
+        told_at = self._acknowledged.get(order.order_id)
+        if order.order_id in self._unacknowledged or len(self._unacknowledged) >= ACKS_MAX:
+            return  # What does not fit now is offered again.
+        if told_at is not None and time.monotonic() - told_at < ACK_AGAIN_AFTER:
+            return
+        self._unacknowledged[order.order_id] = order
+        if self._acknowledging is None:
+            self._acknowledging = self._begin(self._acknowledge_all())
+
+    async def _acknowledge_all(self) -> None:
+        """One after the other, oldest first. What cannot be told now is offered again, and then told."""
+        try:
+            while self._unacknowledged:
+                order = next(iter(self._unacknowledged.values()))
+                try:
+                    await self._acknowledge(order)
+                finally:
+                    del self._unacknowledged[order.order_id]
+        except AdapterError as error:
+            log.debug("acknowledgements wait until their orders are offered again: %s", error)
+            self._unacknowledged.clear()
+        finally:
+            self._acknowledging = None
 
     async def _acknowledge(self, order: Order) -> None:
         agent, order_id = quote(order.agent_id, safe=""), quote(order.order_id, safe="")
-        try:
-            reply = await self._line.ask("POST", f"/api/v1/agents/{agent}/orders/{order_id}/ack", b"")
-            if reply.status != 404:  # It was settled or acknowledged before: polls may overtake us.
-                self._check(reply)
-        except AdapterError as error:
-            log.debug("%s is not acknowledged; it will be offered again: %s", order.order_id, error)
+        reply = await self._reports_line.ask("POST", f"/api/v1/agents/{agent}/orders/{order_id}/ack", b"")
+        if reply.status != 404:  # It was settled or acknowledged before: polls may overtake us.
+            self._check(reply)
+        self._acknowledged[order.order_id] = time.monotonic()
+        _keep_newest(self._acknowledged, SEEN_MAX)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
+
+
+def _keep_newest(known: dict[str, Any], most: int) -> None:
+    while len(known) > most:
+        del known[next(iter(known))]
 
 
 def _explain(reply: Reply) -> str:

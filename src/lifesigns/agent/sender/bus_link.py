@@ -2,14 +2,20 @@
 
 One agent's beat goes to `heartbeat.<id>`, as any sender's would. What several agents say at once goes out as one array
 under the relay's own name; a hub reads who speaks from the messages, not from the subject.
+
+A bus keeps nothing, so a hub that is away would miss what is said once. Reports therefore go to
+`lifesigns.signal.<relay>.<number>`, and a hub answers on `lifesigns.kept.<relay>` with the number when it has kept them. Until
+then they are carried again, by the same number, so that a hub that has heard them does not hear them twice.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
 import re
+import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -19,14 +25,17 @@ from typing import Final, TypeVar
 from lifesigns import wire
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
-from lifesigns.errors import WireError
+from lifesigns.errors import AdapterError, WireError
 from lifesigns.ports import Bus, SavedState, Subscription
 
 log: Final = logging.getLogger("lifesigns.sender")
 
 BEATS: Final = "heartbeat"
-WORDS: Final = "lifesigns.signal"
+REPORTS: Final = "lifesigns.signal"
+KEPT: Final = "lifesigns.kept"
 ORDERS: Final = "lifesigns.order"
+KEPT_WITHIN: Final = 3.0
+"""A hub keeps reports within 1.5 s or not at all; the rest is for the way."""
 BREATH: Final = 20
 BREATH_FOR: Final = 0.001
 """After so many messages written the GIL is let go: see `rounds.py`."""
@@ -42,11 +51,20 @@ class BusLink:
         self._obey: Callable[[Order], bool] | None = None
         self._subscriptions: dict[str, Subscription] = {}
         host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:64]
-        self._name = f"relay:{host}:{os.getpid()}"
+        self._name = f"relay:{host}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._listens = False
+        self._number = 0
+        """Of the load whose messages wait to be kept."""
+        self._unkept: dict[int, bytes] = {}
+        self._message_numbers = itertools.count(1)
+        self._kept = asyncio.Event()
 
     async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
         await self._bus.connect()
+        if not self._listens:
+            await self._bus.subscribe(f"{KEPT}.{self._name}", self._hear_kept)
+            self._listens = True
 
     async def follow(self, agent_id: str) -> None:
         if agent_id not in self._subscriptions:
@@ -57,10 +75,31 @@ class BusLink:
         if subscription is not None:
             await subscription.end()
 
-    async def carry(self, beats: Sequence[Beat], words: Sequence[Word]) -> None:
-        await self._publish(BEATS, beats, wire.encode_beat)
-        await self._publish(WORDS, words, partial(wire.encode_signal, sent_at=time.time()))
+    async def carry_beats(self, beats: Sequence[Beat]) -> bool:
+        speakers = {beat.agent_id for beat in beats}
+        subject = f"{BEATS}.{speakers.pop() if len(speakers) == 1 else self._name}"
+        for payload in await self._packed(beats, wire.encode_beat):
+            await self._bus.publish(subject, payload)
         await self._bus.flush()
+        return False
+
+    async def carry_reports(self, number: int, reports: Sequence[Word]) -> None:
+        if number != self._number:
+            payloads = await self._packed(reports, partial(wire.encode_signal, sent_at=time.time()))
+            self._unkept = {next(self._message_numbers): payload for payload in payloads}
+            self._number = number
+        for message, payload in list(self._unkept.items()):
+            await self._bus.publish(f"{REPORTS}.{self._name}.{message}", payload)
+        await self._bus.flush()
+        try:
+            async with asyncio.timeout(KEPT_WITHIN):
+                while self._unkept:
+                    self._kept.clear()
+                    await self._kept.wait()
+        except TimeoutError:
+            raise AdapterError(
+                f"no hub has said within {KEPT_WITHIN:g} s that it has kept {len(reports)} reports"
+            ) from None
 
     async def upload(self, state: SavedState) -> bool:
         return False  # A bus keeps nothing, and its messages are small.
@@ -69,18 +108,13 @@ class BusLink:
         self._subscriptions.clear()
         await self._bus.close()
 
-    async def _publish(self, under: str, items: Sequence[T], encode: Callable[..., bytes]) -> None:
-        if not items:
-            return
-        speakers = {item.agent_id for item in items if hasattr(item, "agent_id")}
-        subject = f"{under}.{speakers.pop() if len(speakers) == 1 else self._name}"
+    async def _packed(self, items: Sequence[T], encode: Callable[..., bytes]) -> list[bytes]:
         parts: list[bytes] = []
         for part in wire.write_each(items, encode):
             parts.append(part)
             if len(parts) % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
-        for payload in wire.pack(parts, self._bus.payload_max):
-            await self._bus.publish(subject, payload)
+        return list(wire.pack(parts, self._bus.payload_max))
 
     def _hear(self, subject: str, payload: bytes) -> None:
         try:
@@ -90,3 +124,10 @@ class BusLink:
             return
         if self._obey is not None:
             self._obey(order)
+
+    def _hear_kept(self, subject: str, payload: bytes) -> None:
+        try:
+            self._unkept.pop(int(payload), None)
+        except ValueError:
+            log.warning("%s says %r, which is no number of ours", subject, payload[:60])
+        self._kept.set()

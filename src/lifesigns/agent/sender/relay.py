@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from lifesigns.agent.probe import LoopProbe
+from lifesigns.agent.sender.farewells import Farewells
 from lifesigns.agent.sender.quiet_loop import QuietLoop
 from lifesigns.agent.sender.rounds import Rounds
 from lifesigns.agent.sender.voice import Voice
@@ -26,9 +27,12 @@ log: Final = logging.getLogger("lifesigns.sender")
 class Relay:
     """Carries what its voices say to one hub. Its thread lives from the first `join` until the last one has left."""
 
-    def __init__(self, make_link: Callable[[], Link], name: str = "hub") -> None:
+    def __init__(
+        self, make_link: Callable[[], Link], name: str = "hub", farewells: Farewells | None = None
+    ) -> None:
         self._make_link = make_link
         self.name = name
+        self.farewells = farewells or Farewells()
         self._lock = threading.Lock()
         self._voices: tuple[Voice, ...] = ()
         self._thread: threading.Thread | None = None

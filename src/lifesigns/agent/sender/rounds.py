@@ -1,26 +1,31 @@
 """Rounds: what the relay does, over and over, on its own loop.
 
-Wake-ups cost, not work: whoever is due, and whatever was said since, goes out as one message. What cannot be sent is
-tried again, for ever: words go back into their queues, beats are made anew.
+Wake-ups cost, not work: whoever is due goes out as one message, and whatever was said since as another. What cannot be
+sent is tried again, for ever: beats are made anew; reports stay one load, the same each time, until the hub has kept it.
 
-    turn: who is due, what was said ──► link.carry ──► rest until the next is due, or rung
-                                           │ failed: words go back, wait a little longer each time
+    turn: who is due ──► link.carry_beats ──► what was said ──► link.carry_reports, beside ──► rest until the next is due, or rung
+                            │ failed: wait a little longer each time
+
+Beats go first and wait for nothing: a hub that cannot keep reports, or none behind a bus, holds up no beat.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import random
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
+from lifesigns.agent.sender.farewells import Spooled
 from lifesigns.agent.sender.pulse import next_on_grid
 from lifesigns.agent.sender.vitals import VitalSigns
-from lifesigns.agent.sender.voice import Voice
+from lifesigns.agent.sender.voice import Track, Voice
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Word
 from lifesigns.errors import AdapterError
@@ -54,6 +59,9 @@ back within 2 s of the server's return, and has 3 s left for a machine that is b
 OVERSLEPT: Final = 0.5
 """If we wake up so late, the whole process stood still (stopped, swapped out, no CPU): no loop is to blame for it."""
 NEVER: Final = float("inf")
+ASK_HUB_AFTER: Final = 60.0
+"""On a bus beats show that the server is there, not that a hub is. If no hub has answered for so long somebody introduces
+itself again, which is acknowledged."""
 ECHO_AFTER: Final = 1.5
 """After an outage everybody beats once more so soon: a bus keeps nothing, and the hub may be back on it after us, though
 not by more than the second in which it looks for the server."""
@@ -68,22 +76,32 @@ SLOW_WAIT_MAX: Final = 60.0
 
 
 @dataclass(slots=True)
-class Load:
-    """What one message carries, and whose it is."""
+class BeatLoad:
+    """Beats that go out together, and whose they are."""
 
     beats: list[Beat] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
-    beaten: list[Voice] = field(default_factory=list)
-    spoken: list[tuple[Voice, list[Word]]] = field(default_factory=list)
+    voices: list[Voice] = field(default_factory=list)
     probes: set[LoopProbe] = field(default_factory=set)
     """The loops those live on who beat."""
 
-    def counts(self) -> dict[Voice, int]:
-        """How many of each voice are in it."""
-        counts = dict.fromkeys(self.beaten, 1)
-        for voice, words in self.spoken:
-            counts[voice] = counts.get(voice, 0) + len(words)
-        return counts
+
+@dataclass(slots=True)
+class ReportLoad:
+    """Reports that go out together until they have arrived, and how many of each voice are in it."""
+
+    number: int
+    reports: list[Word] = field(default_factory=list)
+    counts: list[tuple[Voice, int]] = field(default_factory=list)
+    spooled: list[Spooled] = field(default_factory=list)
+    """Good-byes of processes that have ended, and where they lie."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """How carrying goes, for one kind of load."""
+
+    failures: int = 0
+    retry_at: float = 0.0
 
 
 class Rounds:
@@ -97,14 +115,23 @@ class Rounds:
         self._followed: set[str] = set()
         self._uploads: dict[Voice, asyncio.Task[None]] = {}
         self._open = False
-        self._failures = 0
-        self._retry_at = 0.0
+        self._attempts = {track: Attempts() for track in Track}
+        self._complained = False
+        self._reports: ReportLoad | None = None
+        """What is being carried, or carried again."""
+        self._reporting: asyncio.Task[None] | None = None
+        self._numbers = itertools.count(1)
+        self._farewells_due = True
+        """Somebody may have left good-byes behind: at the beginning, and after every outage."""
+        self._unanswered_since: float | None = None
+        """When the first try failed after which no hub has answered."""
+        self._hub_asked_at = time.monotonic()
         self._carried_at = 0.0
         self._asked_at = 0.0
         """When the loops were last asked: until the end of the rest we do nothing that takes long."""
         self._words_left = False
-        self._look_at = NEVER
-        """When to look for words again, while we listen."""
+        self._look_at = 0.0
+        """When to look for words again, while we listen. At first now: who spoke before we were there could not ring."""
         self._quiet = 0
 
     def ring(self) -> None:
@@ -125,8 +152,8 @@ class Rounds:
                 await self._turn()
                 await self._rest()
         finally:
-            for upload in self._uploads.values():
-                upload.cancel()
+            for task in (*self._uploads.values(), *([self._reporting] if self._reporting else ())):
+                task.cancel()
             with suppress(AdapterError, TimeoutError, OSError):
                 await asyncio.wait_for(self._link.close(), CLOSE_FOR)
 
@@ -137,57 +164,137 @@ class Rounds:
         for voice in self._relay.voices:
             if voice.leaving_by is not None and now >= voice.leaving_by - LAST_WORDS_FOR:
                 self._give_up_uploads(voice)
-        if now + SLACK >= self._retry_at:
-            await self._send(now)
+        if now + SLACK >= self._attempts[Track.BEATS].retry_at:
+            await self._send_beats(now)
             self._begin_uploads()
+        now = time.monotonic()
+        if self._reporting is None and now + SLACK >= self._report_at():
+            self._begin_report(now)
         for voice in self._relay.voices:
             if voice.leaving_by is not None and (not voice.has_words or time.monotonic() >= voice.leaving_by):
                 await self._part_with(voice)
 
-    async def _send(self, now: float) -> None:
-        load = await self._gather(now)
+    # --- beats --------------------------------------------------------------------------------------------------
+
+    async def _send_beats(self, now: float) -> None:
+        load = await self._gather_beats(now)
         try:
             async with asyncio.timeout(CARRY_FOR):
                 await self._reach()
-                if load.beats or load.words:
-                    await self._link.carry(load.beats, load.words)
-        except AdapterError as error:
-            self._failed(load, str(error), transient=error.transient)
-        except TimeoutError:
-            self._failed(load, f"no answer within {CARRY_FOR:g} s", transient=True)
-        except Exception as error:
-            log.exception("carrying beats and words failed in a way it never should")
-            self._failed(load, f"{type(error).__name__}: {error}", transient=False)
+                answered = await self._link.carry_beats(load.beats) if load.beats else None
+        except Exception as error:  # noqa: BLE001 -- sorted there
+            self._failed(Track.BEATS, load.voices, error)
+            for voice in load.voices:
+                voice.due_at = time.monotonic()
         else:
-            await self._arrived(load)
+            if answered is not None:
+                await self._beats_arrived(load, hub_answered=answered)
         # Right before the rest, not before the carrying: if we all stand still from here on, we notice it.
         if load.probes:
             self._asked_at = time.monotonic()
         for probe in load.probes:
             probe.ask(self._asked_at)
 
-    async def _gather(self, now: float) -> Load:
-        """Who is due, and what was said."""
-        self._look_at = NEVER
-        load, vitals = Load(), None
+    async def _gather_beats(self, now: float) -> BeatLoad:
+        """Who is due, and who leaves with something unsaid."""
+        load, vitals = BeatLoad(), None
         for voice in self._relay.voices:
-            room = WORDS_AT_ONCE - len(load.words)
-            if voice.has_words and room > 0:
-                words = voice.take(room)
-                load.words += words
-                load.spoken.append((voice, words))
-            if voice.leaving_by is not None or not self._is_due(voice, now):
+            leaves = voice.leaving_by is not None
+            if not (voice.owes_last_beat if leaves else self._is_due(voice, now)):
                 continue
             vitals = vitals or self._vitals.measure()
             load.beats.append(voice.beat(now, vitals))
-            load.beaten.append(voice)
-            if voice.probe is not None:
+            load.voices.append(voice)
+            if voice.probe is not None and not leaves:
                 load.probes.add(voice.probe)
             if len(load.beats) % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
-        self._words_left = len(load.words) >= WORDS_AT_ONCE
-        self._listen(now, bool(load.words))
         return load
+
+    async def _beats_arrived(self, load: BeatLoad, *, hub_answered: bool) -> None:
+        was_away = self._arrived(Track.BEATS)
+        if hub_answered:
+            self._hub_answered()
+        elif time.monotonic() - self._hub_asked_at >= ASK_HUB_AFTER and load.voices[0].introduce is not None:
+            self._hub_asked_at = time.monotonic()
+            load.voices[0].introduce()
+        for number, voice in enumerate(load.voices, 1):
+            voice.owes_last_beat = False
+            voice.arrived(1, Track.BEATS)
+            if was_away:
+                voice.due_at = min(voice.due_at, self._carried_at + ECHO_AFTER)
+            if number % BREATH == 0:
+                await asyncio.sleep(BREATH_FOR)
+
+    # --- reports ------------------------------------------------------------------------------------------------
+
+    def _begin_report(self, now: float) -> None:
+        if self._reports is None:
+            self._reports = self._spooled_reports() or self._gather_reports(now)
+        if self._reports is not None:
+            self._reporting = asyncio.create_task(self._report(self._reports))
+
+    def _report_at(self) -> float:
+        """When to carry what was said, if nothing is being carried. While beats fail they are the ones that try."""
+        staying = any(voice.leaving_by is None for voice in self._relay.voices)
+        if staying and self._attempts[Track.BEATS].failures:
+            return NEVER
+        look_at = 0.0 if self._words_left or self._reports is not None else self._look_at
+        return max(look_at, self._attempts[Track.REPORTS].retry_at)
+
+    def _gather_reports(self, now: float) -> ReportLoad | None:
+        """What was said; None if nothing was."""
+        self._look_at = NEVER
+        load = ReportLoad(0)
+        for voice in self._relay.voices:
+            room = WORDS_AT_ONCE - len(load.reports)
+            if voice.has_words and room > 0 and not self._holds_back(voice, now):
+                reports = voice.take(room)
+                load.reports += reports
+                load.counts.append((voice, len(reports)))
+        self._words_left = len(load.reports) >= WORDS_AT_ONCE
+        self._listen(now, bool(load.reports))
+        if not load.reports:
+            return None
+        load.number = next(self._numbers)
+        return load
+
+    def _holds_back(self, voice: Voice, now: float) -> bool:
+        """Whether its last words wait for its last beat: what comes after a good-bye is not believed."""
+        return (
+            voice.leaving_by is not None and voice.owes_last_beat and now < voice.leaving_by - LAST_WORDS_FOR
+        )
+
+    def _spooled_reports(self) -> ReportLoad | None:
+        """What others could not say before they ended, once the hub can be reached."""
+        if not self._farewells_due or self._attempts[Track.BEATS].failures or not self._open:
+            return None
+        spooled = self._relay.farewells.collect()
+        self._farewells_due = False
+        reports = [word for one in spooled for word in one.words]
+        return ReportLoad(next(self._numbers), reports, spooled=spooled) if reports else None
+
+    async def _report(self, load: ReportLoad) -> None:
+        try:
+            async with asyncio.timeout(CARRY_FOR):
+                await self._link.carry_reports(load.number, load.reports)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- sorted there
+            self._failed(Track.REPORTS, [voice for voice, _ in load.counts], error)
+        else:
+            self._reports = None
+            self._arrived(Track.REPORTS)
+            self._hub_answered()
+            for voice, count in load.counts:
+                voice.carried()
+                voice.arrived(count, Track.REPORTS)
+            for one in load.spooled:
+                one.forget()
+        finally:
+            self._reporting = None
+            self._look_at = min(self._look_at, self._carried_at + WINDOW)
+            self._wake.set()
 
     def _listen(self, now: float, heard: bool) -> None:
         """Look again after a window, until nobody has said anything for some; then who speaks has to ring."""
@@ -221,7 +328,8 @@ class Rounds:
 
     def _obey(self, order: Order) -> bool:
         """Whether it was for one of our voices; what is for none, because it has left, is for nobody."""
-        self._retry_at = 0.0  # We hear the hub: the way is open.
+        for attempts in self._attempts.values():
+            attempts.retry_at = 0.0  # We hear the hub: the way is open.
         asked = [voice.obey for voice in self._relay.voices if voice.agent_id == order.agent_id]
         taken = [obey(order) for obey in asked if obey is not None]
         return any(taken) or not taken
@@ -267,41 +375,51 @@ class Rounds:
 
     # --- how it went --------------------------------------------------------------------------------------------
 
-    async def _arrived(self, load: Load) -> None:
-        if not (load.beats or load.words):
-            return
-        if self._failures >= self._patience():
-            log.warning("sending to %s works again after %d failures", self._relay.name, self._failures)
-        was_away, self._failures, self._retry_at = self._failures > 0, 0, 0.0
+    def _arrived(self, track: Track) -> bool:
+        """Whether it was away before."""
+        attempts = self._attempts[track]
+        failures, attempts.failures, attempts.retry_at = attempts.failures, 0, 0.0
         self._carried_at = time.monotonic()
-        for number, (voice, count) in enumerate(load.counts().items(), 1):
-            voice.arrived(count)
-            if was_away:
-                voice.due_at = min(voice.due_at, self._carried_at + ECHO_AFTER)
-            if number % BREATH == 0:
-                await asyncio.sleep(BREATH_FOR)
+        if self._complained and not any(each.failures for each in self._attempts.values()):
+            self._complained = False
+            log.warning("sending to %s works again after %d failures", self._relay.name, failures)
+        self._farewells_due = self._farewells_due or failures > 0
+        return failures > 0
 
-    def _failed(self, load: Load, error: str, *, transient: bool) -> None:
-        now = time.monotonic()
-        self._failures += 1
-        self._retry_at = now + self._wait(transient=transient)
-        for voice, words in load.spoken:
-            voice.put_back(words)
-        for voice in load.beaten:
-            voice.due_at = now
-        for voice in load.counts():
-            voice.lost(error)
-        if self._failures == self._patience():
-            log.warning("sending to %s failed %d times in a row: %s", self._relay.name, self._failures, error)
+    def _hub_answered(self) -> None:
+        self._unanswered_since, self._hub_asked_at = None, time.monotonic()
+
+    def _failed(self, track: Track, voices: Sequence[Voice], error: Exception) -> None:
+        match error:
+            case AdapterError():
+                text, transient = str(error), error.transient
+            case TimeoutError():
+                text, transient = f"no answer within {CARRY_FOR:g} s", True
+            case _:
+                log.error("carrying %s failed in a way it never should", track, exc_info=error)
+                text, transient = f"{type(error).__name__}: {error}", False
+        now, attempts = time.monotonic(), self._attempts[track]
+        attempts.failures += 1
+        attempts.retry_at = now + self._wait(attempts.failures, transient=transient)
+        for voice in voices:
+            voice.lost(text, track)
+        if attempts.failures == self._patience() and not self._complained:
+            self._complained = True
+            log.warning(
+                "sending to %s failed %d times in a row: %s", self._relay.name, attempts.failures, text
+            )
+        self._unanswered_since = self._unanswered_since or now
+        for voice in self._relay.voices:
+            voice.no_hub(now - self._unanswered_since, text)
 
     def _patience(self) -> int:
         """After how many failures in a row it is worth a word in the log: one, however many agents are concerned."""
         return min((voice.retries for voice in self._relay.voices), default=1)
 
-    def _wait(self, *, transient: bool) -> float:
+    def _wait(self, failures: int, *, transient: bool) -> float:
         """Longer each time, up to a bound, and never all at once."""
         asked_for = min((voice.retry_after for voice in self._relay.voices), default=WAIT_MAX)
-        times = 2.0 ** min(self._failures - 1, 10)
+        times = 2.0 ** min(failures - 1, 10)
         wait = (
             min(FIRST_WAIT * times, asked_for, WAIT_MAX)
             if transient
@@ -310,6 +428,7 @@ class Rounds:
         return wait * random.uniform(0.75, 1.0)  # noqa: S311 -- spreads, hides nothing
 
     async def _part_with(self, voice: Voice) -> None:
+        voice.leave_farewell()
         self._relay.dismiss(voice)
         if voice.agent_id in self._followed and all(
             other.agent_id != voice.agent_id for other in self._relay.voices
@@ -341,11 +460,12 @@ class Rounds:
         voices = self._relay.voices
         if not voices:
             return 0.0
-        staying = (voice.due_at for voice in voices if voice.leaving_by is None)
-        send_at = 0.0 if self._words_left else min(self._look_at, min(staying, default=NEVER))
+        staying = (voice.due_at for voice in voices if voice.leaving_by is None or voice.owes_last_beat)
+        beats_at = max(min(staying, default=NEVER), self._attempts[Track.BEATS].retry_at)
+        reports_at = NEVER if self._reporting else self._report_at()
         leaving = (
-            voice.leaving_by - (LAST_WORDS_FOR if voice in self._uploads else 0.0)
+            voice.leaving_by - (LAST_WORDS_FOR if voice in self._uploads or voice.owes_last_beat else 0.0)
             for voice in voices
             if voice.leaving_by is not None
         )
-        return min(max(send_at, self._retry_at), min(leaving, default=NEVER))
+        return min(beats_at, reports_at, min(leaving, default=NEVER))

@@ -37,7 +37,7 @@ from lifesigns.agent.sender.rhythm import rhythm
 from lifesigns.agent.sender.statement import Statement, amount, count, prose, text
 from lifesigns.agent.sender.states import WAITING_MAX, content_of, digest_of
 from lifesigns.agent.sender.stopping import Ender, Ending, Stop, StopFlag
-from lifesigns.agent.sender.voice import WORDS_MAX, Alert, Stats, Voice
+from lifesigns.agent.sender.voice import ALERT_AFTER, WORDS_MAX, Alert, Stats, Voice
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError
@@ -69,6 +69,7 @@ class Sender:
         retry_after: float = 5.0,
         words_max: int = WORDS_MAX,
         close_for: float = CLOSE_FOR,
+        alert_after: float = ALERT_AFTER,
     ) -> None:
         self._birth = born = birth.born(agent_id, incarnation, task)
         pulse, self._policy = rhythm(profile, interval)
@@ -91,6 +92,7 @@ class Sender:
             retries=max(1, count(retries, "retries")),
             retry_after=amount(retry_after, "retry_after"),
             tell=None if on_alert is None else lambda alert: self._call(on_alert, alert),
+            alert_after=amount(alert_after, "alert_after"),
         )
         self._breakers = BreakerReports(born.agent_id, born.incarnation, self._voice.say)
         beside = born.supervised_at is not None and hub in (None, born.supervised_at)
@@ -272,8 +274,10 @@ class Sender:
         """`close` for coroutines."""
         await self._orders.until_saved()
         self.leave(reason, crashed=crashed)
-        if self._started and not self._voice.mute:
-            await until_done(self._voice.gone, max(0.0, self._leave_by - time.monotonic()))
+        if not self._started or self._voice.mute:
+            return
+        if not await until_done(self._voice.gone, max(0.0, self._leave_by - time.monotonic())):
+            self._voice.leave_farewell()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -144,6 +144,22 @@ class Statement:
                 raise UsageError(f"metadata has {len(tags)} keys, a beat carries {METADATA_MAX}")
             self._metadata = tags or None
 
+    @property
+    def totals(self) -> tuple[object, ...]:
+        """What only beats tell, and nobody hears of if the last one was made before it was said."""
+        return (
+            self._tokens,
+            self._cost,
+            self.tasks_completed,
+            self.tasks_failed,
+            self.status,
+            self.load,
+            self.phase,
+            self.progress,
+            self.capacity,
+            self._metadata,
+        )
+
     # --- the beat -------------------------------------------------------------------------------------------
 
     def beat(

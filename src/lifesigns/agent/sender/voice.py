@@ -1,18 +1,20 @@
 """Voice: one agent as the relay knows it: what it has to say, when it beats next, how sending went.
 
 The law: `say` never waits and never raises. It appends to a bounded queue and, once per coalescing window, wakes the
-relay. Words leave the queue only when they were carried; the newest beat is made when it is sent.
+relay. Words are let go only when the hub has kept them; the newest beat is made when it is sent. What a life that ends
+could not say about its end is left for the next process that reaches the hub (`farewells.py`).
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
@@ -29,8 +31,17 @@ if TYPE_CHECKING:
 
 WORDS_MAX: Final = 10_000
 ACTIVE_EVERY: Final = 1.0
+ALERT_AFTER: Final = 180.0
+"""No hub for so long is worth a call: a restart or a short outage is not."""
 FROZEN_AFTER: Final = 1.0
 """A loop this late is unwell enough to beat faster about it."""
+
+
+class Track(StrEnum):
+    """Beats and reports go out beside each other; either may fail alone."""
+
+    BEATS = "beats"
+    REPORTS = "reports"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,8 @@ class Alert:
     failures: int
     """How many tries in a row failed."""
     error: str
+    unanswered_for: float = 0.0
+    """Seconds since no hub has answered; 0 in the alert that tells of the first failures, and when it goes well again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +88,7 @@ class Voice:
         retries: int = 3,
         retry_after: float = 5.0,
         tell: Callable[[Alert], None] | None = None,
+        alert_after: float = ALERT_AFTER,
     ) -> None:
         self.agent_id = agent_id
         self.incarnation = incarnation
@@ -94,18 +108,27 @@ class Voice:
         self.mute = False
         """In a forked child: the life this voice belongs to goes on in the parent."""
         self.leaving_by: float | None = None
+        self.owes_last_beat = False
+        """It leaves, and its beats have not told everything it said: tokens, for example."""
         self.gone: Future[None] = Future()
         self.refused_orders = 0
         self._relay: Relay | None = None
         self._words: deque[Word] = deque()
+        self._under_way: Sequence[Word] = ()
+        """Taken by the relay, and not known to be kept by the hub."""
         self._fates: dict[SavedState, bool] = {}
         """States that need no upload any more, and whether the hub keeps them."""
         self._words_max = words_max
         self.retries = retries
         self._tell = tell
+        self._alert_after = alert_after
         self._seq = 0
+        self._told: object = statement.totals
+        """What its last beat told."""
         self._stirred_at: float | None = None
-        self._sent = self._failed = self._failures = self._dropped = 0
+        self._sent = self._failed = self._dropped = 0
+        self._failures = dict.fromkeys(Track, 0)
+        self._alerted = self._missed_hub = False
         self._connected = False
 
     # --- the sender's side: any thread ------------------------------------------------------------------------
@@ -129,6 +152,7 @@ class Voice:
         if self.mute or relay is None or self.leaving_by is not None:
             return
         self._append(word)
+        self.owes_last_beat = self.statement.totals != self._told
         self.leaving_by = by
         relay.hurry()
 
@@ -146,6 +170,13 @@ class Voice:
         """Until its last word has arrived or was given up, no longer than this."""
         with suppress(NotInTime):
             self.gone.result(timeout)
+            return
+        self.leave_farewell()
+
+    def leave_farewell(self) -> None:
+        """What it has not said about its end is left for whoever reaches the hub next. Any thread; twice is harmless."""
+        if self._relay is not None and not self.mute:
+            self._relay.farewells.leave([*self._under_way, *list(self._words)])
 
     def stir(self) -> None:
         """Somebody wonders about this agent, or it is unwell: beat faster for a while."""
@@ -155,8 +186,8 @@ class Voice:
         return Stats(
             self._sent,
             self._failed,
-            self._failures,
-            len(self._words),
+            max(self._failures.values()),
+            len(self._words) + len(self._under_way),
             self._dropped,
             self.refused_orders,
             self._connected,
@@ -196,7 +227,7 @@ class Voice:
     def beat(self, now: float, vitals: Vitals) -> Beat:
         """Its next beat."""
         lag = stack = None
-        if self.probe is not None:
+        if self.probe is not None and self.leaving_by is None:
             lag = self.probe.lag(now)
             if lag >= FROZEN_AFTER:
                 self.stir()
@@ -204,6 +235,7 @@ class Voice:
                     stack = stack_of(self.probe.thread_id)
         self._seq += 1
         self._note_activity()
+        self._told = self.statement.totals
         return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
 
     def take(self, most: int) -> list[Word]:
@@ -221,7 +253,12 @@ class Voice:
                 break
             elif not self._fates.pop(word):
                 taken.append(word.saved)
+        self._under_way = taken
         return taken
+
+    def carried(self) -> None:
+        """The hub has kept what was taken."""
+        self._under_way = ()
 
     def next_state(self) -> SavedState | None:
         """The state that is to be uploaded before anything else is said."""
@@ -247,26 +284,24 @@ class Voice:
         """How much waits to be uploaded."""
         return sum(len(word.content) for word in list(self._words) if isinstance(word, SavedState))
 
-    def put_back(self, words: list[Word]) -> None:
-        """They were not carried: they are the oldest again."""
-        self._words.extendleft(reversed(words))
-        while len(self._words) > self._words_max:
-            self._drop_oldest()
-
     @property
     def has_words(self) -> bool:
-        return bool(self._words)
+        return bool(self._words or self._under_way)
 
-    def arrived(self, count: int) -> None:
-        """So many beats and words arrived."""
-        failures, self._failures = self._failures, 0
+    def arrived(self, count: int, track: Track) -> None:
+        """So many beats or reports arrived."""
         self._sent += count
         self._connected = True
-        if not failures:
+        if not any(self._failures.values()):
+            return
+        failures = max(self._failures.values())
+        self._failures[track] = 0
+        if any(self._failures.values()):
             return
         if self.introduce is not None:
             self.introduce()
-        if failures >= self.retries:
+        if self._alerted:
+            self._alerted = self._missed_hub = False
             self._alert(Alert(self.agent_id, True, failures, ""))
 
     def end(self) -> None:
@@ -275,13 +310,21 @@ class Voice:
         if not self.gone.done():
             self.gone.set_result(None)
 
-    def lost(self, error: str) -> None:
+    def lost(self, error: str, track: Track) -> None:
         """A try failed."""
         self._failed += 1
-        self._failures += 1
+        self._failures[track] += 1
         self._connected = False
-        if self._failures == self.retries:
-            self._alert(Alert(self.agent_id, False, self._failures, error))
+        if self._failures[track] == self.retries and not self._alerted:
+            self._alerted = True
+            self._alert(Alert(self.agent_id, False, self._failures[track], error))
+
+    def no_hub(self, unanswered_for: float, error: str) -> None:
+        """No hub has answered for so long: after a while that is worth a call, once until one does."""
+        if unanswered_for >= self._alert_after and not self._missed_hub and self.leaving_by is None:
+            self._alerted = self._missed_hub = True
+            failures = max(self._failures.values())
+            self._alert(Alert(self.agent_id, False, failures, error, unanswered_for))
 
     def _alert(self, alert: Alert) -> None:
         if self._tell is not None:

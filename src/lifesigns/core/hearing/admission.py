@@ -99,7 +99,8 @@ class Admission:
     def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
         """Whether the signal belongs to the agent's current life, or begins a new one."""
         life, known, own = signal.incarnation, agent.incarnation, _own_voice(signal)
-        begins = own or isinstance(signal, s.AgentRegistered)
+        # A good-bye that comes late, after the next life has begun, ends the life it names and begins none.
+        begins = (own and not isinstance(signal, s.AgentLeft)) or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.retired:
             return self._stranger(agent, signal, now)
         if life is not None and known is not None and life != known:

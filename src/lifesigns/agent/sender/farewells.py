@@ -1,0 +1,116 @@
+"""Farewells: what a life could not tell its hub about its own end, kept for the next process that reaches that hub.
+
+An agent that ends while its hub is away would be mourned: the hub comes back, hears nothing and looks for it. So its last
+words are written into the state folder, a small file for each life, and whoever reaches the same hub next from the same
+account sends them: a process that starts, one that has waited for the hub, or `lifesigns run`. They are said of one life by
+name and only ever end that one; to say them twice changes nothing.
+
+Only the end is kept. Everything else that could not be sent is lost with the process, and was counted in `stats`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lifesigns import wire
+from lifesigns.core.signals import AgentLeft, ProcessExited, TerminationDone, Word
+from lifesigns.errors import LifesignsError, WireError
+
+log: Final = logging.getLogger("lifesigns.sender")
+
+LAST_WORDS: Final = (TerminationDone, AgentLeft, ProcessExited)
+FOLDER: Final = "farewells"
+FILES_MAX: Final = 1_000
+AT_ONCE: Final = 200
+FILE_MAX: Final = 64 * 1024
+FORGOTTEN_AFTER: Final = 7 * 24 * 3600.0
+"""A hub forgets an agent long before that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """The last words of one life, and where they lie."""
+
+    path: Path
+    words: Sequence[Word]
+
+    def forget(self) -> None:
+        """They have arrived."""
+        with suppress(OSError):
+            self.path.unlink()
+
+
+class Farewells:
+    """The farewells for one hub. `state` finds the state folder, if there is one; nothing here ever raises."""
+
+    def __init__(self, hub: str = "", state: Callable[[], Path | None] = lambda: None) -> None:
+        self._name = hashlib.blake2b(hub.encode(), digest_size=8).hexdigest()
+        self._state = state
+
+    def leave(self, words: Sequence[Word]) -> None:
+        """Keep what these words say about an end, if they do."""
+        last = [word for word in words if isinstance(word, LAST_WORDS)]
+        if not last or (folder := self._folder()) is None:
+            return
+        content = b"\n".join(wire.write_each(last, wire.encode_signal))
+        life = f"{last[-1].agent_id} {last[-1].incarnation}"
+        path = folder / f"{hashlib.blake2b(life.encode(), digest_size=16).hexdigest()}.ndjson"
+        beside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if sum(1 for _ in folder.iterdir()) >= FILES_MAX:
+                log.warning("the good-bye of %s is lost: %s is full", last[-1].agent_id, folder)
+                return
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(content)
+            beside.replace(path)
+        except OSError as error:
+            log.warning("the good-bye of %s is lost: %s", last[-1].agent_id, error)
+
+    def collect(self) -> list[Spooled]:
+        """What lies here, some of it if it is much. What is too old or cannot be read is removed."""
+        folder = self._folder()
+        if folder is None:
+            return []
+        found: list[Spooled] = []
+        with suppress(OSError):
+            for path in sorted(folder.glob("*.ndjson"))[:AT_ONCE]:
+                words = _read(path)
+                if words:
+                    found.append(Spooled(path, words))
+                else:
+                    Spooled(path, ()).forget()
+        return found
+
+    def _folder(self) -> Path | None:
+        try:
+            state = self._state()
+        except LifesignsError:  # There is no home.
+            return None
+        return None if state is None else state / FOLDER / self._name
+
+
+def _read(path: Path) -> list[Word]:
+    """What stands in a file of ours; nothing if it is not ours, or somebody else could have written it."""
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            ours = not hasattr(os, "geteuid") or (
+                found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            )
+            if not ours or found.st_size > FILE_MAX or time.time() - found.st_mtime > FORGOTTEN_AFTER:
+                return []
+            batch = wire.decode_signals(file.read(FILE_MAX), now=time.time())
+    except (OSError, WireError):
+        return []
+    return [word for word in batch.accepted if isinstance(word, LAST_WORDS)]
