@@ -84,32 +84,3 @@ def test_a_process_that_stood_still_is_well_again_within_two_intervals(
         assert healthy(hub, 3 * interval) == count
         assert grown < GROWS_MB
         assert busy < BUSY
-
-
-MANY_PROCESSES = """
-import os, signal, time
-import lifesigns
-
-lifesigns.Sender("p", hub="memory://p")  # Imports once what 80 would import.
-os.setpgid(0, 0)
-for number in range(80):
-    if os.fork() == 0:
-        with lifesigns.Sender(f"p-{number}", profile="swift"):
-            time.sleep(60)
-        os._exit(0)
-time.sleep(60)
-"""
-
-
-@pytest.mark.timeout(180)
-def test_eighty_processes_that_start_at_once_are_all_well_and_stay_so(tmp_path: Path) -> None:
-    with serving(tmp_path) as hub:
-        parent = hub.python("many.py", MANY_PROCESSES)
-        try:
-            hub.until(lambda: healthy(hub, 3.0) == 80, "all 80 are healthy")
-            seen_at = time.monotonic()
-            hub.until(lambda: time.monotonic() > seen_at + 8, "they went on for a while")
-            hub.until(lambda: healthy(hub, 3.0) == 80, "all 80 are healthy still", 5)
-        finally:
-            os.killpg(parent.pid, signal.SIGKILL)
-            parent.wait()
