@@ -29,6 +29,7 @@ class Tower:
         self.mark = float("inf")
         """From here on, the first beat of everybody is noted in `first_after`."""
         self._bus = bus
+        self._kept: set[str] = set()
         self._sending: set[asyncio.Task[None]] = set()
 
     async def watch(self) -> None:
@@ -50,12 +51,15 @@ class Tower:
             self._note(self.engine.hear(beat, now))
 
     def _hear_words(self, subject: str, payload: bytes) -> None:
-        now = time.time()
-        for signal in wire.decode_signals(payload, now=now).accepted:
-            self._note(self.engine.hear(signal, now))
         relay, _, number = subject.removeprefix("lifesigns.signal.").rpartition(".")
         if relay.startswith("relay:"):
             self._send(f"lifesigns.kept.{relay}", number.encode())
+            if subject in self._kept:
+                return  # As a hub does: what is said again is not heard twice.
+            self._kept.add(subject)
+        now = time.time()
+        for signal in wire.decode_signals(payload, now=now).accepted:
+            self._note(self.engine.hear(signal, now))
 
     def _hear_canary(self, subject: str, payload: bytes) -> None:
         self._note(self.engine.hear(CanaryReturned(seq=int(payload)), time.time()))

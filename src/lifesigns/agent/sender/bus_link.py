@@ -19,6 +19,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
@@ -34,7 +35,11 @@ BEATS: Final = "heartbeat"
 REPORTS: Final = "lifesigns.signal"
 KEPT: Final = "lifesigns.kept"
 ORDERS: Final = "lifesigns.order"
-KEPT_WITHIN: Final = 3.0
+SAID_AGAIN_AFTER: Final = (0.3, 0.6, 1.2, 0.9)
+"""How long an answer is waited for before the same is said again. After an outage we may be on the bus before the hub is, and
+nothing else is said meanwhile: then it should not take long. A hub that is there answers in milliseconds, and drops what
+it has heard before by its number, unread."""
+KEPT_WITHIN: Final = sum(SAID_AGAIN_AFTER)
 """A hub keeps reports within 1.5 s or not at all; the rest is for the way."""
 BREATH: Final = 20
 BREATH_FOR: Final = 0.001
@@ -88,18 +93,23 @@ class BusLink:
             payloads = await self._packed(reports, partial(wire.encode_signal, sent_at=time.time()))
             self._unkept = {next(self._message_numbers): payload for payload in payloads}
             self._number = number
-        for message, payload in list(self._unkept.items()):
-            await self._bus.publish(f"{REPORTS}.{self._name}.{message}", payload)
-        await self._bus.flush()
-        try:
-            async with asyncio.timeout(KEPT_WITHIN):
+        for wait_for in SAID_AGAIN_AFTER:
+            for message, payload in list(self._unkept.items()):
+                await self._bus.publish(f"{REPORTS}.{self._name}.{message}", payload)
+            await self._bus.flush()
+            if await self._all_kept(wait_for):
+                return
+        raise AdapterError(
+            f"no hub has said within {KEPT_WITHIN:g} s that it has kept {len(reports)} reports"
+        )
+
+    async def _all_kept(self, wait_for: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_for):
                 while self._unkept:
                     self._kept.clear()
                     await self._kept.wait()
-        except TimeoutError:
-            raise AdapterError(
-                f"no hub has said within {KEPT_WITHIN:g} s that it has kept {len(reports)} reports"
-            ) from None
+        return not self._unkept
 
     async def upload(self, state: SavedState) -> bool:
         return False  # A bus keeps nothing, and its messages are small.

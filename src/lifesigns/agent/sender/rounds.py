@@ -65,6 +65,8 @@ itself again, which is acknowledged."""
 ECHO_AFTER: Final = 1.5
 """After an outage everybody beats once more so soon: a bus keeps nothing, and the hub may be back on it after us, though
 not by more than the second in which it looks for the server."""
+ECHOES_MAX: Final = 3
+"""So many, until a hub answers: a machine that is busy may need longer than a second. On an answer everybody beats at once."""
 UPLOAD_FOR: Final = 60.0
 UPLOAD_TRIES: Final = 3
 """So often may it take longer. Then only the digest is told: what was said later has waited long enough."""
@@ -126,6 +128,8 @@ class Rounds:
         self._unanswered_since: float | None = None
         """When the first try failed after which no hub has answered."""
         self._hub_asked_at = time.monotonic()
+        self._echoes = 0
+        """How often everybody beats once more after an outage."""
         self._carried_at = 0.0
         self._asked_at = 0.0
         """When the loops were last asked: until the end of the rest we do nothing that takes long."""
@@ -212,7 +216,10 @@ class Rounds:
         return load
 
     async def _beats_arrived(self, load: BeatLoad, *, hub_answered: bool) -> None:
-        was_away = self._arrived(Track.BEATS)
+        if self._arrived(Track.BEATS):
+            self._echoes = 1 if hub_answered else ECHOES_MAX
+        echoes = self._echoes > 0
+        self._echoes -= echoes
         if hub_answered:
             self._hub_answered()
         elif time.monotonic() - self._hub_asked_at >= ASK_HUB_AFTER and load.voices[0].introduce is not None:
@@ -221,7 +228,7 @@ class Rounds:
         for number, voice in enumerate(load.voices, 1):
             voice.owes_last_beat = False
             voice.arrived(1, Track.BEATS)
-            if was_away:
+            if echoes and voice.may_repeat:
                 voice.due_at = min(voice.due_at, self._carried_at + ECHO_AFTER)
             if number % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
@@ -284,7 +291,8 @@ class Rounds:
             self._failed(Track.REPORTS, [voice for voice, _ in load.counts], error)
         else:
             self._reports = None
-            self._arrived(Track.REPORTS)
+            if self._arrived(Track.REPORTS) or self._echoes:
+                self._beat_anew()
             self._hub_answered()
             for voice, count in load.counts:
                 voice.carried()
@@ -385,6 +393,13 @@ class Rounds:
             log.warning("sending to %s works again after %d failures", self._relay.name, failures)
         self._farewells_due = self._farewells_due or failures > 0
         return failures > 0
+
+    def _beat_anew(self) -> None:
+        """A hub hears us again: what went before may have met nobody."""
+        self._echoes = 0
+        for voice in self._relay.voices:
+            if voice.may_repeat:
+                voice.due_at = min(voice.due_at, self._carried_at)
 
     def _hub_answered(self) -> None:
         self._unanswered_since, self._hub_asked_at = None, time.monotonic()

@@ -77,6 +77,9 @@ class Stats:
 class Voice:
     """What a sender and its relay share. The queue is written by any thread, the rest by the relay's."""
 
+    may_repeat = True
+    """Whether the relay may make a beat of its own accord: not of what somebody else saw, and may not be so any more."""
+
     def __init__(
         self,
         agent_id: str,

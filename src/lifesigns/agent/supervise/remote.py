@@ -46,6 +46,8 @@ ONLY_WHEN_TOLD: Final = 1e9
 class ChildVoice(Voice):
     """The voice of a child that cannot speak: its beats are what was last seen of it."""
 
+    may_repeat = False
+
     def __init__(self, agent_id: str, tell: Callable[[Alert], None]) -> None:
         statement = Statement(host=socket.gethostname(), pid=os.getpid(), role=None, task=None)
         super().__init__(agent_id, "", statement, Pulse(ONLY_WHEN_TOLD, ONLY_WHEN_TOLD), tell=tell)
