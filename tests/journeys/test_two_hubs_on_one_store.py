@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,49 @@ def test_a_hub_that_was_deposed_refuses_beats_and_signals(tmp_path: Path) -> Non
             assert unready.value.status == 503
             assert status(second, "/api/v1/beats", {"agent_id": "a"}) == 202
             assert second.health("a") == "healthy"
+
+
+AGENT = """
+import time
+import lifesigns
+
+with lifesigns.Sender("a", interval=1.0) as life:
+    for step in range(10_000):
+        life.checkpoint(f"cp-{step}")
+        time.sleep(0.5)
+"""
+
+
+@pytest.mark.timeout(120)
+def test_agents_that_know_both_hubs_move_to_the_one_that_judges(tmp_path: Path) -> None:
+    """`LIFESIGNS_HUB` names both: from the one that was deposed, and from one that was killed, they go to the other, and so
+    does the command line."""
+    store = ["--store", f"sqlite://{tmp_path / 'shared.db'}"]
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    with serving(tmp_path / "first", None, *store) as first:
+        second = Hub(tmp_path / "second", None, *store)
+        both = {"LIFESIGNS_HUB": f"{first.url},{second.url}"}
+        first.python("agent.py", AGENT, **both)
+        first.until(lambda: first.health("a") == "healthy", "the first hub hears it")
+        try:
+            second.start()
+            first.until(lambda: second.health("a") == "healthy", "the second hub knows it")
+            known = second.agent("a")
+            first.until(
+                lambda: (
+                    second.agent("a")["metrics"]["total_heartbeats"] > known["metrics"]["total_heartbeats"]
+                ),
+                "it beats at the second hub",
+            )
+            first.until(
+                lambda: second.agent("a")["last_checkpoint"] > known["last_checkpoint"], "and reports there"
+            )
+            first.kill()
+            shown = second.cli("show", "a", "--json", **both)
+            assert json.loads(shown.stdout)["agent"]["state"] == "healthy"
+            assert not second.events("HEALTH_STATE_CHANGED", agent="a")[1:], (
+                "nobody found it unwell meanwhile"
+            )
+        finally:
+            second.end()

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from lifesigns.agent.sender.bus_link import BusLink
 from lifesigns.errors import UsageError
-from lifesigns.ports import Bus, Link
+from lifesigns.ports import Bus, Link, addresses_of
 
 
 def link_to(url: str, token: str | None = None) -> Link:
-    """The link to a hub. Drivers are imported here, by those who need them."""
+    """The link to a hub, or to one of several. Drivers are imported here, by those who need them."""
+    hubs = addresses_of(url)
+    if len(hubs) > 1:
+        from lifesigns.agent.sender.failover_link import FailoverLink
+
+        return FailoverLink([(without_password(hub), partial(link_to, hub, token)) for hub in hubs])
     scheme, separator, _ = url.partition("://")
     if separator and scheme in ("http", "https"):
         from lifesigns.adapters.link.http import HttpLink
 
         return HttpLink(url, token)
     return BusLink(bus_at(url))
+
+
+def without_password(url: str) -> str:
+    """An address as it may stand in a log."""
+    return ", ".join(hub.partition("@")[2] or hub for hub in addresses_of(url))
 
 
 def bus_at(url: str) -> Bus:

@@ -10,13 +10,14 @@ from lifesigns.agent.sender import endings
 from lifesigns.agent.sender import sender as agent
 from lifesigns.agent.sender.farewells import Farewells
 from lifesigns.agent.sender.relay import Relay
-from lifesigns.assembly.links import link_to
+from lifesigns.assembly.links import link_to, without_password
 
 
 class Sender(agent.Sender):
     """One life of an agent, told to a hub: `http(s)://`, `nats://`, `redis://` or `memory://`. Use it as `async with` or
     `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else the one on this machine, to which the sender then
-    shows the token of its state folder; `LIFESIGNS_TOKEN` is for any other.
+    shows the token of its state folder; `LIFESIGNS_TOKEN` is for any other. Several addresses, with commas between them, are
+    tried one after the other when the one in use takes no beats.
 
     `on_nudge`, `on_stop` and `on_alert` may be plain functions (called in a thread of their own) or coroutine functions
     (run on the agent's loop). `on_stop` is the save hook: it has the time the hub grants, and may return the id of a
@@ -35,9 +36,7 @@ def relay_to(hub: str | None = None, token: str | None = None) -> Relay:
         if relay is None:
             link_to(url, known)  # a wrong address is the caller's mistake, and known to be one now
             farewells = Farewells(url, _state_folder)
-            relay = _relays[url, known] = Relay(
-                lambda: link_to(url, known), url.partition("@")[2] or url, farewells
-            )
+            relay = _relays[url, known] = Relay(lambda: link_to(url, known), without_password(url), farewells)
         return relay
 
 
@@ -48,10 +47,12 @@ def _found(hub: str | None, token: str | None) -> tuple[str, str | None]:
     return found.hub, found.token
 
 
-def _state_folder() -> Path:
+def _state_folder() -> Path | None:
+    """None if the environment names one that is not there: whose it is to make is not ours to decide."""
     from lifesigns.config import whereabouts
 
-    return whereabouts.state_folder(os.environ)
+    folder = whereabouts.state_folder(os.environ)
+    return folder if folder.is_dir() or not os.environ.get("LIFESIGNS_STATE") else None
 
 
 _lock = threading.Lock()

@@ -18,7 +18,6 @@ from lifesigns.client.calls import Calls
 from lifesigns.client.connection import Connection, reply_of, was_heard
 from lifesigns.client.event_stream import EventStream, OnLink
 from lifesigns.client.request import Request, refusal, value_of
-from lifesigns.client.tries import Tries
 from lifesigns.errors import HubError
 from lifesigns.views import AgentHealth, EventView
 
@@ -43,7 +42,7 @@ class AsyncClient(Calls):
     async def send(self, request: Request[T]) -> T:
         """Send any request, trying again where that is safe."""
         connection = self._connection
-        tries = Tries(request, connection.hub, connection.retry_for, time.monotonic())
+        tries = connection.tries(request, time.monotonic())
         while True:
             try:
                 reply = reply_of(await self._http.request(**connection.asking(request)))
@@ -54,6 +53,7 @@ class AsyncClient(Calls):
                 if again is None:
                     return value_of(request, reply, connection.hub)
                 wait = again
+            connection.move_on()
             await asyncio.sleep(wait)
 
     async def agents(self, *, limit: int | None = None, **which: Unpack[Which]) -> AsyncIterator[AgentHealth]:
@@ -84,6 +84,7 @@ class AsyncClient(Calls):
             except (httpx2.RequestError, HubError) as error:
                 lost = error
             wait = stream.lost(lost, self.hub, reconnect=reconnect)
+            self._connection.move_on()
             if wait is None:
                 return
             await asyncio.sleep(wait)

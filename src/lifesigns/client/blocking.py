@@ -15,7 +15,6 @@ from lifesigns.client.calls import Calls
 from lifesigns.client.connection import Connection, reply_of, was_heard
 from lifesigns.client.event_stream import EventStream, OnLink
 from lifesigns.client.request import Request, refusal, value_of
-from lifesigns.client.tries import Tries
 from lifesigns.errors import HubError
 from lifesigns.views import AgentHealth, EventView
 
@@ -47,7 +46,7 @@ class Client(Calls):
     def send(self, request: Request[T]) -> T:
         """Send any request, trying again where that is safe."""
         connection = self._connection
-        tries = Tries(request, connection.hub, connection.retry_for, time.monotonic())
+        tries = connection.tries(request, time.monotonic())
         while True:
             try:
                 reply = reply_of(self._http.request(**connection.asking(request)))
@@ -58,6 +57,7 @@ class Client(Calls):
                 if again is None:
                     return value_of(request, reply, connection.hub)
                 wait = again
+            connection.move_on()
             time.sleep(wait)
 
     def agents(self, *, limit: int | None = None, **which: Unpack[Which]) -> Iterator[AgentHealth]:
@@ -90,6 +90,7 @@ class Client(Calls):
             except (httpx2.RequestError, HubError) as error:
                 lost = error
             wait = stream.lost(lost, self.hub, reconnect=reconnect)
+            self._connection.move_on()
             if wait is None:
                 return
             time.sleep(wait)

@@ -1,4 +1,4 @@
-"""Connection: where a hub is, and how to talk to it.
+"""Connection: where a hub is, and how to talk to it. Of several, with commas between them, one is asked until it does not answer.
 
 A token is only ever sent to the address that was given: no redirect is followed. A hub on this machine is asked directly,
 whatever proxy the environment names; for one elsewhere the environment's proxy counts, as for everything else.
@@ -7,7 +7,7 @@ whatever proxy the environment names; for one elsewhere the environment's proxy 
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,41 +15,41 @@ from urllib.parse import urlsplit
 import httpx2
 
 from lifesigns.client.request import Reply, Request
+from lifesigns.client.tries import Tries
 from lifesigns.errors import UsageError
+from lifesigns.ports import addresses_of
 
 CONNECT_FOR: Final = 5.0
 SILENT_FOR: Final = 45.0
 """A stream of events says something every 15 s; if it misses that twice, nobody is there."""
 
 
-@dataclass(frozen=True, slots=True)
 class Connection:
     """What both senders need to know about a hub."""
 
-    hub: str
-    token: str | None = field(repr=False)
-    timeout: float
-    retry_for: float
-
-    def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.hub)
-            parts.port  # noqa: B018 -- raises if it is none
-            httpx2.URL(self.hub)
-        except (ValueError, httpx2.InvalidURL) as error:
-            raise UsageError(f"hub is {self.hub!r}: {error}") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname or not _seen(self.hub):
-            raise UsageError(f"hub is {self.hub!r}, but a client needs an address like http://127.0.0.1:8710")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise UsageError(
-                f"hub is {parts.scheme}://{parts.hostname}...: it takes no user, query or fragment; "
-                "a token is given as token= or LIFESIGNS_TOKEN"
-            )
+    def __init__(self, hub: str, token: str | None, timeout: float, retry_for: float) -> None:
+        self._hubs = [_checked(address) for address in addresses_of(hub)]
+        self.token = token
+        self.timeout = timeout
+        self.retry_for = retry_for
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):
             raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
         for name, value in (("timeout", self.timeout), ("retry_for", self.retry_for)):
             if not value >= 0:
                 raise UsageError(f"{name} is {value!r}, but it is a number of seconds")
+
+    @property
+    def hub(self) -> str:
+        """The one that is asked."""
+        return self._hubs[0]
+
+    def tries(self, request: Request[Any], now: float) -> Tries:
+        """The tries of one call."""
+        return Tries(request, self.hub, self.retry_for, now, hubs=len(self._hubs))
+
+    def move_on(self) -> None:
+        """It does not answer: the next one is asked, if there are several. Threads that do so at once skip one at worst."""
+        self._hubs = [*self._hubs[1:], self._hubs[0]]
 
     def settings(self) -> dict[str, Any]:
         """What httpx2's clients are made with."""
@@ -58,8 +58,8 @@ class Connection:
             headers["authorization"] = f"Bearer {self.token}"
         return {
             "headers": headers,
-            "verify": _trust(self.hub),
-            "trust_env": not is_loopback(self.hub),
+            "verify": _trust(self._hubs),
+            "trust_env": not any(is_loopback(hub) for hub in self._hubs),
             "timeout": self._timeout(self.timeout),
             "follow_redirects": False,
         }
@@ -115,9 +115,26 @@ def _seen(text: str) -> bool:
     return text.isprintable() and " " not in text
 
 
-def _trust(hub: str) -> ssl.SSLContext:
+def _checked(hub: str) -> str:
+    try:
+        parts = urlsplit(hub)
+        parts.port  # noqa: B018 -- raises if it is none
+        httpx2.URL(hub)
+    except (ValueError, httpx2.InvalidURL) as error:
+        raise UsageError(f"hub is {hub!r}: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _seen(hub):
+        raise UsageError(f"hub is {hub!r}, but a client needs an address like http://127.0.0.1:8710")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            f"hub is {parts.scheme}://{parts.hostname}...: it takes no user, query or fragment; "
+            "a token is given as token= or LIFESIGNS_TOKEN"
+        )
+    return hub
+
+
+def _trust(hubs: Sequence[str]) -> ssl.SSLContext:
     """The system's authorities or those of `SSL_CERT_FILE`, as the sender has it; where nothing is encrypted they are not
     loaded, which takes longer than the rest of a small call."""
-    if urlsplit(hub).scheme == "https":
+    if any(urlsplit(hub).scheme == "https" for hub in hubs):
         return ssl.create_default_context()
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -20,11 +20,14 @@ UNHEARD: Final = frozenset({429})
 
 
 class Tries:
-    """The tries of one call, for at most `retry_for` seconds."""
+    """The tries of one call, for at most `retry_for` seconds; each of several hubs is asked once, whatever that says."""
 
-    def __init__(self, request: Request[Any], hub: str, retry_for: float, now: float) -> None:
+    def __init__(
+        self, request: Request[Any], hub: str, retry_for: float, now: float, *, hubs: int = 1
+    ) -> None:
         self._request = request
         self._hub = hub
+        self._hubs = hubs
         self._until = now + retry_for + request.waits_for
         self._made = 0
 
@@ -47,6 +50,8 @@ class Tries:
     def _wait(self, now: float, asked_for: float | None) -> float | None:
         """None if that would be too long."""
         self._made += 1
+        if self._made < self._hubs:
+            return 0.0
         wait = max(backoff(self._made), asked_for or 0.0)
         return wait if now + wait <= self._until else None
 

@@ -103,6 +103,8 @@ class Admission:
         begins = (own and not isinstance(signal, s.AgentLeft)) or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.retired:
             return self._stranger(agent, signal, now)
+        if ended(agent) and isinstance(signal, s.AgentLeft):
+            return self._refuse(agent, "this life has ended", now)  # Who ended it knows more about its end.
         if life is not None and known is not None and life != known:
             # Work for the life after one that has ended: its first word was overtaken. A life that goes on is not
             # replaced by what somebody else says of it.
