@@ -62,24 +62,26 @@ def test_agents_that_know_both_hubs_move_to_the_one_that_judges(tmp_path: Path) 
         (tmp_path / name).mkdir()
     with serving(tmp_path / "first", None, *store) as first:
         second = Hub(tmp_path / "second", None, *store)
-        both = {"LIFESIGNS_HUB": f"{first.url},{second.url}"}
-        first.python("agent.py", AGENT, **both)
+        both = f"{first.url},{second.url}"
+        first.python("agent.py", AGENT, LIFESIGNS_HUB=both)
         first.until(lambda: first.health("a") == "healthy", "the first hub hears it")
         try:
             second.start()
             first.until(lambda: second.health("a") == "healthy", "the second hub knows it")
-            known = second.agent("a")
+            known = second.get("/api/v1/agents/a")
             first.until(
                 lambda: (
-                    second.agent("a")["metrics"]["total_heartbeats"] > known["metrics"]["total_heartbeats"]
+                    second.get("/api/v1/agents/a")["metrics"]["total_heartbeats"]
+                    > known["metrics"]["total_heartbeats"]
                 ),
                 "it beats at the second hub",
             )
             first.until(
-                lambda: second.agent("a")["last_checkpoint"] > known["last_checkpoint"], "and reports there"
+                lambda: second.get("/api/v1/agents/a")["last_checkpoint"] > known["last_checkpoint"],
+                "and reports there",
             )
             first.kill()
-            shown = second.cli("show", "a", "--json", **both)
+            shown = second.cli("show", "a", "--json", LIFESIGNS_HUB=both)
             assert json.loads(shown.stdout)["agent"]["state"] == "healthy"
             assert not second.events("HEALTH_STATE_CHANGED", agent="a")[1:], (
                 "nobody found it unwell meanwhile"
