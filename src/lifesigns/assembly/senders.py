@@ -48,11 +48,12 @@ def _found(hub: str | None, token: str | None) -> tuple[str, str | None]:
 
 
 def _state_folder() -> Path | None:
-    """None if the environment names one that is not there: whose it is to make is not ours to decide."""
+    """None if it is named and not there, or the account has no home: then it is not ours to make."""
     from lifesigns.config import whereabouts
 
     folder = whereabouts.state_folder(os.environ)
-    return folder if folder.is_dir() or not os.environ.get("LIFESIGNS_STATE") else None
+    ours_to_make = not os.environ.get("LIFESIGNS_STATE") and Path.home().is_dir()
+    return folder if folder.is_dir() or ours_to_make else None
 
 
 _lock = threading.Lock()
