@@ -8,7 +8,8 @@ from typing import Final
 
 from lifesigns.agent.sender.bus_link import BusLink
 from lifesigns.errors import UsageError
-from lifesigns.ports import Bus, Link, addresses_of
+from lifesigns.ports import Bus, Link
+from lifesigns.wire.addresses import addresses_of
 
 
 def link_to(url: str, token: str | None = None) -> Link:

@@ -17,7 +17,7 @@ import httpx2
 from lifesigns.client.request import Reply, Request
 from lifesigns.client.tries import Tries
 from lifesigns.errors import UsageError
-from lifesigns.ports import addresses_of
+from lifesigns.wire.addresses import addresses_of
 
 CONNECT_FOR: Final = 5.0
 SILENT_FOR: Final = 45.0

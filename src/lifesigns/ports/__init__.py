@@ -8,7 +8,7 @@ from lifesigns.ports.bus import Bus, Hear, Subscription
 from lifesigns.ports.channel import Channel, Notice, NoticeSeverity, NoticeStage, NotTold
 from lifesigns.ports.checkpoints import Contents, TooLarge
 from lifesigns.ports.hands import Hand, NotDone, sameness
-from lifesigns.ports.link import Link, SavedState, addresses_of
+from lifesigns.ports.link import Link, SavedState
 from lifesigns.ports.not_taken import NotTaken
 from lifesigns.ports.signer import Signer
 from lifesigns.ports.store import (
@@ -53,6 +53,5 @@ __all__ = [
     "Store",
     "Subscription",
     "TooLarge",
-    "addresses_of",
     "sameness",
 ]

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, CheckpointSaved, Word
-
-
-def addresses_of(hub: str) -> list[str]:
-    """Several hubs are named with commas between them, each by a whole address: `http://a:8710,http://b:8710`."""
-    return [address.strip() for address in re.split(r",(?=\s*[a-z]+://)", hub)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
