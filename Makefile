@@ -11,7 +11,7 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test check check-types check-page format bench soak chromium screenshots diagrams lock clean
+.PHONY: help demo dashboard test check check-types check-page format bench soak mutants chromium screenshots diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -53,6 +53,9 @@ soak:  ## slow truths: long simulations over many seeds, chaos, a hub killed 50 
 	$(RUN) python -m tools.ladder_soak
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
+
+mutants:  ## which changes of the detectors, the judgement and the ladder no test would notice
+	$(RUN) python -m tools.mutants
 
 chromium:  ## a browser for the tests of the dashboard, from Debian's packages; nothing if there is one
 	$(RUN) python -m tools.chromium

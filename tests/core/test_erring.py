@@ -63,6 +63,7 @@ def test_a_failure_rate_over_a_quarter_is_degraded_once_there_are_enough_calls(
     assert (finding is not None) is found
     if finding is not None:
         assert finding.severity is Severity.DEGRADED
+        assert finding.numbers["rate"] == round(failures / calls, 3)
 
 
 def test_the_rate_forgets_what_is_longer_ago_than_its_window() -> None:
@@ -74,6 +75,22 @@ def test_the_worlds_errors_degrade_but_are_never_failing(kind: str) -> None:
     finding = after(*[kind] * 20)
     assert finding is not None
     assert finding.severity is Severity.DEGRADED
+
+
+@pytest.mark.parametrize(("failures", "failing"), [(3, False), (4, True)])
+def test_a_world_that_stays_broken_is_failing_after_more_than_three_errors(
+    failures: int, failing: bool
+) -> None:
+    """However long it lasts: three calls in half an hour are too few to say that nothing works."""
+    outcomes = Outcomes()
+    for _ in range(failures):
+        erring.failed(outcomes, "it broke", "503", POLICY, 10.0)
+    assert erring.examine(outcomes, POLICY, 10.0 + POLICY.infrastructure_for - 0.1) is None
+    finding = erring.examine(outcomes, POLICY, 10.0 + POLICY.infrastructure_for)
+    assert (finding is not None) is failing
+    if finding is not None:
+        assert (finding.severity, finding.since, finding.conclusive) == (Severity.FAILING, 10.0, False)
+        assert finding.numbers["world_run"] == failures
 
 
 def test_the_worlds_errors_do_not_interrupt_a_row() -> None:
@@ -166,10 +183,26 @@ def test_an_open_breaker_makes_repeated_failures_conclusive() -> None:
     finding = watch.agent().finding(Kind.ERRORS)
     assert finding is not None
     assert finding.conclusive
+    assert finding.text.endswith(" The breaker is open.")
     watch.hear(BreakerReported(agent_id="a", name="tool_execution", state=BreakerState.HALF_OPEN))
     finding = watch.agent().finding(Kind.ERRORS)
     assert finding is not None
     assert not finding.conclusive
+
+
+def test_an_open_breaker_does_not_make_the_agents_own_word_conclusive() -> None:
+    """Nobody is ended for having said that it cannot go on."""
+    watch = Watch()
+    watch.beat()
+    watch.hear(BreakerReported(agent_id="a", name="tool_execution", state=BreakerState.OPEN))
+    watch.hear(ErrorReported(agent_id="a", message="disk full", recoverable=False), START + 7)
+    finding = watch.agent().finding(Kind.ERRORS)
+    assert finding is not None
+    assert not finding.conclusive
+    assert "breaker" not in finding.text
+    assert finding.since == START + 7
+    assert finding.numbers == {"consecutive": 0.0, "rate": 0.0}
+    assert watch.agent().outcomes.errors == 1
 
 
 def test_an_open_breaker_alone_is_no_finding() -> None:

@@ -35,6 +35,19 @@ def test_a_freeze_counts_from_when_the_loop_last_moved() -> None:
     assert finding.text == "The process lives, but its loop has not moved for 12 s."
 
 
+def test_where_the_loop_stands_is_evidence_of_a_bounded_size() -> None:
+    finding = freeze.examine(12_500.0, FreezePolicy(), START, {"stack": "x" * 2000})
+    assert finding is not None
+    assert finding.numbers == {"loop_lag_s": 12.5, "stack": "x" * 1024}
+
+
+@pytest.mark.parametrize("said", [None, {}, {"stack": ""}, {"host": "h"}])
+def test_without_a_stack_there_is_only_the_lag(said: dict[str, str] | None) -> None:
+    finding = freeze.examine(12_500.0, FreezePolicy(), START, said)
+    assert finding is not None
+    assert finding.numbers == {"loop_lag_s": 12.5}
+
+
 def test_a_frozen_agent_is_disconnected_by_freeze_while_its_process_lives() -> None:
     watch = Watch()
     watch.beat(loop_lag_ms=2.0)

@@ -43,6 +43,12 @@ def test_every_kind_has_a_family_and_every_severity_argues_for_a_state() -> None
     assert set(ARGUES_FOR) == set(RANK) == set(Severity)
 
 
+def test_each_severity_argues_for_the_health_it_names() -> None:
+    """But a notice, for none: the agent stays healthy."""
+    named = {severity: Health(severity.value) for severity in Severity if severity is not Severity.NOTICE}
+    assert {**named, Severity.NOTICE: Health.HEALTHY} == ARGUES_FOR
+
+
 def test_nothing_found_decides_nothing() -> None:
     assert worst([]) is None
 
@@ -142,6 +148,62 @@ def test_a_cleared_finding_says_since_when_it_was() -> None:
     assert court.facts()[0] == FindingClosed(9.0, "a", Kind.ERRORS, 3.0)
 
 
+def test_what_a_detector_says_now_is_what_is_found() -> None:
+    court = Court()
+    bad = found(Kind.ERRORS, Severity.FAILING)
+    court.judge.settle(court.agent, Kind.ERRORS, bad, 1.0)
+    assert court.agent.findings == (bad,)
+    court.judge.settle(court.agent, Kind.LOOPING, None, 2.0)
+    assert court.agent.findings == (bad,)
+    court.judge.settle(court.agent, Kind.ERRORS, None, 3.0)
+    assert court.agent.findings == ()
+    assert court.agent.health is Health.HEALTHY
+
+
+def test_the_findings_of_a_life_end_with_it_and_nothing_is_said_about_health() -> None:
+    court = Court()
+    court.judge.note(court.agent, found(Kind.ERRORS, Severity.FAILING, since=1.0), 2.0)
+    court.judge.note(court.agent, found(Kind.OVERLOAD, Severity.DEGRADED, since=3.0), 4.0)
+    court.facts()
+    court.judge.clear_all(court.agent, 9.0)
+    assert court.facts() == [
+        FindingClosed(9.0, "a", Kind.ERRORS, 1.0),
+        FindingClosed(9.0, "a", Kind.OVERLOAD, 3.0),
+    ]
+    assert (court.agent.findings, court.agent.health) == ((), Health.FAILING)
+
+
+def test_one_that_is_heard_for_the_first_time_is_healthy_and_nobody_else_is_by_being_heard() -> None:
+    court = Court(Health.STARTING)
+    court.judge.hear(court.agent, 1.0)
+    assert court.agent.health is Health.HEALTHY
+    assert [fact.reason for fact in court.facts() if isinstance(fact, Flip)] == ["heard for the first time"]
+    lost = Court(Health.DISCONNECTED)
+    lost.judge.hear(lost.agent, 1.0)
+    assert (lost.agent.health, lost.facts()) == (Health.DISCONNECTED, [])
+
+
+def test_one_that_is_well_again_says_so() -> None:
+    court = Court()
+    court.judge.note(court.agent, found(Kind.ERRORS, Severity.FAILING), 1.0)
+    court.facts()
+    court.judge.clear(court.agent, Kind.ERRORS, 2.0)
+    assert [fact.reason for fact in court.facts() if isinstance(fact, Flip)] == ["well again"]
+
+
+def test_one_that_is_unwell_from_the_start_says_why() -> None:
+    court = Court(Health.STARTING)
+    court.judge.note(court.agent, found(Kind.NEVER_STARTED, Severity.DISCONNECTED), 1.0)
+    flips = [fact for fact in court.facts() if isinstance(fact, Flip)]
+    assert [flip.reason for flip in flips] == ["never_started is disconnected"]
+
+
+def test_only_a_disconnection_has_a_cause_and_is_counted_as_one() -> None:
+    court = Court()
+    court.judge.note(court.agent, found(Kind.ERRORS, Severity.FAILING), 1.0, Cause.FREEZE)
+    assert (court.agent.cause, court.agent.disconnections) == (None, 0)
+
+
 def test_a_terminated_agent_is_not_judged_any_more() -> None:
     court = Court(Health.TERMINATED)
     court.judge.note(court.agent, found(Kind.ERRORS, Severity.FAILING), 1.0)
@@ -230,6 +292,43 @@ LONG_CALL = found(Kind.LONG_CALL, Severity.STUCK)
 def test_what_has_one_cause_is_one_family(findings: list[Finding], families: int) -> None:
     """The same calls, the silence after them, and everything that stands still while an agent waits."""
     assert len(independent(findings)) == families
+
+
+def test_the_families_of_evidence() -> None:
+    """A kind moved into a family of its own is one more witness against an agent: each is argued here."""
+    families: dict[str, set[Kind]] = {}
+    for kind, family in FAMILY.items():
+        families.setdefault(family, set()).add(kind)
+    assert sorted(map(sorted, families.values())) == sorted(
+        map(
+            sorted,
+            [
+                {Kind.SILENCE, Kind.NEVER_STARTED},  # nothing is heard
+                {Kind.EXIT},
+                {Kind.FREEZE},
+                {Kind.NO_CHECKPOINT, Kind.TASK_STALLED},  # no progress
+                {Kind.NO_TOOL_CALL, Kind.NO_TOKENS, Kind.NO_OUTPUT, Kind.LONG_CALL},  # nothing is done
+                {Kind.LOOPING, Kind.ERRORS},  # the same calls
+                {Kind.SPENDING},
+                {Kind.SPINNING, Kind.OVERLOAD},  # the same CPU
+                {Kind.SELF_REPORTED},
+            ],
+        )
+    )
+
+
+@given(st.sampled_from(Kind), st.sampled_from(Severity))
+def test_what_an_agent_says_of_itself_is_no_witness_against_it(kind: Kind, severity: Severity) -> None:
+    own = found(Kind.SELF_REPORTED, severity)
+    other = found(kind, Severity.STUCK)
+    assert not may_terminate([own, other], nudged=True, escalated=True)
+    assert not may_terminate(iter([other, own]), nudged=True, escalated=True)
+
+
+def test_a_pair_of_witnesses_may_come_one_by_one() -> None:
+    assert may_terminate(iter([NO_CHECKPOINT, ERRORS]), nudged=True, escalated=True)
+    assert independent(iter([NO_CHECKPOINT, ERRORS])) == {"progress", "calls"}
+    assert independent(iter([WAITING, NO_CHECKPOINT])) == {"waiting"}
 
 
 def test_load_is_no_reason_to_end_anybody() -> None:
