@@ -202,7 +202,9 @@ def test_an_open_breaker_does_not_make_the_agents_own_word_conclusive() -> None:
     assert "breaker" not in finding.text
     assert finding.since == START + 7
     assert finding.numbers == {"consecutive": 0.0, "rate": 0.0}
-    assert watch.agent().outcomes.errors == 1
+    outcomes = watch.agent().outcomes
+    assert outcomes is not None
+    assert outcomes.errors == 1
 
 
 def test_an_open_breaker_alone_is_no_finding() -> None:

@@ -46,7 +46,7 @@ def test_every_kind_has_a_family_and_every_severity_argues_for_a_state() -> None
 def test_each_severity_argues_for_the_health_it_names() -> None:
     """But a notice, for none: the agent stays healthy."""
     named = {severity: Health(severity.value) for severity in Severity if severity is not Severity.NOTICE}
-    assert {**named, Severity.NOTICE: Health.HEALTHY} == ARGUES_FOR
+    assert named | {Severity.NOTICE: Health.HEALTHY} == ARGUES_FOR
 
 
 def test_nothing_found_decides_nothing() -> None:
@@ -152,11 +152,11 @@ def test_what_a_detector_says_now_is_what_is_found() -> None:
     court = Court()
     bad = found(Kind.ERRORS, Severity.FAILING)
     court.judge.settle(court.agent, Kind.ERRORS, bad, 1.0)
-    assert court.agent.findings == (bad,)
+    assert list(court.agent.findings) == [bad]
     court.judge.settle(court.agent, Kind.LOOPING, None, 2.0)
-    assert court.agent.findings == (bad,)
+    assert list(court.agent.findings) == [bad]
     court.judge.settle(court.agent, Kind.ERRORS, None, 3.0)
-    assert court.agent.findings == ()
+    assert not court.agent.findings
     assert court.agent.health is Health.HEALTHY
 
 
