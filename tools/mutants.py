@@ -76,7 +76,7 @@ def main() -> int:
         prog="python -m tools.mutants", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("targets", nargs="*", default=TARGETS, help="files, or patterns of files, to change")
-    parser.add_argument("--tests", default="tests/core", help="where the tests are")
+    parser.add_argument("--tests", nargs="+", default=["tests/core"], help="where the tests are")
     parser.add_argument("--argued", type=Path, default=ARGUED, help="the survivors that may live")
     parser.add_argument("--again", action="store_true", help="ask about the argued ones, too")
     parser.add_argument("--only", default="", help="only changes of functions whose name contains this")
@@ -84,7 +84,7 @@ def main() -> int:
     options = parser.parse_args()
     run = Run(options)
     asked = ["-q", "-s", "-p", "no:cacheprovider", "--timeout=0", "--assert=plain"]
-    status = pytest.main([*asked, options.tests], plugins=[run])
+    status = pytest.main([*asked, *options.tests], plugins=[run])
     return run.status if run.status is not None else int(status) or 1
 
 
@@ -231,7 +231,11 @@ class Tests:
     def _reaching(self, target: Target, mutation: Mutation, kills: Counter[str]) -> Iterator[str]:
         """The tests to ask, in the order of how likely and how soon they will notice, up to as many as there is time for."""
         statement, own = _mark(target, mutation.statement), f"test_{target.name}"
-        reaching = (test for test, known in self._known.items() if statement in known.reaches)
+        reaching = (
+            test
+            for test, known in self._known.items()
+            if statement in known.reaches or (mutation.statement is None and own in test)
+        )
         left = self._seconds
         for test in sorted(
             reaching, key=lambda test: (-kills[test], own not in test, self._known[test].seconds)

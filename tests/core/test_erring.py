@@ -83,13 +83,14 @@ def test_a_world_that_stays_broken_is_failing_after_more_than_three_errors(
 ) -> None:
     """However long it lasts: three calls in half an hour are too few to say that nothing works."""
     outcomes = Outcomes()
-    for _ in range(failures):
-        erring.failed(outcomes, "it broke", "503", POLICY, 10.0)
+    for n in range(failures):
+        erring.failed(outcomes, "it broke", "503", POLICY, 10.0 + n)
     assert erring.examine(outcomes, POLICY, 10.0 + POLICY.infrastructure_for - 0.1) is None
     finding = erring.examine(outcomes, POLICY, 10.0 + POLICY.infrastructure_for)
     assert (finding is not None) is failing
     if finding is not None:
-        assert (finding.severity, finding.since, finding.conclusive) == (Severity.FAILING, 10.0, False)
+        assert (finding.kind, finding.severity) == (Kind.ERRORS, Severity.FAILING)
+        assert (finding.since, finding.conclusive) == (10.0, False)
         assert finding.numbers["world_run"] == failures
 
 
@@ -142,6 +143,14 @@ def test_an_error_it_cannot_recover_from_is_failing_at_once() -> None:
     assert finding is not None
     assert finding.text == "Reported an error it cannot recover from: disk full"
     assert not finding.conclusive
+
+
+def test_one_that_gave_up_and_goes_on_all_the_same_is_well_again() -> None:
+    watch = Watch()
+    watch.beat()
+    watch.hear(ErrorReported(agent_id="a", message="disk full", recoverable=False))
+    watch.hear(tool(True))
+    assert watch.health() is Health.HEALTHY
 
 
 def test_recoverable_errors_count_like_failed_calls() -> None:

@@ -285,6 +285,7 @@ LONG_CALL = found(Kind.LONG_CALL, Severity.STUCK)
         ([NOTED], 0),
         ([WORLD, NO_CHECKPOINT, NO_TOOL_CALL], 1),
         ([LONG_CALL, TASK_STALLED], 1),
+        ([said(Kind.NO_CHECKPOINT, Severity.STUCK, world_run=9), NO_TOOL_CALL], 2),
         ([WAITING, LOAD], 2),
         ([LONG_CALL, LOAD], 2),
     ],

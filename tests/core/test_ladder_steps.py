@@ -225,6 +225,7 @@ def test_nudges_are_numbered_and_each_is_waited_for() -> None:
         effects = climb.step()
         nudge = only(effects, SendNudge)[0]
         assert (nudge.attempt, nudge.at) == (attempt, NOW + (attempt - 1) * POLICY.nudge_every)
+        assert nudge.text == nudge_text(climb.agent, nudge.at, POLICY.nudge_template)
         assert (climb.case.attempt, climb.case.nudges, climb.agent.interventions) == (attempt,) * 3
         assert climb.case.order_id == climb.case.nudge_ids[-1] == nudge.order_id
         told = only(effects, Intervention)
@@ -298,8 +299,9 @@ def test_a_persons_nudge_to_a_healthy_agent_opens_no_case() -> None:
 
 
 def nudging(doing: Doing = Doing.WAITING_FOR_HUMAN) -> Climb:
-    """The second nudge is ordered, and has not left the house; the agent says what it does now."""
+    """The third nudge is ordered, and has not left the house; the agent says what it does now."""
     climb = Climb(*WEAK).open()
+    climb.step()
     climb.step()
     climb.now = climb.ladder.due_at(climb.agent)
     climb.ladder.step(climb.agent, POLICY, climb.now)
@@ -312,11 +314,11 @@ def test_a_nudge_of_this_very_moment_is_taken_back_when_the_agent_waits_for_some
     doing: Doing,
 ) -> None:
     climb = nudging(doing)
-    first = climb.case.nudge_ids[0]
+    before = climb.case.nudge_ids[:2]
     climb.ladder.left_alone(climb.agent)
     case = climb.case
-    assert (case.attempt, case.nudges, case.nudge_ids, case.order_id) == (1, 1, (first,), "")
-    assert climb.agent.interventions == 1
+    assert (case.attempt, case.nudges, case.nudge_ids, case.order_id) == (2, 2, before, "")
+    assert climb.agent.interventions == 2
     assert not only(climb.outbox.take(), SendNudge)
 
 
@@ -326,9 +328,9 @@ def test_a_nudge_stands_while_the_agent_works_or_when_it_has_left_or_a_person_wa
     wanted.case.by = "ann"
     for climb in (working, gone, wanted):
         climb.ladder.left_alone(climb.agent)
-        assert (climb.case.attempt, climb.case.nudges, len(climb.case.nudge_ids)) == (2, 2, 2)
+        assert (climb.case.attempt, climb.case.nudges, len(climb.case.nudge_ids)) == (3, 3, 3)
         assert climb.case.order_id
-        assert climb.agent.interventions == 2
+        assert climb.agent.interventions == 3
 
 
 def test_a_question_to_people_is_not_taken_back_with_it() -> None:
@@ -615,7 +617,8 @@ def test_a_decision_to_end_it_is_carried_out_at_once_in_their_name(
     climb.case.respawn = False
     climb.brake()
     assert decide(climb, decision, by=by)
-    assert (climb.case.by, climb.case.respawn, climb.case.wait) == (named, True, 0.0)
+    case = climb.case
+    assert (case.rung, case.by, case.respawn, case.wait) == (Rung.TERMINATE, named, True, 0.0)
     assert only(climb.step(), Terminate)[0].by == named
 
 
@@ -961,6 +964,32 @@ def test_one_that_falls_silent_on_the_way_cannot_be_nudged_any_more() -> None:
     climb.review()
     assert climb.said() == [(Rung.NUDGE, Stage.DROPPED, "it answers no ping any more")]
     assert (climb.case.rung, climb.case.wait) == (Rung.ESCALATE, 0.0)
+
+
+def test_a_nudge_goes_on_while_the_evidence_stays_weak() -> None:
+    climb = Climb(*WEAK).open().to(Rung.NUDGE)
+    climb.agent.findings, climb.agent.health = TWO_KINDS, Health.FAILING
+    climb.review()
+    assert (climb.case.rung, climb.case.wait) == (Rung.NUDGE, POLICY.nudge_every)
+    assert climb.said() == []
+
+
+def test_people_are_not_asked_twice_about_a_silence_that_goes_on() -> None:
+    climb = Climb(SILENCE, health=Health.DISCONNECTED, cause=Cause.UNKNOWN).open().to(Rung.ESCALATE)
+    asked = climb.case.order_id
+    climb.agent.findings = (SILENCE, STALLED)
+    climb.review()
+    assert (climb.case.order_id, climb.case.wait) == (asked, POLICY.escalation_timeout)
+
+
+def test_people_are_asked_about_what_is_wrong_now_and_not_when_the_case_began() -> None:
+    climb = Climb(*WEAK).open().to(Rung.NUDGE)
+    climb.agent.findings = (LOOP,)
+    climb.to(Rung.ESCALATE)
+    climb.outbox.take()
+    assert (climb.case.reason, climb.case.grounds) == (STALLED.text, True)
+    climb.case.escalated = False
+    assert only(climb.step(), Escalate)[0].reason == LOOP.text
 
 
 def test_new_evidence_changes_nothing_while_people_are_being_asked() -> None:

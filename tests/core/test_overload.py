@@ -31,6 +31,19 @@ def test_the_lines_of_the_policy(cpu: float | None, memory: float | None, said: 
     assert (finding.text if finding else None) == said
 
 
+def test_a_beat_that_says_nothing_about_load_shows_none() -> None:
+    assert not overload.over(None, OverloadPolicy())
+    assert overload.examine(None, OverloadPolicy(), START) is None
+
+
+@pytest.mark.parametrize(("cpu", "unhealthy"), [(90.0, 0.0), (90.1, 1.0)])
+def test_the_finding_has_its_numbers(cpu: float, unhealthy: float) -> None:
+    finding = overload.examine(Metrics(cpu, 100.0), OverloadPolicy(), START)
+    assert finding is not None
+    assert (finding.kind, finding.since) == (Kind.OVERLOAD, START)
+    assert finding.numbers == {"cpu_percent": cpu, "memory_mb": 100.0, "unhealthy": unhealthy}
+
+
 @given(st.floats(0, 1e9), st.floats(0, 1e9))
 def test_load_degrades_at_most_and_is_never_conclusive(cpu: float, memory: float) -> None:
     finding = overload.examine(Metrics(cpu, memory), OverloadPolicy(), START)

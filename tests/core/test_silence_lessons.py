@@ -179,7 +179,13 @@ def test_an_expectation_counts_before_the_agent_shows_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("beats_since", "seq_since", "heard_after", "expected"),
-    [(0, None, 0.0, 205.0), (2, 2, 10.0, 215.0), (2, 3, 15.0, 220.0), (3, 2, 10.0, 220.0)],
+    [
+        (0, None, 0.0, 205.0),
+        (2, 2, 10.0, 215.0),
+        (2, 3, 15.0, 220.0),
+        (2, 2, 20.0, 215.0),
+        (3, 2, 10.0, 220.0),
+    ],
 )
 def test_the_prediction_is_carried_on_over_the_beats_since_the_last_lesson(
     beats_since: int, seq_since: int | None, heard_after: float, expected: float
@@ -287,10 +293,16 @@ def test_the_fixed_rule_holds_where_the_policy_says_so() -> None:
     ("margin", "at"), [(39.9, 244.9), (40.0, 242.5), (45.0, 242.5), (37.5, 242.5), (37.4, 242.4)]
 )
 def test_the_own_rhythm_is_never_later_than_the_fixed_rule(margin: float, at: float) -> None:
-    """And a margin that would win less than half an interval is left."""
     agent = regular()
     agent.margin, agent.refit_at = margin, 1000
     assert silence.suspect_at(agent, -inf, POLICY) == pytest.approx(min(at, 242.5))
+
+
+@pytest.mark.parametrize(("margin", "at"), [(39.9, 240.9), (40.0, 242.5), (41.0, 242.5)])
+def test_a_margin_that_wins_less_than_half_an_interval_is_left(margin: float, at: float) -> None:
+    agent = regular()
+    agent.margin, agent.refit_at, agent.expected_at = margin, 1000, 201.0
+    assert silence.suspect_at(agent, -inf, POLICY) == pytest.approx(at)
 
 
 def test_the_own_rhythm_is_never_sooner_than_an_interval_after_the_last_sign_of_life() -> None:
