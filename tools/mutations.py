@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SHOWN_MAX = 90
 """The longest expression by which a change is shown: the smallest around it that says what it is about."""
@@ -71,6 +72,7 @@ class Mutation:
     """The first line of the statement of a function it is in; None outside of functions."""
     line: int
     change: str
+    """What was and what is; of several that read alike in one function, which."""
     parent: ast.AST
     field: str
     index: int | None
@@ -83,7 +85,12 @@ class Mutation:
 
 def mutations(tree: ast.Module, enums: Enums) -> list[Mutation]:
     """Every change of this tree we know, in the order of the source. The tree itself stays as it is."""
-    return list(_Finder(enums).find(tree))
+    found, times = [], Counter[tuple[str, str]]()
+    for mutation in _Finder(enums).find(tree):
+        times[mutation.where, mutation.change] += 1
+        again = times[mutation.where, mutation.change]
+        found.append(mutation if again == 1 else replace(mutation, change=f"{mutation.change} ({again})"))
+    return found
 
 
 class _Finder:

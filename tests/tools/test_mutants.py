@@ -62,6 +62,15 @@ def test_statements_of_a_function_are_left_out_and_conditions_forced() -> None:
     assert changes(source) == ["a -> True", "a -> False", "g() -> pass", "return a -> return None"]
 
 
+def test_changes_that_read_alike_are_numbered() -> None:
+    source = """
+        def f():
+            g()
+            g()
+    """
+    assert changes(source) == ["g() -> pass", "g() -> pass (2)"]
+
+
 def test_finding_changes_changes_nothing() -> None:
     tree = ast.parse((ROOT / "src/lifesigns/core/ladder.py").read_text())
     before = ast.dump(tree)

@@ -1,0 +1,448 @@
+"""What the tape of an agent's calls keeps, and what counts on it: `core/detectors/looping.py`, one call at a time."""
+
+from dataclasses import replace
+
+import pytest
+
+from lifesigns.core.detectors import looping
+from lifesigns.core.detectors.looping import Tape, Taped, holding, observe, taped, thought
+from lifesigns.core.digests import digest
+from lifesigns.core.effects import Severity
+from lifesigns.core.policy import LoopingPolicy
+from lifesigns.core.signals import ToolFinished
+
+POLICY = LoopingPolicy()
+
+
+def call(tool: str = "grep", args: str = "x", result: str = "r", *, error: str | None = None) -> ToolFinished:
+    return ToolFinished(
+        agent_id="a",
+        call_id="c",
+        tool=tool,
+        args_digest=args,
+        result_digest="" if error else result,
+        ok=error is None,
+        error=error,
+    )
+
+
+POLL = call("check_ci")
+
+
+# --- the tape --------------------------------------------------------------------------------------------------
+
+
+def test_the_tape_can_be_read() -> None:
+    tape = Tape()
+    mute = replace(call("ls"), result_digest="")
+    for now, one in enumerate((call(), call("make", error="no rule"), mute, call("ls", ""))):
+        observe(tape, one, POLICY, float(now))
+    assert list(taped(tape)) == [
+        Taped(0.0, "grep", "x", "r"),
+        Taped(1.0, "make", "x", digest([None, "no rule"]), failed=True),
+        Taped(2.0, "ls", "x"),
+        Taped(3.0),
+    ]
+
+
+def test_a_new_tape_is_empty() -> None:
+    """Its numbers begin at nought: they are sums and moments."""
+    assert Tape() == Tape(
+        [], [], [], [], "", 0, 0.0, "", 0.0, None, None, 0.0, [], "", None, 0.0, None, 0.0, 0.0
+    )
+    tape = Tape()
+    assert (tape.model_at, tape.talk, tape.talk_since, tape.talked_at, tape.backlog_until) == (
+        [],
+        0,
+        0.0,
+        0.0,
+        0.0,
+    )
+    assert not tape.model_known
+    assert Taped(1.0) == Taped(1.0, "", "", "", False)
+
+
+def test_time_on_the_tape_does_not_go_back() -> None:
+    tape = Tape()
+    for now in (10.0, 30.0, 20.0):
+        observe(tape, call(), POLICY, now)
+    assert tape.times == [10.0, 30.0, 30.0]
+
+
+def test_a_call_out_of_a_backlog_counts_for_nothing_until_the_backlog_is_over() -> None:
+    tape = Tape(backlog_until=50.0)
+    for now, truce_until, on_tape in (
+        (49.9, 0.0, 0),
+        (49.9, 60.0, 0),
+        (55.0, 60.0, 0),
+        (50.0, 0.0, 1),
+        (60.0, 60.0, 2),
+    ):
+        observe(tape, call(), POLICY, now, truce_until=truce_until)
+        assert len(tape.rkeys) == on_tape
+
+
+@pytest.mark.parametrize("marks", [[], [2], [1, 2]])
+def test_a_tape_that_an_older_version_stored_is_filled_in_from_the_front(marks: list[int]) -> None:
+    for go_on in (False, True):
+        tape = Tape()
+        for now in range(3):
+            observe(tape, call(), POLICY, float(now))
+        tape.marks, tape.model_at = list(marks), [9.0] * len(marks)
+        if go_on:
+            observe(tape, call(), POLICY, 3.0)
+        else:
+            holding(tape, POLICY)
+        missing = 3 - len(marks)
+        assert tape.marks[:3] == [0] * missing + marks
+        assert tape.model_at[:3] == [0.0] * missing + [9.0] * len(marks)
+        assert len(tape.marks) == len(tape.model_at) == len(tape.rkeys)
+
+
+@pytest.mark.parametrize(("length", "kept"), [(64, True), (65, False)])
+def test_long_names_are_kept_as_their_fingerprint(length: int, kept: bool) -> None:
+    tape, name = Tape(), "n" * length
+    observe(tape, call(name, name, name), POLICY, 0.0)
+    (one,) = taped(tape)
+    assert ((one.tool, one.args, one.outcome) == (name, name, name)) is kept
+    assert max(map(len, (one.tool, one.args, one.outcome))) <= 64
+
+
+def test_no_name_can_forge_another_call() -> None:
+    """What separates the parts of a call on the tape may stand in none of them."""
+    tape = Tape()
+    observe(tape, call("a\x1fb", "c\x1fd", "e\x1ff"), POLICY, 0.0)
+    (one,) = taped(tape)
+    assert "\x1f" not in f"{one.tool}{one.args}{one.outcome}"
+
+
+@pytest.mark.parametrize(
+    ("cycle", "window", "periods", "kept"), [(0, 0, 1, 1), (1, 1, 1, 1), (2, 1, 2, 2), (1, 3, 1, 3)]
+)
+def test_the_tape_is_as_long_as_the_policy_needs_it(cycle: int, window: int, periods: int, kept: int) -> None:
+    policy = replace(POLICY, cycle_length_max=cycle, recent_window=window)
+    tape = Tape()
+    for now in range(5):
+        observe(tape, call(), policy, float(now))
+    assert (len(tape.matched), len(tape.rkeys)) == (periods, kept)
+    assert len(tape.times) == len(tape.marks) == len(tape.model_at) == kept
+
+
+# --- model calls -----------------------------------------------------------------------------------------------
+
+
+def test_model_calls_side_by_side_take_the_time_of_one() -> None:
+    tape = Tape()
+    for started_at, now in ((0.0, 10.0), (5.0, 10.0), (8.0, 12.0), (9.0, 11.0), (11.0, 13.0)):
+        thought(tape, started_at, True, now)
+    assert (tape.model_s, tape.model_until, tape.model_known) == (13.0, 13.0, True)
+
+
+def test_a_model_call_whose_beginning_nobody_told_takes_no_time() -> None:
+    tape = Tape()
+    thought(tape, None, True, 10.0)
+    assert (tape.model_s, tape.model_known, tape.talk) == (0.0, False, 1)
+
+
+def test_of_model_calls_side_by_side_one_is_talk() -> None:
+    tape = Tape()
+    for started_at, now, talk in ((0.0, 10.0, 1), (9.9, 12.0, 1), (10.0, 20.0, 2), (20.0, 30.0, 3)):
+        thought(tape, started_at, True, now)
+        assert tape.talk == talk
+    assert (tape.talk_since, tape.talked_at) == (10.0, 30.0)
+    thought(tape, 30.0, False, 40.0)
+    assert (tape.talk, tape.talked_at) == (3, 30.0)
+
+
+def test_a_tool_call_ends_the_talk_and_the_next_begins_anew() -> None:
+    tape = Tape()
+    for n in range(10):
+        thought(tape, None, True, float(n))
+    found = holding(tape, POLICY)
+    assert found is not None
+    assert (found.severity, found.since, found.numbers) == (Severity.DEGRADED, 0.0, {"talk": 10})
+    assert observe(tape, call(), POLICY, 10.0) is None
+    assert tape.talk == 0
+    thought(tape, 5.0, True, 11.0)  # It began before the last talk ended, and is the first of this.
+    assert (tape.talk, tape.talk_since) == (1, 11.0)
+
+
+def test_talk_is_found_though_calls_before_it_repeat() -> None:
+    tape = Tape()
+    for now in (0.0, 1.0):
+        observe(tape, call(), POLICY, now)
+    for n in range(10):
+        assert holding(tape, POLICY) is None
+        thought(tape, None, True, 2.0 + n)
+    found = holding(tape, POLICY)
+    assert found is not None
+    assert found.numbers == {"talk": 10}
+
+
+# --- what counts -----------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_went_well_counts_whatever_it_says_of_errors() -> None:
+    tape, found = Tape(), None
+    for now in range(8):
+        found = observe(tape, replace(call(), error_kind="timeout"), POLICY, float(now))
+    assert found is not None
+    assert found.severity is Severity.STUCK
+
+
+@pytest.mark.parametrize(
+    ("kind", "world"),
+    [
+        ("503", True),
+        ("http_599", True),
+        ("5xx", True),
+        ("5ab", False),
+        ("50", False),
+        ("5030", False),
+        ("403", False),
+    ],
+)
+def test_a_servers_errors_are_the_worlds(kind: str, world: bool) -> None:
+    assert looping.is_infrastructure(kind) is world
+
+
+@pytest.mark.parametrize(
+    ("failed", "comparable"),
+    [
+        ({"error": "no rule"}, True),
+        ({"error_kind": "not_found"}, True),
+        ({"result_digest": "r"}, True),
+        ({}, False),
+    ],
+)
+def test_a_failure_is_compared_by_whatever_it_says(failed: dict[str, str], comparable: bool) -> None:
+    tape, found = Tape(), None
+    silent = replace(call(), ok=False, result_digest="")
+    for now in range(5):
+        found = observe(tape, replace(silent, **failed), POLICY, float(now))  # type: ignore[arg-type]
+    assert found is not None
+    assert found.severity is (Severity.STUCK if comparable else Severity.DEGRADED)
+
+
+def test_failures_with_other_results_are_not_alike() -> None:
+    tape = Tape()
+    for now in range(10):
+        one = replace(call(), ok=False, error_kind="wrong", result_digest=f"r{now}")
+        assert observe(tape, one, POLICY, float(now)) is None
+
+
+def test_a_call_that_cannot_be_compared_may_be_the_work_that_explains_the_others() -> None:
+    tape = Tape()
+    for now in range(0, 60, 2):
+        assert observe(tape, call(), POLICY, float(now)) is None
+        assert observe(tape, call("edit", ""), POLICY, now + 1.0) is None
+
+
+def test_the_same_error_goes_on_being_found_when_another_follows() -> None:
+    tape, found = Tape(), None
+    for now, name in enumerate("abacad"):
+        found = observe(tape, call(args=name, error="no rule"), POLICY, float(now))
+    assert not any(tape.matched)
+    assert found is not None
+    assert (found.severity, found.numbers["repeats"]) == (Severity.DEGRADED, 3)
+
+
+def test_calls_that_cannot_be_compared_are_no_run() -> None:
+    tape = Tape()
+    for now in range(30):
+        assert observe(tape, call(args=""), POLICY, float(now)) is None
+    assert not any(tape.matched)
+
+
+def test_another_policy_begins_the_count_of_cycles_anew() -> None:
+    tape = Tape()
+    for now in range(5):
+        observe(tape, call(), POLICY, float(now))
+    assert tape.matched[:3] == [4, 3, 2]
+    observe(tape, call(), replace(POLICY, cycle_length_max=3), 5.0)
+    assert tape.matched == [1, 1, 1]
+
+
+SHORT = replace(POLICY, recent_window=12, recent_notice=3, recent_stuck=5, cycle_length_max=1)
+
+
+def after(calls: str, policy: LoopingPolicy = SHORT) -> Tape:
+    """The tape after these: a capital repeats, F and G fail, `u` has no known result, and `.` fails in another way each time."""
+    tape = Tape()
+    for now, name in enumerate(calls):
+        one = call(args=name, error="no rule" if name in "FG" else None)
+        if name == ".":
+            one = call(args=f"{now}", error=f"no rule {now}")
+        elif name == "u":
+            one = call(args=name, result="")
+        observe(tape, one, policy, float(now))
+    return tape
+
+
+def args_of(rkey: str) -> str:
+    return rkey.split("\x1f")[1] if rkey else ""
+
+
+@pytest.mark.parametrize(
+    ("calls", "often", "since"),
+    [
+        ("AA", "", 0.0),
+        ("AAA", "A", 0.0),
+        (".AAA", "A", 1.0),
+        ("A.A.A", "A", 0.0),
+        ("AAABBB", "A", 0.0),  # the first stays while it fills the window
+        ("AAABBB......", "A", 0.0),
+        ("AAABBB.......", "B", 3.0),
+        ("AAA..........", "", 0.0),
+        ("AAABB........", "", 0.0),
+        ("AAAuuu.......", "", 0.0),  # what we do not know is no evidence
+        ("AAAuuuBBB....", "B", 6.0),
+        (".AAAAAAAAAAAAAAAAAAA", "A", 1.0),  # it has one beginning
+    ],
+)
+def test_one_call_fills_the_window_until_it_has_left_it(calls: str, often: str, since: float) -> None:
+    tape = after(calls)
+    assert args_of(tape.often) == often
+    assert tape.often_since == since
+
+
+@pytest.mark.parametrize(
+    ("calls", "window", "failing"),
+    [
+        ("FF", 5, ""),
+        ("FFF", 5, "F"),
+        ("AAA", 5, ""),
+        ("FFF..", 5, "F"),
+        ("FFF...", 5, ""),
+        ("FFFGG", 5, "F"),
+        ("FFFGGG", 5, "G"),
+        ("FFFGGG", 8, "F"),
+        ("F.F.F", 5, "F"),
+        ("F..F.F", 5, ""),
+    ],
+)
+def test_one_error_comes_again_and_again_until_it_has_left_its_window(
+    calls: str, window: int, failing: str
+) -> None:
+    tape = after(calls, replace(SHORT, failing_window=window))
+    assert args_of(tape.failing) == failing
+
+
+# --- polling ---------------------------------------------------------------------------------------------------
+
+
+def polled(*moments: float, policy: LoopingPolicy = POLICY, model_share: float | None = None) -> Tape:
+    """A polling tool was called at these moments, and model calls filled this part of the time between."""
+    tape, before = Tape(), None
+    for now in moments:
+        if model_share is not None and before is not None:
+            thought(tape, now - model_share * (now - before), True, now)
+        observe(tape, POLL, policy, now)
+        before = now
+    return tape
+
+
+@pytest.mark.parametrize(("last", "counted"), [(109.9, 0), (110.0, 1)])
+def test_polls_without_a_wait_count_after_ten_seconds(last: float, counted: int) -> None:
+    assert len(polled(100.0, 102.0, 105.0, 109.0, last).rkeys) == counted
+
+
+def test_a_wait_between_begins_the_ten_seconds_anew() -> None:
+    assert polled(100.0, 104.0, 108.0, 113.0, 117.0).rkeys == []
+    assert polled(100.0, 104.0, 108.0, 113.0, 117.0, 121.0, 122.9).rkeys == []
+    assert len(polled(100.0, 104.0, 108.0, 113.0, 117.0, 121.0, 123.0).rkeys) == 1
+
+
+@pytest.mark.parametrize(("share", "counted"), [(None, 0), (0.25, 0), (0.5, 1), (1.0, 1)])
+def test_polls_with_nothing_but_model_calls_between_have_no_wait(share: float | None, counted: int) -> None:
+    assert len(polled(100.0, 132.0, model_share=share).rkeys) == counted
+
+
+@pytest.mark.parametrize(("now", "counted"), [(3699.9, 0), (3700.0, 1)])
+def test_the_wait_budget_has_an_end(now: float, counted: int) -> None:
+    assert len(polled(100.0, now).rkeys) == counted
+
+
+def test_another_call_begins_the_budget_anew() -> None:
+    tape = polled(100.0, 1000.0)
+    observe(tape, call(), POLICY, 1001.0)
+    observe(tape, POLL, POLICY, 3700.0)
+    assert (tape.polling_since, len(tape.rkeys)) == (3700.0, 1)
+
+
+def test_time_in_which_we_slept_is_no_part_of_the_budget() -> None:
+    tape = polled(100.0)
+    observe(tape, POLL, POLICY, 3750.0, slept_for=100.0)
+    assert (tape.polling_since, tape.slept_for, tape.polled_at) == (200.0, 100.0, 3750.0)
+    assert tape.rkeys == []
+    observe(tape, POLL, POLICY, 3800.0, slept_for=20.0)
+    assert (tape.polling_since, tape.slept_for) == (220.0, 120.0)
+    fresh = Tape()
+    observe(fresh, POLL, POLICY, 10.0, slept_for=5.0)
+    assert (fresh.polling_since, fresh.slept_for) == (10.0, 5.0)
+
+
+# --- how much it may say -----------------------------------------------------------------------------------------
+
+
+def every(*gaps: float) -> list[float]:
+    moments = [100.0]
+    for gap in gaps:
+        moments.append(moments[-1] + gap)
+    return moments
+
+
+@pytest.mark.parametrize(
+    ("moments", "waits"),
+    [
+        (every(*[30.0] * 7), True),
+        (every(*[29.0] * 7), False),
+        (every(1, 1, 1, 2, 3, 4.5, 6.75), True),  # each wait half as long again, four times in a row
+        (every(1, 1, 1, 2, 3, 4.4, 6.75), False),
+        (every(1, 1, 1, 1.1, 1.7, 2.6, 3.99), False),  # too short to be told from jitter
+        (every(1, 1, 1, 1.1, 1.7, 2.6, 4.0), True),
+        (every(1, 1, 1, 3, 3, 4.5, 6.75), False),  # three times are too few
+    ],
+)
+def test_calls_far_apart_or_further_apart_each_time_are_a_wait(moments: list[float], waits: bool) -> None:
+    tape, found = Tape(), None
+    for now in moments:
+        found = observe(tape, call(), POLICY, now)
+    assert found is not None
+    assert found.severity is (Severity.DEGRADED if waits else Severity.STUCK)
+    assert ("waiting" in found.numbers) is waits
+    assert not found.conclusive
+
+
+@pytest.mark.parametrize(("share", "severity"), [(0.25, Severity.NOTICE), (0.5, Severity.STUCK)])
+def test_a_wait_is_one_if_model_calls_fill_less_than_half_of_it(share: float, severity: Severity) -> None:
+    tape, found = Tape(), None
+    for n in range(12):
+        if n:
+            thought(tape, 32.0 * (n - share), True, 32.0 * n)
+        found = observe(tape, call(), POLICY, 32.0 * n)
+    assert found is not None
+    assert (found.severity, found.conclusive) == (severity, severity is Severity.STUCK)
+
+
+@pytest.mark.parametrize(("repeats", "severity"), [(59, Severity.NOTICE), (60, Severity.DEGRADED)])
+def test_people_are_told_of_a_wait_that_goes_on(repeats: int, severity: Severity) -> None:
+    tape, found = Tape(model_known=True), None
+    for n in range(repeats):
+        found = observe(tape, call(), POLICY, 60.0 * n)
+    assert found is not None
+    assert found.severity is severity
+    assert (found.numbers.get("people") == 1) is (repeats == 60)
+    assert found.numbers["waiting"] == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(119.0, "119 s"), (120.0, "2 min"), (7199.0, "120 min"), (7200.0, "2.0 h"), (9000.0, "2.5 h")],
+)
+def test_how_long_it_lasts_in_words(seconds: float, words: str) -> None:
+    tape, found = Tape(), None
+    for n in range(4):
+        found = observe(tape, call(), POLICY, n * seconds / 3)
+    assert found is not None
+    assert f", for {words}." in found.text
