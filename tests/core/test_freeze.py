@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lifesigns.core.detectors import freeze
-from lifesigns.core.effects import FindingClosed, Kind, SendNudge, Severity
+from lifesigns.core.effects import FindingClosed, FindingOpened, Flip, Kind, SendNudge, Severity
 from lifesigns.core.health import Cause, Doing, Health
-from lifesigns.core.policy import FreezePolicy
+from lifesigns.core.policy import MINUTE, FreezePolicy
 from lifesigns.core.profiles import PROFILES, profile
 from lifesigns.core.signals import DoingChanged, ToolFinished, ToolStarted
 from tests.core.harness import START, Watch
@@ -133,3 +133,19 @@ def test_a_quick_profile_finds_a_freeze_within_four_seconds(name: str) -> None:
 def test_every_profile_finds_a_freeze_before_it_is_conclusive(name: str) -> None:
     policy = profile(name).freeze
     assert policy.after < policy.conclusive_after
+
+
+def test_who_falls_silent_after_it_froze_is_lost_from_then_on_and_not_before() -> None:
+    """It was disconnected all the time, but beat. Else facts about it would be dated before the last ones."""
+    watch = Watch()
+    watch.beat(task_id="t", loop_lag_ms=2.0)
+    watch.live(START + 20 * MINUTE, "b", "a", loop_lag_ms=700_000.0)
+    assert watch.agent().cause is Cause.FREEZE
+    silent_from = watch.now
+    watch.live(silent_from + 4 * MINUTE, "b")
+    assert watch.agent().finding(Kind.SILENCE) is not None
+    assert not watch.agent().absent
+    watch.live(silent_from + 6 * MINUTE, "b")
+    assert watch.agent().absent
+    dated = [fact.at for fact in watch.effects if isinstance(fact, FindingOpened | FindingClosed | Flip)]
+    assert dated == sorted(dated)

@@ -14,6 +14,7 @@ from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.core.signals import (
     ActivitySeen,
+    BeatReceived,
     DoingChanged,
     MessageSent,
     ModelFinished,
@@ -418,3 +419,38 @@ def test_endless_timeouts_do_not_stay_degraded_for_ever() -> None:
     assert watch.agent().finding(Kind.NO_CHECKPOINT) is not None
     assert watch.facts(NeedsHuman)
     assert not watch.orders(Terminate)
+
+
+# --- what came late --------------------------------------------------------------------------------------------
+
+
+def test_work_that_is_heard_out_of_a_backlog_still_explains_the_same_test_after_it() -> None:
+    """A lossy link: each time a beat is missed and a ping answered, what is heard next may have waited. Polls that did count for
+    nothing; an edit that did was made. The simulation found healthy agents accused of looping over 5 % of lost beats."""
+    watch = Watch()
+    watch.beat(doing=Doing.WORKING)
+    for number in range(20):
+        watch.run_until(watch.now + 12.0)
+        assert watch.agent().suspicion is not None
+        watch.beat()
+        watch.hear(tool("edit", str(number), "ok"))
+        watch.live(watch.now + 12.0)
+        watch.hear(tool("pytest", "all", "14 passed"))
+        assert watch.agent().finding(Kind.LOOPING) is None
+
+
+def test_while_our_clock_stands_still_nobody_knows_whether_a_poll_waited() -> None:
+    """It was set back by an hour. A poll each minute looked like sixty at once, and a healthy agent was nudged for it."""
+    watch = Watch()
+    watch.beat(doing=Doing.WORKING)
+    watch.live(watch.now + 5.0)
+    seq = 100
+    for minute in range(60):
+        for step in range(12):
+            seq += 1
+            behind = watch.now - 3600.0 + minute * 60.0 + step * 5.0
+            watch._keep(watch.engine.hear(BeatReceived("a", seq=seq), behind))
+        behind = watch.now - 3600.0 + minute * 60.0 + 58.0
+        watch._keep(watch.engine.hear(tool("gh_run", "77", "in progress"), behind))
+    assert watch.agent().finding(Kind.LOOPING) is None
+    assert not watch.orders(SendNudge)

@@ -378,6 +378,31 @@ def test_a_task_is_respawned_three_times_with_growing_waits_and_then_reviewed() 
     assert len(watch.orders(Respawn)) == 3
 
 
+def test_who_goes_on_by_itself_after_that_and_is_ended_again_is_not_forgotten() -> None:
+    """People were called about a life before this one. The simulation found one that was ended, and nobody knew."""
+    watch = living(Policy().but({"respawn": {**PLAIN, "per_task_max": 0}}))
+    watch.crash("i-1")
+    assert watch.phase() is Phase.REVIEW
+    watch.live(watch.now + MINUTE, incarnation="by-itself")
+    assert watch.phase() is Phase.IDLE, "there is nobody to replace"
+    watch.crash("by-itself")
+    assert watch.phase() is Phase.REVIEW
+    assert watch.told() == ["review", "review"]
+    assert not watch.orders(Respawn)
+
+
+def test_who_is_quarantined_and_ends_again_is_told_once_more() -> None:
+    """Only a person lifts a quarantine; but whoever lives in it is not forgotten."""
+    watch = living(Policy().but({"respawn": {**PLAIN, "crash_loop_max": 0}}))
+    watch.crash("i-1")
+    watch.live(watch.now + MINUTE, incarnation="by-itself")
+    assert watch.phase() is Phase.QUARANTINED
+    watch.crash("by-itself")
+    watch.hear(ProcessExited(agent_id="a", incarnation="by-itself", status=1))
+    assert watch.told() == ["quarantined", "quarantined"]
+    assert not watch.orders(Respawn)
+
+
 def test_a_new_task_has_its_own_three() -> None:
     watch = living(Policy().but({"respawn": {**PLAIN, "per_task_max": 1}}))
     die_and_live(watch, 1)

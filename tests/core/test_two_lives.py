@@ -9,6 +9,7 @@ from lifesigns.core.respawn import Phase
 from lifesigns.core.signals import (
     AgentRegistered,
     ProcessExited,
+    RecoveryRequested,
     RespawnFailed,
     RespawnStarted,
     TerminationDone,
@@ -181,9 +182,11 @@ def test_an_agent_that_is_back_by_itself_stays_and_its_successor_is_stopped() ->
 # --- lost ----------------------------------------------------------------------------------------------------
 
 
-def lost(*, respawned: bool = False) -> Watch:
+def lost(*, respawned: bool = False, host: str = "shared") -> Watch:
     """Nothing is heard of it, people are asked and do not answer, and nobody ends it."""
     watch = Watch(SLOW)
+    watch.beat("b", incarnation="i-1", host="shared")
+    watch.beat("a", incarnation="i-1", host=host)
     watch.live(START + MINUTE, "a", "b", incarnation="i-1")
     while not (watch.orders(Respawn, "a") if respawned else watch.orders(Terminate, "a")):
         watch.live(watch.now + MINUTE, "b", incarnation="i-1")
@@ -218,6 +221,66 @@ def test_who_was_cut_off_with_the_others_gets_no_successor() -> None:
     watch.live(START + 2 * MINUTE, *names, "b", host="far")
     watch.live(START + 3 * HOUR, "b")
     assert not watch.orders(Respawn, "a")
+
+
+@pytest.mark.parametrize("host", ["laptop", ""])
+def test_who_may_be_asleep_with_its_host_is_replaced_only_on_a_persons_word(host: str) -> None:
+    """It may be well, and work on: a successor would be a second one, and the first be stopped when it comes back."""
+    watch = lost(host=host)
+    watch.live(watch.now + HOUR, "b", incarnation="i-1")
+    assert not watch.orders(Respawn, "a")
+    assert told(watch)[-1] == "review"
+    assert "may be asleep or cut off" in watch.facts(NeedsHuman, "a")[-1].text
+    watch.hear(RecoveryRequested(agent_id="a", by="ann", task_id=""))
+    watch.live(watch.now + MINUTE, "b", incarnation="i-1")
+    assert len(watch.orders(Respawn, "a")) == 1
+
+
+def test_who_wakes_up_with_its_host_lives_on_and_its_next_crash_is_no_persons_matter() -> None:
+    watch = lost(host="laptop")
+    watch.live(watch.now + HOUR, "b", incarnation="i-1")
+    watch.live(watch.now + HOUR, "a", "b", incarnation="i-1")
+    assert (watch.health(), phase(watch)) == (Health.HEALTHY, Phase.IDLE)
+    assert not watch.orders(Respawn, "a")
+    assert not stopped(watch)
+    watch.hear(ProcessExited(agent_id="a", incarnation="i-1", status=1))
+    watch.live(watch.now + MINUTE, "b", incarnation="i-1")
+    assert len(watch.orders(Respawn, "a")) == 1
+
+
+def test_if_its_host_falls_silent_too_it_is_not_started_a_second_time() -> None:
+    watch = lost(respawned=True)
+    watch.live(watch.now + 20 * MINUTE, "c", host="elsewhere")
+    assert watch.health("b") is Health.DISCONNECTED
+    assert (len(watch.orders(Respawn, "a")), phase(watch)) == (1, Phase.REVIEW)
+
+
+def test_when_its_end_is_known_after_all_nobody_need_be_asked() -> None:
+    """The host is back, and its supervisor tells that the agent had died there."""
+    watch = lost(host="laptop")
+    watch.live(watch.now + 10 * MINUTE, "b", incarnation="i-1")
+    assert phase(watch) is Phase.REVIEW
+    watch.hear(ProcessExited(agent_id="a", incarnation="i-1", status=1))
+    watch.live(watch.now + MINUTE, "b", incarnation="i-1")
+    assert len(watch.orders(Respawn, "a")) == 1
+
+
+def test_on_our_own_host_nobody_is_asleep_or_cut_off() -> None:
+    watch = lost(host="ours")
+    watch.engine.lives_on("ours")
+    watch.live(watch.now + 5 * MINUTE, "b", incarnation="i-1")
+    assert len(watch.orders(Respawn, "a")) == 1
+
+
+def test_who_comes_back_after_its_successor_has_spoken_is_the_stranger() -> None:
+    """There is one life, and it is known which: the one that was given the work, and the other is told to stop."""
+    watch = lost(respawned=True)
+    new = watch.orders(Respawn, "a")[0].new_incarnation
+    watch.live(watch.now + 5 * MINUTE, "a", "b", incarnation=new)
+    for n in range(1, 4):
+        watch.beat(incarnation="i-1", seq=1000 + n, at=watch.now + 5)
+        watch.beat(incarnation=new, seq=1000 + n)
+    assert (watch.agent().incarnation, watch.health(), stopped(watch)) == (new, Health.HEALTHY, ["i-1"])
 
 
 # --- ended in order to be started anew -------------------------------------------------------------------------

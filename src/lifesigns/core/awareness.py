@@ -162,6 +162,10 @@ class Awareness:
         self.truce_until = max(self.truce_until, now + truce)
         self.doubt(now, policy)
 
+    def stand_still(self, now: float, policy: FleetPolicy) -> None:
+        """Our clock was set back and waits until it is as late as it was: nobody knows the time between what is heard."""
+        self.truce_until = max(self.truce_until, now + policy.truce_min)
+
     def fall_behind(self, since: float, now: float) -> None:
         """What was sent between `since` and `now` may not have been heard yet. After it, senders that gave up meanwhile get as
         long to come back."""

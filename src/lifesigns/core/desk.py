@@ -32,6 +32,8 @@ class Desk:
         self.beliefs = beliefs
         self.book = book
         self.limits = fleet
+        self.host = ""
+        """Where we run ourselves."""
         self.awareness = beliefs.awareness
         self.deadlines = Deadlines()
         self.outbox = Outbox(epoch, beliefs.numbered)

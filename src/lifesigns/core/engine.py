@@ -81,6 +81,8 @@ class Engine:
         if not quiet:
             self._grow_older(now)
         if now < self._now:
+            if self._now - now > self._desk.limits.tick_late_after:
+                self._awareness.stand_still(self._now, self._desk.limits)
             now = self._now
         else:
             self._now = now
@@ -144,6 +146,10 @@ class Engine:
         """Which door our canaries come back through: they vouch only for those who speak through it. Whoever runs us knows
         that; until it says so, they vouch for everybody."""
         self._awareness.canary_by = source
+
+    def lives_on(self, host: str) -> None:
+        """Which host we run on ourselves: as long as we are awake, it is neither asleep nor cut off from us."""
+        self._desk.host = host
 
     def fall_behind(self, since: float, now: float) -> Sequence[Effect]:
         """Whoever runs us had no idle moment between `since` and `now`: what was sent then may not have been heard yet, and

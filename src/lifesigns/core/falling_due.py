@@ -14,9 +14,9 @@ from lifesigns.core.effects import Rung
 from lifesigns.core.errands import Errand
 from lifesigns.core.messages import Letter
 from lifesigns.core.policy import HOUR
-from lifesigns.core.respawn import Lineage
+from lifesigns.core.respawn import Lineage, Phase
 from lifesigns.core.tasks import Task
-from lifesigns.core.watching import Watching
+from lifesigns.core.watching import ASLEEP, Watching
 
 
 class FallingDue:
@@ -98,7 +98,13 @@ class FallingDue:
         if agent is None:
             self._desk.beliefs.lineages.pop(lineage.agent_id, None)
             return
-        if respawns.due_at(lineage) <= now:
+        if respawns.due_at(lineage) > now:
+            pass
+        elif lineage.phase is Phase.WAITING and not lineage.requested and self._watching.may_be_well(agent):
+            respawns.ask(
+                lineage, f"{lineage.why} {ASLEEP}", now, doubted=True
+            )  # Its host was there a moment ago.
+        else:
             respawns.step(lineage, agent, self._desk.policy(agent).respawn, now)
         self._desk.deadlines.arm(lineage, respawns.due_at(lineage))
 

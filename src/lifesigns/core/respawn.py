@@ -128,6 +128,8 @@ class Lineage:
     """A start that came while another life lives, and when it was first heard."""
     requested: bool = False
     """A person wants the current respawn: neither brake nor limits bind it."""
+    doubted: bool = False
+    """People were asked whether to replace it, because it may be well. Once its end is known, nobody need be asked."""
     cleaned_up: bool = False
     """The clean-up after the last life was ordered."""
 
@@ -204,9 +206,14 @@ class Respawns:
         """A life ended and is to be followed by another, if the limits allow; hesitantly, if its process may go on.
 
         `wanted`: somebody ended it in order to have it started anew. That is no failure, and a person has looked at it."""
-        if not policy.enabled or (lineage.waits_for_a_person and not wanted):
-            return
         ended = agent.incarnation or ""
+        if not policy.enabled:
+            return
+        if lineage.waits_for_a_person and not wanted and not lineage.doubted:
+            if lineage.ended != ended:  # Another life than the one that people know of.
+                lineage.ended = ended
+                self._give_up(lineage, now, f"{why} A person was called before", lineage.phase)
+            return
         if lineage.ended == ended:
             # This life's successor is already on its way; if it was hesitated, now it is certain.
             if lineage.phase is Phase.WAITING and not hesitate:
@@ -221,9 +228,11 @@ class Respawns:
             if lineage.phase is Phase.WAITING and hesitate:
                 lineage.wait = max(lineage.wait, policy.hesitate_for)
 
-    def ask(self, lineage: Lineage, why: str, now: float) -> None:
-        """Terminal: it is replaced only after a person approved (`request`)."""
+    def ask(self, lineage: Lineage, why: str, now: float, *, doubted: bool = False) -> None:
+        """It is replaced only after a person approved (`request`): it was gone for long, or may be well (`doubted`)."""
+        watched = lineage.phase is Phase.PROBATION  # If it did end, it failed again under close watch.
         self._give_up(lineage, now, why)
+        lineage.doubted = doubted and not watched
 
     def request(self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float) -> None:
         """A person wants it respawned: limits, review and quarantine are lifted. One that is on its way is that one."""
@@ -296,6 +305,9 @@ class Respawns:
                 lineage.attempts = max(
                     0, lineage.attempts - 1
                 )  # A new task may have begun to count meanwhile.
+            self._enter(lineage, Phase.IDLE, now, NEVER)
+        elif lineage.phase is Phase.REVIEW:
+            # There is nobody to replace any more; how often it was tried still counts.
             self._enter(lineage, Phase.IDLE, now, NEVER)
         lineage.ended = None
 
@@ -428,7 +440,7 @@ class Respawns:
     # --- parts --------------------------------------------------------------------------------------
 
     def _enter(self, lineage: Lineage, phase: Phase, now: float, wait: float = 0.0) -> None:
-        lineage.phase = phase
+        lineage.phase, lineage.doubted = phase, False
         if phase in (Phase.VERIFYING, Phase.STARTING):
             lineage.order_id = ""
         self._wait(lineage, now, wait)

@@ -20,6 +20,7 @@ from lifesigns.core.respawn import FailureClass, classify
 from lifesigns.core.words import duration
 
 CONNECTION_CLOSED = "its connection was closed"
+ASLEEP = "Nobody else is heard from its host: it may be asleep or cut off, and well"
 
 
 class Watching:
@@ -53,7 +54,7 @@ class Watching:
         """When the next of an agent's other deadlines falls due."""
         if agent.health is Health.TERMINATED:
             return NEVER
-        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent), self._absent_at(agent))
+        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent), max(now, self._absent_at(agent)))
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
             # What holds already has been judged, but not by the blind: they have to look again.
@@ -64,7 +65,9 @@ class Watching:
         """When a lost agent is no part of the fleet any more."""
         if agent.health is not Health.DISCONNECTED or agent.absent or not gone(agent):
             return NEVER
-        return self._desk.awareness.due(agent.since, self._desk.limits.lost_after)
+        # One that froze is disconnected before it falls silent, and is not lost as long as it beats.
+        lost_from = max(agent.since, agent.heard_at)
+        return self._desk.awareness.due(lost_from, self._desk.limits.lost_after)
 
     def _parked_until(self, agent: Agent) -> float:
         if agent.doing_until == NEVER:
@@ -133,8 +136,9 @@ class Watching:
         return True
 
     def _replace_lost(self, agent: Agent, policy: Policy, now: float) -> None:
-        """Nobody could end an agent that nobody hears: there is nothing left to end, and its work goes on without it. Its
-        case stays as it is, for it may come back before its successor does."""
+        """Nobody could end an agent that nobody hears: if its host is there, there is nothing left to end, and its work goes on
+        without it. Its case stays as it is, for it may come back before its successor does. With its host it may be asleep or
+        cut off, and well: two of it would work at once, and it would be stopped when it comes back. That a person decides."""
         case, found = agent.case, agent.finding(Kind.SILENCE)
         if case is None or case.held != CANNOT_STOP or not case.respawn or found is None:
             return
@@ -145,9 +149,28 @@ class Watching:
         failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
         if failure is FailureClass.TERMINAL and not case.by:
             desk.respawns.ask(lineage, f"{reason} It was gone for too long to be replaced unasked", now)
+        elif self.may_be_well(agent):
+            desk.respawns.ask(lineage, f"{reason} {ASLEEP}", now, doubted=True)
         else:
             desk.respawns.begin(lineage, agent, reason, policy.respawn, now, wanted=bool(case.by))
         desk.deadlines.arm(lineage, desk.respawns.due_at(lineage))
+
+    def may_be_well(self, agent: Agent) -> bool:
+        """Whether all we know is that an agent is silent, and its whole host may be: it may work on, asleep or cut off. A
+        person who wanted it replaced knows better."""
+        if agent.health is not Health.DISCONNECTED or agent.cause is Cause.CRASH:
+            return False
+        wanted = agent.case is not None and bool(agent.case.by)
+        return agent.finding(Kind.SILENCE) is not None and not wanted and not self._host_is_there(agent)
+
+    def _host_is_there(self, agent: Agent) -> bool:
+        """Whether anybody else on an agent's host was heard after it was given up: then neither is cut off or asleep."""
+        if not agent.host:
+            return False
+        return agent.host == self._desk.host or any(
+            other.host == agent.host and other.heard_at > agent.since and other.alive
+            for other in self._desk.beliefs.agents.values()
+        )
 
     def end_parking(self, agent: Agent, at: float) -> None:
         """A rate limit is over by its own word: the agent is expected to go on."""

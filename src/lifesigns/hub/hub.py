@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -150,6 +151,7 @@ class Hub:
             epoch=remembered.epoch,
         )
         self.engine.canary_comes_by(self._canary_by)
+        self.engine.lives_on(socket.gethostname())
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
         await self.audit.recall(remembered.beliefs)
         self.recall(remembered.beliefs)

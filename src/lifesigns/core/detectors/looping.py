@@ -154,7 +154,7 @@ def observe(
     truce_until: float = 0.0,
 ) -> Finding | None:
     """Hear one finished call; the loop that now holds, if any. One out of a backlog counts for none: an hour of polls that
-    come at once is no tight loop, and a loop goes on.
+    come at once is no tight loop, and a loop goes on. Something new that was done is heard all the same: it explains others.
 
     `slept_for` is how long we did not look since the call before: that is no part of anybody's wait budget.
     """
@@ -162,7 +162,8 @@ def observe(
     tape.slept_for += slept_for
     if tape.polling_since is not None:
         tape.polling_since += slept_for
-    if now >= max(tape.backlog_until, truce_until) and not _excused(tape, call, policy, now):
+    waited = now < max(tape.backlog_until, truce_until)
+    if _is_new(tape, call, policy) if waited else not _excused(tape, call, policy, now):
         _record(tape, call, policy, max(now, tape.times[-1]) if tape.times else now)
     return holding(tape, policy)
 
@@ -250,11 +251,24 @@ def _polls(tool: str, patterns: tuple[str, ...]) -> bool:
     return answer
 
 
-def _record(tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
+def _is_new(tape: Tape, call: ToolFinished, policy: LoopingPolicy) -> bool:
+    """Whether this did something that is not on the tape, and is no look at the same thing either."""
+    key, rkey = _keys(call)
+    return (
+        call.ok and key != tape.key and rkey not in tape.rkeys and not _polls(call.tool, policy.polling_tools)
+    )
+
+
+def _keys(call: ToolFinished) -> tuple[str, str]:
+    """Tool and arguments; and the outcome too. Empty where they cannot be compared."""
     outcome = _outcome(call)
     told = call.args_digest and (outcome != _UNKNOWN or call.args_digest != NO_ARGS)
     key = f"{_short(call.tool)}{_GAP}{_short(call.args_digest)}" if told else ""
-    rkey = f"{key}{_GAP}{outcome}" if key else ""
+    return key, f"{key}{_GAP}{outcome}" if key else ""
+
+
+def _record(tape: Tape, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
+    key, rkey = _keys(call)
     if key and key == tape.key:
         tape.key_run += 1
     else:
