@@ -2,9 +2,9 @@
 everything: the fleet, its policy, its failures, how bad the bus is, how often the hub is killed.
 
 Must hold in every run: no healthy agent ended, nothing ordered twice (no second successor), no order lost, and all the
-other laws of `simulation/invariants.py`. Over all runs: more than 95 % of the recoveries succeed. A recovery counts when an
-agent's life has ended and the engine set out to start another: it has succeeded when the new life speaks, and failed when it
-is given up to a person (limits reached, or ill again under close watch). Prints a line per run, and the seed of what failed.
+other laws of `simulation/invariants.py`. Over all runs: more than 95 % of the recoveries succeed. A recovery counts when an agent's life has ended and the engine set out to start another: it
+has succeeded when the new life speaks, and failed when it is given up to a person (limits reached, or ill again under close
+watch). Prints a line per run, and the seed of what failed.
 """
 
 from __future__ import annotations
@@ -119,11 +119,14 @@ def main() -> int:
         sum(run.report.given_up for run in done),
     )
     success = recovered / max(1, recovered + given_up)
+    days = sum(run.report.healthy_agent_days for run in done)
+    false = sum(run.report.false_findings for run in done)
     print(
         f"\n{len(done)} runs, {sum(run.report.events for run in done):,} events: "
         f"{sum(run.report.false_terminations for run in done)} healthy agents ended, "
         f"{sum(run.report.terminations for run in done)} ends, {recovered} recoveries, {given_up} given up "
-        f"({success:.1%} succeeded, {'>' if success > SUCCESS_MIN else 'NOT >'} {SUCCESS_MIN:.0%} wanted)"
+        f"({success:.1%} succeeded, {'>' if success > SUCCESS_MIN else 'NOT >'} {SUCCESS_MIN:.0%} wanted), "
+        f"{false} false findings in {days:,.0f} healthy agent-days ({false / max(days, 1):.3%})"
     )
     print("no law broken in any run" if not bad else f"laws broken in seeds {', '.join(map(str, bad))}")
     return 0 if not bad and success > SUCCESS_MIN else 1

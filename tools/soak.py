@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
+from lifesigns.simulation.report import INTERVENTION_MAX
+
 
 @dataclass(frozen=True)
 class Week:
@@ -54,7 +56,7 @@ def line(week: Week) -> str:
     return (
         f"seed {week.seed:>4}  {week.took:5.0f} s  "
         f"{sum(d['found'] for d in found):>5} found {sum(d['missed'] + d['late'] for d in found):>3} missed or late  "
-        f"{report['false_findings']:>3} false findings  {report['false_terminations']:>3} healthy ended  "
+        f"{report['false_findings']:>3} false findings, {report['reasoned_findings']} with reason  {report['false_terminations']:>3} healthy ended  "
         f"{len(report['violations']):>3} laws broken  {', '.join(week.missed) or 'all targets met'}"
     )
 
@@ -80,14 +82,20 @@ def main() -> int:
     false = sum(week.report["false_findings"] for week in done)
     ended = sum(week.report["false_terminations"] for week in done)
     bad = [week.seed for week in done if week.missed or week.report["violations"]]
+    acted = sum(week.report["interventions"] for week in done)
+    taken = sum(
+        (week.report["mean_time_to_intervention_s"] or 0.0) * week.report["interventions"] for week in done
+    )
+    slow = taken >= INTERVENTION_MAX * acted > 0
     print(
         f"\n{len(done)} runs, {days:,.0f} healthy agent-days: {ended} healthy agents ended, {false} false findings "
         f"({false / days:.3%}), longest run {max(week.took for week in done):.0f} s"
     )
+    print(f"mean time to intervention {taken / max(1, acted) / 60:.1f} min of {acted}{', too long' * slow}")
     print(
         "all targets met in every run" if not bad else f"missed in seeds {', '.join(map(str, sorted(bad)))}"
     )
-    return 1 if bad else 0
+    return 1 if bad or slow else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ life (a crash, a termination) puts another generator in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Life = Iterator[float]
 
-NUDGE_HELPS: Final = {Ill.LOOP: 0.6, Ill.HANG: 0.4, Ill.ERRORS: 0.4}
+NUDGE_HELPS: Final = {Ill.LOOP: 0.6, Ill.HANG: 0.4, Ill.ERRORS: 0.4, Ill.STALE: 0.6}
 """How often an agent that reads a nudge comes back to its senses."""
 
 STOP_FAILS: Final = 0.03
@@ -57,6 +57,16 @@ class Being:
         """Whether it reads the nudges it gets."""
         self.last_words: Callable[[], None] | None = None
         """What it says when it is told to stop, and ends by itself."""
+        self.plain: Callable[[Being], s.BeatReceived] | None = None
+        """How it writes a beat that has only what a document lists; it says nothing beside."""
+        self.supervised = index % 7 == 3
+        """Whether a supervisor watches its output and its CPU, beside the sender inside of it."""
+        self.suspicious: Mapping[e.Kind, e.Severity] = {}
+        """What may well be found about it, though it is well, and how bad at most: it gives reason to."""
+        self.suspicious_until = -inf
+        """Until when it last gave reason."""
+        self.leaving = False
+        """Whether it has said good-bye: what becomes of its process now is nobody's concern."""
         self.goes_on = False
         """Whether its process lives on between two lives, and will begin the next one itself."""
         self.cuts = 0
@@ -104,11 +114,22 @@ class Being:
         """Truly healthy and reachable."""
         return self.well_since is not None
 
+    @property
+    def remembered_until(self) -> float:
+        """When it last did what may be held against it."""
+        return max(self.sick_until, self.suspicious_until)
+
+    @property
+    def gives_reason(self) -> bool:
+        """Whether it may well be nudged, though it is well."""
+        return e.Severity.FAILING in self.suspicious.values()
+
     # --- living -------------------------------------------------------------------------------------
 
     def live(self, life: Life) -> None:
         """Begin another life; the one before is over."""
         self._life = life
+        self.last_words, self.suspicious = None, {}
         self._turn_no += 1
         self.world.at(self.now, self._turn, self._turn_no)
 
@@ -123,6 +144,8 @@ class Being:
         self.births += 1
         self.incarnation = incarnation or f"{self.id}.{self.births}"
         self.running = True
+        self.leaving = False
+        self.plain = None
         self.beat = s.BeatReceived(
             self.id, incarnation=self.incarnation, loop_lag_ms=2.0, load=0.4, host=self.host
         )
@@ -135,6 +158,9 @@ class Being:
         self.phase = min(max(self.now % self.interval, 0.02 * self.interval), 0.95 * self.interval)
         self.send_beat()
         self.keep_beating()
+        if self.supervised:
+            self.beat.metrics = s.Metrics(cpu_percent=1.0)
+            self.say(s.ActivitySeen(agent_id=self.id, incarnation=self.incarnation, kind="output"))
         if self.lost_task is not None:
             self.say(s.TaskDone(agent_id=self.id, incarnation=self.incarnation, task_id=self.lost_task))
             self.lost_task = None
@@ -142,7 +168,8 @@ class Being:
     def keep_beating(self) -> None:
         """Join those who beat as always, or beat by itself if there is more to say than that."""
         self._beat_no += 1
-        if self.frozen_at is not None or self.interval != self.world.voices.interval:
+        alone = self.frozen_at is not None or self.plain is not None
+        if alone or self.interval != self.world.voices.interval:
             self.world.voices.leave(self.index, self.now)
             if self.speaking:
                 self._schedule_beat(self._beat_no)
@@ -163,6 +190,9 @@ class Being:
 
     def send_beat(self, seq: int | None = None) -> None:
         """One beat of its own, with everything in it."""
+        if self.plain is not None:
+            self.world.carry_beat(self, self.plain(self))
+            return
         lag = 2.0 if self.frozen_at is None else (self.now - self.frozen_at) * 1000.0
         self.world.carry_beat(
             self,
@@ -199,6 +229,8 @@ class Being:
     def recover(self) -> None:
         """It is well again, and shows it."""
         if self.failure is not None:
+            if self.unreachable is not None:  # As long as nobody could hear it, nobody could find it.
+                self.failure.due_at += self.now - max(self.unreachable.since, self.failure.since)
             self.failure.ended_at = self.ill_until = self.sick_until = self.now
             self.failure = None
             self.heals_unheard = bool(self.spool) or self.world.monitor.down
@@ -501,7 +533,6 @@ class Being:
 
     def _stopped(self, order: e.Terminate) -> None:
         if self.running and order.incarnation == self.incarnation:
-            self.last_words = None
             self.world.invariants.ended_by(order, self)
             self.stop()
             self.live(iter(()))
@@ -530,14 +561,12 @@ class Being:
         from lifesigns.simulation.lives import biography
 
         life = order.incarnation
-        if self.chance.random() < START_FAILS:
-            failed = s.RespawnFailed(
-                agent_id=self.id, incarnation=life, order_id=order.order_id, reason="no room on the host"
-            )
+        # Whoever starts it on its own host sees that it is there.
+        why = "it runs already" if self.running else "no room on the host"
+        if self.running or self.chance.random() < START_FAILS:
+            failed = s.RespawnFailed(agent_id=self.id, incarnation=life, order_id=order.order_id, reason=why)
             self._obeyed[order.order_id] = failed
             self.world.tell(failed, 2.0)
-            return
-        if self.running:
             return
         started = s.RespawnStarted(
             agent_id=self.id,

@@ -51,6 +51,7 @@ LEGAL: Final = {
     "terminated": frozenset({"starting"}),
 }
 UNWELL: Final = frozenset("stuck failing disconnected".split())
+GONE: Final = frozenset({e.Kind.SILENCE, e.Kind.NEVER_STARTED, e.Kind.EXIT})
 
 ON_ITS_WAY: Final = 5.0
 """How long a sign of recovery may take to be heard: a loss or two, and the bus's tail."""
@@ -115,6 +116,8 @@ class Record:
 
     health: str = "starting"
     fact_at: float = -inf
+    gone_from: float = inf
+    """Since when it counts as gone: silent, ended, never heard. To be frozen is not."""
     life: str | None = ""
     """The youngest life that was heard."""
     doing: Doing = Doing.UNKNOWN
@@ -156,6 +159,8 @@ class Invariants:
         """Orders that have not reached whom they are for."""
         self._released_until: dict[str, float] = {}
         self._braked: set[str] = set()
+        self._wanted: set[str] = set()
+        """Respawns that a person wanted."""
 
     def violate(self, law: str, text: str) -> None:
         assert law in LAWS
@@ -192,6 +197,7 @@ class Invariants:
         """A new life was heard for the first time: what was ordered for the old one is history."""
         record = self._records[being.id]
         record.life = being.incarnation
+        record.known = True
         record.lives += 1
         record.doing, record.doing_until = Doing.UNKNOWN, inf
         record.nudges, record.escalated_at = 0, inf
@@ -208,6 +214,7 @@ class Invariants:
                 self._flip(effect)
             elif isinstance(effect, e.FindingOpened | e.FindingClosed):
                 self._dated(effect.agent_id, effect)
+                self._gone(effect)
             elif isinstance(effect, e.Intervention):
                 self._intervention(effect)
             elif isinstance(effect, e.NeedsHuman):
@@ -230,6 +237,13 @@ class Invariants:
             record.step = fact.id
         elif fact.id == record.step and fact.stage in ENDED[fact.rung]:
             record.step = ""
+
+    def _gone(self, fact: e.FindingOpened | e.FindingClosed) -> None:
+        record = self._records[fact.agent_id]
+        if isinstance(fact, e.FindingClosed):
+            record.gone_from = inf if fact.kind in GONE else record.gone_from
+        elif fact.finding.kind in GONE and fact.finding.severity is e.Severity.DISCONNECTED:
+            record.gone_from = min(record.gone_from, fact.at)
 
     def _dated(self, agent_id: str, fact: e.Fact) -> None:
         record = self._records[agent_id]
@@ -280,22 +294,28 @@ class Invariants:
             self.violate("unasked", f"{being.id} had {waited:.3f} s to answer its last ping")
 
     def _count(self, flip: e.Flip) -> None:
-        """Count who is unwell in the groups of an agent, as the brake should have it."""
-        limits = self._world.fleet
-        host = self._world.being(flip.agent_id).host
-        hosted = [r for b in self._world.beings if b.host == host and (r := self._records[b.id]).known]
-        everybody = [r for r in self._records.values() if r.known]
-        for group, records in ((f"host {host}", hosted), ("fleet", everybody)):
-            members = sum(r.health != "terminated" for r in records)
-            unwell = sum(r.health in UNWELL for r in records)
-            if (
-                unwell >= limits.brake_count
-                and unwell >= limits.brake_share * members
-                and flip.at >= self._released_until.get(group, -inf)
-            ):
+        """Whether the groups of an agent are to be braked, now that its health has changed."""
+        for group in self._groups(self._world.being(flip.agent_id)):
+            if self._too_many(group) and flip.at >= self._released_until.get(group, -inf):
                 self._braked.add(group)
             else:
                 self._braked.discard(group)
+
+    def _groups(self, being: Being) -> Sequence[str]:
+        """Of one whose beats name no host nobody knows it."""
+        return ("fleet",) if being.plain is not None else (f"host {being.host}", "fleet")
+
+    def _too_many(self, group: str) -> bool:
+        """Whether too many of a group are unwell at once. Who has been gone for long is no part of it any more."""
+        limits, now = self._world.fleet, self._world.monitor_now
+        mine = [self._records[b.id] for b in self._world.beings if group in self._groups(b)]
+        members = [
+            record
+            for record in mine
+            if record.known and record.health != "terminated" and now < record.gone_from + limits.lost_after
+        ]
+        unwell = sum(record.health in UNWELL for record in members)
+        return unwell >= limits.brake_count and unwell >= limits.brake_share * len(members)
 
     # --- orders -------------------------------------------------------------------------------------
 
@@ -348,7 +368,8 @@ class Invariants:
         if waits or parked:
             self.violate("left_alone", f"{order.agent_id} was nudged, and is {record.doing}")
         being, now = self._world.being(order.agent_id), self._world.now
-        if being.well and now > being.ill_until + WELL_FOR_LONG:
+        well_from = max(being.ill_until, being.suspicious_until)
+        if being.well and now > well_from + WELL_FOR_LONG and not being.gives_reason:
             self.violate("nudged", f"{being.id} was nudged, and is well: {order.text}")
 
     def _terminate(self, order: e.Terminate, record: Record, being: Being) -> None:
@@ -385,13 +406,15 @@ class Invariants:
         record.respawn_open = True
         if not record.requested:
             self._act(order)
+        else:
+            self._wanted.add(order.order_id)
         record.requested = False
 
     def _act(self, order: e.Order) -> None:
         """Something is done automatically: is the group braked, is it too much at once?"""
         being, limits, now = self._world.being(order.agent_id), self._world.fleet, self._world.monitor_now
-        for group in (f"host {being.host}", "fleet"):
-            if group in self._braked:
+        for group in self._groups(being):
+            if group in self._braked and self._too_many(group):
                 self.violate("brake", f"{type(order).__name__} for {being.id} in {group}")
         self._acted[being.id] = now
         self._acted = {name: at for name, at in self._acted.items() if at > now - MINUTE}
@@ -407,11 +430,22 @@ class Invariants:
             harmed = True
         else:
             return
+        if isinstance(order, e.Respawn) and self._is_alone(being) and order.order_id not in self._wanted:
+            self._world.tally.false_terminations += 1
+            self.violate("harm", f"{being.id} is replaced, and may be asleep or cut off with its host")
         if harmed and being.goes_on:
             self.violate("harm", f"{type(order).__name__} reached {being.id}, whose process goes on")
         if harmed and being.well_since is not None and being.well_since < order.at - ON_ITS_WAY:
             self._world.tally.false_terminations += 1
             self.violate("harm", f"{type(order).__name__} reached {being.id}, which is well")
+
+    def _is_alone(self, being: Being) -> bool:
+        """Whether it lives and is not sick, and nobody on its host was heard lately: all that is known is its silence."""
+        if not being.running or being.failure is not None:
+            return False
+        heard_at, lately = self._world.voices.heard_at, self._world.now - 3 * being.policy.silence.timeout
+        beside = (b for b in self._world.beings if b is not being and b.host == being.host)
+        return all(heard_at[b.index] < lately for b in beside)
 
     def ended_by(self, order: e.Terminate, being: Being) -> None:
         """An agent's process really ended because it was told to. Who was only cut off or asleep then was not sick."""
@@ -428,7 +462,8 @@ class Invariants:
         for being in self._world.beings:
             agent = engine.agent(being.id)
             believed = str(agent.health) if agent else "forgotten"
-            if being.well and being.speaking and believed not in ("healthy", "degraded"):
+            right = believed in ("healthy", "degraded") or being.gives_reason
+            if being.well and being.speaking and not right:
                 self.violate("converged", f"{being.id} is well and believed {believed}")
             orphaned = self._records[being.id].orphaned
             if orphaned and not being.running:

@@ -104,7 +104,7 @@ class Monitor:
             elif isinstance(effect, e.FindingClosed):
                 world.being(effect.agent_id).accused_of.discard(effect.kind)
             elif isinstance(effect, e.Recovery):
-                world.tally.recovery(effect)
+                world.tally.recovery(effect, over=not world.being(effect.agent_id).running)
             elif isinstance(effect, e.NeedsHuman):
                 world.people.needed(effect)
 

@@ -18,6 +18,8 @@ class Tally:
     recovered: int = 0
     given_up: int = 0
     false_terminations: int = 0
+    reasoned_findings: int = 0
+    """Findings about the healthy that give reason to them: who polls may be called degraded, who retries be asked about."""
     false_findings: list[tuple[float, str, e.Finding]] = field(default_factory=list)
 
     def ordered(self, order: e.Order) -> None:
@@ -33,8 +35,9 @@ class Tally:
             case _:
                 pass
 
-    def recovery(self, fact: e.Recovery) -> None:
+    def recovery(self, fact: e.Recovery, *, over: bool) -> None:
+        """`over`: its last life has really ended. About one that lives, people are asked whether to replace it; that is none."""
         if fact.stage is e.Recovered.COMPLETED:
             self.recovered += 1
-        elif fact.stage is e.Recovered.FAILED:
+        elif fact.stage is e.Recovered.FAILED and over:
             self.given_up += 1

@@ -126,6 +126,7 @@ def bound(ill: Ill, policy: Policy, *, shaken: bool = False) -> float:
         Ill.FREEZE: policy.freeze.after + 2 * silence.interval + AT_ONCE,
         Ill.HANG: max(policy.stall.tool_call_after, policy.stall.checkpoint_degraded_after) + LENIENCY,
         Ill.HUNG_CALL: policy.stall.call_max + LENIENCY,
+        Ill.STALE: policy.stall.checkpoint_degraded_after + LENIENCY,
         Ill.NEVER_STARTED: silence.grace + AT_ONCE,
     }
     # A loop, an error storm and a runaway are due when they have done enough to be seen: their lives say when.

@@ -16,6 +16,7 @@ from typing import Any, Final
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.awareness import TRUCE_MAX
+from lifesigns.core.judgement import RANK
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.being import Being, Life
@@ -24,6 +25,7 @@ from lifesigns.simulation.faults import MILD, Faults
 from lifesigns.simulation.invariants import TELLING, Invariants
 from lifesigns.simulation.lives import biography
 from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
+from lifesigns.simulation.lives.healthy import send_what_a_document_lists
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
 from lifesigns.simulation.people import People
 from lifesigns.simulation.tally import Tally
@@ -49,6 +51,9 @@ OUTAGE_TAIL: Final = 45 * MINUTE
 
 CUT_FOR_LONG: Final = 0.3
 """How many who are cut off, or asleep with their laptop, are so for longer than anybody waits for an answer about them."""
+
+LAPTOPS: Final = 4
+"""Every so manyth agent is the only one on its host: nobody beside it tells whether that is there."""
 
 RESTARTED_FOR: Final = (10.0, 300.0)
 
@@ -378,14 +383,25 @@ class World:
                 continue
             if fact.finding.kind in SHOWS_AS[failure.ill]:
                 failure.found_at = self.now
+        worst = being.suspicious.get(fact.finding.kind)
+        if worst is not None and RANK[fact.finding.severity] <= RANK[worst]:
+            self.tally.reasoned_findings += being.failure is None
+            return
         wronged = being.failure is None and not being.cuts
-        tail = ERRORS_TAIL if fact.finding.kind is e.Kind.ERRORS else max(TAIL, being.policy.silence.timeout)
-        if wronged and self.now > being.ill_until + tail and not self._died_down(being):
+        if wronged and not self._is_of_the_past(being, fact.finding) and not self._died_down(being):
             self.tally.false_findings.append((self.now, being.id, fact.finding))
             unheard = self.voices.heard_at[being.index] < being.unlucky_at
             by_chance = unheard and fact.finding.kind is e.Kind.SILENCE
             if self.now < self.outage_until + OUTAGE_TAIL and not by_chance:
                 self.invariants.violate("downtime", f"{being.id}: {fact.finding.text}")
+
+    def _is_of_the_past(self, being: Being, finding: e.Finding) -> bool:
+        """Whether it tells of an illness, or of a wait, that is over: late, not false."""
+        if finding.kind is e.Kind.LOOPING and finding.since <= being.remembered_until:
+            return True  # The same calls are still among the last ones, and it says since when.
+        if finding.kind is e.Kind.ERRORS:
+            return self.now <= max(being.ill_until, being.suspicious_until) + ERRORS_TAIL
+        return self.now <= being.ill_until + max(TAIL, being.policy.silence.timeout)
 
     def _died_down(self, being: Being) -> bool:
         """Stopped on purpose, and the word of it is still on its way."""
@@ -450,7 +466,8 @@ class World:
             host += 1
             for _ in range(chances.randint(8, 12)):
                 if index < self.config.agents:
-                    yield Being(self, index, f"ws-{host}", chance(self.config.seed, f"agent {index}"))
+                    where = f"laptop-{index}" if index % LAPTOPS == LAPTOPS - 1 else f"ws-{host}"
+                    yield Being(self, index, where, chance(self.config.seed, f"agent {index}"))
                     index += 1
 
     def _schedule(self) -> None:
@@ -475,6 +492,9 @@ class World:
         if self.config.first is not None and being.index == 0:
             being.live(self.config.first(being))
             return
+        if being.index % 13 == 6:
+            being.live(send_what_a_document_lists(being))
+            return
         being.born()
         being.register()
         being.live(biography(being, start_in=being.chance.uniform(1, 20)))
@@ -488,8 +508,10 @@ class World:
         """Something goes wrong with one agent, if it is not wrong already."""
         self._plan_strike(being)
         ills = [ill for ill in self.config.ills if being.capped or ill is not Ill.SPENDING]
+        if being.plain is not None:  # Its beats stop, or do not get through: more cannot be told by them.
+            ills = [ill for ill in ills if ill in (Ill.CRASH, Ill.CUT)] or [Ill.CRASH]
         ill = being.chance.choice(ills)
-        if being.failure is not None or not being.speaking or being.doom is not None:
+        if being.failure is not None or not being.speaking or being.leaving or being.doom is not None:
             return
         if ill is Ill.CUT:
             how_long = being.chance.uniform(5, 180)

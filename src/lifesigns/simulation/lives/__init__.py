@@ -7,7 +7,7 @@ is a sequence of chapters, until something happens.
 from __future__ import annotations
 
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.lives import failing, healthy
+from lifesigns.simulation.lives import failing, healthy, rounds
 
 CHAPTERS = (
     (healthy.steady, 50),
@@ -20,6 +20,15 @@ CHAPTERS = (
     (healthy.batch, 4),
     (healthy.leave_and_return, 2),
     (healthy.restart, 2),
+    (healthy.wait_and_look, 3),
+    (healthy.retry_and_succeed, 2),
+    (healthy.use_long_tools, 2),
+    (healthy.in_rounds(rounds.edit_and_test), 1),
+    (healthy.in_rounds(rounds.browse), 1),
+    (healthy.in_rounds(rounds.step_through_a_plan), 1),
+    (healthy.in_rounds(rounds.remove), 1),
+    (healthy.in_rounds(rounds.talk_and_act), 1),
+    (healthy.in_rounds(rounds.talk_with_a_person), 1),
 )
 """Chapters and how often each is chosen."""
 

@@ -8,6 +8,8 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.being import TASK_TOKENS_MAX, Being, Life
+from lifesigns.simulation.lives import rounds
+from lifesigns.simulation.lives.habits import think, turn
 from lifesigns.simulation.lives.healthy import be_rate_limited, say_goodbye, wait_for_human
 from lifesigns.simulation.truth import AT_ONCE, LENIENCY, Ill
 
@@ -15,6 +17,8 @@ FOREVER: Final = 365 * 86_400.0
 ENDS_BY_ITSELF: Final = 0.3
 CAUGHT: Final = 0.3
 """How many crashes that are seen are caught by the process itself."""
+INSIDE_A_CALL: Final = 0.3
+"""How many loops are inside of a call when they are stopped."""
 
 
 def crash(being: Being, *, seen: bool) -> Life:
@@ -92,6 +96,41 @@ def loop(being: Being) -> Life:
             yield from be_rate_limited(being)
 
 
+def loop_inside_a_call(being: Being) -> Life:
+    """It loops and saves, and ends by itself when it is told to: that cancels the call it is in."""
+    failure = being.fall_ill(Ill.LOOP)
+    being.last_words = lambda: rounds.cancel_and_leave(being)
+    calls = 0
+    while True:
+        yield from turn(being, "search", "x", "nothing", thought=30.0, takes=25.0)
+        being.save()
+        calls += 1
+        if calls == being.policy.looping.same_stuck:
+            failure.due_at = being.now + LENIENCY
+
+
+def never_save(being: Being) -> Life:
+    """Calls like no other all day, long ones among them, and no checkpoint any more."""
+    being.fall_ill(Ill.STALE)
+    while True:
+        yield from turn(being, thought=30.0, takes=being.chance.choice((2.0, 2.0, 40.0)))
+        yield being.chance.uniform(10, 240)
+
+
+def only_talk(being: Being) -> Life:
+    """Model call after model call and never a deed, for a while."""
+    failure = being.fall_ill(Ill.TALK)
+    end = being.now + being.chance.uniform(15, 60) * MINUTE
+    calls = 0
+    while being.now < end:
+        yield from think(being, being.chance.uniform(10, 40))
+        calls += 1
+        if calls == being.policy.looping.talk_notice + 1:
+            failure.due_at = being.now + LENIENCY
+    being.come_round()
+    yield FOREVER  # Another life has begun: not one step of this one more.
+
+
 def _ponder(being: Being, seconds: float) -> Life:
     """A model call: between the calls of a loop there is nothing else."""
     call = f"p{being.calls}"
@@ -161,7 +200,11 @@ FAILURES: Final[Mapping[Ill, Callable[[Being], Life]]] = {
     Ill.FREEZE: freeze,
     Ill.HANG: hang,
     Ill.HUNG_CALL: hung_call,
-    Ill.LOOP: loop,
+    Ill.LOOP: lambda being: (
+        loop_inside_a_call(being) if being.chance.random() < INSIDE_A_CALL else loop(being)
+    ),
+    Ill.STALE: never_save,
+    Ill.TALK: only_talk,
     Ill.ERRORS: err,
     Ill.SPENDING: overspend,
     Ill.NEVER_STARTED: never_start,

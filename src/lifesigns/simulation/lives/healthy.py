@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from lifesigns.core import signals as s
+from lifesigns.core.effects import Kind, Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.simulation.being import Being, Life
+from lifesigns.simulation.lives import habits, plain, rounds
 
 TASK_MAX: Final = 3 * HOUR
 TOKENS: Final = 4000
@@ -137,6 +140,7 @@ def leave_and_return(being: Being) -> Life:
 
 def say_goodbye(being: Being) -> Life:
     """It does not go before it has said so."""
+    being.leaving = True
     being.say(s.AgentLeft(agent_id=being.id, incarnation=being.incarnation, reason="the day is over"))
     yield 5.0
     while being.spool:
@@ -156,3 +160,73 @@ def restart(being: Being) -> Life:
     if was_heard:  # Who was cut off all its life has nothing on its way.
         being.world.linger(being, old, how_long)
     yield from settle_in(being)
+
+
+# --- what looks like a loop, and is none --------------------------------------------------------------------------
+
+AT_MOST_DEGRADED: Final = {Kind.LOOPING: Severity.DEGRADED}
+ASKED_ABOUT: Final = {
+    Kind.ERRORS: Severity.FAILING,
+    Kind.LOOPING: Severity.DEGRADED,
+    # It waits for a quarter of an hour and does not say so.
+    Kind.NO_TOOL_CALL: Severity.STUCK,
+    Kind.NO_OUTPUT: Severity.STUCK,
+    Kind.NO_TOKENS: Severity.DEGRADED,
+    Kind.NO_CHECKPOINT: Severity.DEGRADED,
+}
+
+
+def in_rounds(one: Callable[[Being], Life]) -> Callable[[Being], Life]:
+    """A chapter of such rounds."""
+
+    def chapter(being: Being) -> Life:
+        yield from settle_in(being)
+        end = being.now + being.chance.uniform(15, 60) * MINUTE
+        while being.now < end and being.doom is None:
+            yield from one(being)
+        yield from settle_in(being)
+
+    return chapter
+
+
+def wait_and_look(being: Being) -> Life:
+    """A job, a mailbox, a build: for hours, and always the same answer. People may hear of it, no more."""
+    yield from settle_in(being)
+    how = being.chance.choice((rounds.SLEEP_AND_CHECK, rounds.EMPTY_MAILBOX, rounds.CI))
+    end = being.now + being.chance.uniform(30, 150) * MINUTE
+    being.suspicious = AT_MOST_DEGRADED
+    while being.now < end and being.doom is None:
+        yield from rounds.look(being, *how)
+    yield from settle_in(being)
+    yield MINUTE
+    being.suspicious, being.suspicious_until = {}, being.now
+
+
+def retry_and_succeed(being: Being) -> Life:
+    """Each pause is twice as long as the one before, and in the end it works. Until then it may well be asked about."""
+    yield from settle_in(being)
+    being.suspicious = ASKED_ABOUT
+    yield from rounds.retry(being, being.chance.randint(3, 8))
+    yield from habits.call(being, "fetch", "report", "here it is")
+    yield from settle_in(being)
+    yield MINUTE
+    being.suspicious, being.suspicious_until = {}, being.now
+
+
+def use_long_tools(being: Being) -> Life:
+    """Calls of minutes, one after the other, and a checkpoint after each."""
+    yield from settle_in(being)
+    for _ in range(being.chance.randint(3, 8)):
+        yield from habits.turn(being, "train", takes=being.chance.uniform(3, 8) * MINUTE, thought=30.0)
+        being.save()
+
+
+def send_what_a_document_lists(being: Being) -> Life:
+    """Beats and nothing else, for good."""
+    being.born()
+    being.incarnation = None
+    being.plain = being.chance.choice((plain.swarm, plain.fleet, plain.worker))
+    being.speaking = True
+    being.send_beat()
+    being.keep_beating()
+    yield 365 * 86_400.0

@@ -6,7 +6,7 @@ from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.trials.habits import FOREVER, begin, on_and_on, tell, turn, work
+from lifesigns.simulation.lives.habits import FOREVER, begin, on_and_on, tell, turn, work
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.trials.habits import FOREVER, begin, on_and_on, think, work
+from lifesigns.simulation.lives.habits import FOREVER, begin, on_and_on, think, work
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 

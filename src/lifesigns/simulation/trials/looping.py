@@ -11,10 +11,10 @@ from typing import Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.effects import Severity
-from lifesigns.core.health import Doing
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.trials.habits import begin, call, tell, think, turn, work
+from lifesigns.simulation.lives import rounds
+from lifesigns.simulation.lives.habits import begin, call, tell, think, turn, work
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 
@@ -69,33 +69,27 @@ def repeats_fast(being: Being) -> Life:
 def repeats_and_obeys(being: Being) -> Life:
     """It loops, and saves. Told to stop, it ends by itself: that cancels the call it is in or comes to next."""
     yield from _ill_after(being)
-    being.last_words = lambda: _obey(being)
+    being.last_words = lambda: rounds.cancel_and_leave(being)
     while True:
         being.save()
         yield from turn(being, "search", "x", "nothing", thought=30.0, takes=25.0)
 
 
-def _obey(being: Being) -> None:
-    """What the stop itself makes of an open call, and a proper good-bye."""
-    call_id = being.start_tool("search", "x")
-    being.use_tool("search", "x", "", call_id=call_id)
-    tell(being, s.AgentLeft, reason="stopped")
-
-
-def _polls(
-    tool: str, result: str, pause: float, takes: float, thought: float = 4.0
-) -> Callable[[Being], Life]:
-    """The same question and the same answer, with time between: it waits."""
+def _again(one: Callable[[Being], Life], *, after: float = 0.0) -> Callable[[Being], Life]:
+    """Round after round of this, after so much other work."""
 
     def life(being: Being) -> Life:
         yield from begin(being)
-        yield from work(being, 10 * MINUTE)
+        if after:
+            yield from work(being, after)
         while True:
-            yield from turn(being, tool, "the job", result, thought=thought, takes=takes)
-            tell(being, s.ProgressMade, note="still waiting")
-            yield pause
+            yield from one(being)
 
     return life
+
+
+def _polls(how: tuple[str, str, float, float]) -> Callable[[Being], Life]:
+    return _again(lambda being: rounds.look(being, *how), after=10 * MINUTE)
 
 
 def converts(being: Being) -> Life:
@@ -142,17 +136,9 @@ def gives_up_at_last(being: Being) -> Life:
     yield from begin(being)
     yield from work(being, 10 * MINUTE)
     being.fall_ill(Ill.LOOP)
-    yield from _retries(being, 7)
+    yield from rounds.retry(being, 7)
     while True:
         yield from turn(being, "deploy", "prod", error="the key was revoked")
-
-
-def _retries(being: Being, tries: int, pause: float = 15.0) -> Life:
-    for _ in range(tries):
-        yield from call(being, "fetch", "report", error="the report is not ready")
-        being.save()
-        yield pause
-        pause = min(2 * pause, 15 * MINUTE)
 
 
 def retries_and_succeeds(being: Being) -> Life:
@@ -160,7 +146,7 @@ def retries_and_succeeds(being: Being) -> Life:
     yield from begin(being)
     yield from work(being, 10 * MINUTE)
     being.fall_ill(Ill.ERRORS)
-    yield from _retries(being, 10)
+    yield from rounds.retry(being, 10)
     yield from call(being, "fetch", "report", "here it is")
     being.recover()
     while True:
@@ -172,7 +158,7 @@ def retries_twice(being: Being) -> Life:
     yield from begin(being)
     while True:
         yield from work(being, 15 * MINUTE)
-        yield from _retries(being, 2)
+        yield from rounds.retry(being, 2)
         yield from call(being, "fetch", "report", f"here it is {being.now}")
 
 
@@ -211,38 +197,6 @@ def _goes_round(period: int) -> Callable[[Being], Life]:
                 yield from turn(being, tool, "x", "the same")
 
     return life
-
-
-def edits_and_tests(being: Being) -> Life:
-    """Another edit each time, the same green test after it."""
-    yield from begin(being)
-    while True:
-        for _ in range(8):
-            yield from turn(being, "edit", "", "ok")
-            yield from turn(being, "pytest", "all", "14 passed")
-        being.save()
-
-
-def browses(being: Being) -> Life:
-    """A link, a look, back to the list; then the next link."""
-    yield from begin(being)
-    while True:
-        for _ in range(8):
-            yield from turn(being, "click")
-            yield from turn(being, "read_page")
-            yield from turn(being, "go_back", "list", "the list")
-        being.save()
-
-
-def steps_through_a_plan(being: Being) -> Life:
-    """Work, and after each step the same tool with the same words."""
-    yield from begin(being)
-    while True:
-        for _ in range(3):
-            yield from turn(being, "edit")
-            yield from turn(being, "bash")
-        yield from turn(being, "complete_step", "done", "Step completed.")
-        being.save()
 
 
 # --- the same call, other results -----------------------------------------------------------------------------------
@@ -317,18 +271,6 @@ def _returns_to(share: int, error: str | None = None) -> Callable[[Being], Life]
     return life
 
 
-def removes(being: Being) -> Life:
-    """The same `rm` of its scratch folder before each run: it says nothing, as it should."""
-    yield from begin(being)
-    while True:
-        for _ in range(5):
-            yield from turn(being, "bash", "rm -rf scratch", "")
-            yield from turn(being, "bash")
-            yield from turn(being, "edit")
-            yield from turn(being, "read")
-        being.save()
-
-
 def looks_where_it_is(being: Being) -> Life:
     """`git status` after every few edits, mostly with the same words."""
     yield from begin(being)
@@ -362,29 +304,6 @@ def talks_between_rare_deeds(being: Being) -> Life:
         yield from call(being, "read")
 
 
-def _talks_and_acts(talks: int) -> Callable[[Being], Life]:
-    def life(being: Being) -> Life:
-        yield from begin(being)
-        while True:
-            for _ in range(12):
-                for _ in range(talks):
-                    yield from think(being, 10.0)
-                yield from call(being, "edit")
-            being.save()
-
-    return life
-
-
-def talks_with_a_person(being: Being) -> Life:
-    """A conversation: it answers, then it is the person's turn."""
-    yield from begin(being)
-    while True:
-        yield from think(being, 15.0)
-        being.do(Doing.WAITING_FOR_HUMAN, note="and now?")
-        yield being.chance.uniform(20, 90)
-        being.do(Doing.WORKING)
-
-
 def writes(being: Being) -> Life:
     """A text, chapter by chapter: each call ends with something to keep."""
     yield from begin(being)
@@ -411,13 +330,9 @@ TRIALS = (
     sick(SAME, "ten times a second", repeats_fast, severity=STUCK),
     sick(SAME, "a stop cancels its open call", repeats_and_obeys, severity=STUCK, ended=True, hours=1.5),
     sick(SAME, "a tight loop of check_ci", _repeats("check_ci", 2.0, 0.5), hours=1.5, severity=STUCK),
-    healthy(
-        SAME, "sleeps and checks, every 5 min", _polls("bash", "PENDING", 2.0, 290.0), hours=4, severity=STUCK
-    ),
-    healthy(
-        SAME, "an empty mailbox, every 5 min", _polls("fetch_mail", "[]", 295.0, 1.0), hours=4, severity=STUCK
-    ),
-    healthy(SAME, "CI, every minute", _polls("gh_run", "in progress", 55.0, 1.0), severity=STUCK),
+    healthy(SAME, "sleeps and checks, every 5 min", _polls(rounds.SLEEP_AND_CHECK), hours=4, severity=STUCK),
+    healthy(SAME, "an empty mailbox, every 5 min", _polls(rounds.EMPTY_MAILBOX), hours=4, severity=STUCK),
+    healthy(SAME, "CI, every minute", _polls(rounds.CI), severity=STUCK),
     healthy(SAME, "other files, the same ok", converts),
     sick(ERROR, "the same failing call", _fails(0.0), severity=STUCK),
     sick(ERROR, "the same failing call, slowly", _fails(20.0)),
@@ -431,9 +346,9 @@ TRIALS = (
     sick(CYCLE, "three calls, over and over", _goes_round(3), severity=STUCK),
     sick(CYCLE, "five calls, over and over", _goes_round(5), severity=STUCK),
     sick(CYCLE, "twelve calls, over and over", _goes_round(12)),
-    healthy(CYCLE, "a green test after each edit", edits_and_tests),
-    healthy(CYCLE, "browses, and goes back", browses),
-    healthy(CYCLE, "ends each step of its plan alike", steps_through_a_plan),
+    healthy(CYCLE, "a green test after each edit", _again(rounds.edit_and_test)),
+    healthy(CYCLE, "browses, and goes back", _again(rounds.browse)),
+    healthy(CYCLE, "ends each step of its plan alike", _again(rounds.step_through_a_plan)),
     sick(CHANGING, "asks the same again and again", _asks_again(12.0, "dice")),
     sick(CHANGING, "asks the same slowly", _asks_again(25.0, "dice")),
     sick(CHANGING, "asks the same, and saves", asks_again_and_saves),
@@ -443,13 +358,13 @@ TRIALS = (
     sick(RECENT, "the same again and again, between old looks", _returns_to(2)),
     sick(RECENT, "the same now and then, between old looks", _returns_to(3)),
     sick(RECENT, "the same failure, between old looks", _returns_to(3, "not found")),
-    healthy(RECENT, "removes its scratch folder each time", removes),
+    healthy(RECENT, "removes its scratch folder each time", _again(rounds.remove)),
     healthy(RECENT, "looks where it is", looks_where_it_is),
-    healthy(RECENT, "a green test after each edit", edits_and_tests),
+    healthy(RECENT, "a green test after each edit", _again(rounds.edit_and_test)),
     sick(TALK, "talks, and never acts", _talks(10.0)),
     sick(TALK, "talks slowly, and never acts", _talks(45.0)),
     sick(TALK, "talks between rare deeds", talks_between_rare_deeds),
-    healthy(TALK, "three thoughts, one deed", _talks_and_acts(3)),
-    healthy(TALK, "talks with a person", talks_with_a_person),
+    healthy(TALK, "three thoughts, one deed", _again(rounds.talk_and_act)),
+    healthy(TALK, "talks with a person", _again(rounds.talk_with_a_person)),
     healthy(TALK, "writes", writes),
 )

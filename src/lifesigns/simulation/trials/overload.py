@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lifesigns.core.policy import MINUTE
 from lifesigns.core.signals import Metrics
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.trials.habits import begin, work
+from lifesigns.simulation.lives.habits import begin, work
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 

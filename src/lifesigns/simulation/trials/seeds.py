@@ -10,7 +10,8 @@ from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.trials.habits import FOREVER
+from lifesigns.simulation.lives import plain
+from lifesigns.simulation.lives.habits import FOREVER
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 
@@ -26,7 +27,7 @@ def _appear(being: Being) -> None:
 
 
 def _say(being: Being, **fields: Any) -> None:
-    being.world.carry_beat(being, s.BeatReceived(being.id, sent_at=being.now + being.skew, **fields))
+    being.world.carry_beat(being, plain.beat(being, **fields))
 
 
 def _vanish(being: Being) -> Life:
@@ -69,28 +70,9 @@ def swarm_works(being: Being) -> Life:
 # --- seed 002: a heartbeat of seven fields, every five minutes ---------------------------------------------------
 
 
-def _fields(being: Being, number: int, **other: Any) -> dict[str, Any]:
-    """What FR-002 lists, of an agent that gets on."""
-    return {
-        "task_id": "task-1",
-        "phase": "implementing",
-        "last_tool_call": _moment(being, being.now - 30.0),
-        "token_count": 2000 * number,
-        "error_count": 0,
-        "progress": f"{number} files",
-    } | other
-
-
-def _moment(being: Being, at: float) -> str:
-    """As its own clock writes it; the simulated world begins with 2026."""
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(1_767_225_600.0 + at + being.skew, UTC).isoformat()
-
-
 def _reports(being: Being, beats: int, first: int = 1) -> Life:
     for number in range(first, first + beats):
-        _say(being, **_fields(being, number))
+        _say(being, **plain.seven_fields(being, number))
         yield FLEET
 
 
@@ -103,7 +85,7 @@ def _gets_stuck(ill: Ill, change: Callable[[Being, int, float], dict[str, Any]])
         being.fall_ill(ill)
         since = being.now
         for number in range(7, 1000):
-            _say(being, **_fields(being, number, **change(being, number, since)))
+            _say(being, **plain.seven_fields(being, number, **change(being, number, since)))
             yield FLEET
 
     return life
@@ -129,8 +111,7 @@ def _works_at(being: Being, how_long: float, cpu: float, memory: float) -> Life:
     end, done = being.now + how_long, 0
     while being.now < end:
         done += 1
-        metrics = s.Metrics(cpu, memory, tasks_completed=done, tasks_failed=0, uptime_s=being.now)
-        _say(being, status="healthy", tasks=("task-123", "task-456"), capacity_available=3, metrics=metrics)
+        _say(being, **plain.metrics(being, done, cpu, memory))
         yield FLEET
 
 
@@ -188,7 +169,7 @@ TRIALS = (
     sick(
         "stall: tool call",
         "seed 002: the same lastToolCall in every beat",
-        _gets_stuck(Ill.HANG, lambda being, _, since: {"last_tool_call": _moment(being, since)}),
+        _gets_stuck(Ill.HANG, lambda being, _, since: {"last_tool_call": plain.moment(being, since)}),
         profile="fleet",
         hours=3,
     ),

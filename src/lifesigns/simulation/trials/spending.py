@@ -7,7 +7,7 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.trials.habits import begin, call, tell, think, work
+from lifesigns.simulation.lives.habits import begin, call, tell, think, work
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 

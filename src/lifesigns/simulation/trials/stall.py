@@ -10,7 +10,7 @@ from lifesigns.core.effects import Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.trials.habits import FOREVER, begin, call, forever, tell, think, turn, work
+from lifesigns.simulation.lives.habits import FOREVER, begin, call, forever, tell, think, turn, work
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 

@@ -1,4 +1,4 @@
-"""Habits: the small steps that the lives on trial are made of."""
+"""Habits: the small steps that lives are made of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.truth import Ill
 
 FOREVER: Final = 365 * 86_400.0
-TOKENS: Final = 1500
+TOKENS: Final = 400
+"""About the pace of the other chapters. At ten times its own pace an agent is `degraded`, a token anomaly, and that is as the
+policy has it: what is well about that, nobody can tell from tokens alone."""
 SAVES_EVERY: Final = 5 * MINUTE
 
 
