@@ -25,7 +25,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.policy import FleetPolicy, Policy
-from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived, ToolStarted
+from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived, ToolFinished, ToolStarted
 from tests.core.harness import START, Watch
 
 LIMITS = FleetPolicy()
@@ -668,3 +668,26 @@ def test_a_canary_that_comes_back_does_not_end_an_overload_and_a_new_hub_does() 
     again.run_until(again.now + 2)
     assert not again.engine.beliefs.awareness.blind
     assert [sight.blind for sight in again.facts(Sight)] == [False]
+
+
+def test_retries_that_waited_for_a_cut_bus_are_no_loop_though_they_come_before_our_canary() -> None:
+    """Ten minutes of them at once, and the canary is a moment behind: a healthy agent was stuck, "for 0 s"."""
+    watch = Bus()
+    watch.beat(seq=None)
+    watch.cut = True
+    watch.run_until(START + 10 * 60)
+    assert watch.engine.beliefs.awareness.blind
+    for number in range(8):
+        watch.hear(
+            ToolFinished(
+                agent_id="a",
+                call_id=str(number),
+                tool="fetch",
+                args_digest="x",
+                ok=False,
+                error="not ready",
+            )
+        )
+    watch.cut = False
+    watch.run_until(watch.now + 30)
+    assert watch.agent().finding(Kind.LOOPING) is None

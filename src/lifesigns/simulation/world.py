@@ -397,7 +397,8 @@ class World:
 
     def _is_of_the_past(self, being: Being, finding: e.Finding) -> bool:
         """Whether it tells of an illness, or of a wait, that is over: late, not false."""
-        if finding.kind is e.Kind.LOOPING and finding.since <= being.remembered_until:
+        since = finding.since - self.monitor.offset
+        if finding.kind is e.Kind.LOOPING and since <= being.remembered_until:
             return True  # The same calls are still among the last ones, and it says since when.
         if finding.kind is e.Kind.ERRORS:
             return self.now <= max(being.ill_until, being.suspicious_until) + ERRORS_TAIL

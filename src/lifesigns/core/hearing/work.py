@@ -94,13 +94,15 @@ class WorkHearing:
             self._erred(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
         if agent.tape is None:
             agent.tape = looping.Tape()
+        aware = self._desk.awareness
         found = looping.observe(
             agent.tape,
             signal,
             self._desk.policy(agent).looping,
             now,
             slept_for,
-            self._desk.awareness.truce_until,
+            # What is heard before we see again waited with our canary.
+            NEVER if aware.blind_to(agent) else aware.truce_until,
         )
         self._settle_loop(agent, found, now)
         self._settle_stall(agent, now)
