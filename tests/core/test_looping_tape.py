@@ -7,7 +7,7 @@ import pytest
 from lifesigns.core.detectors import looping
 from lifesigns.core.detectors.looping import Tape, Taped, holding, observe, taped, thought
 from lifesigns.core.digests import digest
-from lifesigns.core.effects import Severity
+from lifesigns.core.effects import Finding, Severity
 from lifesigns.core.policy import LoopingPolicy
 from lifesigns.core.signals import ToolFinished
 
@@ -161,10 +161,16 @@ def test_a_tool_call_ends_the_talk_and_the_next_begins_anew() -> None:
     found = holding(tape, POLICY)
     assert found is not None
     assert (found.severity, found.since, found.numbers) == (Severity.DEGRADED, 0.0, {"talk": 10})
+    assert found.text.endswith("for 9 s.")
     assert observe(tape, call(), POLICY, 10.0) is None
     assert tape.talk == 0
     thought(tape, 5.0, True, 11.0)  # It began before the last talk ended, and is the first of this.
     assert (tape.talk, tape.talk_since) == (1, 11.0)
+    for n in range(9):
+        thought(tape, None, True, 12.0 + n)
+    found = holding(tape, POLICY)
+    assert found is not None
+    assert found.text.endswith("for 9 s.")
 
 
 def test_talk_is_found_though_calls_before_it_repeat() -> None:
@@ -222,6 +228,14 @@ def test_a_failure_is_compared_by_whatever_it_says(failed: dict[str, str], compa
         found = observe(tape, replace(silent, **failed), POLICY, float(now))  # type: ignore[arg-type]
     assert found is not None
     assert found.severity is (Severity.STUCK if comparable else Severity.DEGRADED)
+
+
+def test_three_errors_in_a_row_are_told_as_a_row() -> None:
+    tape, found = Tape(), None
+    for now in range(3):
+        found = observe(tape, call(error="no rule"), POLICY, float(now))
+    assert found is not None
+    assert found.numbers == {"repeats": 3, "period": 1, "tool": "grep"}
 
 
 def test_failures_with_other_results_are_not_alike() -> None:
@@ -434,6 +448,122 @@ def test_people_are_told_of_a_wait_that_goes_on(repeats: int, severity: Severity
     assert found.severity is severity
     assert (found.numbers.get("people") == 1) is (repeats == 60)
     assert found.numbers["waiting"] == 1
+
+
+def found_after(calls: list[tuple[float, ToolFinished]], policy: LoopingPolicy = POLICY) -> Finding:
+    tape, found = Tape(), None
+    for now, one in calls:
+        found = observe(tape, one, policy, now)
+    assert found is not None
+    return found
+
+
+def failing(n: int) -> ToolFinished:
+    """Fails in another way each time."""
+    return call(args=f"{n}", error=f"no rule {n}")
+
+
+@pytest.mark.parametrize(("gap", "waits"), [(29.9, False), (30.0, True)])
+def test_the_same_arguments_with_other_results_wait_like_any_other(gap: float, waits: bool) -> None:
+    found = found_after([(gap * n, call(result=f"r{n}")) for n in range(20)])
+    told = {"repeats": 20, "period": 1, "tool": "grep"}
+    assert found.numbers == (told | {"waiting": 1} if waits else told)
+    assert found.severity is Severity.DEGRADED
+
+
+@pytest.mark.parametrize(
+    ("period", "gap", "waits"), [(1, 29.9, False), (1, 30.0, True), (2, 14.4, False), (2, 15.0, True)]
+)
+def test_a_run_longer_than_the_tape_is_judged_by_what_is_on_it(period: int, gap: float, waits: bool) -> None:
+    calls = [(gap * n, call(args=f"{n % period}")) for n in range(80 * period)]
+    found = found_after(calls)
+    assert (found.numbers["repeats"], found.numbers["period"]) == (80, period)
+    assert ("waiting" in found.numbers) is waits
+    assert ("Most of that time it may have waited." in found.text) is waits
+
+
+def test_how_long_the_model_took_before_is_no_part_of_a_wait() -> None:
+    tape, found = Tape(), None
+    thought(tape, 0.0, True, 1000.0)
+    for n in range(12):
+        found = observe(tape, call(), POLICY, 1000.0 + 60.0 * n)
+    assert found is not None
+    assert found.severity is Severity.NOTICE
+
+
+def test_a_backoff_is_one_with_other_results_too() -> None:
+    moments = every(*[1.0] * 15, 2, 3, 4.5, 6.75)
+    assert "waiting" in found_after([(now, call(result=f"{now}")) for now in moments]).numbers
+
+
+@pytest.mark.parametrize("error", [None, "no rule"])
+@pytest.mark.parametrize(("gap", "waits"), [(1.0, False), (29.9, False), (30.0, True)])
+def test_calls_among_others_wait_by_the_time_since_the_first_of_them(
+    gap: float, waits: bool, error: str | None
+) -> None:
+    """What was called before, however long ago, is no part of it."""
+    policy = replace(SHORT, recent_notice=99, failing_window=7) if error else SHORT
+    calls = [(1000.0 * n, failing(n)) for n in range(3)]
+    for n in range(3):
+        calls.append((3000.0 + gap * n, call(error=error)))
+        calls.append((3000.0 + gap * n, failing(10 + n)))
+    found = found_after(calls[:-1], policy)
+    told = {"repeats": 3, "window": 7 if error else 8, "tool": "grep"}
+    assert found.numbers == (told | {"waiting": 1} if waits else told)
+    assert found.since == 3000.0
+
+
+NAMELESS = call(args=looping.NO_ARGS)
+
+
+@pytest.mark.parametrize(
+    ("calls", "severity", "conclusive"),
+    [
+        ([NAMELESS] * 4, Severity.DEGRADED, False),
+        ([NAMELESS] * 12, Severity.STUCK, False),
+        ([call(args="y"), call(args="z"), *[NAMELESS] * 12], Severity.STUCK, False),
+        ([NAMELESS, call(), *[call()] * 11], Severity.STUCK, True),
+        ([NAMELESS, call()] * 5, Severity.STUCK, True),
+        ([NAMELESS, call("ls", looping.NO_ARGS)] * 5, Severity.STUCK, False),
+    ],
+)
+def test_arguments_nobody_named_are_never_conclusive_alone(
+    calls: list[ToolFinished], severity: Severity, conclusive: bool
+) -> None:
+    found = found_after([(float(now), one) for now, one in enumerate(calls)])
+    assert (found.severity, found.conclusive) == (severity, conclusive)
+
+
+@pytest.mark.parametrize(("polled_after", "conclusive"), [(0.05, False), (0.0, True), (-1.0, True)])
+def test_a_loop_with_a_wait_inside_may_be_polling_by_other_means(
+    polled_after: float, conclusive: bool
+) -> None:
+    """One that polled before the loop began is none."""
+    tape, found = Tape(), None
+    for n in range(13):
+        found = observe(tape, call(), POLICY, 1000.0 + n / 100)
+        if n == 5:
+            observe(tape, POLL, POLICY, 1000.0 + polled_after)
+    assert found is not None
+    assert found.conclusive is conclusive
+    assert found.severity is (Severity.STUCK if conclusive else Severity.DEGRADED)
+
+
+@pytest.mark.parametrize(
+    ("lasting", "slept_for", "conclusive"),
+    [(99.9, 0.0, False), (100.0, 0.0, True), (149.9, 50.0, False), (150.0, 50.0, True)],
+)
+def test_such_a_loop_has_the_wait_budget_and_what_we_slept(
+    lasting: float, slept_for: float, conclusive: bool
+) -> None:
+    policy, tape = replace(POLICY, polling_for=100.0, wait_period_min=1000.0), Tape()
+    for n in range(12):
+        observe(tape, call(), policy, 1000.0 + 2 * n)
+        if n == 5:
+            observe(tape, POLL, policy, 1011.0, slept_for=slept_for)
+    found = observe(tape, call(), policy, 1000.0 + lasting)
+    assert found is not None
+    assert found.conclusive is conclusive
 
 
 @pytest.mark.parametrize(
