@@ -41,7 +41,7 @@ TARGETS = (
 ARGUED = Path("tools/mutants.toml")
 
 SLOW_AFTER = 0.5
-"""Tests that take more seconds than this are left out: long histories of chance that kill hardly anything by themselves."""
+"""TestSelection that take more seconds than this are left out: long histories of chance that kill hardly anything by themselves."""
 
 PATIENCE = 5.0
 """A test that takes this many times as long as without the change, and a second, will not end."""
@@ -63,8 +63,8 @@ class Target:
         return self.path.stem
 
 
-class Known(NamedTuple):
-    """What a test does without any change."""
+class Coverage(NamedTuple):
+    """What a test reaches without any change, and how long it takes."""
 
     seconds: float
     reaches: frozenset[str]
@@ -82,13 +82,13 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only changes of functions whose name contains this")
     parser.add_argument("--seconds", type=float, default=inf, help="of tests for each, for a quick look")
     options = parser.parse_args()
-    run = Run(options)
+    run = MutationRun(options)
     asked = ["-q", "-s", "-p", "no:cacheprovider", "--timeout=0", "--assert=plain"]
     status = pytest.main([*asked, *options.tests], plugins=[run])
     return run.status if run.status is not None else int(status) or 1
 
 
-class Run:
+class MutationRun:
     """All mutants, one after the other, in the place of pytest's own loop over the tests."""
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -104,22 +104,21 @@ class Run:
         settings.load_profile("mutants")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        sys.setswitchinterval(1.0)
         gc.collect()
         gc.freeze()
         self.status = self._run(session.items)
         return True
 
     def _run(self, items: Sequence[pytest.Item]) -> int:
-        argued = Argued(self._options.argued)
+        argued = ArguedSurvivors(self._options.argued)
         targets = list(find_targets(self._options.targets))
-        known = json.loads(_in_fork(lambda: json.dumps(_rehearse(items, targets)))[1])
+        known = json.loads(_in_fork(lambda: json.dumps(measure_coverage(items, targets)))[1])
         if isinstance(known, str):
             print(f"A test fails without any change: {known}")
             return 2
-        tests = Tests(
+        tests = TestSelection(
             items,
-            {test: Known(took, frozenset(seen)) for test, (took, seen) in known.items()},
+            {test: Coverage(took, frozenset(seen)) for test, (took, seen) in known.items()},
             self._options.seconds,
         )
         print(
@@ -164,7 +163,7 @@ def find_targets(patterns: Sequence[str]) -> Iterator[Target]:
             print(f"{path}: no test imports it")
 
 
-class Argued:
+class ArguedSurvivors:
     """The survivors that may live: `changes` are those of a function, "*" is all of them, `why` is for people."""
 
     def __init__(self, path: Path) -> None:
@@ -194,13 +193,15 @@ def _where(target: Target, mutation: Mutation) -> str:
     return f"{target.name}: {mutation.where}"
 
 
-class Tests:
+class TestSelection:
     """Which test to ask about which statement, and in what order."""
 
-    def __init__(self, items: Sequence[pytest.Item], known: Mapping[str, Known], seconds: float) -> None:
-        self._known = known
+    def __init__(
+        self, items: Sequence[pytest.Item], coverage: Mapping[str, Coverage], seconds: float
+    ) -> None:
+        self._coverage = coverage
         self._seconds = seconds
-        self._items = {item.nodeid: item for item in items if item.nodeid in known}
+        self._items = {item.nodeid: item for item in items if item.nodeid in coverage}
         self._kills: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def kill(self, target: Target, mutation: Mutation) -> bool:
@@ -208,53 +209,53 @@ class Tests:
         kills = self._kills[_where(target, mutation)]
         tests = list(self._reaching(target, mutation, kills))
 
-        def live() -> str | None:
+        def run_tests() -> str | None:
             """Which test fails."""
             mutation.apply()
-            if not exchange(target):
+            if not swap_code(target):
                 return "it does not even load"
             for i, test in enumerate(tests):
                 following = self._items[tests[i + 1]] if i + 1 < len(tests) else None
-                limit = 1.0 + PATIENCE * self._known[test].seconds
-                signal.setitimer(
-                    signal.ITIMER_VIRTUAL, limit
-                )  # Time of this process alone: others may be at work.
+                limit = 1.0 + PATIENCE * self._coverage[test].seconds
+                # Time of this process alone: others may be at work.
+                signal.setitimer(signal.ITIMER_VIRTUAL, limit)
                 if not _passes(self._items[test], following):
                     return test
             return None
 
-        ended, by = _in_fork(live)
-        if by:
-            kills[by] += 1
-        return bool(by) or ended != 0
+        status, killer = _in_fork(run_tests)
+        if killer:
+            kills[killer] += 1
+        assert status <= 0, f"the run itself failed with {mutation.change}"
+        return bool(killer) or status < 0  # It did not end, or took Python with it.
 
     def _reaching(self, target: Target, mutation: Mutation, kills: Counter[str]) -> Iterator[str]:
         """The tests to ask, in the order of how likely and how soon they will notice, up to as many as there is time for."""
         statement, own = _mark(target, mutation.statement), f"test_{target.name}"
         reaching = (
             test
-            for test, known in self._known.items()
-            if statement in known.reaches or (mutation.statement is None and own in test)
+            for test, coverage in self._coverage.items()
+            if statement in coverage.reaches or (mutation.statement is None and own in test)
         )
         left = self._seconds
         for test in sorted(
-            reaching, key=lambda test: (-kills[test], own not in test, self._known[test].seconds)
+            reaching, key=lambda test: (-kills[test], own not in test, self._coverage[test].seconds)
         ):
             if left > 0.0:
                 yield test
-            left -= self._known[test].seconds
+            left -= self._coverage[test].seconds
 
 
-def _rehearse(
+def measure_coverage(
     items: Sequence[pytest.Item], targets: Sequence[Target]
 ) -> dict[str, tuple[float, list[str]]] | str:
     """How long each test takes and what it reaches; or which one fails."""
     seen: set[str] = set()
     signal.signal(signal.SIGVTALRM, _stop)
     for target in targets:
-        _Marking(target).visit(target.tree)
+        _CoverageMarker(target).visit(target.tree)
         vars(target.module)[SEEN] = seen
-        assert exchange(target), f"{target.path} cannot be marked"
+        assert swap_code(target), f"{target.path} cannot be marked"
     known = {}
     for item, following in zip(items, [*items[1:], None], strict=True):
         seen.clear()
@@ -296,7 +297,7 @@ def _mark(target: Target, statement: int | None) -> str:
     return f"{target.name}:{statement or ''}"
 
 
-class _Marking(ast.NodeTransformer):
+class _CoverageMarker(ast.NodeTransformer):
     """Makes every statement of a function say that it was reached; the module is, whenever any of them is."""
 
     def __init__(self, target: Target) -> None:
@@ -315,15 +316,15 @@ class _Marking(ast.NodeTransformer):
             for name in ("body", "orelse", "finalbody"):
                 body = getattr(node, name, None)
                 if isinstance(body, list):
-                    setattr(node, name, [part for one in body for part in (*self._said(one), one)])
+                    setattr(node, name, [part for one in body for part in (*self._marks(one), one)])
         return node
 
-    def _said(self, statement: ast.stmt) -> list[ast.stmt]:
+    def _marks(self, statement: ast.stmt) -> list[ast.stmt]:
         marks = _mark(self._target, statement.lineno), _mark(self._target, None)
         return ast.parse(f"{SEEN}.update({marks!r})").body
 
 
-def exchange(target: Target) -> bool:
+def swap_code(target: Target) -> bool:
     """Give the functions of a module the code that its tree has now. False if that cannot be loaded."""
     old, new = vars(target.module), {"__name__": target.module.__name__, "__file__": str(target.path)}
     try:
@@ -331,11 +332,11 @@ def exchange(target: Target) -> bool:
         exec(code, new)
     except Exception:  # noqa: BLE001  (a change may break the module in any way)
         return False
-    _exchange(target.module.__name__, old, new)
+    _swap(target.module.__name__, old, new)
     return True
 
 
-def _exchange(module: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+def _swap(module: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     for name, was in list(old.items()):
         now = new.get(name)
         if isinstance(was, FunctionType) and isinstance(now, FunctionType):
@@ -343,10 +344,10 @@ def _exchange(module: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> No
                 was.__code__ = now.__code__
                 was.__defaults__, was.__kwdefaults__ = now.__defaults__, now.__kwdefaults__
         elif isinstance(was, property) and isinstance(now, property):
-            _exchange(module, {"get": was.fget}, {"get": now.fget})
+            _swap(module, {"get": was.fget}, {"get": now.fget})
         elif isinstance(was, type) and isinstance(now, type):
             if was.__module__ == module:
-                _exchange(module, vars(was), vars(now))
+                _swap(module, vars(was), vars(now))
         elif name in new and name[:2] != "__" and isinstance(old, dict) and was != now:
             _rebind(name, was, now)
 
@@ -358,24 +359,24 @@ def _rebind(name: str, was: object, now: object) -> None:
             vars(module)[name] = now
 
 
-def _in_fork(live: Callable[[], str | None]) -> tuple[int, str]:
-    """Do something in a child of this process: how it ended, and what it told."""
+def _in_fork(run: Callable[[], str | None]) -> tuple[int, str]:
+    """Run something in a child of this process: its exit status, and what it returned."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
-        ended = 1
+        status = 1
         try:
             os.close(reading)
             with os.fdopen(writing, "w") as out, Path(os.devnull).open("w") as nowhere:
                 sys.stdout = sys.stderr = nowhere
-                out.write(live() or "")
-            ended = 0
+                out.write(run() or "")
+            status = 0
         finally:
-            os._exit(ended)
+            os._exit(status)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        told = pipe.read()
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), told
+        returned = pipe.read()
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), returned
 
 
 def _report(counts: Mapping[str, Counter[str]]) -> None:
