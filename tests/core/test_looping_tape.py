@@ -69,17 +69,37 @@ def test_time_on_the_tape_does_not_go_back() -> None:
     assert tape.times == [10.0, 30.0, 30.0]
 
 
-def test_a_call_out_of_a_backlog_counts_for_nothing_until_the_backlog_is_over() -> None:
-    tape = Tape(backlog_until=50.0)
-    for now, truce_until, on_tape in (
-        (49.9, 0.0, 0),
-        (49.9, 60.0, 0),
-        (55.0, 60.0, 0),
-        (50.0, 0.0, 1),
-        (60.0, 60.0, 2),
-    ):
+@pytest.mark.parametrize(("backlog_until", "truce_until"), [(50.0, 0.0), (0.0, 50.0)])
+def test_a_call_out_of_a_backlog_counts_for_nothing_until_the_backlog_is_over(
+    backlog_until: float, truce_until: float
+) -> None:
+    tape = Tape()
+    observe(tape, call(), POLICY, 10.0)
+    tape.backlog_until = backlog_until
+    for now, on_tape in ((20.0, 1), (49.9, 1), (50.0, 2)):
         observe(tape, call(), POLICY, now, truce_until=truce_until)
         assert len(tape.rkeys) == on_tape
+
+
+@pytest.mark.parametrize(
+    ("one", "heard"),
+    [
+        (call("edit"), True),
+        (call(args="y"), True),
+        (call("ls"), False),  # it is on the tape, further back
+        (call(result="other"), False),  # a look at the same thing
+        (call("edit", error="no rule"), False),
+        (call("check_ci"), False),
+    ],
+)
+def test_something_new_is_heard_out_of_a_backlog_too(one: ToolFinished, heard: bool) -> None:
+    """It is the work that explains the others."""
+    tape = Tape()
+    observe(tape, call("ls"), POLICY, 9.0)
+    observe(tape, call(), POLICY, 10.0)
+    tape.backlog_until = 50.0
+    observe(tape, one, POLICY, 20.0)
+    assert len(tape.rkeys) == 2 + heard
 
 
 @pytest.mark.parametrize("marks", [[], [2], [1, 2]])
