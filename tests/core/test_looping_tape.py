@@ -536,6 +536,12 @@ def test_calls_among_others_wait_by_the_time_since_the_first_of_them(
 NAMELESS = call(args=looping.NO_ARGS)
 
 
+def test_neither_arguments_nor_a_result_is_no_evidence_at_all() -> None:
+    tape = Tape()
+    for now in range(30):
+        assert observe(tape, replace(NAMELESS, result_digest=""), POLICY, float(now)) is None
+
+
 @pytest.mark.parametrize(
     ("calls", "severity", "conclusive"),
     [
