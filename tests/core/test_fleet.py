@@ -8,6 +8,7 @@ from lifesigns.core.agent import Agent
 from lifesigns.core.effects import (
     Brake,
     Escalate,
+    Flip,
     Intervention,
     NeedsHuman,
     Order,
@@ -17,10 +18,12 @@ from lifesigns.core.effects import (
     Stage,
 )
 from lifesigns.core.fleet import Fleet, groups_of, least_loaded
-from lifesigns.core.health import Doing, Health
+from lifesigns.core.health import Cause, Doing, Health
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import MINUTE, FleetPolicy
+from lifesigns.core.profiles import profile
 from lifesigns.core.signals import AgentLeft, ErrorReported, GroupReleased, ProcessExited, ToolFinished
+from lifesigns.core.watching import HELD_FOR_MIN
 from tests.core.harness import START, Watch
 
 
@@ -91,7 +94,7 @@ def test_a_braked_group_is_not_escalated_one_by_one() -> None:
     watch = fleet_of(10)
     for n in range(10, 30):
         watch.beat(f"w-{n}", host="h")
-    watch.live(START + 20, *[f"w-{n}" for n in range(10)])
+    watch.live(START + 50, *[f"w-{n}" for n in range(10)])
     assert ("host h", True) in brakes(watch)
     assert len(watch.orders(Escalate)) <= 3
 
@@ -329,3 +332,75 @@ def test_the_engine_is_asked_for_them() -> None:
     watch.beat("a", load=0.9)
     watch.beat("b", load=0.1)
     assert [a.id for a in watch.engine.least_loaded()] == ["b"]
+
+
+# --- a host that is late -----------------------------------------------------------------------------------
+
+
+def on_hosts(*, policy: str = "swift") -> Watch:
+    """Five agents on one host, three on another."""
+    watch = Watch(profile(policy))
+    for agent_id in (*STARVED, *OTHERS):
+        watch.beat(agent_id, host=agent_id[:2])
+    live_on_hosts(watch, START + 60, *STARVED, *OTHERS)
+    return watch
+
+
+STARVED = tuple(f"h1-{n}" for n in range(5))
+OTHERS = tuple(f"h2-{n}" for n in range(3))
+
+
+def live_on_hosts(watch: Watch, until: float, *agent_ids: str, every: float = 1.0) -> None:
+    while watch.now + every <= until:
+        watch.run_until(watch.now + every)
+        for agent_id in agent_ids:
+            watch.beat(agent_id, host=agent_id[:2])
+    watch.run_until(until)
+
+
+def lost(watch: Watch) -> dict[str, float]:
+    return {flip.agent_id: flip.at - START for flip in watch.facts(Flip) if flip.now is Health.DISCONNECTED}
+
+
+def test_nobody_on_a_host_that_is_short_of_cpu_is_convicted() -> None:
+    """Each of its agents speaks only every eight seconds instead of every second, one after the other."""
+    watch = on_hosts()
+    for n in range(300):
+        live_on_hosts(watch, watch.now + 2, *OTHERS)
+        if n % 4 == 0:
+            for agent_id in STARVED:
+                watch.beat(agent_id, host="h1")
+    assert lost(watch) == {}
+    watch = on_hosts()
+    for n in range(300):
+        live_on_hosts(watch, watch.now + 2, *OTHERS)
+        watch.beat(STARVED[n % len(STARVED)], host="h1")
+    assert lost(watch) == {}
+
+
+def test_one_dead_agent_of_a_living_host_is_found_in_its_bound_and_so_are_two() -> None:
+    bound = profile("swift").silence.timeout + 1
+    for dead in (STARVED[:1], STARVED[:2]):
+        watch = on_hosts()
+        live_on_hosts(watch, START + 120, *STARVED[len(dead) :], *OTHERS)
+        assert set(lost(watch)) == set(dead)
+        assert all(at - 60 <= bound for at in lost(watch).values())
+
+
+def test_a_host_that_died_is_found_a_bounded_time_later_and_it_is_called_a_partition() -> None:
+    watch = on_hosts()
+    live_on_hosts(watch, START + 180, *OTHERS)
+    assert set(lost(watch)) == set(STARVED)
+    assert all(at - 60 <= profile("swift").silence.timeout + HELD_FOR_MIN + 1 for at in lost(watch).values())
+    assert {watch.agent(agent_id).cause for agent_id in STARVED} == {Cause.PARTITION}
+    assert [brake.group for brake in watch.facts(Brake) if brake.on] == ["host h1", "fleet"]
+
+
+def test_who_died_on_a_host_that_was_short_of_cpu_is_found_and_the_others_are_spared() -> None:
+    watch = on_hosts()
+    live_on_hosts(watch, START + 66, *OTHERS)
+    for agent_id in STARVED[1:]:
+        watch.beat(agent_id, host="h1")
+    live_on_hosts(watch, START + 180, *STARVED[1:], *OTHERS)
+    assert set(lost(watch)) == {STARVED[0]}
+    assert lost(watch)[STARVED[0]] - 60 <= profile("swift").silence.timeout + HELD_FOR_MIN + 1

@@ -52,6 +52,8 @@ class Suspicion:
     asked: int = 0
     waited_from: float = 0.0
     wait: float = 0.0
+    held: bool = False
+    """Its verdict was put off once, because its whole host was late."""
 
 
 @dataclass(slots=True)

@@ -33,6 +33,8 @@ class Group:
     deserted: bool = False
     """Its brake went off because the lost stopped counting, not because anybody is well: they are left to a person."""
     released_until: float = -NEVER
+    late: dict[str, float] = field(default_factory=dict)
+    """Of a host: who was suspected lately and when, whether it was refuted since or not; the oldest first."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,9 @@ class FleetState:
     agents: dict[str, float] = field(default_factory=dict)
     """Who was acted on in the last minute, and when last."""
 
+
+LATE_WITHIN: Final = 30.0
+"""Agents of one host that are suspected within so many seconds are late together."""
 
 RELEASED_FOR: Final = 60 * MINUTE
 """How long a person's word keeps the brake of a group off."""
@@ -142,6 +147,25 @@ class Fleet:
             for name in groups_of(agent)
         )
 
+    # --- hosts that are late ------------------------------------------------------------------------
+
+    def suspected(self, agent: Agent, at: float) -> None:
+        """An agent is late."""
+        group = self.state.groups.get(f"host {agent.host}")
+        if group is not None:
+            group.late.pop(agent.id, None)
+            group.late[agent.id] = at
+            _forget_late(group, at)
+
+    def late_together(self, agent: Agent, at: float) -> bool:
+        """Whether so many agents of its host were late just now that it is the host: starved, or cut off."""
+        group = self.state.groups.get(f"host {agent.host}")
+        if group is None:
+            return False
+        _forget_late(group, at)
+        late = len(group.late)
+        return late >= self.policy.brake_count and late >= self.policy.brake_share * group.members
+
     # --- brake and limits ---------------------------------------------------------------------------
 
     def hold(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
@@ -152,6 +176,8 @@ class Fleet:
             left = group.deserted and agent.lost_with == name and now >= group.released_until
             if group.braked or left:
                 return f"too many in {name} are unwell at once; a person decides", now + MINUTE
+        if self.late_together(agent, now):
+            return f"host {agent.host} is late as a whole", now + LATE_WITHIN / 3
         return self._limit(rung, now) or self._share(agent, rung, now)
 
     def acted(self, agent: Agent, rung: Rung, now: float) -> None:
@@ -257,6 +283,12 @@ TAKES_NO_WORK: Final = (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HU
 
 Place = tuple[bool, float, int]
 """Ailing, loaded, and without room: the less of each, the better."""
+
+
+def _forget_late(group: Group, at: float) -> None:
+    late = group.late
+    while late and late[oldest := next(iter(late))] < at - LATE_WITHIN:
+        del late[oldest]
 
 
 def groups_of(agent: Agent) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from then: nobody is convicted for not answering a question that was still on ou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent, Suspicion
 from lifesigns.core.desk import Desk
@@ -19,8 +20,12 @@ from lifesigns.core.policy import Policy
 from lifesigns.core.respawn import FailureClass, classify
 from lifesigns.core.words import duration
 
-CONNECTION_CLOSED = "its connection was closed"
-ASLEEP = "Nobody else is heard from its host: it may be asleep or cut off, and well"
+HELD_FOR_MIN: Final = 10.0
+"""An agent whose whole host is late is waited for one silence timeout longer, and at least so long: a host that is short of
+CPU lets each of its agents speak within that. One that died is found so much later."""
+
+CONNECTION_CLOSED: Final = "its connection was closed"
+ASLEEP: Final = "Nobody else is heard from its host: it may be asleep or cut off, and well"
 
 
 class Watching:
@@ -192,6 +197,7 @@ class Watching:
     def suspect(self, agent: Agent, policy: Policy, why: str, at: float, now: float) -> None:
         """Begin to doubt an agent, and ask it at once."""
         agent.suspicion = Suspicion(at, why)
+        self._desk.fleet.suspected(agent, at)
         self._ask(agent, agent.suspicion, policy, now)
         if policy.silence.degrade_on_suspicion:
             finding = silence.finding(agent, 1, at, over=False)
@@ -240,13 +246,22 @@ class Watching:
             # Our canary is out as well: it comes back and speaks for the link, or we are blind before long.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
             return
+        if not suspicion.held and self._desk.fleet.late_together(agent, at):
+            suspicion.held = True
+            suspicion.waited_from, suspicion.wait = at, max(HELD_FOR_MIN, policy.silence.timeout)
+            return
         cause = self._cause(agent, suspicion, nobody=nobody)
         finding = silence.finding(agent, suspicion.asked, at, over=True)
         agent.suspicion = None
         self._desk.judge.note(agent, finding, at, cause)
 
     def _cause(self, agent: Agent, suspicion: Suspicion, *, nobody: bool) -> Cause:
-        if nobody or agent.peer_at >= suspicion.since or self._desk.fleet.silent_together(agent):
+        if (
+            nobody
+            or suspicion.held
+            or agent.peer_at >= suspicion.since
+            or self._desk.fleet.silent_together(agent)
+        ):
             return Cause.PARTITION
         return Cause.CRASH if suspicion.why == CONNECTION_CLOSED else Cause.UNKNOWN
 

@@ -11,6 +11,7 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.effects import Kind
 from lifesigns.core.policy import MINUTE, Policy
+from lifesigns.core.watching import HELD_FOR_MIN
 
 
 class Ill(StrEnum):
@@ -110,17 +111,18 @@ class Failure:
         return f"{self.since:.0f} s: {self.agent_id}: {self.ill}, due at {self.due_at:.0f} s, {found}"
 
 
-def bound(ill: Ill, policy: Policy, *, shaken: bool = False) -> float:
+def bound(ill: Ill, policy: Policy, *, shaken: bool = False, late_host: bool = False) -> float:
     """How long after its onset a failure may stay unfound; `inf` where the onset is not what counts.
 
     `shaken`: the monitor had reason to doubt itself lately, and every wait for an answer may be nine times as
-    long (a self-health score of 8).
+    long (a self-health score of 8). `late_host`: its whole host was late, and its verdict waited once more.
     """
     silence = policy.silence
     if ill in SILENT:
         if shaken:
             return silence.suspect_after + silence.pings * silence.ping_wait * 9 + AT_ONCE
-        return silence.timeout + 2 * silence.ping_wait
+        held_for = max(HELD_FOR_MIN, silence.timeout) if late_host else 0.0
+        return silence.timeout + 2 * silence.ping_wait + held_for
     waits: dict[Ill, float] = {
         Ill.CRASH_SEEN: AT_ONCE,
         Ill.FREEZE: policy.freeze.after + 2 * silence.interval + AT_ONCE,

@@ -16,6 +16,7 @@ from typing import Any, Final
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.awareness import TRUCE_MAX
+from lifesigns.core.fleet import Fleet
 from lifesigns.core.judgement import RANK
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
@@ -350,6 +351,7 @@ class World:
         self.tally.ordered(order)
         if isinstance(order, e.SendPing):
             self._asked_in_doubt(being)
+            self._asked_on_a_late_host(being)
         if isinstance(order, e.SendNudge | e.Escalate | e.Terminate | e.Respawn):
             for failure in (being.failure, being.unreachable):
                 if failure is not None and failure.acted_at is None:
@@ -427,6 +429,18 @@ class World:
                 if failure is not None and failure.found_at is None:
                     stretched = failure.since + bound(failure.ill, being.policy, shaken=True)
                     failure.due_at = max(failure.due_at, stretched)
+
+    def _asked_on_a_late_host(self, being: Being) -> None:
+        """Where a whole host is late, each of its agents is waited for longer."""
+        fleet = Fleet(self.fleet, self.monitor.engine.beliefs.fleet)
+        agent = self.monitor.engine.agent(being.id)
+        if agent is None or not fleet.late_together(agent, self.now):
+            return
+        for other in self.beings:
+            for failure in (other.failure, other.unreachable):
+                if other.host == being.host and failure is not None and failure.found_at is None:
+                    due_at = failure.since + bound(failure.ill, other.policy, late_host=True)
+                    failure.due_at = max(failure.due_at, due_at)
 
     def cannot_see(self, being: Being) -> bool:
         """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""
