@@ -47,12 +47,13 @@ format:  ## put the code into shape, mend what can be mended by itself
 bench:  ## what things cost, as ratios to the alternatives
 	$(RUN) python -m benchmarks
 
-soak:  ## slow truths: long simulations over many seeds, chaos, a hub killed 50 times, a day of 1,000 agents
+soak:  ## slow truths: long simulations over many seeds, chaos, a hub killed 50 times, a day of 1,000 agents, a hub without a processor
 	$(RUN) python tools/soak.py
 	$(RUN) python -m tools.chaos
 	$(RUN) python -m tools.ladder_soak
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
+	LIFESIGNS_OVERLOAD=1 $(RUN) pytest -q tests/journeys/test_an_overloaded_hub.py
 
 mutants:  ## which changes of the detectors, the judgement and the ladder no test would notice
 	$(RUN) python -m tools.mutants

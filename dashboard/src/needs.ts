@@ -40,15 +40,21 @@ export function needs(
 }
 
 function* ofHub({ hub }: Fleet, alerts: readonly Alert[]): Generator<Need> {
+  const standing = (what: string) => alerts.find((alert) => alert.id === `standing:${what}`);
   if (hub.blind) {
-    const text =
-      "Its own beat does not come back, so it suspects nobody until it does. Look at the hub and its bus.";
+    const text = standing("blind")?.text ?? "It judges nobody until it can see. Look at the hub and its bus.";
     yield { kind: "hub", key: "blind", title: "The hub is blind", text, since: hub.blind_since };
   }
   for (const part of ["store", "bus"] as const) {
     if (hub[part] === "ok" || hub[part] === "none") continue;
-    const since = alerts.find((alert) => alert.id === `standing:${part}`)?.at ?? null;
+    const since = standing(part)?.at ?? null;
     yield { kind: "hub", key: part, title: `The hub's ${part} is away`, text: hub[part], since };
+  }
+  for (const part of ["tokens", "connections", "rows"]) {
+    const alert = standing(part);
+    if (!alert) continue;
+    const [title = "", ...why] = alert.text.split(": ");
+    yield { kind: "hub", key: part, title, text: why.join(": "), since: alert.at };
   }
 }
 

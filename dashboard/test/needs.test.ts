@@ -40,6 +40,22 @@ test("the hub itself comes first, then groups, decisions, quarantined, and who w
   assert.equal(found.at(-1)?.since, AT);
 });
 
+test("each trouble of the hub is told in its own words", () => {
+  const found = needs([], fleet({ blind: true, blind_since: AT }), [
+    alert("standing:blind", { type: "HUB_BLIND", text: "The hub is overloaded." }),
+    alert("standing:tokens", { type: "HUB_TOKENS_REFUSED", text: "Agents are refused: 3 of them: bad token" }),
+    alert("standing:rows", { type: "HUB_ROWS_UNREADABLE", text: "Something was forgotten: row 7" }),
+  ]);
+  assert.deepEqual(
+    found.map((need) => need.kind === "hub" && [need.title, need.text]),
+    [
+      ["The hub is blind", "The hub is overloaded."],
+      ["Agents are refused", "3 of them: bad token"],
+      ["Something was forgotten", "row 7"],
+    ],
+  );
+});
+
 test("who has waited longest for a decision comes first", () => {
   const found = needs(
     [escalated("b", "2026-11-15T19:00:00.000Z"), escalated("a")],

@@ -88,7 +88,7 @@ def blind(hub: Hub) -> bool:
 
 @pytest.mark.skipif(
     "LIFESIGNS_OVERLOAD" not in os.environ,
-    reason="it overloads the whole machine, and needs it for itself: LIFESIGNS_OVERLOAD=1",
+    reason="it overloads the whole machine and needs it for itself: make soak",
 )
 def test_an_overloaded_hub_convicts_nobody_and_finds_the_dead_when_it_keeps_up_again(tmp_path: Path) -> None:
     config = {"profile": "swift"}
