@@ -8,11 +8,12 @@ from operator import or_
 from typing import Any, Final
 
 from lifesigns.wire import WireBeat
+from lifesigns.wire.beats import FR_002
 from lifesigns.wire.limits import OURS
 from lifesigns.wire.orders import ORDER_TYPES
 from lifesigns.wire.signals import SIGNAL_TYPES
 
-__all__ = ["OURS", "BeatMessage", "OrderMessage", "SignalMessage"]
+__all__ = ["FR_002", "OURS", "BeatMessage", "OrderMessage", "SignalMessage"]
 
 BeatMessage: Final[Any] = WireBeat
 SignalMessage: Final[Any] = reduce(or_, SIGNAL_TYPES)

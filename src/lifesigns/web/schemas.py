@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifesigns.assembly.messages import OURS, BeatMessage, OrderMessage, SignalMessage
+from lifesigns.assembly.messages import FR_002, OURS, BeatMessage, OrderMessage, SignalMessage
 from lifesigns.views import LastBeat, Orders, OrdersByAgent, ProblemDetails, Receipt
 
 REF: Final = "#/components/schemas/{name}"
@@ -72,6 +72,8 @@ def _name_messages(components: dict[str, Schema]) -> None:
     for name in OURS:
         beat.pop(name, None)
     beat["load"] = _LOAD
+    for theirs, ours in FR_002.items():
+        beat[theirs] = {key: value for key, value in beat[ours].items() if key != "description"}
 
 
 def _describe(components: dict[str, Schema], types: Sequence[Any]) -> None:
