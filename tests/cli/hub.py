@@ -46,7 +46,7 @@ class HubInThread:
 
     def start(self) -> None:
         store = SqliteStore(f"{self._folder.name}/lifesigns.db")
-        self._going = running_hub(store, policy="swift", port=self.port, **self._more)
+        self._going = running_hub(store, port=self.port, **{"policy": "swift", **self._more})
         self.running = self.run(self._going.__aenter__())
         self.token = self.token or self.running.token
         self.port = int(self.running.url.rpartition(":")[2])

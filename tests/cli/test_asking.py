@@ -19,7 +19,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x1b[0m \x9b2J [bold]markup[/] \u202eback\
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[HubInThread]:
-    with hub_in_thread() as hub:
+    with hub_in_thread(policy="fast_tasks") as hub:  # Nobody is missed while a test takes its time.
         yield hub
 
 

@@ -324,7 +324,7 @@ async def test_answers_that_nobody_reads_hold_no_more_memory_than_allowed() -> N
 
 
 async def test_who_reads_slowly_but_reads_gets_it_all() -> None:
-    async with hub_with(Patience(stalled_for=2.0)) as (hub, connections):
+    async with hub_with(Patience(stalled_for=5.0)) as (hub, connections):
         await large_answer(hub)
         line = await ask_without_reading(hub, 6)
         loop, read = asyncio.get_running_loop(), 0
