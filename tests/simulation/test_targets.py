@@ -2,6 +2,8 @@
 
 from math import inf
 
+from dataclasses import replace
+
 import pytest
 
 from lifesigns.core.health import Doing, Health
@@ -132,3 +134,26 @@ def test_an_agent_in_a_declared_model_call_of_twenty_minutes_is_healthy() -> Non
     watch.live(START + 25 * MINUTE, every=2.0)
     assert watch.health() is Health.HEALTHY
     assert watch.effects == []
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_third_of_all_beats_lost_and_an_impatient_ladder_end_nobody_who_is_well(seed: int) -> None:
+    """Nobody answers an escalation, and each is waited for two seconds."""
+    swift = profile("swift")
+    ladder = replace(
+        swift.ladder, hesitate_for=0.5, nudge_max=1, nudge_every=1.0, escalation_timeout=2.0, save_for=2.0
+    )
+    report = simulate(
+        SimulationConfig(
+            agents=12,
+            days=0.1,
+            seed=seed,
+            policies=PolicyBook(replace(swift, ladder=ladder)),
+            faults=Faults.parse("loss=0.3"),
+            answered=False,
+            failure_every=24 * HOUR,
+            quiet_for=10 * MINUTE,
+        )
+    )
+    assert report.violations == ()
+    assert report.false_terminations == 0
