@@ -1,8 +1,7 @@
 """The targets, in small: what `make soak` shows over twenty weeks of a large fleet."""
 
-from math import inf
-
 from dataclasses import replace
+from math import inf
 
 import pytest
 
