@@ -10,6 +10,8 @@ from lifesigns.simulation.lives.habits import FOREVER, begin, on_and_on, tell, w
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Ill
 
+BUSY_FOR = 8 * MINUTE
+
 # --- sick -----------------------------------------------------------------------------------------------
 
 
@@ -63,7 +65,34 @@ def never_heard(being: Being) -> Life:
     yield FOREVER
 
 
+def says_busy_and_dies(being: Being) -> Life:
+    """It said until when it would be busy, and did not live to see it."""
+    yield from begin(being)
+    yield from work(being, 20 * MINUTE)
+    being.do(Doing.BUSY, until=being.now + BUSY_FOR)
+    yield 1.0
+    failure = being.fall_ill(Ill.CRASH)
+    failure.due_at += BUSY_FOR
+    being.stop()
+    yield FOREVER
+
+
 # --- healthy ----------------------------------------------------------------------------------------------
+
+
+def busy_and_silent(being: Being) -> Life:
+    """A build takes all it has, its heartbeat too; it said until when."""
+    yield from begin(being)
+    while True:
+        yield from work(being, 20 * MINUTE)
+        being.do(Doing.BUSY, until=being.now + BUSY_FOR)
+        yield 1.0
+        being.speaking = False
+        being.keep_beating()
+        yield BUSY_FOR - 30.0
+        being.speaking = True
+        being.keep_beating()
+        being.do(Doing.WORKING)
 
 
 def idles(being: Being) -> Life:
@@ -138,7 +167,9 @@ TRIALS = (
     sick("silence", "killed inside a call", killed_in_a_call, hours=1),
     sick("silence", "killed, and its last beats straggle in", killed_and_its_last_beats_straggle, hours=1),
     sick("silence", "announced and never heard", never_heard, hours=1),
+    sick("silence", "says until when it is busy, and dies", says_busy_and_dies, hours=1),
     healthy("silence", "idles", idles),
+    healthy("silence", "says until when it is busy, and is silent", busy_and_silent),
     healthy("silence", "starts slowly", starts_slowly, hours=1),
     healthy("silence", "beats unevenly", beats_unevenly),
     healthy("silence", "loses one beat in ten, and answers", loses_one_beat_in_ten),
