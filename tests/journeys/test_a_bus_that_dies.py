@@ -15,9 +15,18 @@ import pytest
 from tests.journeys.outside import Hub, Refused, serving
 from tests.servers.nats import NatsServer
 from tests.servers.process import Server
+from tests.servers.valkey import ValkeyServer
 
 ON_THE_BUS = ["bus-1", "bus-2", "bus-3", "bus-4"]
 EVERY = 0.5
+
+
+def published(server: Server, subject: bytes, content: bytes) -> bytes:
+    """A message as the server's own protocol has it."""
+    if isinstance(server, ValkeyServer):
+        parts = (b"PUBLISH", subject, content)
+        return b"*3\r\n" + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
+    return b"PUB %s %d\r\n%s\r\n" % (subject, len(content), content)
 
 
 @contextmanager
@@ -30,9 +39,9 @@ def beating(hub: Hub, server: Server) -> Iterator[set[str]]:
         nonlocal line
         if line is None:
             line = socket.create_connection(("127.0.0.1", server.port), 0.2)
-            line.sendall(b'CONNECT {"verbose":false}\r\n')
+            line.sendall(b"" if isinstance(server, ValkeyServer) else b'CONNECT {"verbose":false}\r\n')
         beat = json.dumps({"agent_id": agent_id, "seq": seq, "incarnation": f"{agent_id}-1"}).encode()
-        line.sendall(b"PUB heartbeat.%s %d\r\n%s\r\n" % (agent_id.encode(), len(beat), beat))
+        line.sendall(published(server, f"heartbeat.{agent_id}".encode(), beat))
 
     def beat() -> None:
         nonlocal line, seq
@@ -60,8 +69,10 @@ def beating(hub: Hub, server: Server) -> Iterator[set[str]]:
 
 
 @contextmanager
-def a_hub_on_a_bus(folder: Path) -> Iterator[tuple[Hub, NatsServer, set[str]]]:
-    with NatsServer() as server:
+def a_hub_on_a_bus(
+    folder: Path, kind: type[NatsServer | ValkeyServer] = NatsServer
+) -> Iterator[tuple[Hub, NatsServer | ValkeyServer, set[str]]]:
+    with kind() as server:
         config = {"bus": server.url, "profile": "swift"}
         with serving(folder, config) as hub, beating(hub, server) as alive:
             hub.until(
@@ -83,12 +94,19 @@ def blind(hub: Hub) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("end", "begin"), [(NatsServer.kill, NatsServer.start), (NatsServer.freeze, NatsServer.thaw)]
+    ("kind", "end", "begin"),
+    [
+        pytest.param(NatsServer, Server.kill, Server.start, id="NATS is killed"),
+        pytest.param(ValkeyServer, Server.freeze, Server.thaw, id="Valkey is frozen"),
+    ],
 )
 def test_a_bus_that_is_killed_or_frozen_convicts_nobody(
-    tmp_path: Path, end: Callable[[NatsServer], None], begin: Callable[[NatsServer], object]
+    tmp_path: Path,
+    kind: type[NatsServer | ValkeyServer],
+    end: Callable[[Server], None],
+    begin: Callable[[Server], object],
 ) -> None:
-    with a_hub_on_a_bus(tmp_path) as (hub, server, alive):
+    with a_hub_on_a_bus(tmp_path, kind) as (hub, server, alive):
         end(server)
         hub.until(lambda: blind(hub), "the hub knows that it is blind")
         assert disconnected(hub) == set()
