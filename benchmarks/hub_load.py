@@ -26,7 +26,7 @@ def beat(n: int) -> bytes:
     """A beat as a sender of ours makes it while its agent works."""
     return (
         b'{"agent_id":"agent-%06d","timestamp":"2026-11-15T18:00:00.000Z","seq":%s,'
-        b'"incarnation":"01JD0F8Q3V9Z8M2K7T5N%06d","status":"busy","load":0.4,"task_id":"t-%d",'
+        b'"incarnation":"01JD0F8Q3V9Z8M2K7T5N%06d","status":"working","load":0.4,"task_id":"t-%d",'
         b'"loop_lag_ms":1.8,"metrics":{"cpu_percent":12.5,"memory_mb":310.0},"host":"ws-%d","pid":4711}'
     ) % (n, SEQ, n, n, n // 100)
 
