@@ -231,9 +231,11 @@ class Being:
         if self.failure is not None:
             if self.unreachable is not None:  # As long as nobody could hear it, nobody could find it.
                 self.failure.due_at += self.now - max(self.unreachable.since, self.failure.since)
+            self.heals_unheard = bool(self.spool) or self.world.monitor.down or self.world.bus.cut
+            if self.heals_unheard:  # It is told of both at once, and need not be found in between.
+                self.failure.due_at = inf
             self.failure.ended_at = self.ill_until = self.sick_until = self.now
             self.failure = None
-            self.heals_unheard = bool(self.spool) or self.world.monitor.down
         self._reckon()
 
     def cut_off(self) -> None:
