@@ -262,8 +262,14 @@ class Being:
             if self.world.monitor.waits_for(order):
                 self.obey(order)
         self.flush()
+        if self.speaking and self.plain is None:
+            self._speak_at_once()
         self.keep_beating()
         self._reckon()
+
+    def _speak_at_once(self) -> None:
+        """As a sender does after an outage, and when it is told to end for its silence: its next beat may be minutes away."""
+        self.say(s.PongReceived(agent_id=self.id, incarnation=self.incarnation, seq=0))
 
     def flush(self) -> None:
         """Send what could not be sent."""
@@ -525,6 +531,8 @@ class Being:
                 agent_id=self.id, incarnation=order.incarnation, order_id=order.order_id, reason=reason
             )
             self.world.tell(failed, 5.0)
+            if refuses:
+                self._speak_at_once()
             return
         saves = self.speaking and self.failure is None
         wait = self.chance.uniform(1, 8) if saves or not self.running else order.save_for

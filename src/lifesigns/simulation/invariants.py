@@ -435,7 +435,9 @@ class Invariants:
             self.violate("harm", f"{being.id} is replaced, and may be asleep or cut off with its host")
         if harmed and being.goes_on:
             self.violate("harm", f"{type(order).__name__} reached {being.id}, whose process goes on")
-        if harmed and being.well_since is not None and being.well_since < order.at - ON_ITS_WAY:
+        # One that only beats has nothing to say when its link is back, until its next beat.
+        unheard_for = ON_ITS_WAY + (being.interval if being.plain is not None else 0.0)
+        if harmed and being.well_since is not None and being.well_since < order.at - unheard_for:
             self._world.tally.false_terminations += 1
             self.violate("harm", f"{type(order).__name__} reached {being.id}, which is well")
 
