@@ -102,6 +102,8 @@ class Work:
     calls: dict[str, Call] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
     """The last calls that ended, and when: on a bus that reorders and repeats, a beginning may come after."""
+    closed: dict[str, None] = field(default_factory=dict)
+    """Those of them whose beginning was heard: an end of such a call that comes again is no second call."""
     tool_calls: int = 0
     last_tool: str = ""
     tool_told: str | None = None
@@ -111,6 +113,7 @@ class Work:
     def begin_call(self, call_id: str, call: Call) -> None:
         """A call began, unless its end was heard already."""
         ended_at = self.ended.pop(call_id, None)
+        self.closed.pop(call_id, None)
         if ended_at is not None and call.started_at - ended_at < LATE_BEGINNING:
             return
         if len(self.calls) >= CALLS_MAX:
@@ -128,7 +131,11 @@ class Work:
         if call_id not in NAMELESS:
             self.ended[call_id] = now
             while len(self.ended) > ENDED_MAX:
-                del self.ended[next(iter(self.ended))]
+                oldest = next(iter(self.ended))
+                del self.ended[oldest]
+                self.closed.pop(oldest, None)
+            if call is not None:
+                self.closed[call_id] = None
         if call is None or (took := now - call.started_at) < LONG_CALL:
             return call
 

@@ -83,6 +83,8 @@ class WorkHearing:
 
     def _tool_finished(self, agent: Agent, signal: s.ToolFinished, now: float) -> None:
         work = self._begin(agent, now)
+        if signal.call_id in work.closed:
+            return
         work.end_call(signal.call_id, now, self._desk.awareness.lapsed)
         slept_for = 0.0 if work.tool_at is None else self._desk.awareness.lapsed(work.tool_at, now)
         work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
@@ -134,7 +136,10 @@ class WorkHearing:
             self._desk.outbox.fact(NeedsHuman(now, agent.id, "looping", found.text))
 
     def _model_finished(self, agent: Agent, signal: s.ModelFinished, now: float) -> None:
-        call = self._begin(agent, now).end_call(signal.call_id, now, self._desk.awareness.lapsed)
+        work = self._begin(agent, now)
+        if signal.call_id in work.closed:
+            return
+        call = work.end_call(signal.call_id, now, self._desk.awareness.lapsed)
         if signal.call_id != s.TOKENS_ONLY:
             self._thought(agent, call, signal.ok, now)
         if agent.spending is None:
