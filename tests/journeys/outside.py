@@ -188,6 +188,17 @@ class Hub:
             after = page["after"]
         return found
 
+    def disconnected(self) -> set[str]:
+        """Everybody who was ever found disconnected."""
+        flips = self.events("HEALTH_STATE_CHANGED")
+        return {flip["agent_id"] for flip in flips if flip["data"]["to"] == "disconnected"}
+
+    def is_blind(self) -> bool:
+        try:
+            return bool(self.get("/readyz")["blind"])
+        except Refused as refused:
+            return bool(refused.body["blind"])
+
     def python(self, name: str, program: str, *args: str, **env: str) -> subprocess.Popen[str]:
         """A Python program of the user's that finds this hub by its environment."""
         path = self.folder / name

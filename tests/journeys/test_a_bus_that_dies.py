@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.outside import Hub, Refused, serving
+from tests.journeys.outside import Hub, serving
 from tests.servers.nats import NatsServer
 from tests.servers.process import Server
 from tests.servers.valkey import ValkeyServer
@@ -81,18 +81,6 @@ def a_hub_on_a_bus(
             yield hub, server, alive
 
 
-def disconnected(hub: Hub) -> set[str]:
-    flips = hub.events("HEALTH_STATE_CHANGED")
-    return {flip["agent_id"] for flip in flips if flip["data"]["to"] == "disconnected"}
-
-
-def blind(hub: Hub) -> bool:
-    try:
-        return bool(hub.get("/readyz")["blind"])
-    except Refused as refused:
-        return bool(refused.body["blind"])
-
-
 @pytest.mark.parametrize(
     ("kind", "end", "begin"),
     [
@@ -108,18 +96,18 @@ def test_a_bus_that_is_killed_or_frozen_convicts_nobody(
 ) -> None:
     with a_hub_on_a_bus(tmp_path, kind) as (hub, server, alive):
         end(server)
-        hub.until(lambda: blind(hub), "the hub knows that it is blind")
-        assert disconnected(hub) == set()
+        hub.until(lambda: hub.is_blind(), "the hub knows that it is blind")
+        assert hub.disconnected() == set()
         alive.remove("web")
         begin(server)
-        hub.until(lambda: not blind(hub), "it sees again")
+        hub.until(lambda: not hub.is_blind(), "it sees again")
         alive.remove("bus-1")
-        hub.until(lambda: disconnected(hub) >= {"web", "bus-1"}, "who died since is found")
-        assert disconnected(hub) == {"web", "bus-1"}
+        hub.until(lambda: hub.disconnected() >= {"web", "bus-1"}, "who died since is found")
+        assert hub.disconnected() == {"web", "bus-1"}
 
 
 def test_all_agents_of_a_living_bus_that_die_are_found(tmp_path: Path) -> None:
     with a_hub_on_a_bus(tmp_path) as (hub, _, alive):
         alive.difference_update(ON_THE_BUS)
-        hub.until(lambda: disconnected(hub) >= set(ON_THE_BUS), "all of them are found")
-        assert disconnected(hub) == set(ON_THE_BUS)
+        hub.until(lambda: hub.disconnected() >= set(ON_THE_BUS), "all of them are found")
+        assert hub.disconnected() == set(ON_THE_BUS)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.outside import Hub, Refused, serving
+from tests.journeys.outside import Hub, serving
 
 AGENTS = [f"agent-{n}" for n in range(120)]
 PROCESSES = 4
@@ -74,18 +74,6 @@ def starved(hub: Hub) -> Iterator[None]:
                 os.setpriority(os.PRIO_PROCESS, task, 0)
 
 
-def disconnected(hub: Hub) -> set[str]:
-    flips = hub.events("HEALTH_STATE_CHANGED")
-    return {flip["agent_id"] for flip in flips if flip["data"]["to"] == "disconnected"}
-
-
-def blind(hub: Hub) -> bool:
-    try:
-        return bool(hub.get("/readyz")["blind"])
-    except Refused as refused:
-        return bool(refused.body["blind"])
-
-
 @pytest.mark.skipif(
     "LIFESIGNS_OVERLOAD" not in os.environ,
     reason="it overloads the whole machine and needs it for itself: make soak",
@@ -96,10 +84,10 @@ def test_an_overloaded_hub_convicts_nobody_and_finds_the_dead_when_it_keeps_up_a
         hub.until(lambda: hub.get("/api/v1/fleet")["states"]["healthy"] == len(AGENTS), "all are heard")
         with starved(hub):
             alive.remove("agent-0")
-            hub.until(lambda: blind(hub), "the hub knows that it does not keep up")
-        assert disconnected(hub) <= {"agent-0"}
-        hub.until(lambda: not blind(hub), "it keeps up again")
-        hub.until(lambda: "agent-0" in disconnected(hub), "who died meanwhile is found")
+            hub.until(lambda: hub.is_blind(), "the hub knows that it does not keep up")
+        assert hub.disconnected() <= {"agent-0"}
+        hub.until(lambda: not hub.is_blind(), "it keeps up again")
+        hub.until(lambda: "agent-0" in hub.disconnected(), "who died meanwhile is found")
         alive.remove("agent-1")
-        hub.until(lambda: "agent-1" in disconnected(hub), "who dies afterwards is found")
-        assert disconnected(hub) == {"agent-0", "agent-1"}
+        hub.until(lambda: "agent-1" in hub.disconnected(), "who dies afterwards is found")
+        assert hub.disconnected() == {"agent-0", "agent-1"}

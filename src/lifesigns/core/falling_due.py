@@ -98,13 +98,11 @@ class FallingDue:
         if agent is None:
             self._desk.beliefs.lineages.pop(lineage.agent_id, None)
             return
-        if respawns.due_at(lineage) > now:
-            pass
-        elif lineage.phase is Phase.WAITING and not lineage.requested and self._watching.may_be_well(agent):
-            respawns.ask(
-                lineage, f"{lineage.why} {ASLEEP}", now, doubted=True
-            )  # Its host was there a moment ago.
-        else:
+        due = respawns.due_at(lineage) <= now
+        unasked = lineage.phase is Phase.WAITING and not lineage.requested
+        if due and unasked and self._watching.may_be_well(agent):  # Its host was there a moment ago.
+            respawns.ask(lineage, f"{lineage.why} {ASLEEP}", now, doubted=True)
+        elif due:
             respawns.step(lineage, agent, self._desk.policy(agent).respawn, now)
         self._desk.deadlines.arm(lineage, respawns.due_at(lineage))
 
