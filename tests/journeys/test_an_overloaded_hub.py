@@ -19,8 +19,8 @@ AGENTS = [f"agent-{n}" for n in range(120)]
 PROCESSES = 4
 EVERY = 1.0
 BURNERS = 4
-NICE = 5
-"""The hub gets a twelfth of its processor: every look is in time, and a round of all beats takes four seconds."""
+NICE = 10
+"""The hub gets a fortieth of its processor: less than a round of all beats takes."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes are not pinned here")
 
