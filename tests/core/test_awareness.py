@@ -25,7 +25,14 @@ from lifesigns.core.effects import (
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.policy import FleetPolicy, Policy
-from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived, ToolFinished, ToolStarted
+from lifesigns.core.signals import (
+    AgentRegistered,
+    BeatReceived,
+    CanaryReturned,
+    PongReceived,
+    ToolFinished,
+    ToolStarted,
+)
 from tests.core.harness import START, Watch
 
 LIMITS = FleetPolicy()
@@ -253,6 +260,31 @@ def test_one_lost_canary_does_not_make_us_blind() -> None:
         bus.cut = n % 2 == 0
         bus.run_until(START + 5 * n)
     assert not bus.facts(Sight)
+
+
+def test_a_lost_canary_now_and_then_does_not_put_off_who_never_starts() -> None:
+    """Its grace began anew with each: on a bus that loses one message in twenty nobody was missed for half an hour."""
+    bus = Bus()
+    bus.hear(AgentRegistered(agent_id="late"))
+    for n in range(1, 60):
+        bus.cut = n % 10 == 0
+        bus.run_until(START + 5 * n)
+    found = bus.agent("late").finding(Kind.NEVER_STARTED)
+    assert found is not None
+    assert bus.facts(FindingOpened, "late")[0].at == START + 120
+
+
+def test_whose_first_word_may_have_been_lost_with_a_canary_has_time_to_say_it_again() -> None:
+    bus = Bus()
+    bus.hear(AgentRegistered(agent_id="late", grace=121.0))
+    bus.run_until(START + 112)
+    bus.cut = True
+    bus.run_until(START + 116)
+    bus.cut = False
+    bus.run_until(START + 134.9)
+    assert bus.agent("late").finding(Kind.NEVER_STARTED) is None
+    bus.run_until(START + 135)
+    assert bus.agent("late").finding(Kind.NEVER_STARTED) is not None
 
 
 def test_a_canary_we_never_sent_does_not_open_our_eyes() -> None:

@@ -94,6 +94,28 @@ def test_a_declared_call_may_block_the_loop() -> None:
     assert watch.health() is Health.DISCONNECTED
 
 
+def test_a_call_whose_end_was_lost_does_not_hide_a_freeze_for_ever() -> None:
+    """An agent that got on with other things since is not in that call: after its bound it excuses nothing."""
+    watch = Watch()
+    watch.beat()
+    watch.hear(ToolStarted(agent_id="a", call_id="lost", tool="fetch", bound=600.0))
+    watch.hear(ToolFinished(agent_id="a", call_id="other", tool="read"), START + 300)
+    watch.beat(at=START + 599, loop_lag_ms=90_000.0)
+    assert watch.agent().finding(Kind.FREEZE) is None
+    watch.beat(at=START + 600, loop_lag_ms=90_000.0)
+    assert watch.agent().finding(Kind.FREEZE) is not None
+
+
+def test_who_does_nothing_beside_a_call_may_be_held_up_by_it_longer_than_its_bound() -> None:
+    """It takes too long, which is said; but that is no freeze, and no reason to end it."""
+    watch = Watch()
+    watch.beat()
+    watch.hear(ToolFinished(agent_id="a", call_id="other", tool="read"))
+    watch.hear(ToolStarted(agent_id="a", call_id="c", tool="compile", bound=600.0), START + 1)
+    watch.live(START + 900, loop_lag_ms=90_000.0)
+    assert [finding.kind for finding in watch.agent().findings] == [Kind.LONG_CALL]
+
+
 def test_where_the_loop_stands_is_evidence_for_people_and_nothing_else() -> None:
     """A hostile stack is cut, and changes no verdict."""
     plain = freeze.examine(12_500.0, FreezePolicy(), START)

@@ -100,6 +100,20 @@ def test_unanswered_pings_are_a_disconnection_within_the_timeout() -> None:
     )
 
 
+def test_on_a_line_that_loses_beats_more_pings_go_out_in_the_same_time() -> None:
+    """Two lost pings were a verdict: at a loss of one in twenty, one healthy agent in fifty was convicted each day."""
+    watch = Watch(FIXED)
+    for seq in range(1, 201):
+        if seq % 20:
+            watch.beat(at=START + 5 * seq, seq=seq)
+    silent_from = START + 5 * 199
+    watch.run_until(silent_from + 14.999)
+    assert [at - silent_from for at in pings(watch)] == pytest.approx([11, 11 + 2 / 3, 11 + 4 / 3, 13])
+    assert watch.health() is Health.HEALTHY
+    watch.run_until(silent_from + 15.001)
+    assert watch.health() is Health.DISCONNECTED
+
+
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_keeps_its_timeout(name: str) -> None:
     policy = profile(name).silence

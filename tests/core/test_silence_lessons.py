@@ -369,6 +369,48 @@ def test_a_bound_it_did_not_say_is_not_believed_as_one() -> None:
     assert silence.suspect_at(agent, -inf, POLICY) == 200.0 + GRANTED
 
 
+# --- how often one is asked ------------------------------------------------------------------------------
+
+ASKING = SilencePolicy(ping_wait=2.0, pings=2)
+
+
+@pytest.mark.parametrize(
+    ("beats", "lost", "asked"),
+    [
+        (1000, 0, 2),
+        (1000, 1, 2),
+        (1000, 5, 2),  # one ping in a hundred is not answered, two in ten thousand
+        (1000, 6, 3),
+        (1000, 53, 4),
+        (
+            700,
+            300,
+            6,
+        ),  # fourteen would be needed, and three times as many as usual are enough of a good thing
+        (1, 1000, 6),
+    ],
+)
+def test_the_more_its_line_loses_the_oftener_an_agent_is_asked(beats: int, lost: int, asked: int) -> None:
+    agent = Agent("a", 1, interval=5.0, beats=beats, lost=lost)
+    assert silence.pings(agent, ASKING) == asked
+
+
+@pytest.mark.parametrize("lost", [0, 1, 300])
+def test_however_often_it_is_asked_the_last_ping_has_its_wait_and_all_have_the_same_time(lost: int) -> None:
+    agent = Agent("a", 1, interval=5.0, beats=700, lost=lost)
+    asked = silence.pings(agent, ASKING)
+    waits = [silence.ping_wait(agent, number, ASKING) for number in range(1, asked + 1)]
+    assert sum(waits) == pytest.approx(4.0)
+    assert waits[-1] == 2.0
+    assert waits[:-1] == pytest.approx([2.0 / (asked - 1)] * (asked - 1))
+
+
+def test_a_policy_of_one_ping_is_one_ping() -> None:
+    agent = Agent("a", 1, interval=5.0, beats=70, lost=30)
+    once = SilencePolicy(ping_wait=2.0, pings=1)
+    assert (silence.pings(agent, once), silence.ping_wait(agent, 1, once)) == (1, 2.0)
+
+
 # --- in words --------------------------------------------------------------------------------------------
 
 

@@ -46,8 +46,11 @@ class Watching:
         if gone(agent):
             return max(agent.since, agent.heard_at) + policy.silence.forget_after
         if agent.health is Health.STARTING:
-            due_at = aware.due(max(agent.since, aware.silent_from(agent)), grace(agent, policy))
-            return max(due_at, aware.truce_until)
+            wait = grace(agent, policy)
+            due_at = aware.due(max(agent.since, aware.silence_from), wait)
+            # Its first word may have been lost in a gap of its way: it has the time of a beat to come again.
+            again_at = aware.silent_from(agent) + min(wait, policy.silence.timeout)
+            return max(due_at, again_at, aware.truce_until)
         silent_from = aware.silent_from(agent)
         at = silence.suspect_at(agent, silent_from, policy.silence)
         if aware.lapses and aware.lapses[-1].ended_at > agent.heard_at:
@@ -211,7 +214,7 @@ class Watching:
         elif suspicion is None:
             why = f"nothing heard for {duration(at - agent.heard_at)}"
             self.suspect(agent, policy, why, at, now)
-        elif suspicion.asked < policy.silence.pings:
+        elif suspicion.asked < silence.pings(agent, policy.silence):
             self._ask(agent, suspicion, policy, now)
         else:
             self._convict(agent, suspicion, policy, at)
@@ -222,7 +225,8 @@ class Watching:
         desk.outbox.order(SendPing, agent, now, seq=suspicion.asked, suspicion=suspicion.why)
         desk.ask_ourselves(now)
         suspicion.waited_from = now
-        suspicion.wait = policy.silence.ping_wait * desk.awareness.factor(now, desk.limits)
+        wait = silence.ping_wait(agent, suspicion.asked, policy.silence)
+        suspicion.wait = wait * desk.awareness.factor(now, desk.limits)
 
     def _convict(self, agent: Agent, suspicion: Suspicion, policy: Policy, at: float) -> None:
         """All pings are unanswered. One last doubt about ourselves, then a verdict."""

@@ -94,6 +94,8 @@ class Being:
         self.task_at = 0.0
         self.tasks = 0
         self.calls = 0
+        self.model_call = ""
+        """The model call it is in: who is interrupted ends it."""
         self.checkpoints: list[str] = []
         self.checkpoint_at = 0.0
         self.thought_at = 0.0
@@ -144,6 +146,7 @@ class Being:
         self.births += 1
         self.incarnation = incarnation or f"{self.id}.{self.births}"
         self.running = True
+        self.model_call = ""
         self.leaving = False
         self.plain = None
         self.beat = s.BeatReceived(
@@ -362,6 +365,24 @@ class Being:
         )
         return call
 
+    def start_model_call(self, call_id: str) -> None:
+        """Announce a model call."""
+        self.model_call = call_id
+        self.say(s.ModelStarted(agent_id=self.id, incarnation=self.incarnation, call_id=call_id))
+
+    def end_model_call(self, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        """The model call it is in is over, if it is in one."""
+        call_id, self.model_call = self.model_call, ""
+        if call_id:
+            ended = s.ModelFinished(
+                agent_id=self.id,
+                incarnation=self.incarnation,
+                call_id=call_id,
+                tokens_in=tokens_in,
+                tokens_out=tokens_out,
+            )
+            self.say(ended)
+
     def use_tool(
         self,
         tool: str,
@@ -427,6 +448,7 @@ class Being:
         self.frozen_at = None
         self.keep_beating()
         self.recover()
+        self.end_model_call()
         if self.task_id is None:
             self.take_task()
         self.do(Doing.WORKING)
@@ -473,9 +495,13 @@ class Being:
         return self.speaking and not self.cuts and order.incarnation == self.incarnation
 
     def _answer_ping(self, order: e.SendPing) -> None:
-        if self._reachable(order) and not self.world.bus.cut and not self.world.bus.loses():
+        """By a pong, and by a beat on a connection of its own."""
+        bus = self.world.bus
+        if self._reachable(order) and not bus.cut and not bus.loses():
             pong = s.PongReceived(agent_id=self.id, incarnation=self.incarnation, seq=order.seq)
             self.say(pong)
+            if not bus.loses():
+                self.send_beat()
 
     def _answer_status(self, order: e.AskStatus) -> None:
         if not self._reachable(order) or self.failure is not None:

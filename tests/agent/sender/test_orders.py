@@ -39,6 +39,16 @@ def test_a_ping_is_answered_at_once_and_makes_the_agent_beat_faster(ear: Ear) ->
     assert sum(gaps) / len(gaps) == pytest.approx(0.2, abs=0.08)
 
 
+def test_a_ping_is_answered_with_a_beat_too_however_slow_the_rhythm(ear: Ear) -> None:
+    """The answer may wait behind a report that is under way, or be lost; beats have a way of their own."""
+    with Sender("a", ear.url, interval=600.0):
+        ear.until_word(s.AgentRegistered)
+        ear.until(lambda: ear.beats)
+        heard = len(ear.beats)
+        ear.order(ping())
+        ear.until(lambda: len(ear.beats) > heard)
+
+
 def test_an_agent_that_reports_an_error_beats_faster_too(ear: Ear) -> None:
     with Sender("a", ear.url, interval=0.4) as life:
         ear.until(lambda: len(ear.beats) >= 2)

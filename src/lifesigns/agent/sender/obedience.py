@@ -76,12 +76,14 @@ class Obedience:
     # --- pings and nudges -----------------------------------------------------------------------------------------
 
     def pinged(self, ping: SendPing) -> None:
-        """Answer at once. No status: that would count as the agent's own word about its task, and it said nothing.
+        """Answer at once, and with a beat too: an answer may wait behind a report that is under way, or be lost. No status:
+        that would count as the agent's own word about its task, and it said nothing.
 
         A hub that asks may have missed who we are, and our rhythm: it is told again.
         """
         voice = self._voice
         voice.stir()
+        voice.due_at = 0.0
         self._say(s.PongReceived, seq=ping.seq, task_id=voice.statement.task)
         if voice.introduce is not None:
             voice.introduce()

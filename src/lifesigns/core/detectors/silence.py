@@ -11,7 +11,7 @@ A suspicion is a question, not a verdict: it is asked (ping), and any sign of li
 
 from __future__ import annotations
 
-from math import ceil, erfc, inf, log10, sqrt
+from math import ceil, erfc, inf, log, log10, sqrt
 from typing import Final
 
 from lifesigns.core.agent import DECLARED, Agent
@@ -40,6 +40,12 @@ INTERVAL_MIN: Final = 0.001
 
 TERMS_MAX: Final = 64
 """Missed beats that are reckoned with: more only make a false suspicion less likely still."""
+
+UNANSWERED_MAX: Final = 1e-4
+"""A healthy agent on a line that loses messages is asked so often that all its answers are lost at most this often."""
+
+PINGS_GROWTH_MAX: Final = 3
+"""However lossy its line, an agent is asked at most this many times as often as the policy says."""
 
 REFIT_GROWTH: Final = 1.25
 """The margin is fitted again when the sample has grown by a quarter; more often changes it by little."""
@@ -204,6 +210,25 @@ def margin(
         else:
             high = middle
     return high
+
+
+def pings(agent: Agent, policy: SilencePolicy) -> int:
+    """How often this agent is asked before a verdict: more often than the policy says if its line is known to lose beats,
+    since a ping and its answer are lost as often. The time it has to answer stays the same (`ping_wait`)."""
+    if not agent.lost or policy.pings == 1:
+        return policy.pings
+    carried = agent.beats / (agent.beats + agent.lost)
+    needed = ceil(log(UNANSWERED_MAX) / log(1.0 - carried * carried))
+    return min(max(policy.pings, needed), PINGS_GROWTH_MAX * policy.pings)
+
+
+def ping_wait(agent: Agent, asked: int, policy: SilencePolicy) -> float:
+    """How long the ping that was just sent may stay unanswered. The last one always has its whole wait; all before it share
+    what the policy grants to all but one."""
+    planned = pings(agent, policy)
+    if asked >= planned or planned == policy.pings:
+        return policy.ping_wait
+    return policy.ping_wait * (policy.pings - 1) / (planned - 1)
 
 
 def phi(agent: Agent, now: float) -> float:

@@ -143,6 +143,18 @@ def _hanging_since(call: Call, work: Work) -> float:
     return max(call.started_at, work.since, work.tool_at or 0.0, work.checkpoint_at or 0.0)
 
 
+def may_block(agent: Agent, now: float) -> bool:
+    """Whether a declared operation or an open call may be what holds the agent's loop. One that is over its bound may not,
+    if the agent got on with other things since: its end was lost."""
+    if agent.doing is Doing.BUSY:
+        return True
+    work = agent.work
+    return work is not None and any(
+        now < call.started_at + call.bound or _hanging_since(call, work) == call.started_at
+        for call in work.calls.values()
+    )
+
+
 def _long_call(work: Work) -> Rule:
     call = _last_call(work)
     since = _hanging_since(call, work)

@@ -207,7 +207,7 @@ class BeatHearing:
             self._work.spend(agent, agent.spending, 0, 0.0, now)  # The hour of its cap may be over.
         if beat.error_count is not None:
             self._error_total(agent, beat.error_count, now)
-        if beat.loop_lag_ms is not None and not agent.busy:
+        if beat.loop_lag_ms is not None and not stall.may_block(agent, now):
             found = freeze.examine(beat.loop_lag_ms, desk.policy(agent).freeze, now, beat.metadata)
             if found is not None:
                 desk.judge.note(agent, found, now, Cause.FREEZE)

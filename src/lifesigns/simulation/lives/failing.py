@@ -133,10 +133,9 @@ def only_talk(being: Being) -> Life:
 
 def _ponder(being: Being, seconds: float) -> Life:
     """A model call: between the calls of a loop there is nothing else."""
-    call = f"p{being.calls}"
-    being.say(s.ModelStarted(agent_id=being.id, incarnation=being.incarnation, call_id=call))
+    being.start_model_call(f"p{being.calls}")
     yield seconds
-    being.say(s.ModelFinished(agent_id=being.id, incarnation=being.incarnation, call_id=call))
+    being.end_model_call()
 
 
 def err(being: Being) -> Life:

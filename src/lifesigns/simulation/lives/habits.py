@@ -46,10 +46,9 @@ def tell(being: Being, word: Any, **values: Any) -> None:
 def think(being: Being, takes: float, tokens: int = TOKENS) -> Life:
     """A model call, from its begin to its end."""
     being.calls += 1
-    call = f"m{being.calls}"
-    tell(being, s.ModelStarted, call_id=call)
+    being.start_model_call(f"m{being.calls}")
     yield takes
-    tell(being, s.ModelFinished, call_id=call, tokens_in=tokens, tokens_out=tokens // 4)
+    being.end_model_call(tokens, tokens // 4)
 
 
 def call(

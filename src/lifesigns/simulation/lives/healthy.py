@@ -65,12 +65,9 @@ def idle(being: Being) -> Life:
 
 def long_model_call(being: Being) -> Life:
     """A model that thinks for almost half an hour, as announced."""
-    call = f"m{being.calls}"
-    being.say(s.ModelStarted(agent_id=being.id, incarnation=being.incarnation, call_id=call))
+    being.start_model_call(f"m{being.calls}")
     yield being.chance.uniform(20, 28) * MINUTE
-    being.say(
-        s.ModelFinished(agent_id=being.id, incarnation=being.incarnation, call_id=call, tokens_out=TOKENS)
-    )
+    being.end_model_call(tokens_out=TOKENS)
     yield from _work_until(being, being.now + 15 * MINUTE)
 
 
