@@ -5,8 +5,10 @@ import pytest
 from lifesigns.core.effects import Intervention, NeedsHuman, Respawn, Rung, Stage, StopStranger, Terminate
 from lifesigns.core.health import Health
 from lifesigns.core.policy import HOUR, MINUTE, Policy
+from lifesigns.core.profiles import profile
 from lifesigns.core.respawn import Phase
 from lifesigns.core.signals import (
+    AgentLeft,
     AgentRegistered,
     ProcessExited,
     RecoveryRequested,
@@ -371,6 +373,20 @@ def test_an_old_life_that_takes_its_time_to_end_is_no_second() -> None:
     both(watch, 5)
     watch.live(watch.now + 10 * MINUTE, "a", "b", incarnation="new")
     assert not told(watch)
+
+
+def test_an_old_life_that_drains_for_half_a_minute_does_not_come_back_when_the_new_one_leaves() -> None:
+    """However short its timeout is: an agent that had ended well was revived, missed and replaced."""
+    watch = Watch(profile("swift"))
+    watch.live(START + MINUTE, incarnation="old", every=1.0)
+    for n in range(1, 56):
+        watch.beat(incarnation="new", seq=n, at=watch.now + 1)
+        watch.beat(incarnation="old", seq=100 + n)
+    watch.hear(AgentLeft(agent_id="a", incarnation="new", reason="done"))
+    watch.beat(incarnation="old", seq=156, at=watch.now + 1)
+    assert watch.health() is Health.TERMINATED
+    watch.run_until(watch.now + HOUR)
+    assert not watch.orders(Respawn, "a")
 
 
 def test_what_a_bus_delivers_again_and_again_is_no_second() -> None:

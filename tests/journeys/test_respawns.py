@@ -226,7 +226,8 @@ def test_one_id_on_two_hosts_is_told_and_the_one_that_stays_is_heard(tmp_path: P
             lambda: any(
                 e["data"]["reason"] == "one id twice" for e in hub.events("NEEDS_HUMAN", agent="coder")
             ),
-            "people are told",
+            "people are told, when it has gone on for a minute",
+            within=2 * BOUND,
         )
         newer.kill()
         newer.wait(BOUND)

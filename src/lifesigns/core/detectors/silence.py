@@ -44,6 +44,9 @@ TERMS_MAX: Final = 64
 UNANSWERED_MAX: Final = 1e-4
 """A healthy agent on a line that loses messages is asked so often that all its answers are lost at most this often."""
 
+LOSSES_MIN: Final = 3
+"""A beat or two that did not come say nothing about the line."""
+
 PINGS_GROWTH_MAX: Final = 3
 """However lossy its line, an agent is asked at most this many times as often as the policy says."""
 
@@ -215,7 +218,7 @@ def margin(
 def pings(agent: Agent, policy: SilencePolicy) -> int:
     """How often this agent is asked before a verdict: more often than the policy says if its line is known to lose beats,
     since a ping and its answer are lost as often. The time it has to answer stays the same (`ping_wait`)."""
-    if not agent.lost or policy.pings == 1:
+    if agent.lost < LOSSES_MIN or policy.pings == 1:
         return policy.pings
     carried = agent.beats / (agent.beats + agent.lost)
     needed = ceil(log(UNANSWERED_MAX) / log(1.0 - carried * carried))

@@ -56,8 +56,8 @@ LATECOMER: Final = "started twice, and the other one was first"
 
 DOUBLE_BEATS: Final = 3
 DOUBLE_TIMEOUTS: Final = 4
-"""A replaced life that beats on for four silence timeouts (a minute by default) is there. In a rolling restart the old one drains
-for less, and what a bus delivers late or twice does not count upwards for that long."""
+"""A replaced life that beats on for four silence timeouts, and at least a minute, is there. In a rolling restart the old one
+drains for less, and what a bus delivers late or twice does not count upwards for that long."""
 
 STRAYS_MAX: Final = 3
 """Beats in a row that count upwards from below are a restart, not a replay."""
@@ -215,7 +215,7 @@ class Admission:
         return double.beats >= DOUBLE_BEATS and now - double.since >= self._there_for(agent)
 
     def _there_for(self, agent: Agent) -> float:
-        return DOUBLE_TIMEOUTS * self._desk.policy(agent).silence.timeout
+        return max(MINUTE, DOUBLE_TIMEOUTS * self._desk.policy(agent).silence.timeout)
 
     def _tell_of(self, agent: Agent, double: Double, now: float) -> None:
         if not double.told:
