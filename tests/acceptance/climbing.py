@@ -125,14 +125,14 @@ class Agent:
         self.id = name
         self.task = f"t-{name}"
         self.log = folder / f"{name}.log"
-        self._lives = folder / f"{name}.lives"
+        self._incarnations = folder / f"{name}.lives"
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, hub: Hub) -> None:
         """Under a supervisor that starts it anew."""
         options = ("--id", self.id, "--task", self.task, "--hub", hub.url)
         watched = ("--restart", "on-failure", "--nudge", "file", "--verbose")
-        command = (*RUN, *options, *watched, "--", sys.executable, str(PROGRAM), str(self._lives))
+        command = (*RUN, *options, *watched, "--", sys.executable, str(PROGRAM), str(self._incarnations))
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command,
@@ -146,7 +146,7 @@ class Agent:
     def lives(self) -> list[dict[str, Any]]:
         """What it wrote down at the beginning of each life."""
         with suppress(OSError):
-            return [json.loads(line) for line in self._lives.read_text().splitlines()]
+            return [json.loads(line) for line in self._incarnations.read_text().splitlines()]
         return []
 
     def kill(self) -> None:

@@ -53,10 +53,10 @@ def test_findings_have_their_evidence_in_words_and_where_a_frozen_one_stands(
 def test_the_same_call_over_and_over_is_marked_on_the_tape_as_it_happens(operator: Visit, hub: Hub) -> None:
     hub.client.signals(calls("looper", "one", "two"))
     operator.go_to_agent("looper")
-    tape = part(operator, "Tool calls")
-    expect(tape).to_contain_text("No call was made twice.")
+    call_history = part(operator, "Tool calls")
+    expect(call_history).to_contain_text("No call was made twice.")
     hub.client.signals(calls("looper", "three", "three", "three", "three", "three"))
-    expect(tape.get_by_role("listitem").first).to_contain_text("grep×5")
+    expect(call_history.get_by_role("listitem").first).to_contain_text("grep×5")
     expect(part(operator, "Findings")).to_contain_text("5 times in a row with the same arguments")
 
 

@@ -14,12 +14,12 @@ from lifesigns.core.effects import (
     Fact,
     FindingOpened,
     Flip,
+    HubVisibility,
     Kind,
     NeedsHuman,
     Order,
     SendCanary,
     SendPing,
-    Sight,
     Terminate,
 )
 from lifesigns.core.engine import Engine
@@ -246,12 +246,12 @@ def test_three_canaries_missing_in_a_row_are_blindness_and_people_are_told() -> 
     bus = Bus()
     bus.cut = True
     bus.run_until(START + 14.99)
-    assert not bus.facts(Sight)
+    assert not bus.facts(HubVisibility)
     bus.run_until(START + 15)
-    assert [(fact.at - START, fact.blind) for fact in bus.facts(Sight)] == [(15, True)]
+    assert [(fact.at - START, fact.blind) for fact in bus.facts(HubVisibility)] == [(15, True)]
     assert [(fact.agent_id, fact.reason) for fact in bus.facts(NeedsHuman)] == [("hub", "blind")]
     bus.run_until(START + 600)
-    assert len(bus.facts(Sight)) == 1
+    assert len(bus.facts(HubVisibility)) == 1
 
 
 def test_one_lost_canary_does_not_make_us_blind() -> None:
@@ -259,7 +259,7 @@ def test_one_lost_canary_does_not_make_us_blind() -> None:
     for n in range(1, 20):
         bus.cut = n % 2 == 0
         bus.run_until(START + 5 * n)
-    assert not bus.facts(Sight)
+    assert not bus.facts(HubVisibility)
 
 
 def test_a_lost_canary_now_and_then_does_not_put_off_who_never_starts() -> None:
@@ -308,7 +308,7 @@ def test_a_bus_that_is_cut_for_ten_minutes_convicts_nobody_and_acts_on_nobody(ag
     bus.live(START + 1200, *ids)
     assert disconnected(bus) == []
     assert not bus.orders(Escalate)
-    assert [fact.blind for fact in bus.facts(Sight)] == [True, False]
+    assert [fact.blind for fact in bus.facts(HubVisibility)] == [True, False]
 
 
 def test_while_blind_no_suspicion_advances() -> None:
@@ -349,8 +349,8 @@ def test_after_blindness_silence_starts_from_zero_and_the_dead_are_found() -> No
     bus.run_until(START + 90)
     bus.cut = False
     bus.run_until(START + 95)
-    sighted_at = bus.facts(Sight)[-1].at - START
-    assert [(fact.at - START, fact.blind) for fact in bus.facts(Sight)] == [(80, True), (95, False)]
+    sighted_at = bus.facts(HubVisibility)[-1].at - START
+    assert [(fact.at - START, fact.blind) for fact in bus.facts(HubVisibility)] == [(80, True), (95, False)]
     bus.forget()
     bus.live(START + 400, "b")
     assert pinged(bus)[0] == sighted_at + 11
@@ -371,7 +371,7 @@ def test_a_call_that_hangs_is_found_though_its_bound_was_over_while_we_were_blin
     bus.cut = False
     bus.live(START + 600, "a")
     (found,) = [fact for fact in bus.facts(FindingOpened) if fact.finding.kind is Kind.LONG_CALL]
-    seen, blind = (fact.at for fact in reversed(bus.facts(Sight)))
+    seen, blind = (fact.at for fact in reversed(bus.facts(HubVisibility)))
     assert found.at == START + 60 + 120 + (seen - blind)
 
 
@@ -385,7 +385,7 @@ def test_a_hub_that_slept_is_not_blind() -> None:
     bus.cut = False
     bus.hear(CanaryReturned(seq=2))
     bus.run_until(START + 70)
-    assert not bus.facts(Sight)
+    assert not bus.facts(HubVisibility)
 
 
 # --- 5. somebody else must be heard ------------------------------------------------------------------------
@@ -660,7 +660,7 @@ def test_a_hub_that_is_behind_convicts_nobody_neither_then_nor_after(
     watch.run_until(watch.now + 4)
     watch.live(watch.now + 120, "web", "a", "b")
     assert disconnected(watch) == []
-    sights = [sight.blind for sight in watch.facts(Sight)]
+    sights = [sight.blind for sight in watch.facts(HubVisibility)]
     assert sights == ([True, False] if behind_for > LIMITS.canary_late_after else [])
 
 
@@ -699,7 +699,7 @@ def test_a_canary_that_comes_back_does_not_end_an_overload_and_a_new_hub_does() 
     )
     again.run_until(again.now + 2)
     assert not again.engine.beliefs.awareness.blind
-    assert [sight.blind for sight in again.facts(Sight)] == [False]
+    assert [sight.blind for sight in again.facts(HubVisibility)] == [False]
 
 
 def test_retries_that_waited_for_a_cut_bus_are_no_loop_though_they_come_before_our_canary() -> None:

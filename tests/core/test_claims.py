@@ -1,6 +1,6 @@
 """An agent's hold on a task: a lease that its beats renew, with a token that only grows."""
 
-from lifesigns.core.effects import Claim, ClaimStage, Refusal, ReleaseClaim, SendPing, Terminate
+from lifesigns.core.effects import ClaimChanged, ClaimStage, Refusal, ReleaseClaim, SendPing, Terminate
 from lifesigns.core.health import Health
 from lifesigns.core.policy import MINUTE
 from lifesigns.core.signals import (
@@ -27,7 +27,7 @@ def holding(beats: bool = True) -> Watch:
 
 
 def claims(watch: Watch) -> list[tuple[str, ClaimStage, int]]:
-    return [(fact.agent_id, fact.stage, fact.token) for fact in watch.facts(Claim)]
+    return [(fact.agent_id, fact.stage, fact.token) for fact in watch.facts(ClaimChanged)]
 
 
 def checks(watch: Watch) -> list[float]:
@@ -44,7 +44,7 @@ def test_a_held_task_is_refused_to_another_who_learns_who_holds_it() -> None:
     watch = holding()
     watch.hear(TaskClaimed(agent_id="b", task_id="t"), START + 5)
     assert claims(watch)[1:] == [("b", ClaimStage.REFUSED, 1)]
-    assert watch.facts(Claim)[-1].reason == "held by a since 5.0 s"
+    assert watch.facts(ClaimChanged)[-1].reason == "held by a since 5.0 s"
     assert watch.agent("b").claims == ()
 
 
@@ -60,7 +60,7 @@ def test_tokens_only_ever_grow() -> None:
     watch.hear(TaskReleased(agent_id="a", task_id="t", token=1))
     watch.hear(TaskClaimed(agent_id="b", task_id="t"))
     watch.hear(TaskClaimed(agent_id="a", task_id="other"))
-    granted = [fact.token for fact in watch.facts(Claim) if fact.stage is ClaimStage.GRANTED]
+    granted = [fact.token for fact in watch.facts(ClaimChanged) if fact.stage is ClaimStage.GRANTED]
     assert granted == [1, 2, 3]
 
 

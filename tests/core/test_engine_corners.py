@@ -270,7 +270,7 @@ def test_the_blind_do_not_say_who_stands_still() -> None:
             s.ToolFinished(agent_id="a", call_id="c", tool="grep", ok=False)
         )  # something is open already
     watch.run_until(START + 20 * MINUTE)
-    assert watch.facts(e.Sight)[-1].blind
+    assert watch.facts(e.HubVisibility)[-1].blind
     watch.forget()
     watch.hear(s.ToolFinished(agent_id="a", call_id="c", tool="grep", ok=False))
     assert [fact.finding.kind for fact in watch.facts(e.FindingOpened)] == []

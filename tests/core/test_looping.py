@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifesigns.core.detectors import looping
-from lifesigns.core.detectors.looping import Tape, observe
+from lifesigns.core.detectors.looping import CallHistory, observe
 from lifesigns.core.digests import digest
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Health
@@ -58,14 +58,14 @@ def hear(
     policy: LoopingPolicy = POLICY,
     *,
     every: float = 1.0,
-    tape: Tape | None = None,
+    call_history: CallHistory | None = None,
     start: float = 0.0,
 ) -> Finding | None:
     """Hear the calls, one `every` second from `start` on; what holds after the last."""
-    tape = tape or Tape()
+    call_history = call_history or CallHistory()
     found = None
     for i, one in enumerate(calls):
-        found = observe(tape, one, policy, start + i * every)
+        found = observe(call_history, one, policy, start + i * every)
     return found
 
 
@@ -129,31 +129,31 @@ def test_the_finding_says_what_since_when_and_how_often() -> None:
 
 
 def test_since_stays_at_the_first_call_however_long_the_run() -> None:
-    tape = Tape()
-    hear(others(3), tape=tape)
+    call_history = CallHistory()
+    hear(others(3), call_history=call_history)
     for n in (10, 100, 1000):
-        found = hear([call()] * n, tape=tape, start=50.0 + n, every=0.001)
+        found = hear([call()] * n, call_history=call_history, start=50.0 + n, every=0.001)
         assert found is not None
         assert found.since == 60.0
 
 
 def test_another_call_ends_the_run_at_once() -> None:
-    tape = Tape()
-    assert level(hear([call()] * 5, tape=tape)) == DEGRADED
-    assert hear(others(1), tape=tape, start=9.0) is None
+    call_history = CallHistory()
+    assert level(hear([call()] * 5, call_history=call_history)) == DEGRADED
+    assert hear(others(1), call_history=call_history, start=9.0) is None
 
 
 def test_approvals_between_do_not_reset_the_count() -> None:
     """altimate-code 657: 10,943 calls. Only calls are heard; an approval is a pause like any other."""
-    tape, chance = Tape(), random.Random(1)
+    call_history, chance = CallHistory(), random.Random(1)
     now, found = 0.0, None
     for n in range(1, 10_944):
         now += chance.choice((0.1, 3.0, 30.0))
-        found = observe(tape, call(), POLICY, now)
+        found = observe(call_history, call(), POLICY, now)
         assert n < 12 or level(found) == CONCLUSIVE
     assert found is not None
     assert found.numbers["repeats"] == 10_943
-    assert len(tape.rkeys) == POLICY.recent_window
+    assert len(call_history.rkeys) == POLICY.recent_window
 
 
 # --- cycles ------------------------------------------------------------------------------------------
@@ -295,18 +295,22 @@ def test_five_of_thirty_for_ever_are_none() -> None:
 
 def test_often_holds_until_the_window_has_moved_on() -> None:
     """It must not flap with every other call."""
-    tape = Tape()
-    hear(among(6, 1), tape=tape)  # 12 calls; the first leaves the window with the 31st
-    held = [level(observe(tape, one, POLICY, 100.0)) for one in others(25)]
+    call_history = CallHistory()
+    hear(among(6, 1), call_history=call_history)  # 12 calls; the first leaves the window with the 31st
+    held = [level(observe(call_history, one, POLICY, 100.0)) for one in others(25)]
     assert held == [DEGRADED] * 18 + [None] * 7
 
 
 def test_the_next_culprit_is_found_when_the_first_leaves_the_window() -> None:
     first, second = call("first"), call("second")
-    tape = Tape()
-    hear([one for i in range(6) for one in (first, *others(2)[: i % 2])], tape=tape)
-    hear([one for i in range(6) for one in (second, *others(2)[: i % 2])], tape=tape, start=100.0)
-    found = hear(others(15), tape=tape, start=200.0)
+    call_history = CallHistory()
+    hear([one for i in range(6) for one in (first, *others(2)[: i % 2])], call_history=call_history)
+    hear(
+        [one for i in range(6) for one in (second, *others(2)[: i % 2])],
+        call_history=call_history,
+        start=100.0,
+    )
+    found = hear(others(15), call_history=call_history, start=200.0)
     assert found is not None
     assert found.numbers["tool"] == "second"
 
@@ -333,8 +337,8 @@ def test_batch_work_is_never_a_loop() -> None:
         [{"since": 1_700_000_000 + 3600 * i} for i in range(200)],
         [{"path": f"/tmp/part{i}.txt"} for i in range(200)],
     ):
-        tape = Tape()
-        assert not any(observe(tape, call("work", one, "ok"), POLICY, 0.0) for one in args)
+        call_history = CallHistory()
+        assert not any(observe(call_history, call("work", one, "ok"), POLICY, 0.0) for one in args)
 
 
 def test_calls_without_arguments_told_are_no_evidence() -> None:
@@ -369,11 +373,11 @@ def test_other_errors_do_count(kind: str | None) -> None:
 
 def test_what_does_not_count_neither_extends_nor_ends_a_run() -> None:
     down, again = call("other", error="down", kind="429"), call("other", "y", retry=True)
-    tape = Tape()
-    assert hear([call(), down, call(), again, again, call()], tape=tape) is None
-    found = hear([call()], tape=tape, start=9.0)
+    call_history = CallHistory()
+    assert hear([call(), down, call(), again, again, call()], call_history=call_history) is None
+    found = hear([call()], call_history=call_history, start=9.0)
     assert level(found) == DEGRADED
-    assert hear([down], tape=tape, start=10.0) == found
+    assert hear([down], call_history=call_history, start=10.0) == found
 
 
 def test_declared_retries_never_loop() -> None:
@@ -385,26 +389,26 @@ def test_declared_retries_never_loop() -> None:
 
 @pytest.mark.parametrize("tool", ["wait", "Sleep", "poll_queue", "job_status", "check_build"])
 def test_polling_is_left_alone_until_its_budget_is_over(tool: str) -> None:
-    poll, tape = call(tool, "job 1", "pending"), Tape()
-    assert hear([poll] * 720, tape=tape, every=5.0) is None  # the last one at 3595 s
+    poll, call_history = call(tool, "job 1", "pending"), CallHistory()
+    assert hear([poll] * 720, call_history=call_history, every=5.0) is None  # the last one at 3595 s
     expected = [None] * 3 + [DEGRADED] * 4 + [STUCK] * 4 + [CONCLUSIVE]
-    assert [level(observe(tape, poll, POLICY, 3600.0 + i * 5)) for i in range(12)] == expected
-    found = hear([poll], tape=tape, start=3700.0)
+    assert [level(observe(call_history, poll, POLICY, 3600.0 + i * 5)) for i in range(12)] == expected
+    found = hear([poll], call_history=call_history, start=3700.0)
     assert found is not None
     assert found.since == 3600.0
 
 
 def test_another_call_gives_a_new_wait_budget() -> None:
-    poll, tape = call("wait", "", "pending"), Tape()
-    hear([poll] * 360, tape=tape, every=10.0)
-    hear(others(1), tape=tape, start=3599.0)
-    assert hear([poll] * 360, tape=tape, start=3600.0, every=10.0) is None
+    poll, call_history = call("wait", "", "pending"), CallHistory()
+    hear([poll] * 360, call_history=call_history, every=10.0)
+    hear(others(1), call_history=call_history, start=3599.0)
+    assert hear([poll] * 360, call_history=call_history, start=3600.0, every=10.0) is None
 
 
 def test_what_does_not_count_gives_no_new_wait_budget() -> None:
-    poll, tape = call("wait", "", "pending"), Tape()
-    hear([poll, call(retry=True), call(error="down", kind="503")], tape=tape)
-    assert level(hear([poll] * 4, tape=tape, start=3600.0, every=10.0)) == DEGRADED
+    poll, call_history = call("wait", "", "pending"), CallHistory()
+    hear([poll, call(retry=True), call(error="down", kind="503")], call_history=call_history)
+    assert level(hear([poll] * 4, call_history=call_history, start=3600.0, every=10.0)) == DEGRADED
 
 
 def test_without_a_budget_polling_counts_like_any_other() -> None:
@@ -414,10 +418,10 @@ def test_without_a_budget_polling_counts_like_any_other() -> None:
 
 def test_a_wait_inside_a_run_is_polling_by_other_means() -> None:
     """curl and sleep, in turn: worth a word; only after the budget is it a loop to act on."""
-    turn, tape = [call("curl", "/job", "pending"), call("sleep", 10, "")], Tape()
-    assert level(hear(turn * 200, tape=tape, every=8.0)) == DEGRADED
-    assert level(hear(turn, tape=tape, start=3592.0)) == DEGRADED
-    assert level(hear(turn, tape=tape, start=3600.0)) == CONCLUSIVE
+    turn, call_history = [call("curl", "/job", "pending"), call("sleep", 10, "")], CallHistory()
+    assert level(hear(turn * 200, call_history=call_history, every=8.0)) == DEGRADED
+    assert level(hear(turn, call_history=call_history, start=3592.0)) == DEGRADED
+    assert level(hear(turn, call_history=call_history, start=3600.0)) == CONCLUSIVE
 
 
 def test_a_wait_before_a_run_excuses_nothing() -> None:
@@ -465,22 +469,22 @@ def test_no_calls_make_it_raise_or_grow(
     heard: list[tuple[ToolFinished, float]], rules: list[LoopingPolicy]
 ) -> None:
     """Under hostile names, times that run backwards and policies that change on the way."""
-    tape = Tape()
+    call_history = CallHistory()
     for i, (one, now) in enumerate(heard):
         policy = rules[i % len(rules)]
-        found = observe(tape, one, policy, now)
-        assert len(tape.rkeys) == len(tape.times) <= 12
-        assert len(tape.matched) == len(tape.started) <= 9
-        assert all(len(rkey) <= 3 * looping.NAME_MAX + 3 for rkey in tape.rkeys)
-        assert tape.times == sorted(tape.times)
-        assert found is None or (found.since <= tape.times[-1] and found.text.endswith("."))
+        found = observe(call_history, one, policy, now)
+        assert len(call_history.rkeys) == len(call_history.times) <= 12
+        assert len(call_history.matched) == len(call_history.started) <= 9
+        assert all(len(rkey) <= 3 * looping.NAME_MAX + 3 for rkey in call_history.rkeys)
+        assert call_history.times == sorted(call_history.times)
+        assert found is None or (found.since <= call_history.times[-1] and found.text.endswith("."))
 
 
 @given(st.lists(tame_calls, max_size=60))
 def test_a_stored_tape_goes_on_like_the_one_in_memory(heard: list[ToolFinished]) -> None:
-    kept, stored = Tape(), Tape()
+    kept, stored = CallHistory(), CallHistory()
     for now, one in enumerate(heard):
-        stored = msgspec.msgpack.decode(msgspec.msgpack.encode(stored), type=Tape)
+        stored = msgspec.msgpack.decode(msgspec.msgpack.encode(stored), type=CallHistory)
         assert observe(stored, one, POLICY, float(now)) == observe(kept, one, POLICY, float(now))
     assert stored == kept
 
@@ -490,19 +494,19 @@ def test_a_stored_tape_goes_on_like_the_one_in_memory(heard: list[ToolFinished])
     st.booleans(),
 )
 def test_calls_that_differ_are_never_a_loop(keys: list[tuple[str, int]], ok: bool) -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for tool, args in keys:
         one = call(tool, args, "ok", error=None if ok else "no")
-        assert observe(tape, one, POLICY, 0.0) is None
+        assert observe(call_history, one, POLICY, 0.0) is None
 
 
 @given(st.lists(st.integers(0, 3), max_size=80))
 def test_it_finds_what_a_plain_reading_of_the_whole_tape_finds(steps: list[int]) -> None:
     """The counters say the same as looking for the longest run and the best cycle from scratch."""
-    tape = Tape()
+    call_history = CallHistory()
     for n in range(1, len(steps) + 1):
         one = call("step", steps[n - 1], steps[n - 1])
-        assert level(observe(tape, one, POLICY, float(n))) == _plain_reading(steps[:n])
+        assert level(observe(call_history, one, POLICY, float(n))) == _plain_reading(steps[:n])
 
 
 def _plain_reading(steps: list[int]) -> Level:
@@ -536,18 +540,18 @@ def _is_new(steps: list[int], j: int) -> bool:
     return steps[j] not in steps[max(0, j - 30) : j]
 
 
-def _never(tape: Tape, rkey: str, policy: LoopingPolicy) -> None:
+def _never(call_history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
     """Broken: `recent` has no culprit."""
 
 
-def _only_now(tape: Tape, rkey: str, policy: LoopingPolicy) -> None:
+def _only_now(call_history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
     """Broken: `recent` looks at the present call only."""
-    tape.often = rkey if tape.rkeys.count(rkey) >= policy.recent_notice else ""
+    call_history.often = rkey if call_history.rkeys.count(rkey) >= policy.recent_notice else ""
 
 
 @pytest.mark.parametrize("broken", [_never, _only_now])
 def test_the_plain_reading_bites(
-    broken: Callable[[Tape, str, LoopingPolicy], None],
+    broken: Callable[[CallHistory, str, LoopingPolicy], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(looping, "_follow_often", broken)

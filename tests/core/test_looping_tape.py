@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lifesigns.core.detectors import looping
-from lifesigns.core.detectors.looping import Tape, Taped, holding, observe, taped, thought
+from lifesigns.core.detectors.looping import CallHistory, PastCall, holding, observe, past_calls, thought
 from lifesigns.core.digests import digest
 from lifesigns.core.effects import Finding, Severity
 from lifesigns.core.policy import LoopingPolicy
@@ -33,52 +33,58 @@ POLL = call("check_ci")
 
 
 def test_the_tape_can_be_read() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     mute = replace(call("ls"), result_digest="")
     for now, one in enumerate((call(), call("make", error="no rule"), mute, call("ls", ""))):
-        observe(tape, one, POLICY, float(now))
-    assert list(taped(tape)) == [
-        Taped(0.0, "grep", "x", "r"),
-        Taped(1.0, "make", "x", digest([None, "no rule"]), failed=True),
-        Taped(2.0, "ls", "x"),
-        Taped(3.0),
+        observe(call_history, one, POLICY, float(now))
+    assert list(past_calls(call_history)) == [
+        PastCall(0.0, "grep", "x", "r"),
+        PastCall(1.0, "make", "x", digest([None, "no rule"]), failed=True),
+        PastCall(2.0, "ls", "x"),
+        PastCall(3.0),
     ]
 
 
 def test_a_new_tape_is_empty() -> None:
     """Its numbers begin at nought: they are sums and moments."""
-    assert Tape() == Tape(
+    assert CallHistory() == CallHistory(
         [], [], [], [], "", 0, 0.0, "", 0.0, None, None, 0.0, [], "", None, 0.0, None, 0.0, 0.0
     )
-    tape = Tape()
-    assert (tape.model_at, tape.talk, tape.talk_since, tape.talked_at, tape.backlog_until) == (
+    call_history = CallHistory()
+    assert (
+        call_history.model_at,
+        call_history.talk,
+        call_history.talk_since,
+        call_history.talked_at,
+        call_history.backlog_until,
+    ) == (
         [],
         0,
         0.0,
         0.0,
         0.0,
     )
-    assert not tape.model_known
-    assert Taped(1.0) == Taped(1.0, "", "", "", False)
+    assert not call_history.model_known
+    assert PastCall(1.0) == PastCall(1.0, "", "", "", False)
 
 
 def test_time_on_the_tape_does_not_go_back() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for now in (10.0, 30.0, 20.0):
-        observe(tape, call(), POLICY, now)
-    assert tape.times == [10.0, 30.0, 30.0]
+        observe(call_history, call(), POLICY, now)
+    assert call_history.times == [10.0, 30.0, 30.0]
 
 
 @pytest.mark.parametrize(("backlog_until", "truce_until"), [(50.0, 0.0), (0.0, 50.0)])
 def test_a_call_out_of_a_backlog_counts_for_nothing_until_the_backlog_is_over(
     backlog_until: float, truce_until: float
 ) -> None:
-    tape = Tape()
-    observe(tape, call(), POLICY, 10.0)
-    tape.backlog_until = backlog_until
+    call_history = CallHistory()
+    observe(call_history, call(), POLICY, 10.0)
+    call_history.backlog_until = backlog_until
     for now, on_tape in ((20.0, 1), (49.9, 1), (50.0, 2)):
-        observe(tape, call(), POLICY, now, truce_until=truce_until)
-        assert len(tape.rkeys) == on_tape
+        observe(call_history, call(), POLICY, now, truce_until=truce_until)
+        assert len(call_history.rkeys) == on_tape
 
 
 @pytest.mark.parametrize(
@@ -94,45 +100,45 @@ def test_a_call_out_of_a_backlog_counts_for_nothing_until_the_backlog_is_over(
 )
 def test_something_new_is_heard_out_of_a_backlog_too(one: ToolFinished, heard: bool) -> None:
     """It is the work that explains the others."""
-    tape = Tape()
-    observe(tape, call("ls"), POLICY, 9.0)
-    observe(tape, call(), POLICY, 10.0)
-    tape.backlog_until = 50.0
-    observe(tape, one, POLICY, 20.0)
-    assert len(tape.rkeys) == 2 + heard
+    call_history = CallHistory()
+    observe(call_history, call("ls"), POLICY, 9.0)
+    observe(call_history, call(), POLICY, 10.0)
+    call_history.backlog_until = 50.0
+    observe(call_history, one, POLICY, 20.0)
+    assert len(call_history.rkeys) == 2 + heard
 
 
 @pytest.mark.parametrize("marks", [[], [2], [1, 2]])
 def test_a_tape_that_an_older_version_stored_is_filled_in_from_the_front(marks: list[int]) -> None:
     for go_on in (False, True):
-        tape = Tape()
+        call_history = CallHistory()
         for now in range(3):
-            observe(tape, call(), POLICY, float(now))
-        tape.marks, tape.model_at = list(marks), [9.0] * len(marks)
+            observe(call_history, call(), POLICY, float(now))
+        call_history.marks, call_history.model_at = list(marks), [9.0] * len(marks)
         if go_on:
-            observe(tape, call(), POLICY, 3.0)
+            observe(call_history, call(), POLICY, 3.0)
         else:
-            holding(tape, POLICY)
+            holding(call_history, POLICY)
         missing = 3 - len(marks)
-        assert tape.marks[:3] == [0] * missing + marks
-        assert tape.model_at[:3] == [0.0] * missing + [9.0] * len(marks)
-        assert len(tape.marks) == len(tape.model_at) == len(tape.rkeys)
+        assert call_history.marks[:3] == [0] * missing + marks
+        assert call_history.model_at[:3] == [0.0] * missing + [9.0] * len(marks)
+        assert len(call_history.marks) == len(call_history.model_at) == len(call_history.rkeys)
 
 
 @pytest.mark.parametrize(("length", "kept"), [(64, True), (65, False)])
 def test_long_names_are_kept_as_their_fingerprint(length: int, kept: bool) -> None:
-    tape, name = Tape(), "n" * length
-    observe(tape, call(name, name, name), POLICY, 0.0)
-    (one,) = taped(tape)
+    call_history, name = CallHistory(), "n" * length
+    observe(call_history, call(name, name, name), POLICY, 0.0)
+    (one,) = past_calls(call_history)
     assert ((one.tool, one.args, one.outcome) == (name, name, name)) is kept
     assert max(map(len, (one.tool, one.args, one.outcome))) <= 64
 
 
 def test_no_name_can_forge_another_call() -> None:
     """What separates the parts of a call on the tape may stand in none of them."""
-    tape = Tape()
-    observe(tape, call("a\x1fb", "c\x1fd", "e\x1ff"), POLICY, 0.0)
-    (one,) = taped(tape)
+    call_history = CallHistory()
+    observe(call_history, call("a\x1fb", "c\x1fd", "e\x1ff"), POLICY, 0.0)
+    (one,) = past_calls(call_history)
     assert "\x1f" not in f"{one.tool}{one.args}{one.outcome}"
 
 
@@ -141,66 +147,66 @@ def test_no_name_can_forge_another_call() -> None:
 )
 def test_the_tape_is_as_long_as_the_policy_needs_it(cycle: int, window: int, periods: int, kept: int) -> None:
     policy = replace(POLICY, cycle_length_max=cycle, recent_window=window)
-    tape = Tape()
+    call_history = CallHistory()
     for now in range(5):
-        observe(tape, call(), policy, float(now))
-    assert (len(tape.matched), len(tape.rkeys)) == (periods, kept)
-    assert len(tape.times) == len(tape.marks) == len(tape.model_at) == kept
+        observe(call_history, call(), policy, float(now))
+    assert (len(call_history.matched), len(call_history.rkeys)) == (periods, kept)
+    assert len(call_history.times) == len(call_history.marks) == len(call_history.model_at) == kept
 
 
 # --- model calls -----------------------------------------------------------------------------------------------
 
 
 def test_model_calls_side_by_side_take_the_time_of_one() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for started_at, now in ((0.0, 10.0), (5.0, 10.0), (8.0, 12.0), (9.0, 11.0), (11.0, 13.0)):
-        thought(tape, started_at, True, now)
-    assert (tape.model_s, tape.model_until, tape.model_known) == (13.0, 13.0, True)
+        thought(call_history, started_at, True, now)
+    assert (call_history.model_s, call_history.model_until, call_history.model_known) == (13.0, 13.0, True)
 
 
 def test_a_model_call_whose_beginning_nobody_told_takes_no_time() -> None:
-    tape = Tape()
-    thought(tape, None, True, 10.0)
-    assert (tape.model_s, tape.model_known, tape.talk) == (0.0, False, 1)
+    call_history = CallHistory()
+    thought(call_history, None, True, 10.0)
+    assert (call_history.model_s, call_history.model_known, call_history.talk) == (0.0, False, 1)
 
 
 def test_of_model_calls_side_by_side_one_is_talk() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for started_at, now, talk in ((0.0, 10.0, 1), (9.9, 12.0, 1), (10.0, 20.0, 2), (20.0, 30.0, 3)):
-        thought(tape, started_at, True, now)
-        assert tape.talk == talk
-    assert (tape.talk_since, tape.talked_at) == (10.0, 30.0)
-    thought(tape, 30.0, False, 40.0)
-    assert (tape.talk, tape.talked_at) == (3, 30.0)
+        thought(call_history, started_at, True, now)
+        assert call_history.talk == talk
+    assert (call_history.talk_since, call_history.talked_at) == (10.0, 30.0)
+    thought(call_history, 30.0, False, 40.0)
+    assert (call_history.talk, call_history.talked_at) == (3, 30.0)
 
 
 def test_a_tool_call_ends_the_talk_and_the_next_begins_anew() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for n in range(10):
-        thought(tape, None, True, float(n))
-    found = holding(tape, POLICY)
+        thought(call_history, None, True, float(n))
+    found = holding(call_history, POLICY)
     assert found is not None
     assert (found.severity, found.since, found.numbers) == (Severity.DEGRADED, 0.0, {"talk": 10})
     assert found.text.endswith("for 9 s.")
-    assert observe(tape, call(), POLICY, 10.0) is None
-    assert tape.talk == 0
-    thought(tape, 5.0, True, 11.0)  # It began before the last talk ended, and is the first of this.
-    assert (tape.talk, tape.talk_since) == (1, 11.0)
+    assert observe(call_history, call(), POLICY, 10.0) is None
+    assert call_history.talk == 0
+    thought(call_history, 5.0, True, 11.0)  # It began before the last talk ended, and is the first of this.
+    assert (call_history.talk, call_history.talk_since) == (1, 11.0)
     for n in range(9):
-        thought(tape, None, True, 12.0 + n)
-    found = holding(tape, POLICY)
+        thought(call_history, None, True, 12.0 + n)
+    found = holding(call_history, POLICY)
     assert found is not None
     assert found.text.endswith("for 9 s.")
 
 
 def test_talk_is_found_though_calls_before_it_repeat() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for now in (0.0, 1.0):
-        observe(tape, call(), POLICY, now)
+        observe(call_history, call(), POLICY, now)
     for n in range(10):
-        assert holding(tape, POLICY) is None
-        thought(tape, None, True, 2.0 + n)
-    found = holding(tape, POLICY)
+        assert holding(call_history, POLICY) is None
+        thought(call_history, None, True, 2.0 + n)
+    found = holding(call_history, POLICY)
     assert found is not None
     assert found.numbers == {"talk": 10}
 
@@ -209,9 +215,9 @@ def test_talk_is_found_though_calls_before_it_repeat() -> None:
 
 
 def test_a_call_that_went_well_counts_whatever_it_says_of_errors() -> None:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for now in range(8):
-        found = observe(tape, replace(call(), error_kind="timeout"), POLICY, float(now))
+        found = observe(call_history, replace(call(), error_kind="timeout"), POLICY, float(now))
     assert found is not None
     assert found.severity is Severity.STUCK
 
@@ -242,75 +248,75 @@ def test_a_servers_errors_are_the_worlds(kind: str, world: bool) -> None:
     ],
 )
 def test_a_failure_is_compared_by_whatever_it_says(failed: dict[str, str], comparable: bool) -> None:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     silent = replace(call(), ok=False, result_digest="")
     for now in range(5):
-        found = observe(tape, replace(silent, **failed), POLICY, float(now))  # type: ignore[arg-type]
+        found = observe(call_history, replace(silent, **failed), POLICY, float(now))  # type: ignore[arg-type]
     assert found is not None
     assert found.severity is (Severity.STUCK if comparable else Severity.DEGRADED)
 
 
 def test_three_errors_in_a_row_are_told_as_a_row() -> None:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for now in range(3):
-        found = observe(tape, call(error="no rule"), POLICY, float(now))
+        found = observe(call_history, call(error="no rule"), POLICY, float(now))
     assert found is not None
     assert found.numbers == {"repeats": 3, "period": 1, "tool": "grep"}
 
 
 def test_failures_with_other_results_are_not_alike() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for now in range(10):
         one = replace(call(), ok=False, error_kind="wrong", result_digest=f"r{now}")
-        assert observe(tape, one, POLICY, float(now)) is None
+        assert observe(call_history, one, POLICY, float(now)) is None
 
 
 def test_a_call_that_cannot_be_compared_may_be_the_work_that_explains_the_others() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for now in range(0, 60, 2):
-        assert observe(tape, call(), POLICY, float(now)) is None
-        assert observe(tape, call("edit", ""), POLICY, now + 1.0) is None
+        assert observe(call_history, call(), POLICY, float(now)) is None
+        assert observe(call_history, call("edit", ""), POLICY, now + 1.0) is None
 
 
 def test_the_same_error_goes_on_being_found_when_another_follows() -> None:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for now, name in enumerate("abacad"):
-        found = observe(tape, call(args=name, error="no rule"), POLICY, float(now))
-    assert not any(tape.matched)
+        found = observe(call_history, call(args=name, error="no rule"), POLICY, float(now))
+    assert not any(call_history.matched)
     assert found is not None
     assert (found.severity, found.numbers["repeats"]) == (Severity.DEGRADED, 3)
 
 
 def test_calls_that_cannot_be_compared_are_no_run() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for now in range(30):
-        assert observe(tape, call(args=""), POLICY, float(now)) is None
-    assert not any(tape.matched)
+        assert observe(call_history, call(args=""), POLICY, float(now)) is None
+    assert not any(call_history.matched)
 
 
 def test_another_policy_begins_the_count_of_cycles_anew() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for now in range(5):
-        observe(tape, call(), POLICY, float(now))
-    assert tape.matched[:3] == [4, 3, 2]
-    observe(tape, call(), replace(POLICY, cycle_length_max=3), 5.0)
-    assert tape.matched == [1, 1, 1]
+        observe(call_history, call(), POLICY, float(now))
+    assert call_history.matched[:3] == [4, 3, 2]
+    observe(call_history, call(), replace(POLICY, cycle_length_max=3), 5.0)
+    assert call_history.matched == [1, 1, 1]
 
 
 SHORT = replace(POLICY, recent_window=12, recent_notice=3, recent_stuck=5, cycle_length_max=1)
 
 
-def after(calls: str, policy: LoopingPolicy = SHORT) -> Tape:
+def after(calls: str, policy: LoopingPolicy = SHORT) -> CallHistory:
     """The tape after these: a capital repeats, F and G fail, `u` has no known result, and `.` fails in another way each time."""
-    tape = Tape()
+    call_history = CallHistory()
     for now, name in enumerate(calls):
         one = call(args=name, error="no rule" if name in "FG" else None)
         if name == ".":
             one = call(args=f"{now}", error=f"no rule {now}")
         elif name == "u":
             one = call(args=name, result="")
-        observe(tape, one, policy, float(now))
-    return tape
+        observe(call_history, one, policy, float(now))
+    return call_history
 
 
 def args_of(rkey: str) -> str:
@@ -335,9 +341,9 @@ def args_of(rkey: str) -> str:
     ],
 )
 def test_one_call_fills_the_window_until_it_has_left_it(calls: str, often: str, since: float) -> None:
-    tape = after(calls)
-    assert args_of(tape.often) == often
-    assert tape.often_since == since
+    call_history = after(calls)
+    assert args_of(call_history.often) == often
+    assert call_history.often_since == since
 
 
 @pytest.mark.parametrize(
@@ -358,22 +364,22 @@ def test_one_call_fills_the_window_until_it_has_left_it(calls: str, often: str, 
 def test_one_error_comes_again_and_again_until_it_has_left_its_window(
     calls: str, window: int, failing: str
 ) -> None:
-    tape = after(calls, replace(SHORT, failing_window=window))
-    assert args_of(tape.failing) == failing
+    call_history = after(calls, replace(SHORT, failing_window=window))
+    assert args_of(call_history.failing) == failing
 
 
 # --- polling ---------------------------------------------------------------------------------------------------
 
 
-def polled(*moments: float, policy: LoopingPolicy = POLICY, model_share: float | None = None) -> Tape:
+def polled(*moments: float, policy: LoopingPolicy = POLICY, model_share: float | None = None) -> CallHistory:
     """A polling tool was called at these moments, and model calls filled this part of the time between."""
-    tape, before = Tape(), None
+    call_history, before = CallHistory(), None
     for now in moments:
         if model_share is not None and before is not None:
-            thought(tape, now - model_share * (now - before), True, now)
-        observe(tape, POLL, policy, now)
+            thought(call_history, now - model_share * (now - before), True, now)
+        observe(call_history, POLL, policy, now)
         before = now
-    return tape
+    return call_history
 
 
 @pytest.mark.parametrize(("last", "counted"), [(109.9, 0), (110.0, 1)])
@@ -398,20 +404,24 @@ def test_the_wait_budget_has_an_end(now: float, counted: int) -> None:
 
 
 def test_another_call_begins_the_budget_anew() -> None:
-    tape = polled(100.0, 1000.0)
-    observe(tape, call(), POLICY, 1001.0)
-    observe(tape, POLL, POLICY, 3700.0)
-    assert (tape.polling_since, len(tape.rkeys)) == (3700.0, 1)
+    call_history = polled(100.0, 1000.0)
+    observe(call_history, call(), POLICY, 1001.0)
+    observe(call_history, POLL, POLICY, 3700.0)
+    assert (call_history.polling_since, len(call_history.rkeys)) == (3700.0, 1)
 
 
 def test_time_in_which_we_slept_is_no_part_of_the_budget() -> None:
-    tape = polled(100.0)
-    observe(tape, POLL, POLICY, 3750.0, slept_for=100.0)
-    assert (tape.polling_since, tape.slept_for, tape.polled_at) == (200.0, 100.0, 3750.0)
-    assert tape.rkeys == []
-    observe(tape, POLL, POLICY, 3800.0, slept_for=20.0)
-    assert (tape.polling_since, tape.slept_for) == (220.0, 120.0)
-    fresh = Tape()
+    call_history = polled(100.0)
+    observe(call_history, POLL, POLICY, 3750.0, slept_for=100.0)
+    assert (call_history.polling_since, call_history.slept_for, call_history.polled_at) == (
+        200.0,
+        100.0,
+        3750.0,
+    )
+    assert call_history.rkeys == []
+    observe(call_history, POLL, POLICY, 3800.0, slept_for=20.0)
+    assert (call_history.polling_since, call_history.slept_for) == (220.0, 120.0)
+    fresh = CallHistory()
     observe(fresh, POLL, POLICY, 10.0, slept_for=5.0)
     assert (fresh.polling_since, fresh.slept_for) == (10.0, 5.0)
 
@@ -439,9 +449,9 @@ def every(*gaps: float) -> list[float]:
     ],
 )
 def test_calls_far_apart_or_further_apart_each_time_are_a_wait(moments: list[float], waits: bool) -> None:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for now in moments:
-        found = observe(tape, call(), POLICY, now)
+        found = observe(call_history, call(), POLICY, now)
     assert found is not None
     assert found.severity is (Severity.DEGRADED if waits else Severity.STUCK)
     assert ("waiting" in found.numbers) is waits
@@ -450,20 +460,20 @@ def test_calls_far_apart_or_further_apart_each_time_are_a_wait(moments: list[flo
 
 @pytest.mark.parametrize(("share", "severity"), [(0.25, Severity.NOTICE), (0.5, Severity.STUCK)])
 def test_a_wait_is_one_if_model_calls_fill_less_than_half_of_it(share: float, severity: Severity) -> None:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for n in range(12):
         if n:
-            thought(tape, 32.0 * (n - share), True, 32.0 * n)
-        found = observe(tape, call(), POLICY, 32.0 * n)
+            thought(call_history, 32.0 * (n - share), True, 32.0 * n)
+        found = observe(call_history, call(), POLICY, 32.0 * n)
     assert found is not None
     assert (found.severity, found.conclusive) == (severity, severity is Severity.STUCK)
 
 
 @pytest.mark.parametrize(("repeats", "severity"), [(59, Severity.NOTICE), (60, Severity.DEGRADED)])
 def test_people_are_told_of_a_wait_that_goes_on(repeats: int, severity: Severity) -> None:
-    tape, found = Tape(model_known=True), None
+    call_history, found = CallHistory(model_known=True), None
     for n in range(repeats):
-        found = observe(tape, call(), POLICY, 60.0 * n)
+        found = observe(call_history, call(), POLICY, 60.0 * n)
     assert found is not None
     assert found.severity is severity
     assert (found.numbers.get("people") == 1) is (repeats == 60)
@@ -471,9 +481,9 @@ def test_people_are_told_of_a_wait_that_goes_on(repeats: int, severity: Severity
 
 
 def found_after(calls: list[tuple[float, ToolFinished]], policy: LoopingPolicy = POLICY) -> Finding:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for now, one in calls:
-        found = observe(tape, one, policy, now)
+        found = observe(call_history, one, policy, now)
     assert found is not None
     return found
 
@@ -503,10 +513,10 @@ def test_a_run_longer_than_the_tape_is_judged_by_what_is_on_it(period: int, gap:
 
 
 def test_how_long_the_model_took_before_is_no_part_of_a_wait() -> None:
-    tape, found = Tape(), None
-    thought(tape, 0.0, True, 1000.0)
+    call_history, found = CallHistory(), None
+    thought(call_history, 0.0, True, 1000.0)
     for n in range(12):
-        found = observe(tape, call(), POLICY, 1000.0 + 60.0 * n)
+        found = observe(call_history, call(), POLICY, 1000.0 + 60.0 * n)
     assert found is not None
     assert found.severity is Severity.NOTICE
 
@@ -537,9 +547,9 @@ NAMELESS = call(args=looping.NO_ARGS)
 
 
 def test_neither_arguments_nor_a_result_is_no_evidence_at_all() -> None:
-    tape = Tape()
+    call_history = CallHistory()
     for now in range(30):
-        assert observe(tape, replace(NAMELESS, result_digest=""), POLICY, float(now)) is None
+        assert observe(call_history, replace(NAMELESS, result_digest=""), POLICY, float(now)) is None
 
 
 @pytest.mark.parametrize(
@@ -565,11 +575,11 @@ def test_a_loop_with_a_wait_inside_may_be_polling_by_other_means(
     polled_after: float, conclusive: bool
 ) -> None:
     """One that polled before the loop began is none."""
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for n in range(13):
-        found = observe(tape, call(), POLICY, 1000.0 + n / 100)
+        found = observe(call_history, call(), POLICY, 1000.0 + n / 100)
         if n == 5:
-            observe(tape, POLL, POLICY, 1000.0 + polled_after)
+            observe(call_history, POLL, POLICY, 1000.0 + polled_after)
     assert found is not None
     assert found.conclusive is conclusive
     assert found.severity is (Severity.STUCK if conclusive else Severity.DEGRADED)
@@ -582,12 +592,12 @@ def test_a_loop_with_a_wait_inside_may_be_polling_by_other_means(
 def test_such_a_loop_has_the_wait_budget_and_what_we_slept(
     lasting: float, slept_for: float, conclusive: bool
 ) -> None:
-    policy, tape = replace(POLICY, polling_for=100.0, wait_period_min=1000.0), Tape()
+    policy, call_history = replace(POLICY, polling_for=100.0, wait_period_min=1000.0), CallHistory()
     for n in range(12):
-        observe(tape, call(), policy, 1000.0 + 2 * n)
+        observe(call_history, call(), policy, 1000.0 + 2 * n)
         if n == 5:
-            observe(tape, POLL, policy, 1011.0, slept_for=slept_for)
-    found = observe(tape, call(), policy, 1000.0 + lasting)
+            observe(call_history, POLL, policy, 1011.0, slept_for=slept_for)
+    found = observe(call_history, call(), policy, 1000.0 + lasting)
     assert found is not None
     assert found.conclusive is conclusive
 
@@ -597,8 +607,8 @@ def test_such_a_loop_has_the_wait_budget_and_what_we_slept(
     [(119.0, "119 s"), (120.0, "2 min"), (7199.0, "120 min"), (7200.0, "2.0 h"), (9000.0, "2.5 h")],
 )
 def test_how_long_it_lasts_in_words(seconds: float, words: str) -> None:
-    tape, found = Tape(), None
+    call_history, found = CallHistory(), None
     for n in range(4):
-        found = observe(tape, call(), POLICY, n * seconds / 3)
+        found = observe(call_history, call(), POLICY, n * seconds / 3)
     assert found is not None
     assert f", for {words}." in found.text

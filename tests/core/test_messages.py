@@ -97,10 +97,10 @@ def test_an_overdue_message_stays_listed_until_it_is_acknowledged(priority: Prio
     """Also when everything its priority asks for was done: it is still not acknowledged."""
     watch = sent(priority)
     watch.live(START + 3 * HOUR, "a", "b")
-    letter = watch.engine.beliefs.letters["m"]
-    assert (letter.overdue_at, letter.watched) == (START + DEADLINES[priority], False)
+    message = watch.engine.beliefs.messages["m"]
+    assert (message.overdue_at, message.watched) == (START + DEADLINES[priority], False)
     watch.hear(MessageAcked(agent_id="b", message_id="m"))
-    assert not watch.engine.beliefs.letters
+    assert not watch.engine.beliefs.messages
 
 
 def test_a_withdrawn_message_is_over() -> None:
@@ -109,7 +109,7 @@ def test_a_withdrawn_message_is_over() -> None:
     assert [fact.reason for fact in watch.facts(Refusal)] == ["withdrew a message of somebody else"]
     watch.hear(MessageWithdrawn(agent_id="a", message_id="m"))
     watch.live(START + HOUR, "a", "b")
-    assert not watch.engine.beliefs.letters
+    assert not watch.engine.beliefs.messages
     assert overdue(watch) == []
 
 
@@ -195,7 +195,7 @@ def test_open_messages_are_bounded() -> None:
     watch.beat("a")
     for n in range(15):
         watch.hear(MessageSent(agent_id="a", message_id=f"m-{n}", to="b"))
-    assert len(watch.engine.beliefs.letters) == 10
+    assert len(watch.engine.beliefs.messages) == 10
     assert [fact.reason for fact in watch.facts(Refusal)] == ["more than 10 open messages"]
 
 
@@ -207,7 +207,7 @@ def test_old_messages_about_which_everything_was_done_make_room_for_new_ones() -
         watch.hear(MessageSent(agent_id="a", message_id=f"m-{n}", to="b", priority=Priority.LOW))
     watch.live(START + 2 * HOUR, "a", "b")
     watch.hear(MessageSent(agent_id="a", message_id="new", to="b"))
-    assert list(watch.engine.beliefs.letters) == ["m-1", "m-2", "new"]
+    assert list(watch.engine.beliefs.messages) == ["m-1", "m-2", "new"]
     assert not watch.facts(Refusal)
 
 
@@ -218,7 +218,7 @@ def test_the_messages_of_a_forgotten_sender_are_forgotten() -> None:
     watch.hear(AgentLeft(agent_id="a"))
     watch.live(START + 3 * HOUR, "b")
     assert watch.engine.agent("a") is None
-    assert not watch.engine.beliefs.letters
+    assert not watch.engine.beliefs.messages
 
 
 def test_one_senders_flood_does_not_keep_another_from_sending() -> None:
@@ -226,7 +226,7 @@ def test_one_senders_flood_does_not_keep_another_from_sending() -> None:
     for n in range(15):
         watch.hear(MessageSent(agent_id="flood", message_id=f"m-{n}", to="b"))
     watch.hear(MessageSent(agent_id="a", message_id="mine", to="b", priority=Priority.URGENT))
-    assert "mine" in watch.engine.beliefs.letters
+    assert "mine" in watch.engine.beliefs.messages
 
 
 def test_the_time_we_slept_is_not_the_recipients() -> None:

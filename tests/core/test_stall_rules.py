@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lifesigns.core.agent import MODEL_CALL, NEVER, Agent, Call, Heat, Work
+from lifesigns.core.agent import MODEL_CALL, NEVER, Agent, Call, CpuLevel, Work
 from lifesigns.core.detectors import stall
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Doing
@@ -61,10 +61,11 @@ def test_the_soonest_stall_is_that_of_the_shortest_wait(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "heat"), [(4.9, Heat.COLD), (5.0, Heat.WARM), (49.9, Heat.WARM), (50.0, Heat.HOT)]
+    ("cpu", "cpu_level"),
+    [(4.9, CpuLevel.COLD), (5.0, CpuLevel.WARM), (49.9, CpuLevel.WARM), (50.0, CpuLevel.HOT)],
 )
-def test_how_much_of_a_core_is_how_hot(cpu: float, heat: Heat) -> None:
-    assert stall.heat_of(cpu, POLICY) is heat
+def test_how_much_of_a_core_is_how_hot(cpu: float, cpu_level: CpuLevel) -> None:
+    assert stall.cpu_level_of(cpu, POLICY) is cpu_level
 
 
 # --- checkpoints ---------------------------------------------------------------------------------------------
@@ -207,25 +208,26 @@ def test_no_tokens_are_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heat", "found"), [(Heat.COLD, Kind.NO_OUTPUT), (Heat.HOT, Kind.SPINNING), (Heat.WARM, None)]
+    ("cpu_level", "found"),
+    [(CpuLevel.COLD, Kind.NO_OUTPUT), (CpuLevel.HOT, Kind.SPINNING), (CpuLevel.WARM, None)],
 )
-def test_no_output_is_judged_by_the_cpu_that_is_used(heat: Heat, found: Kind | None) -> None:
-    one = agent(output_at=0.0, heat=heat)
+def test_no_output_is_judged_by_the_cpu_that_is_used(cpu_level: CpuLevel, found: Kind | None) -> None:
+    one = agent(output_at=0.0, cpu_level=cpu_level)
     assert kinds(one, 599.9) == set()
     assert kinds(one, 600.0) == ({found} if found else set())
 
 
 def test_no_output_is_not_judged_while_a_call_is_open() -> None:
-    one = agent(output_at=0.0, heat=Heat.COLD)
+    one = agent(output_at=0.0, cpu_level=CpuLevel.COLD)
     assert kinds(one, 700.0) == {Kind.NO_OUTPUT}
     assert one.work is not None
     one.work.calls["c"] = Call("make", 650.0, 1000.0)
     assert kinds(one, 700.0) == set()
 
 
-@pytest.mark.parametrize("activity", ["tool_at", "tokens_at", "checkpoint_at", "heat_at", "clocks_from"])
+@pytest.mark.parametrize("activity", ["tool_at", "tokens_at", "checkpoint_at", "cpu_level_at", "clocks_from"])
 def test_activity_of_any_kind_overrules_no_output(activity: str) -> None:
-    one = agent(output_at=0.0, heat=Heat.COLD)
+    one = agent(output_at=0.0, cpu_level=CpuLevel.COLD)
     setattr(one.work, activity, 300.0)
     assert Kind.NO_OUTPUT not in kinds(one, 899.9)
     assert Kind.NO_OUTPUT in kinds(one, 900.0)

@@ -59,7 +59,7 @@ def test_every_intervention_is_a_deed_of_who_wanted_it() -> None:
 
 
 def test_an_entry_is_the_event_as_it_was_told() -> None:
-    event = telling.event(9, e.Claim(1.5, "t", "a", e.ClaimStage.RELEASED, 1, "stale"))
+    event = telling.event(9, e.ClaimChanged(1.5, "t", "a", e.ClaimStage.RELEASED, 1, "stale"))
     entry = deeds.deed(3, event)
     assert (entry.n, entry.event_id, entry.who, entry.entry) == (3, 9, "", telling.message(event))
     assert entry.leaf == merkle.leaf(telling.message(event))

@@ -24,7 +24,7 @@ from lifesigns.core.effects import (
     Terminate,
     TurnBreaker,
 )
-from lifesigns.core.errands import Errand
+from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.signals import BreakerAct
 from lifesigns.hub.dispatcher import AGAIN_AFTER, UNANSWERED_FOR, Dispatcher
 from lifesigns.hub.mailboxes import PING_FOR, STRANGER_FOR, Mailboxes
@@ -153,9 +153,9 @@ def test_what_is_over_is_let_go_before_the_next_sweep() -> None:
         TurnBreaker(NOW, order_id, 1, "a", "one", "search", BreakerAct.RESET) for order_id in ("1-3", "1-4")
     ]
     desk.give(nudge("1-1"), *turns)
-    errand = Errand("1-4", "a", Rung.BREAKER, 1, NOW, 600.0, "reset breaker 'search'")
+    errand = SideOrder("1-4", "a", Rung.BREAKER, 1, NOW, 600.0, "reset breaker 'search'")
     beliefs = waiting_for("1-1")
-    beliefs.errands["a"] = {"1-4": errand}
+    beliefs.side_orders["a"] = {"1-4": errand}
     desk.dispatcher.let_go(beliefs, NOW + 1)
     assert (desk.settled, desk.waiting()) == (["1-3"], ["1-1", "1-4"])
     desk.dispatcher.let_go(Beliefs(), NOW + 2)

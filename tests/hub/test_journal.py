@@ -74,8 +74,8 @@ def test_an_engine_that_reads_the_journal_says_what_the_one_said_that_heard(
     assert sum(chunk.signals for chunk in chunks) == len(told)
     found = heard(chunks)
     assert [one for one, _ in found] == [one for one, _ in told]
-    assert [signal for _, signal in found if isinstance(signal, s.Word)] == [
-        signal for _, signal in told if isinstance(signal, s.Word)
+    assert [signal for _, signal in found if isinstance(signal, s.Report)] == [
+        signal for _, signal in told if isinstance(signal, s.Report)
     ]
     calm = {"name": name, "canary": False}
     assert judged(engine(**calm), found, at + 100) == judged(engine(**calm), told, at + 100)  # type: ignore[arg-type]

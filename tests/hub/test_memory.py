@@ -57,7 +57,7 @@ async def test_an_acknowledged_message_does_not_count_against_its_sender_after_a
         await ground.restart(cleanly=False)
         agent = ground.hub.engine.agent("a")
         assert agent is not None
-        assert (agent.letters, ground.hub.engine.beliefs.letters) == (0, {})
+        assert (agent.messages, ground.hub.engine.beliefs.messages) == (0, {})
 
 
 def forgetful() -> Ground:
@@ -84,7 +84,7 @@ async def test_what_is_forgotten_without_a_word_leaves_the_store_too() -> None:
         await ground.hub.keep(words)
         await live(ground, 2000, 2)
         beliefs = ground.hub.engine.beliefs
-        assert (list(beliefs.agents), beliefs.holds, beliefs.tasks, beliefs.letters) == (["b"], {}, {}, {})
+        assert (list(beliefs.agents), beliefs.claims, beliefs.tasks, beliefs.messages) == (["b"], {}, {}, {})
         rows = await kept_rows(ground)
         assert ("agent", "a") in rows
         ground.hub.sweep()

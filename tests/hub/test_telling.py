@@ -54,10 +54,10 @@ FACTS: list[tuple[e.Fact, str, dict[str, Any]]] = [
         "CIRCUIT_BREAKER_STATE_CHANGED",
         {"name": "api", "from": "closed", "to": "open"},
     ),
-    (e.Sight(5.0, True, "the canary is late"), "HUB_BLIND", {}),
-    (e.Sight(5.0, False, "it is back"), "HUB_SIGHTED", {}),
+    (e.HubVisibility(5.0, True, "the canary is late"), "HUB_BLIND", {}),
+    (e.HubVisibility(5.0, False, "it is back"), "HUB_SIGHTED", {}),
     (
-        e.Claim(5.0, "t", "a", e.ClaimStage.RELEASED, 7, "stale"),
+        e.ClaimChanged(5.0, "t", "a", e.ClaimStage.RELEASED, 7, "stale"),
         "CLAIM_RELEASED",
         {"task_id": "t", "token": 7},
     ),
@@ -77,5 +77,5 @@ def test_a_fact_has_its_public_name_and_fields(fact: e.Fact, kind: str, says: di
 
 def test_every_kind_of_fact_has_a_name() -> None:
     """A new fact without one would end the hub at the worst moment."""
-    named = {kind.__name__ for kind in (*telling._NAMES, e.Recovery, e.Sight, e.Intervention)}
+    named = {kind.__name__ for kind in (*telling._NAMES, e.Recovery, e.HubVisibility, e.Intervention)}
     assert {kind.__name__ for kind in e.Fact.__subclasses__()} == named

@@ -65,14 +65,14 @@ class Started:
         return [int(line) for line in self._lines("lives")]
 
     def living(self) -> list[int]:
-        return [pid for pid in self.starts if _lives(pid)]
+        return [pid for pid in self.starts if _incarnations(pid)]
 
     def _lines(self, name: str) -> list[str]:
         path = self.folder / name
         return path.read_text().splitlines() if path.exists() else []
 
 
-def _lives(pid: int) -> bool:
+def _incarnations(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

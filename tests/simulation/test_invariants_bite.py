@@ -18,8 +18,8 @@ from lifesigns.core.awareness import Awareness
 from lifesigns.core.detectors import looping
 from lifesigns.core.effects import Finding, Flip, Kind, Rung, Severity
 from lifesigns.core.fleet import Fleet
+from lifesigns.core.handlers.admission import Admission
 from lifesigns.core.health import Cause, Health
-from lifesigns.core.hearing.admission import Admission
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
 from lifesigns.core.outbox import Outbox
@@ -222,7 +222,7 @@ def a_life_that_was_ended_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def who_waits_is_held_to_loop(patch: pytest.MonkeyPatch) -> None:
     """There is no polling: the same question and the same answer are a loop."""
-    patch.setattr(looping, "_excused", lambda tape, call, policy, now: False)
+    patch.setattr(looping, "_excused", lambda call_history, call, policy, now: False)
 
 
 def what_is_left_stays_open(patch: pytest.MonkeyPatch) -> None:

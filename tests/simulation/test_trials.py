@@ -43,7 +43,7 @@ def test_a_trial_is_replayed_from_its_seed() -> None:
 
 
 def test_a_sick_agent_that_nobody_finds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looping, "holding", lambda tape, policy: None)
+    monkeypatch.setattr(looping, "holding", lambda call_history, policy: None)
     trial = next(trial for trial in ALL if name(trial) == "looping: cycle: two calls, over and over")
     assert run(trial, PolicyBook(), 1).wrong == "it was not found"
 

@@ -39,8 +39,8 @@ FACTS: list[tuple[e.Fact, Level | None]] = [
     (e.Brake(1.0, "host:ws-1", True, 6, 9), Level.CRITICAL),
     (e.Brake(1.0, "host:ws-1", False, 1, 9), Level.INFO),
     (e.Poisoned(1.0, "a", "KeyError: 'x'"), Level.ERROR),
-    (e.Sight(1.0, True, "no canary"), Level.CRITICAL),
-    (e.Sight(1.0, False, "canary"), Level.INFO),
+    (e.HubVisibility(1.0, True, "no canary"), Level.CRITICAL),
+    (e.HubVisibility(1.0, False, "canary"), Level.INFO),
 ]
 
 

@@ -20,18 +20,18 @@ async def test_repeats_are_marked_by_tool_arguments_and_outcome(hub: RunningHub)
         call(5, "grep", {"for": "x"}, ok=False, error="no such file"),
     ]
     await hub.post("/api/v1/signals", said)
-    tape = (await hub.get("/api/v1/agents/a/calls")).json()
-    assert [(one["times"], one["in_a_row"]) for one in tape["calls"]] == [
+    call_history = (await hub.get("/api/v1/agents/a/calls")).json()
+    assert [(one["times"], one["in_a_row"]) for one in call_history["calls"]] == [
         (3, 1),
         (3, 2),
         (1, 1),
         (3, 1),
         (1, 1),
     ]
-    assert [one["failed"] for one in tape["calls"]] == [False, False, False, False, True]
-    assert {one["tool"] for one in tape["calls"]} == {"grep"}
-    assert tape["tool_call_count"] == 5
-    assert "3 hits" not in str(tape)
+    assert [one["failed"] for one in call_history["calls"]] == [False, False, False, False, True]
+    assert {one["tool"] for one in call_history["calls"]} == {"grep"}
+    assert call_history["tool_call_count"] == 5
+    assert "3 hits" not in str(call_history)
 
 
 async def test_calls_that_cannot_be_compared_are_there_and_like_no_other(hub: RunningHub) -> None:

@@ -25,7 +25,7 @@ from lifesigns.config.hands import (
     WebhookSettings,
 )
 from lifesigns.core.agent import Agent
-from lifesigns.core.detectors.looping import taped
+from lifesigns.core.detectors.looping import past_calls
 from lifesigns.core.effects import CleanUp, Escalate, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError
@@ -205,8 +205,8 @@ class Whereabouts:
 
 def tool_calls(agent: Agent) -> list[dict[str, object]]:
     """Its last tool calls, the newest last, as far as they can be told apart: what is the same has the same digests."""
-    tape = agent.tape
-    if tape is None:
+    call_history = agent.call_history
+    if call_history is None:
         return []
     return [
         {
@@ -216,7 +216,7 @@ def tool_calls(agent: Agent) -> list[dict[str, object]]:
             "outcome_digest": call.outcome or None,
             "ok": None if not call.outcome else not call.failed,
         }
-        for call in [*taped(tape)][-TOOL_CALLS_MAX:]
+        for call in [*past_calls(call_history)][-TOOL_CALLS_MAX:]
     ]
 
 

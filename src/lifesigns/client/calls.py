@@ -43,7 +43,7 @@ from lifesigns.views import (
     TaskView,
     TokenList,
 )
-from lifesigns.views.calls import CallTape
+from lifesigns.views.calls import CallHistoryView
 from lifesigns.views.rhythm import Rhythm
 
 
@@ -115,9 +115,9 @@ class Calls(Acts, Alerts):
         return get(place, History, for_=for_, from_=written(from_), to=written(to))
 
     @Call
-    def calls(self, agent_id: str) -> Request[CallTape]:
+    def calls(self, agent_id: str) -> Request[CallHistoryView]:
         """Its last tool calls, oldest first, with their repeats marked; and the calls it is in."""
-        return get(agent_path(agent_id, "calls"), CallTape)
+        return get(agent_path(agent_id, "calls"), CallHistoryView)
 
     @Call
     def rhythm(self, agent_id: str) -> Request[Rhythm]:

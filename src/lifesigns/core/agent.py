@@ -14,7 +14,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
-from lifesigns.core.detectors.looping import Tape
+from lifesigns.core.detectors.looping import CallHistory
 from lifesigns.core.effects import Finding, Kind, Rung, Stage
 from lifesigns.core.health import Cause, Doing, Health
 from lifesigns.core.signals import TOKENS_ONLY
@@ -67,7 +67,7 @@ class Call:
     """The agent itself said how long it takes."""
 
 
-class Heat(StrEnum):
+class CpuLevel(StrEnum):
     """How much of a core a program uses, as far as it matters here."""
 
     COLD = "cold"
@@ -96,8 +96,8 @@ class Work:
     tool_at: float | None = None
     tokens_at: float | None = None
     output_at: float | None = None
-    heat: Heat | None = None
-    heat_at: float = 0.0
+    cpu_level: CpuLevel | None = None
+    cpu_level_at: float = 0.0
     """How much CPU it uses, and since when: a program that is watched from outside shows little else."""
     calls: dict[str, Call] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
@@ -305,7 +305,7 @@ class Agent:
     doing_note: str = ""
     """In its own words: what it asks a human, what it is busy with."""
     doing_until: float = NEVER
-    tape: Tape | None = None
+    call_history: CallHistory | None = None
     overloaded: int = 0
     """Beats in a row over a load line."""
     case: Case | None = None
@@ -319,7 +319,7 @@ class Agent:
     """The group under whose brake it was lost: if the others do not come back either, a person decides about it."""
     disconnections: int = 0
     interventions: int = 0
-    letters: int = 0
+    messages: int = 0
     """Messages it sent that are not acknowledged yet."""
     poisoned: bool = False
     withdrawn: str = ""

@@ -12,11 +12,11 @@ from typing import Any
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
-from lifesigns.core.claims import Hold
-from lifesigns.core.errands import Errand
+from lifesigns.core.claims import Claim
 from lifesigns.core.fleet import FleetState
-from lifesigns.core.messages import Letter
+from lifesigns.core.messages import PendingMessage
 from lifesigns.core.respawn import Lineage
+from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.signals import BreakerState
 from lifesigns.core.tasks import Task
 
@@ -63,11 +63,11 @@ class Beliefs:
     agents: dict[str, Agent] = field(default_factory=dict)
     own_policies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     lineages: dict[str, Lineage] = field(default_factory=dict)
-    holds: dict[str, Hold] = field(default_factory=dict)
-    letters: dict[str, Letter] = field(default_factory=dict)
+    claims: dict[str, Claim] = field(default_factory=dict)
+    messages: dict[str, PendingMessage] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     breakers: dict[str, dict[str, ReportedBreaker]] = field(default_factory=dict)
-    errands: dict[str, dict[str, Errand]] = field(default_factory=dict)
+    side_orders: dict[str, dict[str, SideOrder]] = field(default_factory=dict)
     """What was ordered beside the ladder and has no outcome yet, by agent and order."""
     awareness: Awareness = field(default_factory=Awareness)
     fleet: FleetState = field(default_factory=FleetState)

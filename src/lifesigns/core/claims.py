@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
-from lifesigns.core.effects import Claim, ClaimStage, ReleaseClaim, SendPing
+from lifesigns.core.effects import ClaimChanged, ClaimStage, ReleaseClaim, SendPing
 from lifesigns.core.health import Health
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import ClaimPolicy
@@ -19,7 +19,7 @@ from lifesigns.core.words import duration
 
 
 @dataclass(slots=True)
-class Hold:
+class Claim:
     """Who holds a task, since when, with which token."""
 
     task_id: str
@@ -40,51 +40,55 @@ class Claims:
         self._outbox = outbox
         self._awareness = awareness
 
-    def stale_at(self, hold: Hold, agent: Agent, policy: ClaimPolicy) -> float:
+    def stale_at(self, claim: Claim, agent: Agent, policy: ClaimPolicy) -> float:
         """When the lease runs out if nothing more is heard."""
-        if agent.beats == 0 and agent.heard_at <= hold.claimed_at:
-            return self._awareness.due(hold.claimed_at, policy.grace + policy.lease)
-        heard_at = max(agent.heard_at, hold.claimed_at, self._awareness.silence_from)
+        if agent.beats == 0 and agent.heard_at <= claim.claimed_at:
+            return self._awareness.due(claim.claimed_at, policy.grace + policy.lease)
+        heard_at = max(agent.heard_at, claim.claimed_at, self._awareness.silence_from)
         return self._awareness.due(heard_at, policy.lease)
 
-    def due_at(self, hold: Hold, agent: Agent, policy: ClaimPolicy) -> float:
+    def due_at(self, claim: Claim, agent: Agent, policy: ClaimPolicy) -> float:
         """When to look at this claim again."""
-        stale_at = self.stale_at(hold, agent, policy)
-        if hold.asked_at is None:
+        stale_at = self.stale_at(claim, agent, policy)
+        if claim.asked_at is None:
             return stale_at
-        return max(stale_at, self._awareness.due(hold.asked_at, policy.check_wait))
+        return max(stale_at, self._awareness.due(claim.asked_at, policy.check_wait))
 
-    def granted(self, hold: Hold, at: float) -> None:
-        self._outbox.fact(Claim(at, hold.task_id, hold.agent_id, ClaimStage.GRANTED, hold.token))
+    def granted(self, claim: Claim, at: float) -> None:
+        self._outbox.fact(ClaimChanged(at, claim.task_id, claim.agent_id, ClaimStage.GRANTED, claim.token))
 
-    def refused(self, hold: Hold, agent_id: str, at: float) -> None:
+    def refused(self, claim: Claim, agent_id: str, at: float) -> None:
         """Somebody else holds it."""
-        reason = f"held by {hold.agent_id} since {duration(at - hold.claimed_at)}"
-        self._outbox.fact(Claim(at, hold.task_id, agent_id, ClaimStage.REFUSED, hold.token, reason))
+        reason = f"held by {claim.agent_id} since {duration(at - claim.claimed_at)}"
+        self._outbox.fact(ClaimChanged(at, claim.task_id, agent_id, ClaimStage.REFUSED, claim.token, reason))
 
-    def look(self, hold: Hold, agent: Agent, policy: ClaimPolicy, now: float) -> bool:
+    def look(self, claim: Claim, agent: Agent, policy: ClaimPolicy, now: float) -> bool:
         """A claim fell due: still held (False), or stale, double-checked and released (True)."""
-        if self.stale_at(hold, agent, policy) > now:
-            hold.asked_at = None
+        if self.stale_at(claim, agent, policy) > now:
+            claim.asked_at = None
             return False
-        if hold.asked_at is None and agent.health is not Health.TERMINATED:
-            hold.asked_at = now
-            why = f"its claim on {hold.task_id} is stale"
+        if claim.asked_at is None and agent.health is not Health.TERMINATED:
+            claim.asked_at = now
+            why = f"its claim on {claim.task_id} is stale"
             self._outbox.order(SendPing, agent, now, seq=0, suspicion=why)
             return False
-        silent = duration(now - max(agent.heard_at, hold.claimed_at))
-        self.release(hold, agent, now, f"{hold.agent_id} was last heard {silent} ago")
+        silent = duration(now - max(agent.heard_at, claim.claimed_at))
+        self.release(claim, agent, now, f"{claim.agent_id} was last heard {silent} ago")
         return True
 
-    def release(self, hold: Hold, agent: Agent, now: float, reason: str) -> None:
+    def release(self, claim: Claim, agent: Agent, now: float, reason: str) -> None:
         """Give the task back to the queue, on record."""
-        self.ended(hold, now, reason)
+        self.ended(claim, now, reason)
         comment = (
-            f"Released from `{hold.agent_id}`: {reason}. "
+            f"Released from `{claim.agent_id}`: {reason}. "
             "The task is back in the queue and free to be claimed."
         )
-        self._outbox.order(ReleaseClaim, agent, now, task_id=hold.task_id, token=hold.token, comment=comment)
+        self._outbox.order(
+            ReleaseClaim, agent, now, task_id=claim.task_id, token=claim.token, comment=comment
+        )
 
-    def ended(self, hold: Hold, now: float, reason: str) -> None:
+    def ended(self, claim: Claim, now: float, reason: str) -> None:
         """The hold is over: done, given back, or released."""
-        self._outbox.fact(Claim(now, hold.task_id, hold.agent_id, ClaimStage.RELEASED, hold.token, reason))
+        self._outbox.fact(
+            ClaimChanged(now, claim.task_id, claim.agent_id, ClaimStage.RELEASED, claim.token, reason)
+        )

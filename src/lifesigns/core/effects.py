@@ -173,7 +173,7 @@ class ClaimStage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(Fact):
+class ClaimChanged(Fact):
     """An agent's hold on a task changed. `token` fences: a lower one is refused everywhere."""
 
     task_id: str
@@ -224,7 +224,7 @@ class BreakerFlip(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight(Fact):
+class HubVisibility(Fact):
     """The hub became blind, or can see again."""
 
     blind: bool

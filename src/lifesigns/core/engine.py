@@ -31,17 +31,17 @@ from collections.abc import Callable, Iterable, Sequence
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.canary import Canary
+from lifesigns.core.context import EngineContext
 from lifesigns.core.deadlines import Timed
-from lifesigns.core.desk import Desk
 from lifesigns.core.detectors.silence import CLOSE
+from lifesigns.core.due import DueRunner
 from lifesigns.core.effects import Effect, Poisoned
-from lifesigns.core.falling_due import FallingDue
 from lifesigns.core.fleet import least_loaded
-from lifesigns.core.hearing import Hearing
-from lifesigns.core.hearing.beats import receive_calm
+from lifesigns.core.handlers import SignalHandlers
+from lifesigns.core.handlers.beats import receive_calm
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import Beat, CanaryReturned, GroupReleased, Signal, Word
+from lifesigns.core.signals import Beat, CanaryReturned, GroupReleased, Report, Signal
 from lifesigns.core.watching import Watching
 
 
@@ -57,16 +57,16 @@ class Engine:
         beliefs: Beliefs | None = None,
     ) -> None:
         self.beliefs = beliefs or Beliefs()
-        self._desk = Desk(self.beliefs, policies or PolicyBook(), fleet or FleetPolicy(), epoch)
-        self._watching = Watching(self._desk)
-        self._hearing = Hearing(self._desk, self._watching)
+        self._context = EngineContext(self.beliefs, policies or PolicyBook(), fleet or FleetPolicy(), epoch)
+        self._watching = Watching(self._context)
+        self._hearing = SignalHandlers(self._context, self._watching)
         self._agents = self.beliefs.agents
         self._awareness = self.beliefs.awareness
-        self._deadlines = self._desk.deadlines
-        self._outbox = self._desk.outbox
-        self._book = self._desk.book
-        self._canary = Canary(self._desk)
-        self._due = FallingDue(self._desk, self._watching)
+        self._deadlines = self._context.deadlines
+        self._outbox = self._context.outbox
+        self._book = self._context.book
+        self._canary = Canary(self._context)
+        self._due = DueRunner(self._context, self._watching)
         self._now = self.beliefs.at
         self._look_at = -NEVER
         """When to look next; a new engine looks at once, to learn what time it is."""
@@ -81,13 +81,13 @@ class Engine:
         if not quiet:
             self._grow_older(now)
         if now < self._now:
-            if self._now - now > self._desk.limits.tick_late_after:
-                self._awareness.stand_still(self._now, self._desk.limits)
+            if self._now - now > self._context.limits.tick_late_after:
+                self._awareness.stand_still(self._now, self._context.limits)
             now = self._now
         else:
             self._now = now
         if (
-            not isinstance(signal, Word)
+            not isinstance(signal, Report)
             and receive_calm((signal,), self._agents, self._book, self._awareness, now) is None
         ):
             return () if quiet else self._outbox.take()
@@ -128,11 +128,11 @@ class Engine:
         return self._agents.values()
 
     def policy_of(self, agent: Agent) -> Policy:
-        return self._desk.policy(agent)
+        return self._context.policy(agent)
 
     def self_doubt(self, now: float) -> int:
         """How much we doubt ourselves, 0 to 8."""
-        return self._awareness.score_now(now, self._desk.limits)
+        return self._awareness.score_now(now, self._context.limits)
 
     def least_loaded(self, count: int = 1) -> list[Agent]:
         """The agents best placed for more work."""
@@ -140,7 +140,7 @@ class Engine:
 
     def clean_up_after(self, whom: Callable[[Agent], bool]) -> None:
         """After whose lives somebody cleans up. Whoever runs us knows that; until it says so, after nobody's."""
-        self._desk.errands.cleans_up = whom
+        self._context.side_orders.cleans_up = whom
 
     def canary_comes_by(self, source: str) -> None:
         """Which door our canaries come back through: they vouch only for those who speak through it. Whoever runs us knows
@@ -149,7 +149,7 @@ class Engine:
 
     def lives_on(self, host: str) -> None:
         """Which host we run on ourselves: as long as we are awake, it is neither asleep nor cut off from us."""
-        self._desk.host = host
+        self._context.host = host
 
     def fall_behind(self, since: float, now: float) -> Sequence[Effect]:
         """Whoever runs us had no idle moment between `since` and `now`: what was sent then may not have been heard yet, and
@@ -186,10 +186,10 @@ class Engine:
         now = max(now, beliefs.at)
         engine._canary.catch_up(now)  # How busy the last one was says nothing of this one.
         if now > beliefs.at:
-            beliefs.awareness.resume(beliefs.at, now, engine._desk.limits)
+            beliefs.awareness.resume(beliefs.at, now, engine._context.limits)
         engine._now = now
         engine._rearm_everything()
-        engine._tick_at = now + engine._desk.limits.tick_every
+        engine._tick_at = now + engine._context.limits.tick_every
         engine._look_again()
         return engine
 
@@ -199,7 +199,7 @@ class Engine:
         if isinstance(signal, CanaryReturned):
             self._canary.returned(signal.seq, now)
         elif isinstance(signal, GroupReleased):
-            self._desk.fleet.release(signal.group, signal.by or "a person", now, self._outbox)
+            self._context.fleet.release(signal.group, signal.by or "a person", now, self._outbox)
         else:
             try:
                 agent = self._hearing.hear(signal, now)
@@ -210,14 +210,14 @@ class Engine:
         if self._deadlines.next_at <= now:
             self._run_due(now)
         if self._tick_at == NEVER and self._agents:
-            self._tick_at = now + self._desk.limits.tick_every
+            self._tick_at = now + self._context.limits.tick_every
         self._look_again()
 
     # --- growing older ----------------------------------------------------------------------------------
 
     def _grow_older(self, now: float) -> None:
         """Everything that fell due up to `now`; first of all, whether we slept."""
-        limits = self._desk.limits
+        limits = self._context.limits
         if self._look_at == -NEVER:
             self._canary.start(now)
         elif now - max(self._look_at, self._now) > limits.tick_late_after:
@@ -276,14 +276,14 @@ class Engine:
         due_at = self.beliefs.canary_due_at
         self._canary.start(self._now if due_at == NEVER else due_at)
         for agent in self._agents.values():
-            self._desk.look_up_policy(agent, self._now)
+            self._context.look_up_policy(agent, self._now)
         timed: tuple[Timed, ...] = (
             *self._agents.values(),
             *self.beliefs.lineages.values(),
-            *self.beliefs.holds.values(),
-            *self.beliefs.letters.values(),
+            *self.beliefs.claims.values(),
+            *self.beliefs.messages.values(),
             *self.beliefs.tasks.values(),
-            *(errand for mine in self.beliefs.errands.values() for errand in mine.values()),
+            *(side_order for mine in self.beliefs.side_orders.values() for side_order in mine.values()),
         )
         for item in timed:
             armed_at, item.armed_at = item.armed_at, NEVER

@@ -24,7 +24,7 @@ PARKED = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
 
 
 @dataclass(slots=True)
-class Letter:
+class PendingMessage:
     """A message that waits for its acknowledgement."""
 
     id: str
@@ -47,58 +47,60 @@ class Messages:
         self._outbox = outbox
         self._awareness = awareness
 
-    def due_at(self, letter: Letter, policy: MessagePolicy) -> float:
+    def due_at(self, message: PendingMessage, policy: MessagePolicy) -> float:
         """When the acknowledgement, or the answer to our reminder, is overdue."""
-        if not letter.watched:
+        if not message.watched:
             return NEVER
-        start = letter.sent_at if letter.reminded_at is None else letter.reminded_at
-        wait: float = getattr(policy, letter.priority)
+        start = message.sent_at if message.reminded_at is None else message.reminded_at
+        wait: float = getattr(policy, message.priority)
         return self._awareness.due(start, wait)
 
-    def overdue(self, letter: Letter, sender: Agent, to: Agent | None, at: float, now: float) -> bool:
+    def overdue(
+        self, message: PendingMessage, sender: Agent, to: Agent | None, at: float, now: float
+    ) -> bool:
         """A letter fell due. True if nothing more is done about it: it was escalated, or its priority asks for no more."""
-        overdue_for = at - letter.sent_at
-        if letter.overdue_at is None:
-            letter.overdue_at = at
+        overdue_for = at - message.sent_at
+        if message.overdue_at is None:
+            message.overdue_at = at
         self._outbox.fact(
-            MessageOverdue(at, letter.id, letter.sender, letter.to, letter.priority, overdue_for)
+            MessageOverdue(at, message.id, message.sender, message.to, message.priority, overdue_for)
         )
-        if letter.priority is Priority.LOW:
+        if message.priority is Priority.LOW:
             return True
         gone = _gone(to)
         if gone:
-            return letter.priority is Priority.NORMAL or self._escalate(letter, sender, gone, now)
-        first = letter.reminded_at is None
-        if letter.priority is Priority.URGENT and not (first and _excused(to)):
-            return self._escalate(letter, sender, "it was not acknowledged", now)
+            return message.priority is Priority.NORMAL or self._escalate(message, sender, gone, now)
+        first = message.reminded_at is None
+        if message.priority is Priority.URGENT and not (first and _excused(to)):
+            return self._escalate(message, sender, "it was not acknowledged", now)
         if first and to is not None:
-            letter.reminded_at = now
-            self._remind(letter, to, now)
+            message.reminded_at = now
+            self._remind(message, to, now)
             return False
-        if letter.priority is Priority.HIGH:
-            return self._escalate(letter, sender, "it was not acknowledged after a reminder", now)
+        if message.priority is Priority.HIGH:
+            return self._escalate(message, sender, "it was not acknowledged after a reminder", now)
         return True
 
-    def _remind(self, letter: Letter, to: Agent, now: float) -> None:
-        waited = duration(now - letter.sent_at)
+    def _remind(self, message: PendingMessage, to: Agent, now: float) -> None:
+        waited = duration(now - message.sent_at)
         self._outbox.order(
             Remind,
             to,
             now,
-            message_id=letter.id,
-            sender=letter.sender,
-            priority=letter.priority,
-            text=f"Message {letter.id} from {letter.sender} ({letter.priority}) waits for your acknowledgement since {waited}.",
+            message_id=message.id,
+            sender=message.sender,
+            priority=message.priority,
+            text=f"Message {message.id} from {message.sender} ({message.priority}) waits for your acknowledgement since {waited}.",
         )
 
-    def _escalate(self, letter: Letter, sender: Agent, reason: str, now: float) -> bool:
+    def _escalate(self, message: PendingMessage, sender: Agent, reason: str, now: float) -> bool:
         self._outbox.order(
             EscalateMessage,
             sender,
             now,
-            message_id=letter.id,
-            to=letter.to,
-            priority=letter.priority,
+            message_id=message.id,
+            to=message.to,
+            priority=message.priority,
             reason=reason,
         )
         return True

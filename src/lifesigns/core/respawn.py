@@ -27,11 +27,11 @@ from lifesigns.core.effects import (
     Stage,
     VerifyCheckpoint,
 )
-from lifesigns.core.errands import Errands
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.health import UNWELL, Cause
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import HOUR, MINUTE, RespawnPolicy
+from lifesigns.core.side_orders import SideOrders
 from lifesigns.core.words import duration, times
 
 
@@ -165,11 +165,11 @@ def backoff(policy: RespawnPolicy, attempt: int, key: str) -> float:
 class Respawns:
     """All lineages, and the way from an ended life to the next one."""
 
-    def __init__(self, outbox: Outbox, fleet: Fleet, awareness: Awareness, errands: Errands) -> None:
+    def __init__(self, outbox: Outbox, fleet: Fleet, awareness: Awareness, side_orders: SideOrders) -> None:
         self._outbox = outbox
         self._fleet = fleet
         self._awareness = awareness
-        self._errands = errands
+        self._side_orders = side_orders
 
     def due_at(self, lineage: Lineage) -> float:
         """When the current phase of a lineage is over."""
@@ -393,7 +393,7 @@ class Respawns:
         self._wait(lineage, now, policy.verify_timeout)
 
     def _start(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
-        if self._errands.is_cleaning_up(agent):
+        if self._side_orders.is_cleaning_up(agent):
             self._wait(lineage, now, CLEANED_UP_EVERY)  # `cleaned_up` ends this wait; the rest is caution.
             return
         held = self._fleet.hold(agent, Rung.RESPAWN, now)

@@ -173,14 +173,14 @@ class BeatReceived:
     source: str = ""
 
 
-class Word:
+class Report:
     """Every signal that is not a beat."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSignal(Word):
+class AgentSignal(Report):
     """What all words about one agent share."""
 
     agent_id: str
@@ -584,14 +584,14 @@ class BreakerTurnRequested(PersonActed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CanaryReturned(Word):
+class CanaryReturned(Report):
     """The hub's own beat came back over the bus."""
 
     seq: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupReleased(Word):
+class GroupReleased(Report):
     """A person looked at a braked group and lets interventions go on there."""
 
     group: str

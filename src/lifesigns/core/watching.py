@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent, Suspicion
-from lifesigns.core.desk import Desk
+from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import silence, stall
 from lifesigns.core.effects import Finding, Kind, SendPing, Severity
 from lifesigns.core.health import Cause, Doing, Health
@@ -31,14 +31,14 @@ ASLEEP: Final = "Nobody else is heard from its host: it may be asleep or cut off
 class Watching:
     """Ages agents."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     # --- when ---------------------------------------------------------------------------------------
 
     def silence_at(self, agent: Agent, policy: Policy) -> float:
         """When the next step of an agent's silence falls due."""
-        aware = self._desk.awareness
+        aware = self._context.awareness
         if agent.suspicion is not None:
             return aware.due(agent.suspicion.waited_from, agent.suspicion.wait)
         if agent.health is Health.TERMINATED:
@@ -62,11 +62,13 @@ class Watching:
         """When the next of an agent's other deadlines falls due."""
         if agent.health is Health.TERMINATED:
             return NEVER
-        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent), max(now, self._absent_at(agent)))
+        at = min(
+            self._parked_until(agent), self._context.ladder.due_at(agent), max(now, self._absent_at(agent))
+        )
         if agent.work is not None:
-            held, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, now)
+            held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, now)
             # What holds already has been judged, but not by the blind: they have to look again.
-            at = min(at, now if held and self._desk.awareness.blind_to(agent) else stall_at)
+            at = min(at, now if held and self._context.awareness.blind_to(agent) else stall_at)
         return at
 
     def _absent_at(self, agent: Agent) -> float:
@@ -75,48 +77,48 @@ class Watching:
             return NEVER
         # One that froze is disconnected before it falls silent, and is not lost as long as it beats.
         lost_from = max(agent.since, agent.heard_at)
-        return self._desk.awareness.due(lost_from, self._desk.limits.lost_after)
+        return self._context.awareness.due(lost_from, self._context.limits.lost_after)
 
     def _parked_until(self, agent: Agent) -> float:
         if agent.doing_until == NEVER:
             return NEVER
-        return self._desk.awareness.due(agent.doing_from, agent.doing_until - agent.doing_from)
+        return self._context.awareness.due(agent.doing_from, agent.doing_until - agent.doing_from)
 
     def other_due(self, agent: Agent, policy: Policy, at: float) -> float:
         """Which other deadline of a calm agent comes up at `at` or next, now that it is looked at again."""
         held: Sequence[Finding] = ()
         due_at = self._parked_until(agent)
         if agent.work is not None:
-            held, stall_at = stall.examine(agent, policy.stall, self._desk.awareness.due, at)
+            held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, at)
             due_at = min(due_at, stall_at)
         return at if held else due_at
 
     def arm(self, agent: Agent, now: float) -> None:
         """Note when this agent falls due next, and whether its beats need a second look until then."""
-        policy = self._desk.policy(agent)
+        policy = self._context.policy(agent)
         agent.calm = _is_calm(agent)
         agent.other_at = self.other_at(agent, policy, now)
-        self._desk.deadlines.arm(agent, min(agent.other_at, self.silence_at(agent, policy)))
+        self._context.deadlines.arm(agent, min(agent.other_at, self.silence_at(agent, policy)))
 
     def follow_up(self, agent: Agent, now: float) -> None:
         """What was heard may have set something in motion: a case on the ladder, a respawn, earlier deadlines."""
-        policy = self._desk.policy(agent)
+        policy = self._context.policy(agent)
         if not (agent.calm and _is_calm(agent)):
-            self._desk.ladder.review(agent, policy.ladder, now)
+            self._context.ladder.review(agent, policy.ladder, now)
             self.arm(agent, now)
         elif agent.other_at > now + stall.soonest(policy.stall):
             self.arm(agent, now)
         elif (declared_at := self._declared_at(agent)) < agent.other_at:
             # Any other stall that begins now is later than the alarm that is set, and found out then.
             agent.other_at = declared_at
-            self._desk.deadlines.arm(agent, declared_at)
-        lineage = self._desk.beliefs.lineages.get(agent.id)
+            self._context.deadlines.arm(agent, declared_at)
+        lineage = self._context.beliefs.lineages.get(agent.id)
         if lineage is not None and lineage.wait != NEVER:
-            self._desk.deadlines.arm(lineage, self._desk.respawns.due_at(lineage))
+            self._context.deadlines.arm(lineage, self._context.respawns.due_at(lineage))
 
     def _declared_at(self, agent: Agent) -> float:
         """The next deadline that somebody set: a step of the ladder, the end of a rate limit, a call's own bound."""
-        at = min(self._parked_until(agent), self._desk.ladder.due_at(agent))
+        at = min(self._parked_until(agent), self._context.ladder.due_at(agent))
         if agent.work is not None and agent.work.calls:
             at = min(at, stall.calls_end_at(agent.work))
         return at
@@ -130,16 +132,16 @@ class Watching:
         if self._parked_until(agent) <= at:
             self.end_parking(agent, at)
         if self._absent_at(agent) <= at:
-            self._desk.fleet.lose(agent, at, self._desk.outbox)
+            self._context.fleet.lose(agent, at, self._context.outbox)
         if agent.work is not None:
             self.judge_stall(agent, policy, at)
         if self.silence_at(agent, policy) <= at:
             if gone(agent):
                 return False
             self._step_silence(agent, policy, at, now)
-        self._desk.ladder.review(agent, policy.ladder, now)
-        if self._desk.ladder.due_at(agent) <= at:
-            self._desk.ladder.step(agent, policy.ladder, now)
+        self._context.ladder.review(agent, policy.ladder, now)
+        if self._context.ladder.due_at(agent) <= at:
+            self._context.ladder.step(agent, policy.ladder, now)
             self._replace_lost(agent, policy, now)
         return True
 
@@ -152,16 +154,16 @@ class Watching:
             return
         if agent.health is not Health.DISCONNECTED or agent.cause is Cause.PARTITION:
             return
-        desk, reason = self._desk, f"{found.text} Nobody could end it."
-        lineage = desk.lineage(agent)
+        context, reason = self._context, f"{found.text} Nobody could end it."
+        lineage = context.lineage(agent)
         failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
         if failure is FailureClass.TERMINAL and not case.by:
-            desk.respawns.ask(lineage, f"{reason} It was gone for too long to be replaced unasked", now)
+            context.respawns.ask(lineage, f"{reason} It was gone for too long to be replaced unasked", now)
         elif self.may_be_well(agent):
-            desk.respawns.ask(lineage, f"{reason} {ASLEEP}", now, doubted=True)
+            context.respawns.ask(lineage, f"{reason} {ASLEEP}", now, doubted=True)
         else:
-            desk.respawns.begin(lineage, agent, reason, policy.respawn, now, wanted=bool(case.by))
-        desk.deadlines.arm(lineage, desk.respawns.due_at(lineage))
+            context.respawns.begin(lineage, agent, reason, policy.respawn, now, wanted=bool(case.by))
+        context.deadlines.arm(lineage, context.respawns.due_at(lineage))
 
     def may_be_well(self, agent: Agent) -> bool:
         """Whether all we know is that an agent is silent, and its whole host may be: it may work on, asleep or cut off. A
@@ -175,9 +177,9 @@ class Watching:
         """Whether anybody else on an agent's host was heard after it was given up: then neither is cut off or asleep."""
         if not agent.host:
             return False
-        return agent.host == self._desk.host or any(
+        return agent.host == self._context.host or any(
             other.host == agent.host and other.heard_at > agent.since and other.alive
-            for other in self._desk.beliefs.agents.values()
+            for other in self._context.beliefs.agents.values()
         )
 
     def end_parking(self, agent: Agent, at: float) -> None:
@@ -190,27 +192,27 @@ class Watching:
 
     def judge_stall(self, agent: Agent, policy: Policy, at: float) -> None:
         """Bring the stall findings in line with what holds now. The blind cannot tell who stands still."""
-        if self._desk.awareness.blind_to(agent):
+        if self._context.awareness.blind_to(agent):
             return
-        held, _ = stall.examine(agent, policy.stall, self._desk.awareness.due, at)
+        held, _ = stall.examine(agent, policy.stall, self._context.awareness.due, at)
         by_kind = {finding.kind: finding for finding in held}
         for kind in stall.KINDS:
-            self._desk.judge.settle(agent, kind, by_kind.get(kind), at)
+            self._context.judge.settle(agent, kind, by_kind.get(kind), at)
 
     def suspect(self, agent: Agent, policy: Policy, why: str, at: float, now: float) -> None:
         """Begin to doubt an agent, and ask it at once."""
         agent.suspicion = Suspicion(at, why)
-        self._desk.fleet.suspected(agent, at)
+        self._context.fleet.suspected(agent, at)
         self._ask(agent, agent.suspicion, policy, now)
         if policy.silence.degrade_on_suspicion:
             finding = silence.finding(agent, 1, at, over=False)
-            self._desk.judge.note(agent, finding, at)
+            self._context.judge.note(agent, finding, at)
 
     def _step_silence(self, agent: Agent, policy: Policy, at: float, now: float) -> None:
         suspicion = agent.suspicion
         if agent.health is Health.STARTING:
             finding = silence.never_started(agent.since, grace(agent, policy))
-            self._desk.judge.note(agent, finding, at, Cause.UNKNOWN)
+            self._context.judge.note(agent, finding, at, Cause.UNKNOWN)
         elif suspicion is None:
             why = f"nothing heard for {duration(at - agent.heard_at)}"
             self.suspect(agent, policy, why, at, now)
@@ -220,21 +222,21 @@ class Watching:
             self._convict(agent, suspicion, policy, at)
 
     def _ask(self, agent: Agent, suspicion: Suspicion, policy: Policy, now: float) -> None:
-        desk = self._desk
+        context = self._context
         suspicion.asked += 1
-        desk.outbox.order(SendPing, agent, now, seq=suspicion.asked, suspicion=suspicion.why)
-        desk.ask_ourselves(now)
+        context.outbox.order(SendPing, agent, now, seq=suspicion.asked, suspicion=suspicion.why)
+        context.ask_ourselves(now)
         suspicion.waited_from = now
         wait = silence.ping_wait(agent, suspicion.asked, policy.silence)
-        suspicion.wait = wait * desk.awareness.factor(now, desk.limits)
+        suspicion.wait = wait * context.awareness.factor(now, context.limits)
 
     def _convict(self, agent: Agent, suspicion: Suspicion, policy: Policy, at: float) -> None:
         """All pings are unanswered. One last doubt about ourselves, then a verdict."""
-        aware = self._desk.awareness
+        aware = self._context.awareness
         if at < aware.truce_until:
             suspicion.waited_from, suspicion.wait = at, aware.truce_until - at
             return
-        asked_ourselves = bool(self._desk.limits.canary_every)
+        asked_ourselves = bool(self._context.limits.canary_every)
         if asked_ourselves and aware.canary_by and aware.vouches_for(agent):
             if suspicion.since < aware.carried_from:
                 agent.suspicion = None  # Its way did not carry meanwhile: its silence starts anew.
@@ -245,26 +247,26 @@ class Watching:
         elif asked_ourselves:
             nobody = aware.heard_at < suspicion.waited_from
         else:
-            nobody = self._desk.fleet.size > 1 and aware.heard_at <= suspicion.since
+            nobody = self._context.fleet.size > 1 and aware.heard_at <= suspicion.since
         if nobody and (asked_ourselves or at - suspicion.since < 2 * policy.silence.timeout):
             # Our canary is out as well: it comes back and speaks for the link, or we are blind before long.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
             return
-        if not suspicion.held and self._desk.fleet.late_together(agent, at):
+        if not suspicion.held and self._context.fleet.late_together(agent, at):
             suspicion.held = True
             suspicion.waited_from, suspicion.wait = at, max(HELD_FOR_MIN, policy.silence.timeout)
             return
         cause = self._cause(agent, suspicion, nobody=nobody)
         finding = silence.finding(agent, suspicion.asked, at, over=True)
         agent.suspicion = None
-        self._desk.judge.note(agent, finding, at, cause)
+        self._context.judge.note(agent, finding, at, cause)
 
     def _cause(self, agent: Agent, suspicion: Suspicion, *, nobody: bool) -> Cause:
         if (
             nobody
             or suspicion.held
             or agent.peer_at >= suspicion.since
-            or self._desk.fleet.silent_together(agent)
+            or self._context.fleet.silent_together(agent)
         ):
             return Cause.PARTITION
         return Cause.CRASH if suspicion.why == CONNECTION_CLOSED else Cause.UNKNOWN

@@ -20,7 +20,7 @@ import msgspec
 
 from lifesigns.core import signals as core
 from lifesigns.core.health import Doing
-from lifesigns.core.signals import Beat, BeatReceived, Metrics, Signal, Word
+from lifesigns.core.signals import Beat, BeatReceived, Metrics, Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Chunk
 
@@ -48,7 +48,7 @@ _STEADY: Final = (
 )
 _LIVELY: Final = ("token_count", "cost_usd", "loop_lag_ms", "sent_at", "metrics", "metadata")
 _FIELDS: Final = (*_STEADY, *_LIVELY)
-"""What the engine reads of a beat, beside its agent and its number (`core/hearing/beats.py`): load, room and whatever else
+"""What the engine reads of a beat, beside its agent and its number (`core/handlers/beats.py`): load, room and whatever else
 is shown to people are not judged. Those that seldom change are compared all at once."""
 _steady_of: Final = attrgetter(*_STEADY)
 
@@ -57,8 +57,8 @@ _SEQ: Final = 1 << len(_FIELDS)
 _WORD: Final = -1
 """In `what`: not a beat."""
 
-_WORDS: Final[Mapping[str, type[Word]]] = {
-    kind.__name__: kind for kind in vars(core).values() if isinstance(kind, type) and issubclass(kind, Word)
+_WORDS: Final[Mapping[str, type[Report]]] = {
+    kind.__name__: kind for kind in vars(core).values() if isinstance(kind, type) and issubclass(kind, Report)
 }
 _encode: Final = msgspec.msgpack.Encoder().encode
 
@@ -164,7 +164,7 @@ class Writer:
                     size += len(value)
         return what, size
 
-    def word(self, word: Word) -> int:
+    def word(self, word: Report) -> int:
         """Write a word; what it weighs."""
         raw = _encode((type(word).__name__, word))
         self.body.words.append(msgspec.Raw(raw))

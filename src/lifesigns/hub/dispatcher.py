@@ -217,10 +217,10 @@ def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
                 and lineage.phase in (Phase.VERIFYING, Phase.STARTING)  # else the agent came back by itself
             )
         case TurnBreaker() | CleanUp():
-            return order.order_id in beliefs.errands.get(order.agent_id, ())
+            return order.order_id in beliefs.side_orders.get(order.agent_id, ())
         case AskStatus():
             return now < order.answer_by
         case Remind():
-            return order.message_id in beliefs.letters and now - order.at < UNANSWERED_FOR
+            return order.message_id in beliefs.messages and now - order.at < UNANSWERED_FOR
         case _:
             return now - order.at < UNANSWERED_FOR

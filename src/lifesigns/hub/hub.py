@@ -31,7 +31,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import Beat, PongReceived, Signal, Word
+from lifesigns.core.signals import Beat, PongReceived, Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub import memory, telling
 from lifesigns.hub.audit.log import AuditLog
@@ -319,7 +319,7 @@ class Hub:
             self._look_at_ourselves()
         for signal in signals:
             effects = self.engine.hear(signal, at)
-            if isinstance(signal, Word):
+            if isinstance(signal, Report):
                 words += 1
                 self._word_heard(signal, at)
             else:
@@ -409,7 +409,7 @@ class Hub:
         if events or orders:
             self.pages.add(events, orders)
 
-    def _touch(self, what: Word | Effect, now: float) -> None:
+    def _touch(self, what: Report | Effect, now: float) -> None:
         self._touched.by(what)
         if (agent_id := getattr(what, "agent_id", None)) is not None:
             self.changes.touch(agent_id, now)

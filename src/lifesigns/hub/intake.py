@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from lifesigns import wire
-from lifesigns.core.signals import Signal, Word
+from lifesigns.core.signals import Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Visitor
 from lifesigns.hub.clock import Clock
@@ -97,7 +97,7 @@ class Intake:
         """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""
         batch = wire.decode_signals(raw, now=self._clock(), source=who.token_id)
         own = self._own(batch, who)
-        if any(isinstance(signal, Word) for signal in own):
+        if any(isinstance(signal, Report) for signal in own):
             await self.keep(own)
         elif self._hub.pages.deposed:
             raise NotInOffice

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from lifesigns.core.signals import Signal, Word
+from lifesigns.core.signals import Report, Signal
 from lifesigns.hub.chunks import Reading, Track, Writer, read
 from lifesigns.ports import Chunk
 
@@ -99,7 +99,7 @@ class Journal:
         for signal in signals:
             track = self._sample[signal.agent_id]  # type: ignore[union-attr]
             try:
-                heavy = chunk.word(signal) if isinstance(signal, Word) else chunk.beat(track, signal)
+                heavy = chunk.word(signal) if isinstance(signal, Report) else chunk.beat(track, signal)
             except _UNWRITABLE as error:
                 self._not_written(signal, error)
                 continue

@@ -17,19 +17,19 @@ import msgspec
 from lifesigns.core.agent import Agent
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.beliefs import Beliefs, ReportedBreaker
-from lifesigns.core.claims import Hold
+from lifesigns.core.claims import Claim
 from lifesigns.core.effects import Effect
-from lifesigns.core.errands import Errand
 from lifesigns.core.fleet import Fleet, FleetState
-from lifesigns.core.messages import Letter
+from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.respawn import Lineage
-from lifesigns.core.signals import Word
+from lifesigns.core.side_orders import SideOrder
+from lifesigns.core.signals import Report
 from lifesigns.core.tasks import Task
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Belief
 
-AGENT, HOLD, LETTER, TASK, HUB = "agent", "hold", "letter", "task", "hub"
+AGENT, CLAIM, MESSAGE, TASK, HUB = "agent", "claim", "message", "task", "hub"
 
 Keys = Mapping[str, frozenset[str]]
 NOTHING: Final = frozenset[str]()
@@ -44,7 +44,7 @@ class Dossier:
     lineage: Lineage | None = None
     policy: Mapping[str, Any] | None = None
     reported: dict[str, ReportedBreaker] = field(default_factory=dict)
-    errands: dict[str, Errand] = field(default_factory=dict)
+    side_orders: dict[str, SideOrder] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -61,7 +61,13 @@ class Self:
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_KINDS: Final[Mapping[str, type]] = {AGENT: Dossier, HOLD: Hold, LETTER: Letter, TASK: Task, HUB: Self}
+_KINDS: Final[Mapping[str, type]] = {
+    AGENT: Dossier,
+    CLAIM: Claim,
+    MESSAGE: PendingMessage,
+    TASK: Task,
+    HUB: Self,
+}
 _DECODERS: Final[Mapping[str, msgspec.msgpack.Decoder[Any]]] = {
     kind: msgspec.msgpack.Decoder(of) for kind, of in _KINDS.items()
 }
@@ -73,13 +79,13 @@ class Touched:
     def __init__(self) -> None:
         self._agents: dict[str, None] = {}
         self._tasks: dict[str, None] = {}
-        self._letters: dict[str, None] = {}
+        self._messages: dict[str, None] = {}
         self._groups = False
 
     def __bool__(self) -> bool:
         return bool(self._agents)
 
-    def by(self, what: Word | Effect) -> None:
+    def by(self, what: Report | Effect) -> None:
         """A word was heard, or an effect came out."""
         for name in ("agent_id", "to", "sender"):
             if (agent_id := getattr(what, name, None)) is not None:
@@ -87,22 +93,22 @@ class Touched:
         if (task_id := getattr(what, "task_id", None)) is not None:
             self._tasks[task_id] = None
         if (message_id := getattr(what, "message_id", None)) is not None:
-            self._letters[message_id] = None
+            self._messages[message_id] = None
         if getattr(what, "group", None) is not None:
             self._groups = True  # A person released it: that is a belief about the fleet, and names nobody.
 
     def gone(self, keys: Keys) -> None:
         """These were forgotten."""
         self._agents.update(dict.fromkeys(keys[AGENT]))
-        self._tasks.update(dict.fromkeys((*keys[HOLD], *keys[TASK])))
-        self._letters.update(dict.fromkeys(keys[LETTER]))
+        self._tasks.update(dict.fromkeys((*keys[CLAIM], *keys[TASK])))
+        self._messages.update(dict.fromkeys(keys[MESSAGE]))
 
     def take(self, beliefs: Beliefs) -> list[Belief]:
         """The rows of everybody who was touched, as they are now."""
         rows = list(self._rows(beliefs))
         if rows or self._groups:
             rows.append(_self(beliefs))
-        self._agents, self._tasks, self._letters, self._groups = {}, {}, {}, False
+        self._agents, self._tasks, self._messages, self._groups = {}, {}, {}, False
         return rows
 
     def _rows(self, beliefs: Beliefs) -> Iterator[Belief]:
@@ -112,26 +118,26 @@ class Touched:
             else:
                 yield Belief(AGENT, agent_id, _encode(_dossier(beliefs, agent)))
         for task_id in self._tasks:
-            yield _row(HOLD, task_id, beliefs.holds)
+            yield _row(CLAIM, task_id, beliefs.claims)
             yield _row(TASK, task_id, beliefs.tasks)
-        for message_id in self._letters:
-            yield _row(LETTER, message_id, beliefs.letters)
+        for message_id in self._messages:
+            yield _row(MESSAGE, message_id, beliefs.messages)
 
 
 class Known:
     """What has a row in the store, to notice what is forgotten without a word."""
 
     def __init__(self) -> None:
-        self._keys = dict.fromkeys((AGENT, HOLD, TASK, LETTER), NOTHING)
+        self._keys = dict.fromkeys((AGENT, CLAIM, TASK, MESSAGE), NOTHING)
         self._counts: tuple[int, ...] = ()
 
     def now(self, beliefs: Beliefs) -> Keys:
         """Look again; what is gone since the last time."""
         tables: Mapping[str, Mapping[str, object]] = {
             AGENT: beliefs.agents,
-            HOLD: beliefs.holds,
+            CLAIM: beliefs.claims,
             TASK: beliefs.tasks,
-            LETTER: beliefs.letters,
+            MESSAGE: beliefs.messages,
         }
         before, counts = self._keys, (beliefs.things, *map(len, tables.values()))
         if counts == self._counts:
@@ -145,7 +151,7 @@ def everything(beliefs: Beliefs) -> Iterator[Belief]:
     """All rows there should be: for the sweep, and for a clean end."""
     for agent in beliefs.agents.values():
         yield Belief(AGENT, agent.id, _encode(_dossier(beliefs, agent)))
-    for kind, table in ((HOLD, beliefs.holds), (TASK, beliefs.tasks), (LETTER, beliefs.letters)):
+    for kind, table in ((CLAIM, beliefs.claims), (TASK, beliefs.tasks), (MESSAGE, beliefs.messages)):
         for key in table:
             yield _row(kind, key, table)
     yield _self(beliefs)
@@ -160,7 +166,11 @@ def recalled(rows: Iterable[Belief], unreadable: dict[str, str] | None = None) -
     """
     beliefs = Beliefs()
     unreadable = {} if unreadable is None else unreadable
-    tables: dict[str, dict[str, Any]] = {HOLD: beliefs.holds, LETTER: beliefs.letters, TASK: beliefs.tasks}
+    tables: dict[str, dict[str, Any]] = {
+        CLAIM: beliefs.claims,
+        MESSAGE: beliefs.messages,
+        TASK: beliefs.tasks,
+    }
     for row in rows:
         if row.value is None or row.kind not in _DECODERS:
             continue
@@ -197,11 +207,11 @@ def _recount(beliefs: Beliefs) -> None:
     }
     fleet = Fleet(FleetPolicy(), state)
     for agent in beliefs.agents.values():
-        agent.letters = 0
+        agent.messages = 0
         fleet.join(agent)
-    for letter in beliefs.letters.values():
-        if (sender := beliefs.agents.get(letter.sender)) is not None:
-            sender.letters += 1
+    for message in beliefs.messages.values():
+        if (sender := beliefs.agents.get(message.sender)) is not None:
+            sender.messages += 1
 
 
 def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:
@@ -210,7 +220,7 @@ def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:
         beliefs.lineages.get(agent.id),
         beliefs.own_policies.get(agent.id),
         beliefs.breakers.get(agent.id, {}),
-        beliefs.errands.get(agent.id, {}),
+        beliefs.side_orders.get(agent.id, {}),
     )
 
 
@@ -223,8 +233,8 @@ def _recall_agent(beliefs: Beliefs, agent_id: str, dossier: Dossier) -> None:
         beliefs.own_policies[agent_id] = dossier.policy
     if dossier.reported:
         beliefs.breakers[agent_id] = dossier.reported
-    if dossier.errands:
-        beliefs.errands[agent_id] = dossier.errands
+    if dossier.side_orders:
+        beliefs.side_orders[agent_id] = dossier.side_orders
 
 
 def _self(beliefs: Beliefs) -> Belief:

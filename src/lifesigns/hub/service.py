@@ -114,7 +114,7 @@ class Service:
         self._refused_tokens = RefusedTokens()
         self.housekeeping.watched[TOKENS] = self._why_refused
         self._tasks: list[asyncio.Task[None]] = []
-        self._errands: set[asyncio.Task[None]] = set()
+        self._sends: set[asyncio.Task[None]] = set()
         self._observers: list[Callable[[Sequence[Event]], None]] = [self.teller.hear]
 
     @property
@@ -152,9 +152,9 @@ class Service:
     async def stop(self) -> None:
         """Hear what is here, keep everything, let go."""
         self.send_home()
-        for task in (*self._tasks, *self._errands):
+        for task in (*self._tasks, *self._sends):
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._errands, return_exceptions=True)
+        await asyncio.gather(*self._tasks, *self._sends, return_exceptions=True)
         if self.door is not None:
             await self.door.close()
         await self.hands.close()
@@ -230,9 +230,9 @@ class Service:
             # Without a bus it shows that the loop turns.
             asyncio.get_running_loop().call_soon(self.hub.hear, (CanaryReturned(seq=seq),))
             return
-        errand = asyncio.create_task(self.door.send_canary(seq))
-        self._errands.add(errand)
-        errand.add_done_callback(self._errands.discard)
+        sending = asyncio.create_task(self.door.send_canary(seq))
+        self._sends.add(sending)
+        sending.add_done_callback(self._sends.discard)
 
     # --- troubles -------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ _NAMES: Final[Mapping[type[e.Fact], str]] = {
     e.Flip: "HEALTH_STATE_CHANGED",
     e.FindingOpened: "FINDING_OPENED",
     e.FindingClosed: "FINDING_CLOSED",
-    e.Claim: "CLAIM_CHANGED",
+    e.ClaimChanged: "CLAIM_CHANGED",
     e.MessageOverdue: "MESSAGE_OVERDUE",
     e.TaskVerdict: "TASK_JUDGED",
     e.NeedsHuman: "NEEDS_HUMAN",
@@ -87,9 +87,9 @@ def type_of(fact: e.Fact) -> str:
     match fact:
         case e.Recovery():
             return _RECOVERIES[fact.stage]
-        case e.Sight():
+        case e.HubVisibility():
             return "HUB_BLIND" if fact.blind else "HUB_SIGHTED"
-        case e.Claim(stage=e.ClaimStage.RELEASED):
+        case e.ClaimChanged(stage=e.ClaimStage.RELEASED):
             return "CLAIM_RELEASED"
         case e.Intervention():
             return _intervention(fact)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, CheckpointSaved, Word
+from lifesigns.core.signals import Beat, CheckpointSaved, Report
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SavedState(Word):
+class SavedState(Report):
     """A checkpoint with its content, for a hub that keeps contents; for any other, only what is said about it."""
 
     saved: CheckpointSaved
@@ -35,7 +35,7 @@ class Link(Protocol):
         """Return when the other side has them; if it fails, none of them is certain to be there. Whether it is the hub
         itself that has answered: on a bus it is only the server between."""
 
-    async def carry_reports(self, number: int, reports: Sequence[Word]) -> None:
+    async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         """Return when the hub has kept all of them; if it fails, none of them is certain to be there. They may be carried
         again by the same `number`, so that a hub that has them can tell. Called beside `carry_beats`, once at a time."""
 

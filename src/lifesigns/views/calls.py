@@ -11,11 +11,11 @@ from collections import Counter
 from msgspec import Struct
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.detectors.looping import Taped, taped
+from lifesigns.core.detectors.looping import PastCall, past_calls
 from lifesigns.views.moments import Moment, moment
 
 
-class TapedCall(Struct, frozen=True):
+class PastCallView(Struct, frozen=True):
     """A call that ended."""
 
     at: Moment
@@ -39,22 +39,22 @@ class OpenCall(Struct, frozen=True):
     """What it may take before it is a finding."""
 
 
-class CallTape(Struct, frozen=True):
+class CallHistoryView(Struct, frozen=True):
     """An agent's last calls, oldest first."""
 
     agent_id: str
     tool_call_count: int
     """Of this life; the tape has the last of them."""
-    calls: tuple[TapedCall, ...]
+    calls: tuple[PastCallView, ...]
     open: tuple[OpenCall, ...]
 
 
-def call_tape(agent: Agent) -> CallTape:
+def call_tape(agent: Agent) -> CallHistoryView:
     """The tape of an agent as it is now."""
     work = agent.work
-    calls = () if agent.tape is None else _marked(tuple(taped(agent.tape)))
+    calls = () if agent.call_history is None else _marked(tuple(past_calls(agent.call_history)))
     being_made = () if work is None else tuple(work.calls.values())
-    return CallTape(
+    return CallHistoryView(
         agent.id,
         0 if work is None else work.tool_calls,
         calls,
@@ -62,16 +62,16 @@ def call_tape(agent: Agent) -> CallTape:
     )
 
 
-def _marked(calls: tuple[Taped, ...]) -> tuple[TapedCall, ...]:
+def _marked(calls: tuple[PastCall, ...]) -> tuple[PastCallView, ...]:
     times = Counter(map(_same, calls))
-    marked: list[TapedCall] = []
+    marked: list[PastCallView] = []
     before, run = None, 0
     for call in calls:
         same = _same(call)
         run = run + 1 if call.tool and same == before else 1
         before = same
         marked.append(
-            TapedCall(
+            PastCallView(
                 at=moment(call.at),
                 tool=call.tool or None,
                 args=call.args or None,
@@ -84,5 +84,5 @@ def _marked(calls: tuple[Taped, ...]) -> tuple[TapedCall, ...]:
     return tuple(marked)
 
 
-def _same(call: Taped) -> tuple[str, str, str, bool]:
+def _same(call: PastCall) -> tuple[str, str, str, bool]:
     return call.tool, call.args, call.outcome, call.failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from lifesigns.core.engine import Engine
-from lifesigns.core.messages import Letter
+from lifesigns.core.messages import PendingMessage
 from lifesigns.core.signals import Priority
 from lifesigns.views.moments import Moment, moment, moment_or_none
 
@@ -35,22 +35,22 @@ class MessageList(Struct, frozen=True):
     """Ask with this for the next page."""
 
 
-def message_view(engine: Engine, letter: Letter) -> MessageView:
+def message_view(engine: Engine, message: PendingMessage) -> MessageView:
     """A message as it stands now."""
-    sender = engine.agent(letter.sender)
-    waited_from = letter.sent_at if letter.reminded_at is None else letter.reminded_at
+    sender = engine.agent(message.sender)
+    waited_from = message.sent_at if message.reminded_at is None else message.reminded_at
     wait = (
         None
-        if sender is None or not letter.watched
-        else getattr(engine.policy_of(sender).message, letter.priority)
+        if sender is None or not message.watched
+        else getattr(engine.policy_of(sender).message, message.priority)
     )
     return MessageView(
-        message_id=letter.id,
-        agent_id=letter.sender,
-        to=letter.to,
-        priority=letter.priority,
-        sent_at=moment(letter.sent_at),
-        reminded_at=moment_or_none(letter.reminded_at),
-        overdue_at=moment_or_none(letter.overdue_at),
+        message_id=message.id,
+        agent_id=message.sender,
+        to=message.to,
+        priority=message.priority,
+        sent_at=moment(message.sent_at),
+        reminded_at=moment_or_none(message.reminded_at),
+        overdue_at=moment_or_none(message.overdue_at),
         due_at=None if wait is None else moment_or_none(waited_from + wait),
     )

@@ -8,7 +8,7 @@ from itertools import chain
 from msgspec import Struct
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.claims import Hold
+from lifesigns.core.claims import Claim
 from lifesigns.core.engine import Engine
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.core.tasks import Task
@@ -96,7 +96,7 @@ def task_ids(engine: Engine) -> Iterator[str]:
     beliefs = engine.beliefs
     worked_on = (agent.task_id for agent in engine.agents() if agent.task_id is not None)
     seen: set[str] = set()
-    for task_id in chain(worked_on, beliefs.holds, beliefs.tasks):
+    for task_id in chain(worked_on, beliefs.claims, beliefs.tasks):
         if task_id not in seen:
             seen.add(task_id)
             yield task_id
@@ -123,15 +123,15 @@ def checkpoint_view(agent_id: str, saved: Checkpoint) -> CheckpointView:
     return CheckpointView(saved.id, saved.parent_id, saved.digest, saved.size, moment(saved.at), agent_id)
 
 
-def claim_granted(engine: Engine, hold: Hold) -> ClaimGranted:
+def claim_granted(engine: Engine, claim: Claim) -> ClaimGranted:
     """The answer to a claim that was granted."""
-    lease = _lease(engine, engine.agent(hold.agent_id))
-    return ClaimGranted(True, hold.task_id, hold.agent_id, hold.token, moment(hold.claimed_at), lease)
+    lease = _lease(engine, engine.agent(claim.agent_id))
+    return ClaimGranted(True, claim.task_id, claim.agent_id, claim.token, moment(claim.claimed_at), lease)
 
 
 def _task(engine: Engine, task_id: str, agents: Iterable[str]) -> TaskView:
     beliefs = engine.beliefs
-    claim, due = _claim(engine, beliefs.holds.get(task_id)), _due(beliefs.tasks.get(task_id))
+    claim, due = _claim(engine, beliefs.claims.get(task_id)), _due(beliefs.tasks.get(task_id))
     return TaskView(task_id, tuple(agents), claim, due)
 
 
@@ -141,20 +141,20 @@ def _saved(engine: Engine, task_id: str) -> Iterator[tuple[str, Checkpoint]]:
             yield from ((lineage.agent_id, checkpoint) for checkpoint in lineage.chain)
 
 
-def _claim(engine: Engine, hold: Hold | None) -> ClaimView | None:
-    if hold is None:
+def _claim(engine: Engine, claim: Claim | None) -> ClaimView | None:
+    if claim is None:
         return None
-    agent = engine.agent(hold.agent_id)
+    agent = engine.agent(claim.agent_id)
     lease = _lease(engine, agent)
-    heard_at = hold.claimed_at if agent is None else max(hold.claimed_at, agent.heard_at)
+    heard_at = claim.claimed_at if agent is None else max(claim.claimed_at, agent.heard_at)
     return ClaimView(
-        agent_id=hold.agent_id,
-        incarnation=hold.incarnation,
-        token=hold.token,
-        claimed_at=moment(hold.claimed_at),
+        agent_id=claim.agent_id,
+        incarnation=claim.incarnation,
+        token=claim.token,
+        claimed_at=moment(claim.claimed_at),
         lease_s=lease,
         held_until=moment_or_none(heard_at + lease),
-        in_doubt=hold.asked_at is not None,
+        in_doubt=claim.asked_at is not None,
     )
 
 

@@ -11,7 +11,7 @@ from lifesigns import views
 from lifesigns.assembly.messages import OURS
 from lifesigns.core.agent import Agent
 from lifesigns.views import AgentHealth, AgentList, LastBeat, Wanted, listing, moment
-from lifesigns.views.calls import CallTape, call_tape
+from lifesigns.views.calls import CallHistoryView, call_tape
 from lifesigns.views.rhythm import Rhythm, rhythm_of
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.calls import EVERYBODY, READERS, Asked, Call
@@ -116,6 +116,6 @@ CALLS: Final = (
     Call("GET", "/api/v1/agents", READERS, agents, AgentList, query=AgentsQuery),
     Call("GET", "/api/v1/agents/{agent_id}", EVERYBODY, agent, AgentHealth),
     Call("GET", "/api/v1/agents/{agent_id}/heartbeat", EVERYBODY, heartbeat, LastBeat),
-    Call("GET", "/api/v1/agents/{agent_id}/calls", EVERYBODY, calls, CallTape),
+    Call("GET", "/api/v1/agents/{agent_id}/calls", EVERYBODY, calls, CallHistoryView),
     Call("GET", "/api/v1/agents/{agent_id}/rhythm", EVERYBODY, rhythm, Rhythm),
 )

@@ -47,14 +47,14 @@ async def messages(asked: Asked) -> Answer:
     """Messages that are neither acknowledged nor withdrawn, oldest first; the overdue ones among them have `overdue_at`."""
     query, engine = asked.query, asked.service.engine
     wanted = (
-        letter
-        for letter in engine.beliefs.letters.values()
-        if (query.agent is None or letter.sender == query.agent)
-        and (query.to is None or letter.to == query.to)
-        and (not query.priority or letter.priority in query.priority)
+        message
+        for message in engine.beliefs.messages.values()
+        if (query.agent is None or message.sender == query.agent)
+        and (query.to is None or message.to == query.to)
+        and (not query.priority or message.priority in query.priority)
     )
     found, cursor = page(wanted, asked.query)
-    return answer(MessageList(tuple(message_view(engine, letter) for letter in found), cursor))
+    return answer(MessageList(tuple(message_view(engine, message) for message in found), cursor))
 
 
 async def send(asked: Asked) -> Answer:
@@ -67,30 +67,30 @@ async def send(asked: Asked) -> Answer:
     message_id = said.message_id or f"m-{uuid4().hex}"
     sent = MessageSent(agent_id=said.agent_id, message_id=message_id, to=said.to, priority=said.priority)
     await asked.service.keep([sent])
-    letter = engine.beliefs.letters.get(message_id)
-    if letter is None:
+    message = engine.beliefs.messages.get(message_id)
+    if message is None:
         raise Problem(
             409, f"message {message_id!r} was refused: {said.agent_id!r} has ended, or too many are open"
         )
-    if (letter.sender, letter.to) != (said.agent_id, said.to):
+    if (message.sender, message.to) != (said.agent_id, said.to):
         raise Problem(
-            409, f"is {message_id!r}, which {letter.sender!r} sent to {letter.to!r}", field="message_id"
+            409, f"is {message_id!r}, which {message.sender!r} sent to {message.to!r}", field="message_id"
         )
-    return answer(message_view(engine, letter), 202)
+    return answer(message_view(engine, message), 202)
 
 
 async def acknowledge(asked: Asked) -> Answer:
     """The recipient has understood a message."""
     agent_id, message_id = asked.body.agent_id, asked.path["message_id"]
     check_voice(asked, agent_id)
-    letters = asked.service.engine.beliefs.letters
-    letter = letters.get(message_id)
-    if letter is None:
+    messages = asked.service.engine.beliefs.messages
+    message = messages.get(message_id)
+    if message is None:
         raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
-    if letter.to != agent_id:
-        raise Problem(409, f"message {message_id!r} was sent to {letter.to!r}", field="agent_id")
+    if message.to != agent_id:
+        raise Problem(409, f"message {message_id!r} was sent to {message.to!r}", field="agent_id")
     await asked.service.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
-    if letters.get(message_id) is letter:
+    if messages.get(message_id) is message:
         raise Problem(409, f"the acknowledgement was refused: {agent_id!r} has ended")
     return Answer(status=204)
 
@@ -98,14 +98,14 @@ async def acknowledge(asked: Asked) -> Answer:
 async def withdraw(asked: Asked) -> Answer:
     """The sender does not wait for an acknowledgement any more: nobody is reminded, and it is not listed."""
     message_id = asked.path["message_id"]
-    letters = asked.service.engine.beliefs.letters
-    letter = letters.get(message_id)
-    if letter is None:
+    messages = asked.service.engine.beliefs.messages
+    message = messages.get(message_id)
+    if message is None:
         raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
-    check_voice(asked, letter.sender)
-    await asked.service.keep([MessageWithdrawn(agent_id=letter.sender, message_id=message_id)])
-    if letters.get(message_id) is letter:
-        raise Problem(409, f"the withdrawal was refused: {letter.sender!r} has ended")
+    check_voice(asked, message.sender)
+    await asked.service.keep([MessageWithdrawn(agent_id=message.sender, message_id=message_id)])
+    if messages.get(message_id) is message:
+        raise Problem(409, f"the withdrawal was refused: {message.sender!r} has ended")
     return Answer(status=204)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.core.claims import Hold
+from lifesigns.core.claims import Claim
 from lifesigns.core.signals import CheckpointSaved, TaskClaimed, TaskReleased
 from lifesigns.views import CheckpointList, CheckpointView, ClaimGranted, TaskList, TaskView, moment
 from lifesigns.views.tasks import checkpoint_view, checkpoints, claim_granted, task_ids, tasks_view
@@ -67,30 +67,30 @@ async def claim(asked: Asked) -> Answer:
     await asked.service.keep(
         [TaskClaimed(agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id)]
     )
-    hold = engine.beliefs.holds.get(task_id)
-    if hold is None:
+    claim = engine.beliefs.claims.get(task_id)
+    if claim is None:
         raise Problem(
             409, f"the claim was refused: {said.agent_id!r} has ended, or holds too many tasks already"
         )
-    if hold.agent_id != said.agent_id or said.incarnation not in (None, hold.incarnation):
-        raise _held(hold)
-    return answer(claim_granted(engine, hold))
+    if claim.agent_id != said.agent_id or said.incarnation not in (None, claim.incarnation):
+        raise _held(claim)
+    return answer(claim_granted(engine, claim))
 
 
 async def release(asked: Asked) -> Answer:
     """Give a task back before it is done: it is free to be claimed."""
     task_id, said = asked.path["task_id"], asked.body
     check_voice(asked, said.agent_id)
-    holds = asked.service.engine.beliefs.holds
-    hold = holds.get(task_id)
-    if hold is None:
+    claims = asked.service.engine.beliefs.claims
+    claim = claims.get(task_id)
+    if claim is None:
         raise Problem(404, f"nobody holds {task_id!r}")
-    _check_hold(hold, said.agent_id, said.token)
+    _check_claim(claim, said.agent_id, said.token)
     released = TaskReleased(
         agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id, token=said.token
     )
     await asked.service.keep([released])
-    if holds.get(task_id) is hold:
+    if claims.get(task_id) is claim:
         raise Problem(409, f"the release was refused: it came from an earlier life of {said.agent_id!r}")
     return Answer(status=204)
 
@@ -114,9 +114,9 @@ async def save(asked: Asked) -> Answer:
 def check_may_save(asked: Asked, agent_id: str, token: int | None) -> None:
     """Raises a `Problem` if this visitor may not save something of the task in the name of this agent."""
     check_voice(asked, agent_id)
-    hold = asked.service.engine.beliefs.holds.get(asked.path["task_id"])
-    if hold is not None:
-        _check_hold(hold, agent_id, token)
+    claim = asked.service.engine.beliefs.claims.get(asked.path["task_id"])
+    if claim is not None:
+        _check_claim(claim, agent_id, token)
 
 
 async def recorded(asked: Asked, saved: CheckpointSaved) -> Answer:
@@ -146,17 +146,17 @@ def _known(asked: Asked) -> TaskView:
     return found[0]
 
 
-def _check_hold(hold: Hold, agent_id: str, token: int | None) -> None:
-    if hold.agent_id != agent_id:
-        raise _held(hold)
-    if token not in (None, hold.token):
-        raise Problem(409, f"is {token}, but the claim on {hold.task_id!r} has another", field="token")
+def _check_claim(claim: Claim, agent_id: str, token: int | None) -> None:
+    if claim.agent_id != agent_id:
+        raise _held(claim)
+    if token not in (None, claim.token):
+        raise Problem(409, f"is {token}, but the claim on {claim.task_id!r} has another", field="token")
 
 
-def _held(hold: Hold) -> Problem:
-    life = f" (incarnation {hold.incarnation})" if hold.incarnation else ""
+def _held(claim: Claim) -> Problem:
+    life = f" (incarnation {claim.incarnation})" if claim.incarnation else ""
     return Problem(
-        409, f"{hold.task_id!r} is held by {hold.agent_id!r}{life} since {moment(hold.claimed_at)}"
+        409, f"{claim.task_id!r} is held by {claim.agent_id!r}{life} since {moment(claim.claimed_at)}"
     )
 
 

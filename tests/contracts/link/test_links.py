@@ -67,7 +67,7 @@ def beat(agent: str, seq: int = 1) -> s.BeatReceived:
     return s.BeatReceived(agent, seq=seq, sent_at=time.time())
 
 
-def word(agent: str, note: str) -> s.Word:
+def word(agent: str, note: str) -> s.Report:
     return s.ProgressMade(agent_id=agent, note=note)
 
 

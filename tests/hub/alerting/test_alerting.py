@@ -267,11 +267,11 @@ def test_more_alerts_than_there_is_room_for_are_counted() -> None:
 
 def test_a_hub_that_is_blind_says_so_and_that_it_sees_again() -> None:
     ground = Ground()
-    ground.happen(e.Sight(ground.now, True, "our own beat has not come back"))
+    ground.happen(e.HubVisibility(ground.now, True, "our own beat has not come back"))
     ground.happen(e.NeedsHuman(ground.now, "hub", "blind", "The hub is blind."))
     ground.run(1)
     assert [(n.kind, n.severity) for n in ground.notices()] == [("hub_blind", "critical")]
-    ground.happen(e.Sight(ground.now, False, "it came back"))
+    ground.happen(e.HubVisibility(ground.now, False, "it came back"))
     ground.run(20)
     assert ground.stages() == ["opened", "resolved"]
 

@@ -115,7 +115,7 @@ def test_an_overdue_message_is_as_loud_as_it_is_urgent(priority: str, severity: 
 
 
 def test_most_facts_are_no_alert() -> None:
-    assert read(e.Claim(AT, "t", "a", e.ClaimStage.GRANTED, 1)) == []
+    assert read(e.ClaimChanged(AT, "t", "a", e.ClaimStage.GRANTED, 1)) == []
     assert read(e.Refusal(AT, "a", "old incarnation")) == []
 
 

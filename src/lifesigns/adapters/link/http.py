@@ -24,7 +24,7 @@ import msgspec
 from lifesigns import wire
 from lifesigns.adapters.link.http_line import Line, Reply, Target
 from lifesigns.core.effects import Order, SendPing
-from lifesigns.core.signals import Beat, Word
+from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError, UsageError, WireError
 from lifesigns.ports import SavedState
 from lifesigns.wire.limits import BATCH_MAX
@@ -62,7 +62,7 @@ UPLOAD_FOR: Final = 65.0
 REFUSED: Final = frozenset({400, 413, 422})
 """The message itself is not accepted. To send it again would be in the way of everything behind it, for ever."""
 
-T = TypeVar("T", Beat, Word)
+T = TypeVar("T", Beat, Report)
 
 
 class _Rejected(msgspec.Struct):
@@ -130,7 +130,7 @@ class HttpLink:
         await self._post(self._beats_line, "/api/v1/beats", beats, wire.encode_beat)
         return True
 
-    async def carry_reports(self, number: int, reports: Sequence[Word]) -> None:
+    async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         encode = partial(wire.encode_signal, sent_at=time.time())
         await self._post(self._reports_line, "/api/v1/signals", reports, encode)
 

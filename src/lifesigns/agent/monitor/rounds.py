@@ -31,7 +31,15 @@ from lifesigns.agent.monitor.watched import Watched
 from lifesigns.core.effects import Effect, Flip, Poisoned, Refusal, SendPing
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Health
-from lifesigns.core.signals import AgentLeft, AgentRegistered, Beat, BeatReceived, ProcessExited, Signal, Word
+from lifesigns.core.signals import (
+    AgentLeft,
+    AgentRegistered,
+    Beat,
+    BeatReceived,
+    ProcessExited,
+    Report,
+    Signal,
+)
 
 log: Final = logging.getLogger("lifesigns.monitor")
 
@@ -62,7 +70,7 @@ class Rounds:
         self.records: dict[str, Watched] = {}
         """Who is watched, and the last of those who ended, by name."""
         self._tell = tell
-        self._inbox: deque[Word | Callable[[float], None]] = deque()
+        self._inbox: deque[Report | Callable[[float], None]] = deque()
         self._loops: dict[asyncio.AbstractEventLoop, LoopWatch] = {}
         self._singles: dict[str, Watched] = {}
         """Threads and processes: looked at once a tick."""
@@ -101,7 +109,7 @@ class Rounds:
         self._stopped = True
         self._close_doors()
 
-    def submit(self, word: Word) -> None:
+    def submit(self, word: Report) -> None:
         """Have a word heard at the next look."""
         if not self._stopped and len(self._inbox) < INBOX_MAX:
             self._inbox.append(word)
@@ -214,7 +222,7 @@ class Rounds:
     def _take_inbox(self, now: float) -> None:
         while self._inbox:
             item = self._inbox.popleft()
-            if isinstance(item, Word):
+            if isinstance(item, Report):
                 self._hear(item, now)
             else:
                 item(now)
@@ -341,7 +349,7 @@ class Rounds:
         self._detach(watched)
         if ending.forget and self.records.get(watched.name) is watched:
             del self.records[watched.name]
-        word: Word
+        word: Report
         if ending.crashed:
             word = ProcessExited(
                 agent_id=watched.name,
@@ -386,7 +394,7 @@ class Rounds:
 
     # --- hearing ----------------------------------------------------------------------------------------------------
 
-    def _hear(self, signal: Beat | Word, now: float) -> None:
+    def _hear(self, signal: Beat | Report, now: float) -> None:
         effects = self.engine.hear(cast("Signal", signal), now)
         if effects:
             self._note(effects)

@@ -51,7 +51,7 @@ class Telling:
     name: str
     incarnation: str
 
-    def say(self, word: s.Word) -> None:
+    def say(self, word: s.Report) -> None:
         """Hand a signal over."""
         raise NotImplementedError
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lifesigns.agent.monitor.telling import Telling
 from lifesigns.agent.monitor.tie import Ending, Tie
 from lifesigns.core.health import Doing, Health
-from lifesigns.core.signals import BeatReceived, DoingChanged, Word
+from lifesigns.core.signals import BeatReceived, DoingChanged, Report
 
 if TYPE_CHECKING:
     from lifesigns.agent.monitor.loops import LoopWatch
@@ -141,7 +141,7 @@ class Watched(Telling):
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def say(self, word: Word) -> None:
+    def say(self, word: Report) -> None:
         self.active_at = self.acted_at = monotonic()
         self._rounds.submit(word)
 

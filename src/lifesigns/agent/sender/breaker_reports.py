@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from lifesigns.agent.guard.breakers import BREAKERS, Registry
 from lifesigns.agent.sender.statement import text
 from lifesigns.core.breaker import BreakerStatus, Turn
-from lifesigns.core.signals import BreakerAct, BreakerReported, BreakerState, Word
+from lifesigns.core.signals import BreakerAct, BreakerReported, BreakerState, Report
 
 if TYPE_CHECKING:
     from lifesigns.agent.guard.guard import Breaker
@@ -27,7 +27,7 @@ class BreakerReports:
     """Tells of the breakers in a registry, from `begin` to `end`."""
 
     def __init__(
-        self, agent_id: str, incarnation: str, say: Callable[[Word], None], registry: Registry = BREAKERS
+        self, agent_id: str, incarnation: str, say: Callable[[Report], None], registry: Registry = BREAKERS
     ) -> None:
         self._agent_id, self._incarnation = agent_id, incarnation
         self._say = say

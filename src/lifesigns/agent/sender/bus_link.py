@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 
 from lifesigns import wire
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, Word
+from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.ports import Bus, SavedState, Subscription
 
@@ -45,7 +45,7 @@ BREATH: Final = 20
 BREATH_FOR: Final = 0.001
 """After so many messages written the GIL is let go: see `rounds.py`."""
 
-T = TypeVar("T", Beat, Word)
+T = TypeVar("T", Beat, Report)
 
 
 class BusLink:
@@ -88,7 +88,7 @@ class BusLink:
         await self._bus.flush()
         return False
 
-    async def carry_reports(self, number: int, reports: Sequence[Word]) -> None:
+    async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         if number != self._number:
             payloads = await self._packed(reports, partial(wire.encode_signal, sent_at=time.time()))
             self._unkept = {next(self._message_numbers): payload for payload in payloads}

@@ -30,7 +30,7 @@ class Scene:
         agent_id: str,
         incarnation: str,
         statement: Statement,
-        say: Callable[[s.Word], None],
+        say: Callable[[s.Report], None],
         began: Callable[[object], None],
         ended: Callable[[object], None],
         unwell: Callable[[], None],
@@ -38,7 +38,7 @@ class Scene:
         self.agent_id, self.incarnation, self.statement = agent_id, incarnation, statement
         self.say, self.began, self.ended, self.unwell = say, began, ended, unwell
 
-    def tell(self, kind: Callable[..., s.Word], **values: object) -> None:
+    def tell(self, kind: Callable[..., s.Report], **values: object) -> None:
         """Say a word of this agent's life."""
         self.say(kind(agent_id=self.agent_id, incarnation=self.incarnation, **values))
 

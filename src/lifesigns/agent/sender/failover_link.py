@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, Word
+from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Link, SavedState
 
@@ -53,7 +53,7 @@ class FailoverLink:
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
         return await self._or_move_on(self._carry_beats(beats))
 
-    async def carry_reports(self, number: int, reports: Sequence[Word]) -> None:
+    async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         await self._reached().carry_reports(number, reports)
 
     async def upload(self, state: SavedState) -> bool:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from lifesigns import wire
-from lifesigns.core.signals import AgentLeft, ProcessExited, TerminationDone, Word
+from lifesigns.core.signals import AgentLeft, ProcessExited, Report, TerminationDone
 from lifesigns.errors import LifesignsError, WireError
 
 log: Final = logging.getLogger("lifesigns.sender")
@@ -42,7 +42,7 @@ class Spooled:
     """The last words of one life, and where they lie."""
 
     path: Path
-    words: Sequence[Word]
+    words: Sequence[Report]
 
     def forget(self) -> None:
         """They have arrived."""
@@ -57,7 +57,7 @@ class Farewells:
         self._name = hashlib.blake2b(hub.encode(), digest_size=8).hexdigest()
         self._state = state
 
-    def leave(self, words: Sequence[Word]) -> None:
+    def leave(self, words: Sequence[Report]) -> None:
         """Keep what these words say about an end, if they do."""
         last = [word for word in words if isinstance(word, LAST_WORDS)]
         if not last or (folder := self._folder()) is None:
@@ -100,7 +100,7 @@ class Farewells:
         return None if state is None else state / FOLDER / self._name
 
 
-def _read(path: Path) -> list[Word]:
+def _read(path: Path) -> list[Report]:
     """What stands in a file of ours; nothing if it is not ours, or somebody else could have written it."""
     try:
         with path.open("rb") as file:

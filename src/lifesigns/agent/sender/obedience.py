@@ -246,7 +246,7 @@ class Obedience:
     def _count_refusal(self) -> None:
         self._voice.refused_orders += 1
 
-    def _say(self, kind: Callable[..., s.Word], **values: object) -> None:
+    def _say(self, kind: Callable[..., s.Report], **values: object) -> None:
         voice = self._voice
         voice.say(kind(agent_id=voice.agent_id, incarnation=voice.incarnation, **values))
 

@@ -27,7 +27,7 @@ from lifesigns.agent.sender.pulse import next_on_grid
 from lifesigns.agent.sender.vitals import VitalSigns
 from lifesigns.agent.sender.voice import Track, Voice
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, Word
+from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Link, SavedState
 
@@ -92,7 +92,7 @@ class ReportLoad:
     """Reports that go out together until they have arrived, and how many of each voice are in it."""
 
     number: int
-    reports: list[Word] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
     counts: list[tuple[Voice, int]] = field(default_factory=list)
     spooled: list[Spooled] = field(default_factory=list)
     """Good-byes of processes that have ended, and where they lie."""

@@ -328,7 +328,7 @@ class Sender:
         self._breakers.end()
         self._orders.report_stopped()
         agent_id, incarnation = self.agent_id, self.incarnation
-        last: s.Word = s.AgentLeft(agent_id=agent_id, incarnation=incarnation, reason=prose(reason))
+        last: s.Report = s.AgentLeft(agent_id=agent_id, incarnation=incarnation, reason=prose(reason))
         orphaned = not self.stopping and birth.is_orphaned(agent_id)
         if crashed or orphaned:
             detail = "Its supervisor was killed." if orphaned else prose(reason)
@@ -377,7 +377,7 @@ class Sender:
         """Whether the block ended as nobody wanted it to."""
         return not self.stopping and endings.is_crash(error)
 
-    def _say(self, kind: Callable[..., s.Word], **values: object) -> None:
+    def _say(self, kind: Callable[..., s.Report], **values: object) -> None:
         self._voice.say(kind(agent_id=self._birth.agent_id, incarnation=self._birth.incarnation, **values))
 
     def _call(self, callback: Callback[Alert], alert: Alert) -> None:

@@ -23,7 +23,7 @@ from lifesigns.agent.sender.statement import Statement
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.standstill import stack_of
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, Word
+from lifesigns.core.signals import Beat, Report
 from lifesigns.ports import SavedState
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ class Voice:
         self.gone: Future[None] = Future()
         self.refused_orders = 0
         self._relay: Relay | None = None
-        self._words: deque[Word] = deque()
-        self._under_way: Sequence[Word] = ()
+        self._words: deque[Report] = deque()
+        self._under_way: Sequence[Report] = ()
         """Taken by the relay, and not known to be kept by the hub."""
         self._fates: dict[SavedState, bool] = {}
         """States that need no upload any more, and whether the hub keeps them."""
@@ -139,7 +139,7 @@ class Voice:
     def speaks_through(self, relay: Relay) -> None:
         self._relay = relay
 
-    def say(self, word: Word) -> None:
+    def say(self, word: Report) -> None:
         """Take a word along with the next message."""
         relay = self._relay
         if self.mute or relay is None or self.leaving_by is not None:
@@ -149,7 +149,7 @@ class Voice:
         if not relay.rung:
             relay.ring()
 
-    def say_last(self, word: Word, by: float) -> None:
+    def say_last(self, word: Report, by: float) -> None:
         """The last word; it has until then to arrive."""
         relay = self._relay
         if self.mute or relay is None or self.leaving_by is not None:
@@ -205,7 +205,7 @@ class Voice:
             self._activity, self._active_at = activity, now
             self.was_active()
 
-    def _append(self, word: Word) -> None:
+    def _append(self, word: Report) -> None:
         if len(self._words) >= self._words_max:
             self._drop_oldest()
         self._words.append(word)
@@ -241,9 +241,9 @@ class Voice:
         self._told = self.statement.totals
         return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
 
-    def take(self, most: int) -> list[Word]:
+    def take(self, most: int) -> list[Report]:
         """The oldest words, up to a checkpoint's state: that is uploaded first, and what was said later waits for it."""
-        taken: list[Word] = []
+        taken: list[Report] = []
         while self._words and len(taken) < most:
             try:
                 word = self._words.popleft()

@@ -33,8 +33,8 @@ from lifesigns.core.signals import (
     BeatReceived,
     DoingChanged,
     ProcessExited,
+    Report,
     Signal,
-    Word,
 )
 
 LAST_WORDS_FOR: Final = 2.0
@@ -73,7 +73,7 @@ class AtHub:
         self._agent_id = agent_id
         self._wake = wake
         self._came: deque[Order | Verdict] = deque(maxlen=1000)
-        self._introduction: list[Word] = []
+        self._introduction: list[Report] = []
         self._joined = False
         self._life: Life | None = None
         self.answers = True
@@ -83,7 +83,7 @@ class AtHub:
         self._voice.speaks_through(relay)
 
     def tell(self, signal: Signal, now: float) -> Sequence[Effect | Verdict]:
-        if isinstance(signal, Word):
+        if isinstance(signal, Report):
             self._remember(signal)
             self._voice.say(signal)
         elif isinstance(signal, BeatReceived):
@@ -111,7 +111,7 @@ class AtHub:
             with suppress(NotYet):
                 self._voice.gone.result(LAST_WORDS_FOR + 1.0)
 
-    def _remember(self, word: Word) -> None:
+    def _remember(self, word: Report) -> None:
         """What a hub that lost us must be told again: who lives, and that it works."""
         if isinstance(word, AgentRegistered):
             before = self._introduction[:1]

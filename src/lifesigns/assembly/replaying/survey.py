@@ -12,9 +12,9 @@ from typing import Final
 import msgspec
 
 from lifesigns.core.effects import Kind
+from lifesigns.core.handlers.admission import OWN_WORDS
 from lifesigns.core.health import Health
-from lifesigns.core.hearing.admission import OWN_WORDS
-from lifesigns.core.signals import Signal, Word
+from lifesigns.core.signals import Report, Signal
 from lifesigns.hub.journal import Reading, read
 from lifesigns.ports import Event, Store
 
@@ -133,7 +133,7 @@ class _Going:
 
     def __init__(self, found: Survey) -> None:
         self._found = found
-        self._lives: dict[str, str] = {}
+        self._incarnations: dict[str, str] = {}
         self._last: Reading | None = None
         self._stretch: set[str] = set()
         """Who was heard in this stretch."""
@@ -171,11 +171,11 @@ class _Going:
         found.signals += 1
         found.agents.add(agent_id)
         self._stretch.add(agent_id)
-        if isinstance(signal, Word) and type(signal) not in OWN_WORDS:
+        if isinstance(signal, Report) and type(signal) not in OWN_WORDS:
             return
-        life = signal.incarnation or self._lives.get(agent_id)  # type: ignore[union-attr]
+        life = signal.incarnation or self._incarnations.get(agent_id)  # type: ignore[union-attr]
         if life is not None:
-            self._lives[agent_id] = life
+            self._incarnations[agent_id] = life
             found.heard_until[agent_id, life] = at
         found.heard_until[agent_id, None] = at
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lifesigns.core.agent import MODEL_CALL, NEVER, Agent, Call, Heat, Work
+from lifesigns.core.agent import MODEL_CALL, NEVER, Agent, Call, CpuLevel, Work
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import StallPolicy
@@ -65,11 +65,11 @@ def soonest(policy: StallPolicy) -> float:
     )
 
 
-def heat_of(cpu_percent: float, policy: StallPolicy) -> Heat:
+def cpu_level_of(cpu_percent: float, policy: StallPolicy) -> CpuLevel:
     """How much of a core this is."""
     if cpu_percent < policy.idle_cpu:
-        return Heat.COLD
-    return Heat.HOT if cpu_percent >= policy.spin_cpu else Heat.WARM
+        return CpuLevel.COLD
+    return CpuLevel.HOT if cpu_percent >= policy.spin_cpu else CpuLevel.WARM
 
 
 def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[list[Finding], float]:
@@ -200,10 +200,10 @@ def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
         text = "No tokens used for {}."
         yield Rule(Kind.NO_TOKENS, since, policy.tokens_after, Severity.DEGRADED, text)
     if work.output_at is not None and not work.calls:
-        since = max(work.heat_at, clocks_from, _last_activity_at(work))
-        if work.heat is Heat.COLD:
+        since = max(work.cpu_level_at, clocks_from, _last_activity_at(work))
+        if work.cpu_level is CpuLevel.COLD:
             text = "No output for {}, and no CPU used."
             yield Rule(Kind.NO_OUTPUT, since, policy.output_after, Severity.STUCK, text)
-        elif work.heat is Heat.HOT:
+        elif work.cpu_level is CpuLevel.HOT:
             text = "Burns CPU, but has put nothing out for {}."
             yield Rule(Kind.SPINNING, since, policy.spin_after, Severity.STUCK, text)

@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from lifesigns.core.agent import NEVER, RETIRED_MAX, Agent
-from lifesigns.core.claims import Hold
-from lifesigns.core.desk import Desk
+from lifesigns.core.claims import Claim
+from lifesigns.core.context import EngineContext
 from lifesigns.core.effects import BreakerFlip, Kind, Rung
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.signals import BreakerState
 
 
-class Lives:
+class Incarnations:
     """Begins and ends the lives of agents."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def meet(self, signal: Any, now: float) -> Agent | None:
         """A new voice: take it in, if there is room."""
-        desk, source = self._desk, getattr(signal, "source", "")
-        full = desk.fleet.may_join(source, len(desk.beliefs.agents))
+        context, source = self._context, getattr(signal, "source", "")
+        full = context.fleet.may_join(source, len(context.beliefs.agents))
         if full:
-            desk.refuse(signal.agent_id, full, now, key=f"source {source}")
+            context.refuse(signal.agent_id, full, now, key=f"source {source}")
             return None
         agent = Agent(
             signal.agent_id,
-            desk.beliefs.next_order(),
+            context.beliefs.next_order(),
             role=getattr(signal, "role", None),
             host=getattr(signal, "host", None),
             source=source,
@@ -36,28 +36,28 @@ class Lives:
             since=now,
             heard_at=now,
         )
-        agent.policy_no = desk.book.number(agent.id, agent.role)
-        agent.interval = desk.policy(agent).silence.interval
-        desk.beliefs.agents[agent.id] = agent
-        desk.fleet.join(agent)
+        agent.policy_no = context.book.number(agent.id, agent.role)
+        agent.interval = context.policy(agent).silence.interval
+        context.beliefs.agents[agent.id] = agent
+        context.fleet.join(agent)
         return agent
 
     def reborn(self, agent: Agent, life: str | None, now: float) -> None:
         """A new life of a known agent: nothing of the old one is held against it."""
-        desk = self._desk
+        context = self._context
         if agent.incarnation is not None:
             agent.retired = (*agent.retired, agent.incarnation)[-RETIRED_MAX:]
-        desk.ladder.drop(agent, now, "a new life began")
-        desk.errands.drop(agent, now, "a new life began", Rung.BREAKER, Rung.CLEANUP)
+        context.ladder.drop(agent, now, "a new life began")
+        context.side_orders.drop(agent, now, "a new life began", Rung.BREAKER, Rung.CLEANUP)
         self.let_go(agent, now, "its holder was restarted")
         self.lose_breakers(agent, now)
-        if (lineage := desk.beliefs.lineages.get(agent.id)) is not None:
+        if (lineage := context.beliefs.lineages.get(agent.id)) is not None:
             lineage.cleaned_up = False
-        desk.judge.clear_all(agent, now)
-        desk.judge.flip(agent, Health.STARTING, "a new life began", now)
+        context.judge.clear_all(agent, now)
+        context.judge.flip(agent, Health.STARTING, "a new life began", now)
         agent.incarnation, agent.seq, agent.sent_at, agent.strays = life, -1, None, 0
         agent.beats = agent.teach_at = agent.overloaded = 0
-        agent.suspicion = agent.work = agent.tape = agent.outcomes = None
+        agent.suspicion = agent.work = agent.call_history = agent.outcomes = None
         agent.respawned = False
         agent.doing, agent.doing_until = Doing.UNKNOWN, NEVER
         agent.doing_from, agent.doing_note, agent.status = now, "", None
@@ -65,60 +65,60 @@ class Lives:
             agent.spending.by_beat, agent.spending.reported, agent.spending.reported_cost = False, 0, 0.0
 
     def first_word(self, agent: Agent, now: float) -> None:
-        desk = self._desk
+        context = self._context
         agent.started_at = now
-        lineage = desk.beliefs.lineages.get(agent.id)
+        lineage = context.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            agent.respawned = desk.respawns.reborn(
-                lineage, agent.incarnation, desk.policy(agent).respawn, now
+            agent.respawned = context.respawns.reborn(
+                lineage, agent.incarnation, context.policy(agent).respawn, now
             )
-        desk.judge.hear(agent, now)
+        context.judge.hear(agent, now)
 
     def end(self, agent: Agent, reason: str, now: float) -> None:
         """This life is over and that is known: no findings, no case, no claims."""
-        desk = self._desk
-        desk.ladder.drop(agent, now, reason)
+        context = self._context
+        context.ladder.drop(agent, now, reason)
         agent.suspicion = None
         self.let_go(agent, now, reason)
-        desk.judge.flip(agent, Health.TERMINATED, reason, now)
-        desk.judge.clear_all(agent, now)
+        context.judge.flip(agent, Health.TERMINATED, reason, now)
+        context.judge.clear_all(agent, now)
         self.leave_behind(agent, reason, now)
 
     def leave_behind(self, agent: Agent, reason: str, now: float) -> None:
         """This life is known to be over: its breakers are gone with it, and somebody may clean up after it, once."""
-        desk = self._desk
-        desk.errands.drop(agent, now, reason, Rung.BREAKER)
+        context = self._context
+        context.side_orders.drop(agent, now, reason, Rung.BREAKER)
         self.lose_breakers(agent, now)
-        if not desk.errands.cleans_up(agent):
+        if not context.side_orders.cleans_up(agent):
             return
-        lineage = desk.lineage(agent)
+        lineage = context.lineage(agent)
         if not lineage.cleaned_up:
-            lineage.cleaned_up = desk.errands.clean_up(
+            lineage.cleaned_up = context.side_orders.clean_up(
                 agent,
                 reason,
                 now,
-                wait=desk.policy(agent).ladder.cleanup_for,
+                wait=context.policy(agent).ladder.cleanup_for,
                 task_id=lineage.task_id,
-                checkpoint_id=desk.beliefs.newest_checkpoint(agent.id),
+                checkpoint_id=context.beliefs.newest_checkpoint(agent.id),
             )
 
     def lose_breakers(self, agent: Agent, now: float) -> None:
         """A breaker lives in its agent's process. One that was open is not any more: nobody is refused by it."""
-        for name, known in self._desk.beliefs.breakers.pop(agent.id, {}).items():
+        for name, known in self._context.beliefs.breakers.pop(agent.id, {}).items():
             if known.state is not BreakerState.CLOSED:
-                self._desk.outbox.fact(BreakerFlip(now, agent.id, name, known.state, BreakerState.CLOSED))
+                self._context.outbox.fact(BreakerFlip(now, agent.id, name, known.state, BreakerState.CLOSED))
 
     def let_go(self, agent: Agent, now: float, reason: str) -> None:
         """Release everything a life that ended still holds."""
         for task_id in agent.claims:
-            hold = self._desk.beliefs.holds[task_id]
-            self.drop_hold(hold, agent)
-            self._desk.claims.release(hold, agent, now, reason)
+            claim = self._context.beliefs.claims[task_id]
+            self.drop_claim(claim, agent)
+            self._context.claims.release(claim, agent, now, reason)
 
-    def drop_hold(self, hold: Hold, agent: Agent) -> None:
-        hold.armed_at = NEVER
-        del self._desk.beliefs.holds[hold.task_id]
-        agent.claims = tuple(task for task in agent.claims if task != hold.task_id)
+    def drop_claim(self, claim: Claim, agent: Agent) -> None:
+        claim.armed_at = NEVER
+        del self._context.beliefs.claims[claim.task_id]
+        agent.claims = tuple(task for task in agent.claims if task != claim.task_id)
 
 
 def ended(agent: Agent) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import NEVER, Agent, Case
-from lifesigns.core.desk import Desk
+from lifesigns.core.context import EngineContext
 from lifesigns.core.effects import (
     Clearance,
     Finding,
@@ -21,9 +21,9 @@ from lifesigns.core.effects import (
     Severity,
     Stage,
 )
+from lifesigns.core.handlers.incarnations import Incarnations, ended
+from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.health import Cause, Health
-from lifesigns.core.hearing.lives import Lives, ended
-from lifesigns.core.hearing.work import WorkHearing
 from lifesigns.core.ladder import WITHDRAWN_TOO_LATE
 from lifesigns.core.respawn import Checkpoint, FailureClass, Phase, classify
 from lifesigns.core.watching import CONNECTION_CLOSED, Watching
@@ -32,13 +32,15 @@ SOMEBODY: Final = "a person"
 """Who acts without a name. An act of a person is never taken for one of ours."""
 
 
-class ActHearing:
+class InterventionHandlers:
     """Hears the world, the outcomes of orders, and people."""
 
-    def __init__(self, desk: Desk, watching: Watching, lives: Lives, work: WorkHearing) -> None:
-        self._desk = desk
+    def __init__(
+        self, context: EngineContext, watching: Watching, incarnations: Incarnations, work: WorkHandlers
+    ) -> None:
+        self._context = context
         self._watching = watching
-        self._lives = lives
+        self._incarnations = incarnations
         self._work = work
 
     @property
@@ -74,56 +76,58 @@ class ActHearing:
 
     def _left(self, agent: Agent, signal: s.AgentLeft, now: float) -> None:
         case = agent.case
-        if case is not None and not case.on_silence and self._desk.ladder.is_ending(agent):
+        if case is not None and not case.on_silence and self._context.ladder.is_ending(agent):
             # It left because we told it to: that is the outcome we wait for, whoever tells it first. Unless it was not
             # heard at all: then it ended by itself, and its good-bye was held up on the way.
             self._terminated(agent, s.TerminationDone(agent_id=agent.id, order_id=case.order_id), now)
             return
-        self._lives.end(agent, f"left: {signal.reason}" if signal.reason else "left", now)
-        lineage = self._desk.beliefs.lineages.get(agent.id)
+        self._incarnations.end(agent, f"left: {signal.reason}" if signal.reason else "left", now)
+        lineage = self._context.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            self._desk.respawns.stop(lineage, now)
+            self._context.respawns.stop(lineage, now)
 
     def _exited(self, agent: Agent, signal: s.ProcessExited, now: float) -> None:
-        desk = self._desk
+        context = self._context
         if signal.incarnation is not None and signal.incarnation != agent.incarnation:
             self._died_unborn(agent, signal.incarnation, now)
             return
         case, told_by_itself = agent.case, signal.status is None and not signal.signal
         unheard = case is not None and case.on_silence and not told_by_itself
-        if agent.health is Health.TERMINATED or (desk.ladder.is_ending(agent) and not unheard):
+        if agent.health is Health.TERMINATED or (context.ladder.is_ending(agent) and not unheard):
             return  # We wanted it to end; the outcome of that order tells the rest.
         if signal.status == 0 and not signal.signal:
-            self._lives.end(agent, "exited with status 0", now)
+            self._incarnations.end(agent, "exited with status 0", now)
             return
-        if case is not None and desk.ladder.is_ending(agent):
+        if case is not None and context.ladder.is_ending(agent):
             # Silent, and now known to be gone: whoever was to end it may never tell us more.
             self._terminated(agent, s.TerminationDone(agent_id=agent.id, order_id=case.order_id), now)
             return
         how, text = _how_it_ended(signal)
-        if not desk.limits.judging:
-            self._lives.end(agent, text, now)
+        if not context.limits.judging:
+            self._incarnations.end(agent, text, now)
             return
         agent.suspicion = None
         found = Finding(Kind.EXIT, now, Severity.DISCONNECTED, text, {"exit": how}, conclusive=True)
-        desk.judge.note(agent, found, now, Cause.CRASH)
+        context.judge.note(agent, found, now, Cause.CRASH)
         if agent.cause is not Cause.CRASH:
             agent.cause = Cause.CRASH  # It was disconnected already; now we know why.
-        desk.ladder.drop(agent, now, "the process ended")
-        self._lives.leave_behind(agent, text, now)
-        lineage = desk.lineage(agent)
+        context.ladder.drop(agent, now, "the process ended")
+        self._incarnations.leave_behind(agent, text, now)
+        lineage = context.lineage(agent)
         lineage.supervisor_gone = lineage.supervisor_gone or signal.orphaned
-        desk.respawns.begin(lineage, agent, text, desk.policy(agent).respawn, now, hesitate=told_by_itself)
+        context.respawns.begin(
+            lineage, agent, text, context.policy(agent).respawn, now, hesitate=told_by_itself
+        )
 
     def _died_unborn(self, agent: Agent, life: str, now: float) -> None:
         """A life we started ended before its first word."""
-        lineage, policy = self._desk.lineage(agent), self._desk.policy(agent).respawn
+        lineage, policy = self._context.lineage(agent), self._context.policy(agent).respawn
         reason = "the new life ended before its first word"
-        self._desk.respawns.start_failed(lineage, lineage.starts[life], reason, policy, now)
+        self._context.respawns.start_failed(lineage, lineage.starts[life], reason, policy, now)
 
     def _connection_closed(self, agent: Agent, signal: s.ConnectionClosed, now: float) -> None:
         if agent.suspicion is None and agent.alive:
-            self._watching.suspect(agent, self._desk.policy(agent), CONNECTION_CLOSED, now, now)
+            self._watching.suspect(agent, self._context.policy(agent), CONNECTION_CLOSED, now, now)
 
     def _peer_heard(self, agent: Agent, signal: s.PeerHeard, now: float) -> None:
         agent.peer_at = now
@@ -131,96 +135,100 @@ class ActHearing:
             agent.cause = Cause.PARTITION
 
     def _nudge_delivered(self, agent: Agent, signal: s.NudgeDelivered, now: float) -> None:
-        self._desk.ladder.reached(agent, signal.order_id, Stage.DELIVERED, now)
+        self._context.ladder.reached(agent, signal.order_id, Stage.DELIVERED, now)
 
     def _nudge_failed(self, agent: Agent, signal: s.NudgeFailed, now: float) -> None:
-        self._desk.ladder.reached(agent, signal.order_id, Stage.FAILED, now, signal.reason)
+        self._context.ladder.reached(agent, signal.order_id, Stage.FAILED, now, signal.reason)
 
     def _nudge_seen(self, agent: Agent, signal: s.NudgeSeen, now: float) -> None:
-        self._desk.ladder.reached(agent, signal.nudge_id, Stage.SEEN, now)
+        self._context.ladder.reached(agent, signal.nudge_id, Stage.SEEN, now)
 
     def _nudge_answered(self, agent: Agent, signal: s.NudgeAnswered, now: float) -> None:
-        policy = self._desk.policy(agent).ladder
-        self._desk.ladder.answered(agent, signal.nudge_id, signal.answer, signal.note, policy, now)
+        policy = self._context.policy(agent).ladder
+        self._context.ladder.answered(agent, signal.nudge_id, signal.answer, signal.note, policy, now)
         self._work.word(agent, now)
 
     def _decided(self, agent: Agent, signal: s.EscalationDecided, now: float) -> None:
-        policy = self._desk.policy(agent).ladder
-        if not self._desk.ladder.decided(agent, signal, policy, now):
-            self._desk.refuse(agent.id, f"escalation {signal.order_id} is no longer open", now)
+        policy = self._context.policy(agent).ladder
+        if not self._context.ladder.decided(agent, signal, policy, now):
+            self._context.refuse(agent.id, f"escalation {signal.order_id} is no longer open", now)
 
     def _terminated(self, agent: Agent, signal: s.TerminationDone, now: float) -> None:
-        desk = self._desk
-        newest = desk.beliefs.newest_checkpoint(agent.id)
-        case = desk.ladder.terminated(agent, signal.order_id, now, signal.checkpoint_id or newest)
+        context = self._context
+        newest = context.beliefs.newest_checkpoint(agent.id)
+        case = context.ladder.terminated(agent, signal.order_id, now, signal.checkpoint_id or newest)
         if case is None:
             self._ended_anyway(agent, signal, now)
             return
-        lineage, policy = desk.lineage(agent), desk.policy(agent).respawn
+        lineage, policy = context.lineage(agent), context.policy(agent).respawn
         if signal.checkpoint_id is not None:
             # Whoever stood beside it found what it had saved; from who speaks for itself we have heard it already.
             saved = Checkpoint(signal.checkpoint_id, newest, "", now, 0)
-            desk.respawns.saved(lineage, saved, policy)
+            context.respawns.saved(lineage, saved, policy)
         failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
-        self._lives.end(agent, case.reason, now)
+        self._incarnations.end(agent, case.reason, now)
         if case.respawn and failure is FailureClass.TERMINAL and not case.by:
-            desk.respawns.ask(lineage, f"{case.reason} It was gone for too long to be replaced unasked", now)
+            context.respawns.ask(
+                lineage, f"{case.reason} It was gone for too long to be replaced unasked", now
+            )
         elif case.respawn:
-            desk.respawns.begin(lineage, agent, case.reason, policy, now, wanted=bool(case.by))
+            context.respawns.begin(lineage, agent, case.reason, policy, now, wanted=bool(case.by))
         elif not case.by:
             text = f"{agent.id} was stopped and not respawned: {case.reason}"
-            desk.outbox.fact(NeedsHuman(now, agent.id, "stopped", text))
+            context.outbox.fact(NeedsHuman(now, agent.id, "stopped", text))
 
     def _ended_anyway(self, agent: Agent, signal: s.TerminationDone, now: float) -> None:
         """A termination that was withdrawn was on its way already. What we ended wrongly goes on, and people hear of it."""
-        desk = self._desk
-        saved = signal.checkpoint_id or desk.beliefs.newest_checkpoint(agent.id)
+        context = self._context
+        saved = signal.checkpoint_id or context.beliefs.newest_checkpoint(agent.id)
         case = agent.case
-        if case is not None and desk.ladder.is_ending(agent) and signal.order_id == agent.withdrawn:
+        if case is not None and context.ladder.is_ending(agent) and signal.order_id == agent.withdrawn:
             # Another order to end it took the place of this one, and this one was quicker.
             agent.withdrawn = ""
             self._terminated(agent, replace(signal, order_id=case.order_id), now)
             return
-        if not desk.ladder.carried_out_anyway(agent, signal.order_id, now, saved):
+        if not context.ladder.carried_out_anyway(agent, signal.order_id, now, saved):
             return
         if agent.health is not Health.TERMINATED:
-            self._lives.end(agent, WITHDRAWN_TOO_LATE, now)
-        desk.outbox.fact(NeedsHuman(now, agent.id, "stopped", f"{agent.id}: {WITHDRAWN_TOO_LATE}"))
-        desk.respawns.begin(desk.lineage(agent), agent, WITHDRAWN_TOO_LATE, desk.policy(agent).respawn, now)
+            self._incarnations.end(agent, WITHDRAWN_TOO_LATE, now)
+        context.outbox.fact(NeedsHuman(now, agent.id, "stopped", f"{agent.id}: {WITHDRAWN_TOO_LATE}"))
+        context.respawns.begin(
+            context.lineage(agent), agent, WITHDRAWN_TOO_LATE, context.policy(agent).respawn, now
+        )
 
     def _termination_failed(self, agent: Agent, signal: s.TerminationFailed, now: float) -> None:
-        self._desk.ladder.termination_failed(agent, signal.order_id, signal.reason, now)
+        self._context.ladder.termination_failed(agent, signal.order_id, signal.reason, now)
 
     def _verified(self, agent: Agent, signal: s.CheckpointVerified, now: float) -> None:
-        desk = self._desk
-        lineage = desk.lineage(agent)
+        context = self._context
+        lineage = context.lineage(agent)
         if lineage.order_id == signal.order_id:
             lineage.read_back = signal.read_back
-            desk.respawns.verified(lineage, signal.checkpoint_id, now, valid=signal.valid)
+            context.respawns.verified(lineage, signal.checkpoint_id, now, valid=signal.valid)
 
     def _respawn_started(self, agent: Agent, signal: s.RespawnStarted, now: float) -> None:
-        lineage = self._desk.lineage(agent)
+        lineage = self._context.lineage(agent)
         # Who starts it may say so after the new life has spoken, and twice: then it is no news.
         if lineage.order_id == signal.order_id and lineage.phase is Phase.STARTING:
-            self._desk.respawns.start_acknowledged(lineage, now)
+            self._context.respawns.start_acknowledged(lineage, now)
 
     def _respawn_failed(self, agent: Agent, signal: s.RespawnFailed, now: float) -> None:
-        desk, policy = self._desk, self._desk.policy(agent).respawn
-        desk.respawns.start_failed(desk.lineage(agent), signal.order_id, signal.reason, policy, now)
+        context, policy = self._context, self._context.policy(agent).respawn
+        context.respawns.start_failed(context.lineage(agent), signal.order_id, signal.reason, policy, now)
 
     def _breaker_turned(self, agent: Agent, signal: s.BreakerTurned, now: float) -> None:
-        self._desk.errands.done(agent, signal.order_id, now)
+        self._context.side_orders.done(agent, signal.order_id, now)
 
     def _breaker_not_turned(self, agent: Agent, signal: s.BreakerNotTurned, now: float) -> None:
-        self._desk.errands.failed(agent, signal.order_id, signal.reason, now)
+        self._context.side_orders.failed(agent, signal.order_id, signal.reason, now)
 
     def _cleaned_up(self, agent: Agent, signal: s.CleanedUp, now: float) -> None:
-        if self._desk.errands.done(agent, signal.order_id, now):
-            self._desk.respawns.cleaned_up(self._desk.lineage(agent), now)
+        if self._context.side_orders.done(agent, signal.order_id, now):
+            self._context.respawns.cleaned_up(self._context.lineage(agent), now)
 
     def _clean_up_failed(self, agent: Agent, signal: s.CleanUpFailed, now: float) -> None:
-        if self._desk.errands.failed(agent, signal.order_id, signal.reason, now):
-            self._desk.respawns.cleaned_up(self._desk.lineage(agent), now)
+        if self._context.side_orders.failed(agent, signal.order_id, signal.reason, now):
+            self._context.respawns.cleaned_up(self._context.lineage(agent), now)
 
     def _nudge_requested(self, agent: Agent, signal: s.NudgeRequested, now: float) -> None:
         self._start(agent, Rung.NUDGE, signal, signal.message, now)
@@ -236,49 +244,49 @@ class ActHearing:
     def _start(self, agent: Agent, rung: Rung, act: s.PersonActed, reason: str, now: float) -> Case | None:
         """A person's order goes onto the ladder at the rung they chose, once per key."""
         if agent.health is Health.TERMINATED:
-            self._desk.refuse(agent.id, "is terminated already", now)
+            self._context.refuse(agent.id, "is terminated already", now)
             return None
         if act.key and agent.case is not None and agent.case.key == act.key:
             return None
-        case = self._desk.ladder.start(agent, rung, now, reason=reason, by=act.by or SOMEBODY)
+        case = self._context.ladder.start(agent, rung, now, reason=reason, by=act.by or SOMEBODY)
         case.key = act.key
         return case
 
     def _pause(self, agent: Agent, signal: s.PauseRequested, now: float) -> None:
         agent.paused_until = NEVER if signal.pause_for is None else now + max(0.0, signal.pause_for)
-        self._desk.outbox.fact(Pause(now, agent.id, signal.by or SOMEBODY, signal.pause_for))
+        self._context.outbox.fact(Pause(now, agent.id, signal.by or SOMEBODY, signal.pause_for))
 
     def _resume(self, agent: Agent, signal: s.ResumeRequested, now: float) -> None:
         agent.paused_until = 0.0
-        self._desk.outbox.fact(Resumption(now, agent.id, signal.by or SOMEBODY))
+        self._context.outbox.fact(Resumption(now, agent.id, signal.by or SOMEBODY))
 
     def _clear(self, agent: Agent, signal: s.ClearRequested, now: float) -> None:
-        desk = self._desk
-        desk.outbox.fact(Clearance(now, agent.id, signal.by or SOMEBODY))
+        context = self._context
+        context.outbox.fact(Clearance(now, agent.id, signal.by or SOMEBODY))
         agent.poisoned, agent.paused_until = False, 0.0
-        desk.ladder.drop(agent, now, f"cleared by {signal.by or SOMEBODY}")
+        context.ladder.drop(agent, now, f"cleared by {signal.by or SOMEBODY}")
         self._work.rest(agent, now)
-        lineage = desk.beliefs.lineages.get(agent.id)
+        lineage = context.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            desk.respawns.clear(lineage, now)
+            context.respawns.clear(lineage, now)
 
     def _recovery_requested(self, agent: Agent, signal: s.RecoveryRequested, now: float) -> None:
-        desk = self._desk
+        context = self._context
         if agent.alive:
-            desk.refuse(agent.id, "is alive: terminate it before its task is recovered", now)
+            context.refuse(agent.id, "is alive: terminate it before its task is recovered", now)
             return
         by, reason = signal.by or SOMEBODY, signal.reason
-        desk.outbox.fact(RecoveryRequest(now, agent.id, signal.task_id, by, reason))
+        context.outbox.fact(RecoveryRequest(now, agent.id, signal.task_id, by, reason))
         why = f"requested by {by}{': ' + reason if reason else ''}"
-        desk.respawns.request(desk.lineage(agent), agent, why, desk.policy(agent).respawn, now)
+        context.respawns.request(context.lineage(agent), agent, why, context.policy(agent).respawn, now)
 
     def _breaker_turn_requested(self, agent: Agent, signal: s.BreakerTurnRequested, now: float) -> None:
         if ended(agent):
-            self._desk.refuse(agent.id, "has ended, and its breakers with it", now)
-        elif signal.name not in self._desk.beliefs.breakers.get(agent.id, {}):
-            self._desk.refuse(agent.id, f"has no breaker {signal.name!r}", now)
+            self._context.refuse(agent.id, "has ended, and its breakers with it", now)
+        elif signal.name not in self._context.beliefs.breakers.get(agent.id, {}):
+            self._context.refuse(agent.id, f"has no breaker {signal.name!r}", now)
         else:
-            self._desk.errands.turn_breaker(agent, signal, now)
+            self._context.side_orders.turn_breaker(agent, signal, now)
 
 
 def _how_it_ended(signal: s.ProcessExited) -> tuple[str, str]:

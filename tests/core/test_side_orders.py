@@ -18,10 +18,10 @@ from lifesigns.core.effects import (
     VerifyCheckpoint,
 )
 from lifesigns.core.engine import Engine
-from lifesigns.core.errands import TURN_FOR
 from lifesigns.core.health import Health
 from lifesigns.core.policy import MINUTE, FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.core.side_orders import TURN_FOR
 from lifesigns.core.signals import (
     AgentLeft,
     BreakerAct,
@@ -85,7 +85,7 @@ def test_a_wish_becomes_an_order_and_is_on_record_until_it_is_done(watch: Watch)
     first, last = [fact for fact in watch.facts(Intervention) if fact.rung is Rung.BREAKER]
     assert (first.stage, first.text, first.by) == (Stage.ORDERED, "reset breaker 'search'", "ann")
     assert (last.id, last.stage) == (first.id, Stage.DONE)
-    assert watch.engine.beliefs.errands == {}
+    assert watch.engine.beliefs.side_orders == {}
 
 
 def test_it_says_nothing_about_the_agents_health(watch: Watch) -> None:
@@ -109,7 +109,7 @@ def test_the_newest_wish_about_a_breaker_counts(watch: Watch) -> None:
     watch.hear(wish(BreakerAct.OPEN))
     first, other, second = (order.order_id for order in watch.orders(TurnBreaker))
     assert (first, Stage.DROPPED) in stages(watch, Rung.BREAKER)
-    assert set(watch.engine.beliefs.errands["a"]) == {other, second}
+    assert set(watch.engine.beliefs.side_orders["a"]) == {other, second}
     watch.hear(BreakerTurned(agent_id="a", incarnation="1", order_id=first))
     assert (first, Stage.DONE) not in stages(watch, Rung.BREAKER)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from lifesigns.core import signals as s
 from lifesigns.core.agent import DECLARED, MODEL_CALL, NEVER, Agent, Call, Outcomes, Spending, Work
 from lifesigns.core.beliefs import ReportedBreaker
-from lifesigns.core.desk import Desk
+from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
@@ -27,11 +27,11 @@ REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.TASK_STAL
 """Findings about work; they end with it."""
 
 
-class WorkHearing:
+class WorkHandlers:
     """Hears how an agent's work goes."""
 
-    def __init__(self, desk: Desk, watching: Watching) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext, watching: Watching) -> None:
+        self._context = context
         self._watching = watching
 
     @property
@@ -61,9 +61,9 @@ class WorkHearing:
 
     def heated(self, agent: Agent, work: Work, cpu_percent: float, now: float) -> None:
         """How much CPU it uses now; judged only beside its output."""
-        heat = stall.heat_of(cpu_percent, self._desk.policy(agent).stall)
-        if heat is not work.heat:
-            work.heat, work.heat_at = heat, now
+        cpu_level = stall.cpu_level_of(cpu_percent, self._context.policy(agent).stall)
+        if cpu_level is not work.cpu_level:
+            work.cpu_level, work.cpu_level_at = cpu_level, now
             self._settle_stall(agent, now)
 
     def _tool_started(self, agent: Agent, signal: s.ToolStarted, now: float) -> None:
@@ -76,7 +76,7 @@ class WorkHearing:
     def _call(
         self, agent: Agent, call_id: str, what: str, bound: float | None, now: float, *, said: bool = False
     ) -> None:
-        limit = self._desk.policy(agent).stall.call_max
+        limit = self._context.policy(agent).stall.call_max
         call = Call(what, now, limit if bound is None else bound, said)
         self._begin(agent, now).begin_call(call_id, call)
         self._settle_stall(agent, now)
@@ -85,8 +85,8 @@ class WorkHearing:
         work = self._begin(agent, now)
         if signal.call_id in work.closed:
             return
-        work.end_call(signal.call_id, now, self._desk.awareness.lapsed)
-        slept_for = 0.0 if work.tool_at is None else self._desk.awareness.lapsed(work.tool_at, now)
+        work.end_call(signal.call_id, now, self._context.awareness.lapsed)
+        slept_for = 0.0 if work.tool_at is None else self._context.awareness.lapsed(work.tool_at, now)
         work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
         work.last_tool, work.tool_at = signal.tool, now
         work.tool_calls += 1
@@ -94,13 +94,13 @@ class WorkHearing:
             self.succeeded(agent, now)
         else:
             self._erred(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
-        if agent.tape is None:
-            agent.tape = looping.Tape()
-        aware = self._desk.awareness
+        if agent.call_history is None:
+            agent.call_history = looping.CallHistory()
+        aware = self._context.awareness
         found = looping.observe(
-            agent.tape,
+            agent.call_history,
             signal,
-            self._desk.policy(agent).looping,
+            self._context.policy(agent).looping,
             now,
             slept_for,
             # What is heard before we see again waited with our canary.
@@ -119,27 +119,29 @@ class WorkHearing:
 
     def acted(self, agent: Agent, now: float) -> None:
         """The agent did something, or it was a human's turn: model calls are no mere talk so far."""
-        tape = agent.tape
-        if tape is not None and tape.talk:
-            tape.talk = 0
+        call_history = agent.call_history
+        if call_history is not None and call_history.talk:
+            call_history.talk = 0
             if agent.findings:
-                self._settle_loop(agent, looping.holding(tape, self._desk.policy(agent).looping), now)
+                self._settle_loop(
+                    agent, looping.holding(call_history, self._context.policy(agent).looping), now
+                )
 
     def _settle_loop(self, agent: Agent, found: Finding | None, now: float) -> None:
         before = agent.finding(Kind.LOOPING)
-        self._desk.judge.settle(agent, Kind.LOOPING, found, now)
+        self._context.judge.settle(agent, Kind.LOOPING, found, now)
         if (
             found is not None
             and found.numbers.get("people")
             and not (before and before.numbers.get("people"))
         ):
-            self._desk.outbox.fact(NeedsHuman(now, agent.id, "looping", found.text))
+            self._context.outbox.fact(NeedsHuman(now, agent.id, "looping", found.text))
 
     def _model_finished(self, agent: Agent, signal: s.ModelFinished, now: float) -> None:
         work = self._begin(agent, now)
         if signal.call_id in work.closed:
             return
-        call = work.end_call(signal.call_id, now, self._desk.awareness.lapsed)
+        call = work.end_call(signal.call_id, now, self._context.awareness.lapsed)
         if signal.call_id != s.TOKENS_ONLY:
             self._thought(agent, call, signal.ok, now)
         if agent.spending is None:
@@ -154,21 +156,21 @@ class WorkHearing:
         self._settle_stall(agent, now)
 
     def _thought(self, agent: Agent, call: Call | None, ok: bool, now: float) -> None:
-        if agent.tape is None:
-            agent.tape = looping.Tape()
-        tape, policy = agent.tape, self._desk.policy(agent).looping
+        if agent.call_history is None:
+            agent.call_history = looping.CallHistory()
+        call_history, policy = agent.call_history, self._context.policy(agent).looping
         started_at = call.started_at if call is not None and call.what == MODEL_CALL else None
-        looping.thought(tape, started_at, ok, now)
-        if tape.talk >= policy.talk_notice:
-            self._settle_loop(agent, looping.holding(tape, policy), now)
+        looping.thought(call_history, started_at, ok, now)
+        if call_history.talk >= policy.talk_notice:
+            self._settle_loop(agent, looping.holding(call_history, policy), now)
 
     def _checkpoint(self, agent: Agent, signal: s.CheckpointSaved, now: float) -> None:
-        desk = self._desk
+        context = self._context
         if signal.task_id is not None and signal.task_id != agent.task_id:
             self.take_task(agent, signal.task_id, now)
         self._begin(agent, now).checkpoint_id = signal.checkpoint_id
         saved = Checkpoint(signal.checkpoint_id, signal.parent_id, signal.digest, now, signal.size)
-        desk.respawns.saved(desk.lineage(agent), saved, desk.policy(agent).respawn)
+        context.respawns.saved(context.lineage(agent), saved, context.policy(agent).respawn)
         self._came_forward(agent, now)
 
     def _progress(self, agent: Agent, signal: s.ProgressMade, now: float) -> None:
@@ -210,9 +212,9 @@ class WorkHearing:
             agent.doing_from, agent.doing_note = now, note
         elif note:
             agent.doing_note = note
-        limit = self._desk.policy(agent).stall.call_max
+        limit = self._context.policy(agent).stall.call_max
         if agent.work is not None:
-            agent.work.end_call(DECLARED, now, self._desk.awareness.lapsed)
+            agent.work.end_call(DECLARED, now, self._context.awareness.lapsed)
             if was not in stall.AT_WORK:
                 agent.work.since = now
         if doing is Doing.BUSY:
@@ -225,12 +227,12 @@ class WorkHearing:
             agent.doing_until = now + limit if until is None else max(now, until)
         elif doing is Doing.WAITING_FOR_HUMAN and was is not doing:
             text = f"{agent.id} waits for a human{': ' + note if note else '.'}"
-            self._desk.outbox.fact(NeedsHuman(now, agent.id, "waiting_for_human", text))
+            self._context.outbox.fact(NeedsHuman(now, agent.id, "waiting_for_human", text))
         elif doing is Doing.IDLE:
             self.rest(agent, now)
         elif doing is Doing.WORKING:
             self._begin(agent, now)
-        self._desk.ladder.left_alone(agent)
+        self._context.ladder.left_alone(agent)
         self._settle_stall(agent, now)
 
     def _pong(self, agent: Agent, signal: s.PongReceived, now: float) -> None:
@@ -244,12 +246,12 @@ class WorkHearing:
         if status in AILING_WORDS:
             text = f"It says itself that it is {status}."
             found = Finding(Kind.SELF_REPORTED, now, Severity.DEGRADED, text, {"status": status})
-            self._desk.judge.note(agent, found, now)
+            self._context.judge.note(agent, found, now)
         else:
-            self._desk.judge.clear(agent, Kind.SELF_REPORTED, now)
+            self._context.judge.clear(agent, Kind.SELF_REPORTED, now)
 
     def _breaker(self, agent: Agent, signal: s.BreakerReported, now: float) -> None:
-        known = self._desk.beliefs.breakers.setdefault(agent.id, {})
+        known = self._context.beliefs.breakers.setdefault(agent.id, {})
         breaker = known.get(signal.name)
         if breaker is None:
             if len(known) >= BREAKERS_MAX:
@@ -259,14 +261,14 @@ class WorkHearing:
         if breaker.state is signal.state:
             return
         was, breaker.state, breaker.since = breaker.state, signal.state, now
-        self._desk.outbox.fact(BreakerFlip(now, agent.id, signal.name, was, signal.state))
+        self._context.outbox.fact(BreakerFlip(now, agent.id, signal.name, was, signal.state))
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
         agent.outcomes.breaker_open = any(one.state is s.BreakerState.OPEN for one in known.values())
         self._settle_errors(agent, agent.outcomes, now)
 
     def take_task(self, agent: Agent, task_id: str, now: float) -> None:
-        desk = self._desk
+        context = self._context
         if agent.task_id == task_id:
             self._begin(agent, now)  # A new life may go on with what the last one had.
             return
@@ -275,13 +277,13 @@ class WorkHearing:
         self._begin(agent, now)
         if agent.spending is not None:
             spending.new_task(agent.spending)
-        lineage = desk.beliefs.lineages.get(agent.id)
+        lineage = context.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            desk.respawns.new_task(lineage, task_id)
+            context.respawns.new_task(lineage, task_id)
 
     def rest(self, agent: Agent, now: float) -> None:
         """The work is over or a new one begins: what was found about it no longer holds."""
-        agent.tape = None
+        agent.call_history = None
         if agent.work is not None:
             was = agent.work
             agent.work = Work(
@@ -291,26 +293,26 @@ class WorkHearing:
             agent.outcomes = Outcomes(reported=agent.outcomes.reported, heard=agent.outcomes.heard)
         for finding in agent.findings:
             if finding.kind in REST:
-                self._desk.judge.clear(agent, finding.kind, now)
+                self._context.judge.clear(agent, finding.kind, now)
 
     def word(self, agent: Agent, now: float) -> None:
         """Progress or an explanation: it counts for the agent's task."""
-        task = self._desk.beliefs.tasks.get(agent.task_id) if agent.task_id else None
+        task = self._context.beliefs.tasks.get(agent.task_id) if agent.task_id else None
         if task is not None:
-            self._desk.tasks.word(task, agent, now)
+            self._context.tasks.word(task, agent, now)
 
     def spend(self, agent: Agent, spent: Spending, tokens: int, cost: float, now: float) -> None:
-        policy = self._desk.policy(agent).spending
+        policy = self._context.policy(agent).spending
         spending.spend(spent, tokens, cost, policy, now)
         if tokens and agent.work is not None:
             agent.work.tokens_at = now
             self._settle_stall(agent, now)
-        self._desk.judge.settle(agent, Kind.SPENDING, spending.examine(spent, policy, now), now)
+        self._context.judge.settle(agent, Kind.SPENDING, spending.examine(spent, policy, now), now)
 
     def succeeded(self, agent: Agent, now: float) -> None:
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
-        erring.succeeded(agent.outcomes, self._desk.policy(agent).erring)
+        erring.succeeded(agent.outcomes, self._context.policy(agent).erring)
         if agent.findings or agent.outcomes.bits:
             self._settle_errors(agent, agent.outcomes, now)
 
@@ -324,16 +326,16 @@ class WorkHearing:
     def failed(self, agent: Agent, what: str, error_kind: str | None, now: float) -> None:
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
-        erring.failed(agent.outcomes, what, error_kind, self._desk.policy(agent).erring, now)
+        erring.failed(agent.outcomes, what, error_kind, self._context.policy(agent).erring, now)
         self._settle_errors(agent, agent.outcomes, now)
 
     def _settle_errors(self, agent: Agent, outcomes: Outcomes, now: float) -> None:
-        found = erring.examine(outcomes, self._desk.policy(agent).erring, now)
-        self._desk.judge.settle(agent, Kind.ERRORS, found, now)
+        found = erring.examine(outcomes, self._context.policy(agent).erring, now)
+        self._context.judge.settle(agent, Kind.ERRORS, found, now)
 
     def _settle_stall(self, agent: Agent, now: float) -> None:
         if agent.work is not None:
-            self._watching.judge_stall(agent, self._desk.policy(agent), now)
+            self._watching.judge_stall(agent, self._context.policy(agent), now)
 
     def _begin(self, agent: Agent, now: float) -> Work:
         if agent.work is None:
@@ -342,7 +344,7 @@ class WorkHearing:
 
     def _saved_before(self, agent: Agent) -> bool:
         """Whether an earlier life of this agent has saved checkpoints of its task."""
-        lineage = self._desk.beliefs.lineages.get(agent.id)
+        lineage = self._context.beliefs.lineages.get(agent.id)
         return (
             lineage is not None
             and agent.task_id is not None

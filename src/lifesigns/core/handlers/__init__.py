@@ -8,30 +8,30 @@ of orders, people). `lives` begins and ends the lives of agents.
 from __future__ import annotations
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.desk import Desk
-from lifesigns.core.hearing.acts import ActHearing
-from lifesigns.core.hearing.admission import Admission
-from lifesigns.core.hearing.beats import BeatHearing
-from lifesigns.core.hearing.duties import DutyHearing
-from lifesigns.core.hearing.lives import Lives
-from lifesigns.core.hearing.work import WorkHearing
+from lifesigns.core.context import EngineContext
+from lifesigns.core.handlers.admission import Admission
+from lifesigns.core.handlers.beats import BeatHandlers
+from lifesigns.core.handlers.claims_and_messages import ClaimAndMessageHandlers
+from lifesigns.core.handlers.incarnations import Incarnations
+from lifesigns.core.handlers.interventions import InterventionHandlers
+from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.signals import AgentSignal, Beat
 from lifesigns.core.watching import Watching
 
 
-class Hearing:
+class SignalHandlers:
     """Believes a signal, or refuses it."""
 
-    def __init__(self, desk: Desk, watching: Watching) -> None:
-        lives, work = Lives(desk), WorkHearing(desk, watching)
-        self._admission = Admission(desk, lives)
-        beats = BeatHearing(desk, work)
+    def __init__(self, context: EngineContext, watching: Watching) -> None:
+        incarnations, work = Incarnations(context), WorkHandlers(context, watching)
+        self._admission = Admission(context, incarnations)
+        beats = BeatHandlers(context, work)
         self._hear_beat = beats.beat
         self._handlers = {
             **beats.handlers,
             **work.handlers,
-            **DutyHearing(desk, lives, work).handlers,
-            **ActHearing(desk, watching, lives, work).handlers,
+            **ClaimAndMessageHandlers(context, incarnations, work).handlers,
+            **InterventionHandlers(context, watching, incarnations, work).handlers,
         }
 
     def hear(self, signal: AgentSignal | Beat, now: float) -> Agent | None:

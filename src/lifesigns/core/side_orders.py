@@ -24,7 +24,7 @@ TURN_FOR = 10 * MINUTE
 
 
 @dataclass(slots=True)
-class Errand:
+class SideOrder:
     """One order that was given and has no outcome yet."""
 
     id: str
@@ -42,11 +42,11 @@ class Errand:
     armed_at: float = NEVER
 
 
-Table = dict[str, dict[str, Errand]]
+Table = dict[str, dict[str, SideOrder]]
 """Open errands by agent, and by the id of their order."""
 
 
-class Errands:
+class SideOrders:
     """Gives errands and hears how they went. `next_order` numbers things with deadlines."""
 
     def __init__(
@@ -65,9 +65,9 @@ class Errands:
         self.cleans_up: Callable[[Agent], bool] = lambda _: False
         """Whether somebody cleans up after this agent's lives."""
 
-    def due_at(self, errand: Errand) -> float:
+    def due_at(self, side_order: SideOrder) -> float:
         """When nobody is waited for any more."""
-        return self._awareness.due(errand.given_at, errand.wait)
+        return self._awareness.due(side_order.given_at, side_order.wait)
 
     # --- giving -------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Errands:
                 return
             self._end(known, Stage.DROPPED, now, f"replaced by {wish.by or 'a person'}")
         order = self._outbox.order(TurnBreaker, agent, now, name=wish.name, act=wish.act, by=wish.by)
-        errand = Errand(
+        side_order = SideOrder(
             order.order_id,
             agent.id,
             Rung.BREAKER,
@@ -92,7 +92,7 @@ class Errands:
             wish.name,
             wish.key,
         )
-        self._give(errand, wish.by)
+        self._give(side_order, wish.by)
         agent.interventions += 1
 
     def clean_up(
@@ -112,7 +112,7 @@ class Errands:
             CleanUp, agent, now, task_id=task_id, checkpoint_id=checkpoint_id, reason=why
         )
         text = f"clean up: {why}"
-        self._give(Errand(order.order_id, agent.id, Rung.CLEANUP, self._next_order(), now, wait, text))
+        self._give(SideOrder(order.order_id, agent.id, Rung.CLEANUP, self._next_order(), now, wait, text))
         return True
 
     def is_cleaning_up(self, agent: Agent) -> bool:
@@ -123,56 +123,58 @@ class Errands:
 
     def done(self, agent: Agent, order_id: str, now: float) -> bool:
         """It is carried out. False if nobody waits for that."""
-        errand = self._table.get(agent.id, {}).get(order_id)
-        if errand is not None:
-            self._end(errand, Stage.DONE, now, errand.text)
-        return errand is not None
+        side_order = self._table.get(agent.id, {}).get(order_id)
+        if side_order is not None:
+            self._end(side_order, Stage.DONE, now, side_order.text)
+        return side_order is not None
 
     def failed(self, agent: Agent, order_id: str, reason: str, now: float) -> bool:
         """It can never be carried out. False if nobody waits for that."""
-        errand = self._table.get(agent.id, {}).get(order_id)
-        if errand is not None:
-            self._give_up(errand, reason, now)
-        return errand is not None
+        side_order = self._table.get(agent.id, {}).get(order_id)
+        if side_order is not None:
+            self._give_up(side_order, reason, now)
+        return side_order is not None
 
-    def overdue(self, errand: Errand, now: float) -> None:
+    def overdue(self, side_order: SideOrder, now: float) -> None:
         """Nobody answered in time."""
-        self._give_up(errand, f"no outcome within {duration(errand.wait)}", now)
+        self._give_up(side_order, f"no outcome within {duration(side_order.wait)}", now)
 
     def drop(self, agent: Agent, now: float, why: str, *rungs: Rung) -> None:
         """What was wanted of a life that is over, or had to be done before this one."""
-        for errand in [one for rung in rungs for one in self._of(agent, rung)]:
-            self._end(errand, Stage.DROPPED, now, why)
+        for side_order in [one for rung in rungs for one in self._of(agent, rung)]:
+            self._end(side_order, Stage.DROPPED, now, why)
 
     # --- parts --------------------------------------------------------------------------------------
 
-    def _of(self, agent: Agent, rung: Rung) -> Iterator[Errand]:
+    def _of(self, agent: Agent, rung: Rung) -> Iterator[SideOrder]:
         mine = self._table.get(agent.id)
-        return iter([errand for errand in mine.values() if errand.rung is rung] if mine else ())
+        return iter([side_order for side_order in mine.values() if side_order.rung is rung] if mine else ())
 
-    def _give(self, errand: Errand, by: str = "") -> None:
-        self._table.setdefault(errand.agent_id, {})[errand.id] = errand
-        self._deadlines.arm(errand, self.due_at(errand))
-        self._record(errand, Stage.ORDERED, errand.given_at, errand.text, by, errand.key)
+    def _give(self, side_order: SideOrder, by: str = "") -> None:
+        self._table.setdefault(side_order.agent_id, {})[side_order.id] = side_order
+        self._deadlines.arm(side_order, self.due_at(side_order))
+        self._record(side_order, Stage.ORDERED, side_order.given_at, side_order.text, by, side_order.key)
 
-    def _give_up(self, errand: Errand, reason: str, now: float) -> None:
-        self._end(errand, Stage.FAILED, now, reason)
-        if errand.rung is Rung.CLEANUP:
-            text = f"What {errand.agent_id} left behind was not cleaned up: {reason}"
-            self._outbox.fact(NeedsHuman(now, errand.agent_id, "not_cleaned_up", text))
+    def _give_up(self, side_order: SideOrder, reason: str, now: float) -> None:
+        self._end(side_order, Stage.FAILED, now, reason)
+        if side_order.rung is Rung.CLEANUP:
+            text = f"What {side_order.agent_id} left behind was not cleaned up: {reason}"
+            self._outbox.fact(NeedsHuman(now, side_order.agent_id, "not_cleaned_up", text))
 
-    def _end(self, errand: Errand, stage: Stage, now: float, text: str) -> None:
-        errand.armed_at = NEVER
-        mine = self._table[errand.agent_id]
-        del mine[errand.id]
+    def _end(self, side_order: SideOrder, stage: Stage, now: float, text: str) -> None:
+        side_order.armed_at = NEVER
+        mine = self._table[side_order.agent_id]
+        del mine[side_order.id]
         if not mine:
-            del self._table[errand.agent_id]
-        self._record(errand, stage, now, text)
+            del self._table[side_order.agent_id]
+        self._record(side_order, stage, now, text)
 
     def _record(
-        self, errand: Errand, stage: Stage, now: float, text: str, by: str = "", key: str = ""
+        self, side_order: SideOrder, stage: Stage, now: float, text: str, by: str = "", key: str = ""
     ) -> None:
-        self._outbox.fact(Intervention(now, errand.agent_id, errand.id, errand.rung, stage, 1, text, by, key))
+        self._outbox.fact(
+            Intervention(now, side_order.agent_id, side_order.id, side_order.rung, stage, 1, text, by, key)
+        )
 
 
 def _turn_text(act: BreakerAct, name: str, reason: str = "") -> str:

@@ -8,12 +8,12 @@ from typing import Any, Final, TypeVar
 from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent, Outcomes, Spending, Work
 from lifesigns.core.awareness import Awareness
-from lifesigns.core.desk import Desk
+from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import freeze, overload, silence, spending, stall
 from lifesigns.core.effects import Kind
+from lifesigns.core.handlers.admission import LEAP_MAX
+from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.health import Cause, Health
-from lifesigns.core.hearing.admission import LEAP_MAX
-from lifesigns.core.hearing.work import WorkHearing
 from lifesigns.core.policy import SpendingPolicy
 from lifesigns.core.policy_changes import merged
 from lifesigns.core.profiles import PolicyBook
@@ -71,7 +71,7 @@ def receive_calm(
                         work is not None
                         and work.output_at is not None
                         and cpu is not None
-                        and stall.heat_of(cpu, policy.stall) is not work.heat
+                        and stall.cpu_level_of(cpu, policy.stall) is not work.cpu_level
                     )
                 ):
                     return beat
@@ -169,11 +169,11 @@ def _growth(total: Amount | None, known: Amount, *, nameless: bool) -> tuple[Amo
     return known - known, known
 
 
-class BeatHearing:
+class BeatHandlers:
     """Hears beats closely, and who announces itself."""
 
-    def __init__(self, desk: Desk, work: WorkHearing) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext, work: WorkHandlers) -> None:
+        self._context = context
         self._work = work
 
     @property
@@ -181,13 +181,13 @@ class BeatHearing:
         return {s.AgentRegistered: self._registered}
 
     def beat(self, agent: Agent, beat: s.Beat, now: float) -> None:
-        desk = self._desk
+        context = self._context
         receive(agent, beat, now)
         if (beat.role or agent.role) != agent.role or (beat.host or agent.host) != agent.host:
             self._moved(agent, beat.role, beat.host, now)
         provider = beat.metadata.get("provider") if beat.metadata else None
         if provider is not None and provider != agent.provider:
-            desk.fleet.regroup(agent, agent.host, provider[:128], now, desk.outbox)
+            context.fleet.regroup(agent, agent.host, provider[:128], now, context.outbox)
         task = beat.task_id or (beat.tasks[0] if beat.tasks else None)
         if task is not None and (task != agent.task_id or agent.work is None):
             self._work.take_task(agent, task, now)
@@ -208,24 +208,24 @@ class BeatHearing:
         if beat.error_count is not None:
             self._error_total(agent, beat.error_count, now)
         if beat.loop_lag_ms is not None and not stall.may_block(agent, now):
-            found = freeze.examine(beat.loop_lag_ms, desk.policy(agent).freeze, now, beat.metadata)
+            found = freeze.examine(beat.loop_lag_ms, context.policy(agent).freeze, now, beat.metadata)
             if found is not None:
-                desk.judge.note(agent, found, now, Cause.FREEZE)
+                context.judge.note(agent, found, now, Cause.FREEZE)
             else:
-                desk.judge.clear(agent, Kind.FREEZE, now)
+                context.judge.clear(agent, Kind.FREEZE, now)
         self._load(agent, beat, now)
 
     def _registered(self, agent: Agent, signal: s.AgentRegistered, now: float) -> None:
-        desk = self._desk
+        context = self._context
         if signal.policy:
             # A supervisor and the agent in it both speak for one life: what one says does not undo the other's word.
-            said = merged(desk.beliefs.own_policies.get(agent.id, {}), signal.policy)
+            said = merged(context.beliefs.own_policies.get(agent.id, {}), signal.policy)
             try:
-                agent.policy_no = desk.book.number(agent.id, signal.role or agent.role, said)
+                agent.policy_no = context.book.number(agent.id, signal.role or agent.role, said)
             except PolicyError as error:
-                desk.refuse(agent.id, f"policy {error}", now)
+                context.refuse(agent.id, f"policy {error}", now)
             else:
-                desk.beliefs.own_policies[agent.id] = said
+                context.beliefs.own_policies[agent.id] = said
                 self._expect(agent)
         self._moved(agent, signal.role, signal.host, now)
         if agent.health is Health.STARTING and signal.grace is not None:
@@ -234,17 +234,17 @@ class BeatHearing:
             self._work.take_task(agent, signal.task_id, now)
 
     def _moved(self, agent: Agent, role: str | None, host: str | None, now: float) -> None:
-        desk = self._desk
+        context = self._context
         if role is not None and role != agent.role:
             agent.role = role
-            desk.look_up_policy(agent, now)
+            context.look_up_policy(agent, now)
             self._expect(agent)
         if host is not None and host != agent.host:
-            desk.fleet.regroup(agent, host, agent.provider, now, desk.outbox)
+            context.fleet.regroup(agent, host, agent.provider, now, context.outbox)
 
     def _expect(self, agent: Agent) -> None:
         """Another policy, another rhythm, until the agent has shown its own."""
-        silence.expect(agent, self._desk.policy(agent).silence.interval)
+        silence.expect(agent, self._context.policy(agent).silence.interval)
 
     def _load(self, agent: Agent, beat: s.Beat, now: float) -> None:
         if beat.metrics is None:
@@ -252,15 +252,15 @@ class BeatHearing:
         cpu, work = beat.metrics.cpu_percent, agent.work
         if cpu is not None and work is not None and work.output_at is not None:
             self._work.heated(agent, work, cpu, now)
-        policy = self._desk.policy(agent).overload
+        policy = self._context.policy(agent).overload
         found = overload.examine(beat.metrics, policy, now)
         if found is None:
             agent.overloaded = 0
-            self._desk.judge.clear(agent, Kind.OVERLOAD, now)
+            self._context.judge.clear(agent, Kind.OVERLOAD, now)
         else:
             agent.overloaded += 1
             if agent.overloaded >= policy.beats:
-                self._desk.judge.note(agent, found, now)
+                self._context.judge.note(agent, found, now)
 
     def _totals(self, agent: Agent, beat: s.Beat, now: float) -> None:
         """A beat's totals of its life. What was used since the last one is the difference; the first counts from zero, less

@@ -15,10 +15,10 @@ from typing import Any, Final
 from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent
 from lifesigns.core.beliefs import Double
-from lifesigns.core.desk import COMPLAINTS_MAX, Desk
+from lifesigns.core.context import COMPLAINTS_MAX, EngineContext
 from lifesigns.core.effects import Kind, NeedsHuman, StopStranger
+from lifesigns.core.handlers.incarnations import Incarnations, ended
 from lifesigns.core.health import Health
-from lifesigns.core.hearing.lives import Lives, ended
 from lifesigns.core.policy import MINUTE
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.words import duration
@@ -72,9 +72,9 @@ BACKLOG: Final = 10.0
 class Admission:
     """Believes signals, or refuses them."""
 
-    def __init__(self, desk: Desk, lives: Lives) -> None:
-        self._desk = desk
-        self._lives = lives
+    def __init__(self, context: EngineContext, incarnations: Incarnations) -> None:
+        self._context = context
+        self._incarnations = incarnations
 
     def address(self, signal: Any, now: float) -> Agent | None:
         """The agent a signal is about; None if it is refused."""
@@ -86,12 +86,12 @@ class Admission:
 
     def _find(self, signal: Any, now: float) -> Agent | None:
         agent_id: str = signal.agent_id
-        agent = self._desk.beliefs.agents.get(agent_id)
+        agent = self._context.beliefs.agents.get(agent_id)
         if agent is None:
-            if isinstance(signal, s.Word) and type(signal) not in INTRODUCES:
-                self._desk.refuse(agent_id, "unknown agent", now)
+            if isinstance(signal, s.Report) and type(signal) not in INTRODUCES:
+                self._context.refuse(agent_id, "unknown agent", now)
                 return None
-            return self._lives.meet(signal, now)
+            return self._incarnations.meet(signal, now)
         if agent.poisoned and type(signal) is not s.ClearRequested:
             return None
         return agent if self._admit(agent, signal, now) else None
@@ -115,15 +115,15 @@ class Admission:
             self._begin(agent, signal, now)
         elif ended(agent) and (begins or (isinstance(signal, s.TaskAssigned) and life is not None)):
             named = life is not None and known is None
-            recent = now - agent.since < self._desk.policy(agent).silence.timeout
+            recent = now - agent.since < self._context.policy(agent).silence.timeout
             repeated = life is not None and life == known  # What it said before its end came a second time.
             if repeated or (own and not named and (life is not None or recent)):
                 return self._refuse(agent, "this life has ended", now)
             self._begin(agent, signal, now)
-        elif not isinstance(signal, s.Word) and agent.seq >= 0 and (stray := self._stray(agent, signal)):
+        elif not isinstance(signal, s.Report) and agent.seq >= 0 and (stray := self._stray(agent, signal)):
             if life is None or known is not None:
                 return self._refuse(agent, stray, now)
-            self._lives.reborn(agent, life, now)
+            self._incarnations.reborn(agent, life, now)
         elif known is None and not ended(
             agent
         ):  # Else the life after it would be taken for the one that has ended.
@@ -132,14 +132,14 @@ class Admission:
 
     def _begin(self, agent: Agent, signal: Any, now: float) -> None:
         """A new life. If it announces itself, it says anew which policy it wants."""
-        self._lives.reborn(agent, signal.incarnation, now)
-        if isinstance(signal, s.AgentRegistered) and agent.id in self._desk.beliefs.own_policies:
-            del self._desk.beliefs.own_policies[agent.id]
-            self._desk.look_up_policy(agent, now)
+        self._incarnations.reborn(agent, signal.incarnation, now)
+        if isinstance(signal, s.AgentRegistered) and agent.id in self._context.beliefs.own_policies:
+            del self._context.beliefs.own_policies[agent.id]
+            self._context.look_up_policy(agent, now)
 
     def _is_unborn(self, agent: Agent, signal: Any) -> bool:
         """Whether this tells of the end of a life that we started and that has not spoken yet."""
-        lineage = self._desk.beliefs.lineages.get(agent.id)
+        lineage = self._context.beliefs.lineages.get(agent.id)
         return (
             isinstance(signal, s.ProcessExited)
             and lineage is not None
@@ -148,9 +148,9 @@ class Admission:
 
     def _started_twice(self, agent: Agent, life: str) -> Lineage | None:
         """The agent's lineage, if this is a life we started and another one lives."""
-        lineage = self._desk.beliefs.lineages.get(agent.id)
-        lives = agent.alive and agent.suspicion is None
-        return lineage if lineage is not None and life in lineage.starts and lives else None
+        lineage = self._context.beliefs.lineages.get(agent.id)
+        incarnations = agent.alive and agent.suspicion is None
+        return lineage if lineage is not None and life in lineage.starts and incarnations else None
 
     def _latecomer(self, agent: Agent, lineage: Lineage, life: str, now: float) -> bool:
         """It is stopped when the other one was heard after it: that one may have died a moment ago, and then this is the
@@ -159,7 +159,7 @@ class Admission:
             lineage.latecomer, lineage.latecomer_at = life, now
         elif agent.heard_at > lineage.latecomer_at:
             why = f"{life} was started twice; {agent.incarnation} was first"
-            self._desk.outbox.order(StopStranger, agent, now, reason=why, retired=life)
+            self._context.outbox.order(StopStranger, agent, now, reason=why, retired=life)
             lineage.latecomer_at = now + MINUTE  # If it does not listen, it is told again.
         return self._refuse(agent, LATECOMER, now)
 
@@ -184,21 +184,23 @@ class Admission:
     def _stranger(self, agent: Agent, signal: Any, now: float) -> bool:
         """A retired life still speaks. If we replaced it, it is told so."""
         life: str = signal.incarnation
-        double = None if isinstance(signal, s.Word) else self._double(agent, signal, now)
+        double = None if isinstance(signal, s.Report) else self._double(agent, signal, now)
         if double is not None and self._is_there(agent, double, now):
             if agent.health in (Health.DISCONNECTED, Health.TERMINATED):
                 self._readmit(agent, life, now)
                 return True
             self._tell_of(agent, double, now)
         if agent.respawned:
-            complaint = self._desk.beliefs.complaints.get(f"{agent.id} {RETIRED}")
+            complaint = self._context.beliefs.complaints.get(f"{agent.id} {RETIRED}")
             if complaint is None or now - complaint.told_at >= MINUTE:
-                self._desk.outbox.order(StopStranger, agent, now, reason=f"{life} was replaced", retired=life)
+                self._context.outbox.order(
+                    StopStranger, agent, now, reason=f"{life} was replaced", retired=life
+                )
         return self._refuse(agent, RETIRED, now)
 
     def _double(self, agent: Agent, beat: s.Beat, now: float) -> Double:
         """Note that a retired life beats on."""
-        doubles = self._desk.beliefs.doubles
+        doubles = self._context.beliefs.doubles
         double, life = doubles.get(agent.id), beat.incarnation or ""
         if double is None or double.incarnation != life or now - double.heard_at > self._there_for(agent):
             if len(doubles) >= COMPLAINTS_MAX:
@@ -215,7 +217,7 @@ class Admission:
         return double.beats >= DOUBLE_BEATS and now - double.since >= self._there_for(agent)
 
     def _there_for(self, agent: Agent) -> float:
-        return max(MINUTE, DOUBLE_TIMEOUTS * self._desk.policy(agent).silence.timeout)
+        return max(MINUTE, DOUBLE_TIMEOUTS * self._context.policy(agent).silence.timeout)
 
     def _tell_of(self, agent: Agent, double: Double, now: float) -> None:
         if not double.told:
@@ -225,42 +227,42 @@ class Admission:
                 f"{double.incarnation}, which it replaced and which has been speaking beside it for "
                 f"{duration(now - double.since)}. Stop one of them, or give it an id of its own."
             )
-            self._desk.outbox.fact(NeedsHuman(now, agent.id, "one id twice", text))
+            self._context.outbox.fact(NeedsHuman(now, agent.id, "one id twice", text))
 
     def _readmit(self, agent: Agent, life: str, now: float) -> None:
         """The life that took its place is gone, and this one has been there all the time: it is the agent again."""
-        self._desk.beliefs.doubles.pop(agent.id, None)
-        lineage = self._desk.beliefs.lineages.get(agent.id)
+        self._context.beliefs.doubles.pop(agent.id, None)
+        lineage = self._context.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            self._desk.respawns.returned(lineage, now)
+            self._context.respawns.returned(lineage, now)
         agent.retired = tuple(one for one in agent.retired if one != life)
-        self._lives.reborn(agent, life, now)
+        self._incarnations.reborn(agent, life, now)
 
     def _refuse(self, agent: Agent, reason: str, now: float) -> bool:
-        self._desk.refuse(agent.id, reason, now)
+        self._context.refuse(agent.id, reason, now)
         return False
 
     def _sign_of_life(self, agent: Agent, now: float) -> None:
-        desk = self._desk
-        desk.awareness.heard_at = now
+        context = self._context
+        context.awareness.heard_at = now
         agent.heard_at = now
-        if agent.tape is not None and (
+        if agent.call_history is not None and (
             agent.suspicion is not None or agent.finding(Kind.SILENCE) is not None
         ):
-            agent.tape.backlog_until = now + BACKLOG
+            agent.call_history.backlog_until = now + BACKLOG
         if agent.suspicion is not None:
             agent.suspicion = None
-            desk.awareness.refute(now, desk.fleet.size, desk.limits)
+            context.awareness.refute(now, context.fleet.size, context.limits)
         if agent.findings:
             if agent.finding(Kind.SILENCE) is not None or agent.finding(Kind.NEVER_STARTED) is not None:
-                lineage = desk.beliefs.lineages.get(agent.id)
+                lineage = context.beliefs.lineages.get(agent.id)
                 if lineage is not None:
-                    desk.respawns.returned(lineage, now)
-            desk.judge.clear(agent, Kind.SILENCE, now)
-            desk.judge.clear(agent, Kind.NEVER_STARTED, now)
+                    context.respawns.returned(lineage, now)
+            context.judge.clear(agent, Kind.SILENCE, now)
+            context.judge.clear(agent, Kind.NEVER_STARTED, now)
         if agent.health is Health.STARTING:
-            self._lives.first_word(agent, now)
+            self._incarnations.first_word(agent, now)
 
 
 def _own_voice(signal: s.Signal) -> bool:
-    return not isinstance(signal, s.Word) or type(signal) in OWN_WORDS
+    return not isinstance(signal, s.Report) or type(signal) in OWN_WORDS

@@ -9,15 +9,15 @@ from lifesigns.core.beliefs import Beliefs, Complaint
 from lifesigns.core.claims import Claims
 from lifesigns.core.deadlines import Deadlines
 from lifesigns.core.effects import Refusal, SendCanary
-from lifesigns.core.errands import Errands
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
-from lifesigns.core.messages import Letter, Messages
+from lifesigns.core.messages import Messages, PendingMessage
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.respawn import Lineage, Respawns
+from lifesigns.core.side_orders import SideOrders
 from lifesigns.core.tasks import Tasks
 from lifesigns.errors import PolicyError
 
@@ -25,7 +25,7 @@ COMPLAINTS_MAX: Final = 4096
 """Different refusals remembered; more at once are noise from one attacker."""
 
 
-class Desk:
+class EngineContext:
     """Beliefs, policies, and everybody who works on them."""
 
     def __init__(self, beliefs: Beliefs, book: PolicyBook, fleet: FleetPolicy, epoch: int) -> None:
@@ -40,10 +40,10 @@ class Desk:
         self.fleet = Fleet(fleet, beliefs.fleet)
         self.judge = Judge(self.outbox, self.fleet)
         self.ladder = Ladder(self.outbox, self.fleet, self.awareness)
-        self.errands = Errands(
-            self.outbox, self.awareness, self.deadlines, beliefs.errands, beliefs.next_order
+        self.side_orders = SideOrders(
+            self.outbox, self.awareness, self.deadlines, beliefs.side_orders, beliefs.next_order
         )
-        self.respawns = Respawns(self.outbox, self.fleet, self.awareness, self.errands)
+        self.respawns = Respawns(self.outbox, self.fleet, self.awareness, self.side_orders)
         self.claims = Claims(self.outbox, self.awareness)
         self.messages = Messages(self.outbox, self.awareness)
         self.tasks = Tasks(self.outbox, self.awareness, self.judge)
@@ -78,13 +78,13 @@ class Desk:
         if self.limits.canary_every and self.awareness.canary_at == NEVER:
             self.send_canary(now)
 
-    def close_letter(self, letter: Letter) -> None:
+    def close_letter(self, message: PendingMessage) -> None:
         """A letter waits for nothing more."""
-        letter.armed_at = NEVER
-        del self.beliefs.letters[letter.id]
-        sender = self.beliefs.agents.get(letter.sender)
+        message.armed_at = NEVER
+        del self.beliefs.messages[message.id]
+        sender = self.beliefs.agents.get(message.sender)
         if sender is not None:
-            sender.letters -= 1
+            sender.messages -= 1
 
     def refuse(self, agent_id: str, reason: str, now: float, key: str = "") -> None:
         """Do not believe a signal; write it down at most once a minute per agent (or `key`) and reason."""

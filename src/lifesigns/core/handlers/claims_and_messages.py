@@ -1,0 +1,156 @@
+"""Duties: tasks, claims and messages, what an agent owes to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from lifesigns.core import signals as s
+from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.claims import Claim
+from lifesigns.core.context import EngineContext
+from lifesigns.core.effects import NeedsHuman
+from lifesigns.core.handlers.incarnations import Incarnations
+from lifesigns.core.handlers.work import WorkHandlers
+from lifesigns.core.messages import PendingMessage
+from lifesigns.core.tasks import Task
+
+CLAIMS_MAX: Final = 256
+TASKS_MAX: Final = 100_000
+MESSAGES_MAX: Final = 100_000
+
+
+class ClaimAndMessageHandlers:
+    """Hears of tasks, claims and messages."""
+
+    def __init__(self, context: EngineContext, incarnations: Incarnations, work: WorkHandlers) -> None:
+        self._context = context
+        self._incarnations = incarnations
+        self._work = work
+
+    @property
+    def handlers(self) -> Mapping[type, Callable[[Agent, Any, float], None]]:
+        return {
+            s.TaskAssigned: self._task_assigned,
+            s.TaskDone: self._task_done,
+            s.TaskFailed: self._task_failed,
+            s.TaskClaimed: self._task_claimed,
+            s.TaskReleased: self._task_released,
+            s.MessageSent: self._message_sent,
+            s.MessageAcked: self._message_acked,
+            s.MessageWithdrawn: self._message_withdrawn,
+        }
+
+    def _task_assigned(self, agent: Agent, signal: s.TaskAssigned, now: float) -> None:
+        self._work.take_task(agent, signal.task_id, now)
+        tasks = self._context.beliefs.tasks
+        if (known := tasks.pop(signal.task_id, None)) is not None:
+            known.armed_at = NEVER
+        if signal.expected_for is not None and len(tasks) < TASKS_MAX:
+            expected_at = now + max(0.0, signal.expected_for)
+            order = self._context.beliefs.next_order()
+            task = Task(signal.task_id, agent.id, expected_at, now, order, assigned_at=now)
+            tasks[signal.task_id] = task
+            self._context.deadlines.arm(
+                task, self._context.tasks.due_at(task, self._context.policy(agent).task)
+            )
+
+    def _task_done(self, agent: Agent, signal: s.TaskDone, now: float) -> None:
+        self._close_task(agent, signal.task_id, "its task is done", now)
+
+    def _task_failed(self, agent: Agent, signal: s.TaskFailed, now: float) -> None:
+        task = self._context.beliefs.tasks.get(signal.task_id)
+        if task is not None and task.agent_id == agent.id:
+            self._context.tasks.failed(task, signal.reason, now)
+        text = f"{agent.id} cannot finish {signal.task_id}: {signal.reason or 'it gave no reason'}"
+        self._context.outbox.fact(NeedsHuman(now, agent.id, "task_failed", text))
+        self._close_task(agent, signal.task_id, "its task failed", now)
+
+    def _close_task(self, agent: Agent, task_id: str, reason: str, now: float) -> None:
+        context = self._context
+        task = context.beliefs.tasks.get(task_id)
+        if task is not None and task.agent_id == agent.id:
+            task.armed_at = NEVER
+            del context.beliefs.tasks[task_id]
+        claim = context.beliefs.claims.get(task_id)
+        if claim is not None and claim.agent_id == agent.id:
+            self._incarnations.drop_claim(claim, agent)
+            context.claims.ended(claim, now, reason)
+        if agent.task_id == task_id:
+            agent.task_id = None
+            self._work.rest(agent, now)
+            lineage = context.beliefs.lineages.get(agent.id)
+            if lineage is not None:
+                context.respawns.new_task(lineage, None)
+
+    def _task_claimed(self, agent: Agent, signal: s.TaskClaimed, now: float) -> None:
+        context, claims = self._context, self._context.beliefs.claims
+        claim = claims.get(signal.task_id)
+        if claim is not None and (claim.agent_id != agent.id or claim.incarnation != agent.incarnation):
+            context.claims.refused(claim, agent.id, now)
+            return
+        if claim is None:
+            if len(agent.claims) >= CLAIMS_MAX:
+                context.refuse(agent.id, f"more than {CLAIMS_MAX} claims", now)
+                return
+            context.beliefs.tokens += 1
+            claim = Claim(
+                signal.task_id,
+                agent.id,
+                agent.incarnation,
+                context.beliefs.tokens,
+                now,
+                context.beliefs.next_order(),
+            )
+            claims[signal.task_id] = claim
+            agent.claims = (*agent.claims, signal.task_id)
+            context.deadlines.arm(claim, context.claims.due_at(claim, agent, context.policy(agent).claim))
+        context.claims.granted(claim, now)
+
+    def _task_released(self, agent: Agent, signal: s.TaskReleased, now: float) -> None:
+        claim = self._context.beliefs.claims.get(signal.task_id)
+        if claim is None or claim.agent_id != agent.id or claim.token != signal.token:
+            self._context.refuse(agent.id, f"does not hold {signal.task_id} with that token", now)
+            return
+        self._incarnations.drop_claim(claim, agent)
+        self._context.claims.ended(claim, now, "given back")
+
+    def _message_sent(self, agent: Agent, signal: s.MessageSent, now: float) -> None:
+        context, messages = self._context, self._context.beliefs.messages
+        policy = context.policy(agent).message
+        self._work.acted(agent, now)
+        if signal.message_id in messages:
+            return
+        full = agent.messages >= policy.open_max or len(messages) >= MESSAGES_MAX
+        if full and not self._make_room(agent):
+            context.refuse(agent.id, f"more than {policy.open_max} open messages", now)
+            return
+        message = PendingMessage(
+            signal.message_id, agent.id, signal.to, signal.priority, now, context.beliefs.next_order()
+        )
+        messages[message.id] = message
+        agent.messages += 1
+        context.deadlines.arm(message, context.messages.due_at(message, policy))
+
+    def _make_room(self, agent: Agent) -> bool:
+        """Forget the oldest message of this sender about which nothing more is done. False if there is none."""
+        for message in self._context.beliefs.messages.values():
+            if message.sender == agent.id and not message.watched:
+                self._context.close_letter(message)
+                return True
+        return False
+
+    def _message_withdrawn(self, agent: Agent, signal: s.MessageWithdrawn, now: float) -> None:
+        message = self._context.beliefs.messages.get(signal.message_id)
+        if message is not None and message.sender == agent.id:
+            self._context.close_letter(message)
+        elif message is not None:
+            self._context.refuse(agent.id, "withdrew a message of somebody else", now)
+
+    def _message_acked(self, agent: Agent, signal: s.MessageAcked, now: float) -> None:
+        self._work.acted(agent, now)
+        message = self._context.beliefs.messages.get(signal.message_id)
+        if message is not None and message.to == agent.id:
+            self._context.close_letter(message)
+        elif message is not None:
+            self._context.refuse(agent.id, "acknowledged a message to somebody else", now)
