@@ -11,7 +11,7 @@ from lifesigns.core.engine import Engine
 from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived, Signal
 from lifesigns.hub import memory, telling
 from lifesigns.hub.journal import BUDGET, Journal
-from lifesigns.ports import Event, Page, Store
+from lifesigns.ports import Commit, Event, Store
 
 T0 = 1_790_000_000.0
 KEEP_EVERY = 10.0
@@ -127,7 +127,7 @@ class Recording:
         events, self._events = self._events, []
         beliefs = list(memory.everything(self._engine.snapshot()))
         chunks = self._journal.take(self.now)
-        await self._store.commit(Page(self._page, beliefs, events, journal=chunks))
+        await self._store.commit(Commit(self._page, beliefs, events, journal=chunks))
         self.flips += [event for event in events if event.type == "HEALTH_STATE_CHANGED"]
         self._keep_at = self.now + KEEP_EVERY
 

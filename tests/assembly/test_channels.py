@@ -9,10 +9,10 @@ import pytest
 
 from lifesigns.assembly.channels import channels_of, rules_of, secret
 from lifesigns.config.alerting import (
+    MatcherSettings,
     PacingSettings,
     RouteSettings,
     SilenceSettings,
-    WhichSettings,
     WindowSettings,
 )
 from lifesigns.config.channels import ChannelSettings
@@ -73,7 +73,7 @@ def test_who_configures_nothing_finds_alerts_in_the_log() -> None:
 
 def test_the_rules_say_what_was_configured() -> None:
     settings = {"ops": ChannelSettings("ops", "log", {}, per_minute=5, gap=0.0)}
-    which = WhichSettings(("stuck_agent",), ("a-*",), ("coder",))
+    which = MatcherSettings(("stuck_agent",), ("a-*",), ("coder",))
     rules = rules_of(
         settings,
         alerting=DEFAULT_ALERTING,

@@ -16,7 +16,7 @@ from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.logs import set_up_logs, without_secrets
 from lifesigns.core.signals import BeatReceived
 from lifesigns.errors import AdapterError, UsageError
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 from tests.assembly.observed import Observed
 from tests.docs.pages import ROOT
 
@@ -220,7 +220,7 @@ class AwayStore(MemoryStore):
 
     away: AdapterError | None = None
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         if self.away is not None:
             raise self.away
         await super().commit(page)

@@ -27,7 +27,7 @@ from lifesigns.core.signals import (
     ToolFinished,
 )
 from lifesigns.errors import AdapterError, UsageError
-from lifesigns.ports import Chunk, Page
+from lifesigns.ports import Chunk, Commit
 from tests.assembly.recording import T0, Recording, beats, config
 from tests.hub.test_journal import histories
 
@@ -375,7 +375,7 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 async def test_a_damaged_journal_is_told_as_such(store: Callable[[], SqliteStore]) -> None:
     hub = store()
     await hub.open()
-    await hub.commit(Page(1, journal=[Chunk(T0, T0 + 10, 3, b"rubbish")]))
+    await hub.commit(Commit(1, journal=[Chunk(T0, T0 + 10, 3, b"rubbish")]))
     await hub.close()
     with pytest.raises(AdapterError, match="damaged"):
         await judged(store)

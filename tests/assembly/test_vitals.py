@@ -23,8 +23,8 @@ from lifesigns.core.signals import (
     NudgeRequested,
 )
 from lifesigns.errors import AdapterError
-from lifesigns.hub.visitors import Role, Visitor
-from lifesigns.ports import Page
+from lifesigns.hub.principals import Principal, Role
+from lifesigns.ports import Commit
 from tests.assembly.observed import Observed, value
 from tests.docs.pages import ROOT
 
@@ -32,7 +32,7 @@ PAGE = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
 RENDER_MAX = 0.050
 PASS_MAX = 0.015
 MANY = 100_000
-ADMIN = Visitor("t", "me", Role.ADMIN)
+ADMIN = Principal("t", "me", Role.ADMIN)
 
 
 def beat(agent_id: str, seq: int = 1, **fields: int | float) -> BeatReceived:
@@ -112,7 +112,7 @@ class AwayStore(MemoryStore):
 
     away = False
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         if self.away:
             raise AdapterError("the disk is full")
         await super().commit(page)

@@ -237,16 +237,16 @@ async def test_a_running_hub_is_verified_beside_it_and_by_proofs(tmp_path: Path)
         async def asked(*args: object) -> Result:
             return await asyncio.to_thread(cli, *args, **env)
 
-        async def deeds(*numbers: int) -> None:
+        async def audit_records(*numbers: int) -> None:
             await act(hub.service, *numbers)
             await hub.service.hub.audit.seal(hub.service.hub.pages, hub.service.clock())
 
         await read(hub.service)
-        await deeds(*range(20))
+        await audit_records(*range(20))
         monday = tmp_path / "monday.txt"
         assert (await asked("checkpoint", "--out", monday)).exit_code == 0
         assert (await asked("checkpoint")).output == monday.read_text()
-        await deeds(*range(20, 40))
+        await audit_records(*range(20, 40))
         await act(hub.service, 40)
         beside = await asked("verify")
         assert beside.exit_code == 0

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from lifesigns.client import AsyncClient, Client, asking
+from lifesigns.client import AsyncClient, Client, requests
 from lifesigns.client.call import Call
 from lifesigns.client.calls import Calls
 from lifesigns.client.request import Request
-from lifesigns.web.calls import Table
+from lifesigns.web.routes import RouteTable
 from lifesigns.web.table import CALLS
 
 NAMES = sorted(name for name in dir(Calls) if isinstance(getattr(Calls, name), Call))
@@ -41,15 +41,15 @@ def asked_for(name: str) -> Request[Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_it_asks_for_is_there(name: str) -> None:
     request = asked_for(name)
-    Table(CALLS).find(request.method, request.path.encode())
+    RouteTable(CALLS).find(request.method, request.path.encode())
 
 
 def test_every_row_has_its_call() -> None:
-    table = Table(CALLS)
-    requests = [asked_for(name) for name in NAMES] + [asking.events((), None, None)]
+    table = RouteTable(CALLS)
+    asked = [asked_for(name) for name in NAMES] + [requests.events((), None, None)]
     covered = {
         (call.method, call.path)
-        for call, _ in (table.find(request.method, request.path.encode()) for request in requests)
+        for call, _ in (table.find(request.method, request.path.encode()) for request in asked)
     }
     rows = {(call.method, call.path) for call in CALLS if call.path not in ELSEWHERE}
     assert rows - covered == set()

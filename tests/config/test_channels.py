@@ -11,7 +11,7 @@ import pytest
 
 from lifesigns.config import alerting
 from lifesigns.config.channels import TYPES, ChannelSettings, channels
-from lifesigns.config.complaints import Complaints
+from lifesigns.config.errors import ErrorCollector
 from lifesigns.config.sections import listed
 from lifesigns.config.yaml_file import parse
 
@@ -25,14 +25,14 @@ def read(text: str) -> dict[str, Any]:
 
 
 def right(text: str) -> dict[str, ChannelSettings]:
-    complaints = Complaints()
+    complaints = ErrorCollector()
     made = channels(read(text), complaints)
     assert [str(error) for error in complaints.errors] == []
     return made
 
 
 def wrong(text: str) -> list[str]:
-    complaints = Complaints()
+    complaints = ErrorCollector()
     channels(read(text), complaints, "lifesigns.yaml")
     said = [str(error) for error in complaints.errors]
     assert SECRET not in " ".join(said)
@@ -108,7 +108,7 @@ def test_what_is_wrong_with_a_channel_names_its_key(text: str, key: str, says: s
 
 
 def test_everything_that_is_wrong_is_told_at_once_and_the_rest_is_read() -> None:
-    complaints = Complaints()
+    complaints = ErrorCollector()
     made = channels(read("a: {type: log}\nb: {type: x}\nc: {type: pagerduty}"), complaints)
     assert set(made) == {"a"}
     assert len(complaints.errors) == 2
@@ -116,22 +116,22 @@ def test_everything_that_is_wrong_is_told_at_once_and_the_rest_is_read() -> None
 
 # --- who is told of what -----------------------------------------------------------------------------------
 
-Reading = Callable[[Sequence[Any], Complaints], Sequence[Any]]
+Reading = Callable[[Sequence[Any], ErrorCollector], Sequence[Any]]
 
 
-def routes(given: Sequence[Any], complaints: Complaints) -> Sequence[Any]:
+def routes(given: Sequence[Any], complaints: ErrorCollector) -> Sequence[Any]:
     return alerting.routes(given, ["ops", "mail"], complaints)
 
 
 def made_of(reading: Reading, text: str) -> Sequence[Any]:
-    complaints = Complaints()
+    complaints = ErrorCollector()
     made = reading(listed(read(f"x:\n{text}")["x"]), complaints)
     assert [str(error) for error in complaints.errors] == []
     return made
 
 
 def wrong_in(reading: Reading, text: str) -> str:
-    complaints = Complaints()
+    complaints = ErrorCollector()
     reading(listed(read(f"x:\n{text}")["x"]), complaints)
     return "\n".join(str(error) for error in complaints.errors)
 

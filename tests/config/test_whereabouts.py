@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.config.whereabouts import HUB, find, hub_address, state_folder, token_for
+from lifesigns.config.hub_locator import HUB, find, hub_address, state_folder, token_for
 from lifesigns.errors import UsageError
 
 TOKEN = "ls_0a0a0a0a_" + "b" * 64

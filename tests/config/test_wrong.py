@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from lifesigns.config import ConfigErrors
 from lifesigns.config.assemble import assemble
-from lifesigns.config.complaints import Complaints
 from lifesigns.config.document import Document
+from lifesigns.config.errors import ErrorCollector
 from lifesigns.config.load import SCHEMA
 from lifesigns.config.schema import ends, read
 from lifesigns.errors import PolicyError
@@ -304,7 +304,7 @@ def test_no_value_at_any_key_does_worse_than_config_errors(
         for branch in branches:
             here = here.setdefault(branch, {})  # type: ignore[assignment]
         here[leaf] = value
-    complaints = Complaints()
+    complaints = ErrorCollector()
     try:
         found = {s.path: s for s in read(SCHEMA, Document("f", file, {}), complaints)}
         assemble(found, file, complaints)

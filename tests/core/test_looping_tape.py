@@ -108,6 +108,17 @@ def test_something_new_is_heard_out_of_a_backlog_too(one: ToolFinished, heard: b
     assert len(call_history.rkeys) == 2 + heard
 
 
+def test_something_new_out_of_a_backlog_ends_the_polling_before_it() -> None:
+    """Else two waits of half an hour were one of an hour, and the second was held against the agent (chaos seed 163)."""
+    call_history = CallHistory()
+    observe(call_history, call("check_ci"), POLICY, 10.0)
+    call_history.backlog_until = 50.0
+    observe(call_history, call("check_ci"), POLICY, 20.0)
+    assert call_history.polling_since == 10.0
+    observe(call_history, call("edit"), POLICY, 30.0)
+    assert call_history.polling_since is None
+
+
 @pytest.mark.parametrize("marks", [[], [2], [1, 2]])
 def test_a_tape_that_an_older_version_stored_is_filled_in_from_the_front(marks: list[int]) -> None:
     for go_on in (False, True):

@@ -85,8 +85,9 @@ def test_a_habit_is_an_average_that_forgets_over_an_hour(samples: int, mean: flo
 @pytest.mark.parametrize(
     ("tokens", "mean", "variance", "drift"),
     [
-        (200, 100.0, 100.0, 3.0),  # a quarter of the mean is the least spread
-        (200, 100.0, 2500.0, 1.0),
+        (300, 100.0, 100.0, 1.0),  # the mean is the least spread: twice as much is nothing yet
+        (200, 100.0, 100.0, 0.0),
+        (400, 100.0, 40_000.0, 0.5),
         (1000, 100.0, 100.0, 4.0),  # a minute adds no more than four
         (3, 0.0, 0.0, 2.0),  # nor is the spread less than a token
         (125, 100.0, 100.0, 0.0),

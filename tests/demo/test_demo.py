@@ -9,7 +9,7 @@ import pytest
 
 from lifesigns.config.load import load
 from lifesigns.demo.fleet import FLEET
-from lifesigns.demo.stage import POLICY
+from lifesigns.demo.processes import POLICY
 from lifesigns.web import pages
 from tests.agent.supervise.running import BOUND, eventually, on_screen
 from tests.demo.running import DEMO, demo_in, nothing_is_left, processes_of

@@ -68,8 +68,8 @@ def flip(agent_id: str, now: Health, cause: Cause | None = None, *evidence: Find
     return Flip(1.0, agent_id, Health.HEALTHY, now, "because", cause, evidence)
 
 
-def step(agent_id: str, rung: Rung, stage: Stage = Stage.ORDERED, by: str = "") -> Intervention:
-    return Intervention(1.0, agent_id, "1-1", rung, stage, 1, "", by)
+def step(agent_id: str, rung: Rung, processes: Stage = Stage.ORDERED, by: str = "") -> Intervention:
+    return Intervention(1.0, agent_id, "1-1", rung, processes, 1, "", by)
 
 
 def crash() -> list[Fact]:

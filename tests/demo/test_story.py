@@ -35,8 +35,8 @@ def sentence(fact: Fact) -> str:
     return told(event_view(event(1, fact)))
 
 
-def step(rung: Rung, stage: Stage, text: str = "", by: str = "") -> Intervention:
-    return Intervention(1.0, "a", "1-1", rung, stage, 1, text, by)
+def step(rung: Rung, processes: Stage, text: str = "", by: str = "") -> Intervention:
+    return Intervention(1.0, "a", "1-1", rung, processes, 1, text, by)
 
 
 @pytest.mark.parametrize(

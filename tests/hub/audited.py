@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from lifesigns.adapters.signing.ed25519 import Ed25519Signer
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.auditing import Verdict, found_in, verify_store
-from lifesigns.hub.housekeeping import Keeping
+from lifesigns.assembly.auditing import AuditVerdict, found_in, verify_store
+from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
 from lifesigns.ports import Signer, Store
 
-DEEDS = 40
+AUDITED = 40
 
 
 def new_signer() -> Ed25519Signer:
@@ -42,7 +42,7 @@ class Log:
     @contextlib.asynccontextmanager
     async def hub(self, **more: Any) -> AsyncIterator[Service]:
         """A hub goes on with it."""
-        service = Service(self.store(), state=self.state, signer=self.signer, keeping=Keeping(), **more)
+        service = Service(self.store(), state=self.state, signer=self.signer, keeping=Retention(), **more)
         await service.start()
         try:
             yield service
@@ -72,7 +72,7 @@ class Log:
         finally:
             await server.close()
 
-    async def verify(self, *files: Path, key: bytes | None = None, state: bool = True) -> Verdict:
+    async def verify(self, *files: Path, key: bytes | None = None, state: bool = True) -> AuditVerdict:
         store = self.store()
         try:
             checkpoints = found_in(files, self.state if state else None)

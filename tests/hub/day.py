@@ -24,7 +24,7 @@ from lifesigns.core import signals as s
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.hub.feed import Listener
-from lifesigns.hub.housekeeping import Keeping
+from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
 
 STEP = 2
@@ -105,7 +105,7 @@ class Day:
         self._chance = random.Random(self.plan.seed)
         self._names = itertools.count(1)
         self._path = self.folder / "day.db"
-        keeping = Keeping(history_for=self.plan.history_for, raw_for=self.plan.history_for)
+        keeping = Retention(history_for=self.plan.history_for, raw_for=self.plan.history_for)
         self.service = Service(
             SqliteStore(self._path),
             policies=PolicyBook(self.plan.policy()),

@@ -6,7 +6,7 @@ import asyncio
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 
 
 class FaultyStore(MemoryStore):
@@ -15,7 +15,7 @@ class FaultyStore(MemoryStore):
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self.error: Exception | None = None
-        self.pages: list[Page] = []
+        self.pages: list[Commit] = []
         """What was kept."""
         self._open = asyncio.Event()
         self._open.set()
@@ -35,7 +35,7 @@ class FaultyStore(MemoryStore):
     def heal(self) -> None:
         self.error = None
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         self.arrived.set()
         await self._open.wait()
         if self.error is not None:

@@ -11,9 +11,9 @@ import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.errors import AdapterError, WireError
-from lifesigns.hub.access import NOTE_EVERY, NOTES_MAX, Access, Role, Visitor
+from lifesigns.hub.access import NOTE_EVERY, NOTES_MAX, Access, Principal, Role
 from lifesigns.hub.sign_in import LINK_FOR, LINKS_MAX, SESSION_FOR, SESSIONS_MAX
-from lifesigns.ports import KeptToken
+from lifesigns.ports import StoredToken
 
 NOW = 1_000_000.0
 
@@ -27,11 +27,11 @@ class Flaky(MemoryStore):
     noted = False
     """Something was written about a token that was used."""
 
-    async def tokens(self) -> Sequence[KeptToken]:
+    async def tokens(self) -> Sequence[StoredToken]:
         self._refuse()
         return await super().tokens()
 
-    async def keep_token(self, token: KeptToken) -> None:
+    async def keep_token(self, token: StoredToken) -> None:
         self._refuse()
         self.notes += 1
         self.noted |= token.used_at is not None
@@ -70,8 +70,8 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def visitor(access: Access, role: Role = Role.OPERATOR) -> Visitor:
-    found = access.visitor((await token(access, role)).encode(), NOW)
+async def principal(access: Access, role: Role = Role.OPERATOR) -> Principal:
+    found = access.principal((await token(access, role)).encode(), NOW)
     assert found is not None
     return found
 
@@ -81,7 +81,7 @@ async def visitor(access: Access, role: Role = Role.OPERATOR) -> Visitor:
 
 async def test_who_shows_a_token_is_known_by_it(access: Access) -> None:
     shown = await token(access, Role.AGENT, agents="coder-*")
-    found = access.visitor(shown.encode(), NOW)
+    found = access.principal(shown.encode(), NOW)
     assert found is not None
     assert (found.name, found.role) == ("somebody", Role.AGENT)
     assert found.may_speak_for("coder-7")
@@ -104,22 +104,22 @@ async def test_anything_but_the_whole_token_is_nobody(access: Access) -> None:
         *(shown[:-1], shown + "0", shown.upper(), "", "ls__", kept.id, f"ls_{kept.id}_", f" {shown}"),
         *(shown.replace("ls_", "LS_"), kept.digest.hex(), "x" * 100_000, shown + "\0"),
     ]
-    assert [text for text in wrong if access.visitor(text.encode(), NOW) is not None] == []
-    assert access.visitor(kept.digest, NOW) is None
+    assert [text for text in wrong if access.principal(text.encode(), NOW) is not None] == []
+    assert access.principal(kept.digest, NOW) is None
 
 
 async def test_a_token_ends_at_the_moment_it_expires(access: Access) -> None:
     shown = (await token(access, expires_at=NOW + 10)).encode()
-    assert access.visitor(shown, NOW + 9.999) is not None
-    assert access.visitor(shown, NOW + 10) is None
+    assert access.principal(shown, NOW + 9.999) is not None
+    assert access.principal(shown, NOW + 10) is None
 
 
 async def test_tokens_outlive_the_hub(access: Access, store: Flaky) -> None:
     shown = (await token(access, Role.AGENT, agents="a,b-*")).encode()
     again = Access(store)
-    assert again.visitor(shown, NOW) is None
+    assert again.principal(shown, NOW) is None
     await again.load()
-    found = again.visitor(shown, NOW)
+    found = again.principal(shown, NOW)
     assert found is not None
     assert found.patterns.texts() == ["a", "b-*"]
 
@@ -163,7 +163,7 @@ async def test_a_row_that_cannot_be_understood_lets_nobody_in_and_stops_nobody(
     await store.keep_token(replace(kept, id="y", digest=b"y" * 32, role="agent", agents="*x"))
     await access.load()
     assert [known.id for known in access.list()] == [kept.id]
-    assert access.visitor(shown, NOW) is not None
+    assert access.principal(shown, NOW) is not None
     assert "emperor" in caplog.text
 
 
@@ -174,14 +174,14 @@ async def test_a_revoked_token_is_refused_at_once_and_for_good(access: Access, s
     shown = (await token(access)).encode()
     (kept,) = access.list()
     assert await access.revoke(kept.id, NOW)
-    assert access.visitor(shown, NOW) is None
+    assert access.principal(shown, NOW) is None
     assert await store.tokens() == []
     assert not await access.revoke(kept.id, NOW)
 
 
 async def test_who_listens_is_out_when_its_token_is(access: Access) -> None:
     """A stream outlives the request that opened it, but not the right to it."""
-    who = access.visitor((await token(access, expires_at=NOW + 60)).encode(), NOW)
+    who = access.principal((await token(access, expires_at=NOW + 60)).encode(), NOW)
     assert who is not None
     assert access.still_in(who.token_id, NOW + 59)
     assert not access.still_in(who.token_id, NOW + 60)
@@ -197,10 +197,10 @@ async def test_a_revocation_holds_while_the_store_is_away_and_is_tried_again(
     store.away = True
     with pytest.raises(AdapterError):
         await access.revoke(kept.id, NOW)
-    assert access.visitor(shown, NOW) is None
+    assert access.principal(shown, NOW) is None
     store.away = False
     await access.load()
-    assert access.visitor(shown, NOW) is None
+    assert access.principal(shown, NOW) is None
     await access.tend(NOW)
     assert await store.tokens() == []
 
@@ -209,11 +209,11 @@ async def test_what_another_hub_makes_or_revokes_holds_here_after_the_next_look(
     here, there = Access(store), Access(store)
     shown = (await token(there)).encode()
     await here.tend(NOW)
-    assert here.visitor(shown, NOW) is not None
-    session = signed_in(here, here.visitor(shown, NOW))
+    assert here.principal(shown, NOW) is not None
+    session = signed_in(here, here.principal(shown, NOW))
     await there.revoke(there.list()[0].id, NOW)
     await here.tend(NOW)
-    assert here.visitor(shown, NOW) is None
+    assert here.principal(shown, NOW) is None
     assert here.session(session, NOW) is None
     assert await store.tokens() == []
 
@@ -227,7 +227,7 @@ async def test_a_request_writes_nothing_and_the_next_look_notes_when_a_token_was
     shown = (await token(access)).encode()
     written = store.notes
     for n in range(100):
-        access.visitor(shown, NOW + n * 0.1)
+        access.principal(shown, NOW + n * 0.1)
     assert store.notes == written
     assert access.list()[0].used_at == NOW
     await access.tend(NOW + 10)
@@ -239,10 +239,10 @@ async def test_the_use_of_a_token_is_noted_once_a_minute_at_most(access: Access,
     shown = (await token(access)).encode()
     written = store.notes
     for n in range(10):
-        access.visitor(shown, NOW + n * NOTE_EVERY / 10)
+        access.principal(shown, NOW + n * NOTE_EVERY / 10)
         await access.tend(NOW + n)
     assert store.notes == written + 1
-    access.visitor(shown, NOW + NOTE_EVERY)
+    access.principal(shown, NOW + NOTE_EVERY)
     await access.tend(NOW)
     assert store.notes == written + 2
     assert access.list()[0].used_at == NOW + NOTE_EVERY
@@ -252,7 +252,7 @@ async def test_the_notes_of_many_tokens_are_written_a_few_at_a_time(access: Acce
     many = [(await token(access)).encode() for _ in range(NOTES_MAX + 5)]
     written = store.notes
     for shown in many:
-        access.visitor(shown, NOW)
+        access.principal(shown, NOW)
     await access.tend(NOW)
     assert store.notes == written + NOTES_MAX
     await access.tend(NOW)
@@ -265,7 +265,7 @@ async def test_looking_after_tokens_survives_a_store_that_is_away(
     """It is said once, and goes on."""
     monkeypatch.setattr("lifesigns.hub.access.TEND_EVERY", 0.001)
     shown = (await token(access)).encode()
-    access.visitor(shown, NOW)
+    access.principal(shown, NOW)
     store.away = True
     with caplog.at_level(logging.WARNING):
         tending = asyncio.create_task(access.tend_on(lambda: NOW))
@@ -280,7 +280,7 @@ async def test_looking_after_tokens_survives_a_store_that_is_away(
 # --- signing in -----------------------------------------------------------------------------------------
 
 
-def signed_in(access: Access, who: Visitor | None, now: float = NOW) -> str:
+def signed_in(access: Access, who: Principal | None, now: float = NOW) -> str:
     assert who is not None
     session = access.redeem(access.link(who, now), now)
     assert session is not None
@@ -288,7 +288,7 @@ def signed_in(access: Access, who: Visitor | None, now: float = NOW) -> str:
 
 
 async def test_a_link_opens_one_session_as_whoever_made_it(access: Access) -> None:
-    who = await visitor(access, Role.VIEWER)
+    who = await principal(access, Role.VIEWER)
     code = access.link(who, NOW)
     session = access.redeem(code, NOW + 1)
     assert session is not None
@@ -298,7 +298,7 @@ async def test_a_link_opens_one_session_as_whoever_made_it(access: Access) -> No
 
 
 async def test_a_link_is_good_for_five_minutes(access: Access) -> None:
-    who = await visitor(access)
+    who = await principal(access)
     early, late = access.link(who, NOW), access.link(who, NOW)
     assert access.redeem(early, NOW + LINK_FOR - 0.001) is not None
     assert access.redeem(late, NOW + LINK_FOR) is None
@@ -306,7 +306,7 @@ async def test_a_link_is_good_for_five_minutes(access: Access) -> None:
 
 async def test_codes_sessions_and_tokens_do_not_stand_for_each_other(access: Access) -> None:
     shown = await token(access)
-    who = access.visitor(shown.encode(), NOW)
+    who = access.principal(shown.encode(), NOW)
     assert who is not None
     code, session = access.link(who, NOW), signed_in(access, who)
     assert access.session(code, NOW) is None
@@ -314,12 +314,12 @@ async def test_codes_sessions_and_tokens_do_not_stand_for_each_other(access: Acc
     assert access.session(who.token_id, NOW) is None
     assert access.redeem(session, NOW) is None
     assert access.redeem(shown, NOW) is None
-    assert access.visitor(session.encode(), NOW) is None
-    assert access.visitor(code.encode(), NOW) is None
+    assert access.principal(session.encode(), NOW) is None
+    assert access.principal(code.encode(), NOW) is None
 
 
 async def test_a_session_lives_for_twelve_hours_after_it_was_last_used(access: Access) -> None:
-    session = signed_in(access, await visitor(access))
+    session = signed_in(access, await principal(access))
     assert access.session(session, NOW + SESSION_FOR - 1) is not None
     assert access.session(session, NOW + 2 * SESSION_FOR - 2) is not None
     assert access.session(session, NOW + 3 * SESSION_FOR - 2) is None
@@ -327,7 +327,7 @@ async def test_a_session_lives_for_twelve_hours_after_it_was_last_used(access: A
 
 
 async def test_who_signs_out_is_out_and_others_stay(access: Access) -> None:
-    who = await visitor(access)
+    who = await principal(access)
     mine, others = signed_in(access, who), signed_in(access, who)
     access.sign_out(mine)
     access.sign_out("nobody's")
@@ -336,7 +336,7 @@ async def test_who_signs_out_is_out_and_others_stay(access: Access) -> None:
 
 
 async def test_revoking_a_token_ends_its_sessions_and_links(access: Access) -> None:
-    who, other = await visitor(access), await visitor(access)
+    who, other = await principal(access), await principal(access)
     session, code, others = signed_in(access, who), access.link(who, NOW), signed_in(access, other)
     await access.revoke(who.token_id, NOW)
     assert access.session(session, NOW) is None
@@ -345,7 +345,7 @@ async def test_revoking_a_token_ends_its_sessions_and_links(access: Access) -> N
 
 
 async def test_a_session_ends_with_the_time_of_its_token(access: Access) -> None:
-    who = access.visitor((await token(access, expires_at=NOW + 60)).encode(), NOW)
+    who = access.principal((await token(access, expires_at=NOW + 60)).encode(), NOW)
     assert who is not None
     session, code = signed_in(access, who), access.link(who, NOW)
     assert access.session(session, NOW + 59) is not None
@@ -354,7 +354,7 @@ async def test_a_session_ends_with_the_time_of_its_token(access: Access) -> None
 
 
 async def test_links_and_sessions_are_bounded_and_the_oldest_go_first(access: Access) -> None:
-    who = await visitor(access)
+    who = await principal(access)
     codes = [access.link(who, NOW) for _ in range(LINKS_MAX + 1)]
     assert access.redeem(codes[0], NOW) is None
     assert access.redeem(codes[1], NOW) is not None
@@ -366,7 +366,7 @@ async def test_links_and_sessions_are_bounded_and_the_oldest_go_first(access: Ac
 
 
 async def test_what_nobody_came_back_for_is_let_go(access: Access) -> None:
-    who = await visitor(access)
+    who = await principal(access)
     access.link(who, NOW)
     signed_in(access, who)
     await access.tend(NOW + SESSION_FOR)

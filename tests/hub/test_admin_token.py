@@ -51,7 +51,7 @@ async def started(folder: Path, store: MemoryStore | None = None) -> Access:
 
 
 def is_admin(access: Access, token: str) -> bool:
-    found = access.visitor(token.encode(), NOW)
+    found = access.principal(token.encode(), NOW)
     return found is not None and found.role is Role.ADMIN
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from lifesigns.assembly.auditing import How
+from lifesigns.assembly.auditing import FaultKind
 from lifesigns.core import merkle
 from lifesigns.hub.audit import notes
-from tests.hub.audited import DEEDS, Log, new_signer, written_log
+from tests.hub.audited import AUDITED, Log, new_signer, written_log
 from tests.servers.postgres import PostgresServer
 
-TABLES = ("deeds", "seals", "events")
+TABLES = ("audited acts", "seals", "events")
 COLUMNS = "event_id, at, agent_id, who, leaf, entry"
 
 
@@ -76,7 +76,7 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record
 async def test_a_log_that_nobody_touched_is_verified(log: Log) -> None:
     found = await log.verify()
     assert found.faults == []
-    assert (found.entries, found.sealed, found.seals) == (DEEDS, DEEDS, 5)
+    assert (found.entries, found.sealed, found.seals) == (AUDITED, AUDITED, 5)
     assert (await log.verify(state=False)).good
 
 
@@ -102,7 +102,8 @@ async def changed_beside(log: Log) -> None:
 
 async def changed_in_the_history(log: Log) -> None:
     await log.sql(
-        "UPDATE events SET data = $1 WHERE id = (SELECT event_id FROM deeds WHERE n = 7)", b'{"by":"eve"}'
+        "UPDATE events SET data = $1 WHERE id = (SELECT event_id FROM deeds WHERE n = 7)",
+        b'{"by":"eve"}',
     )
 
 
@@ -116,7 +117,7 @@ async def removed_at_the_beginning(log: Log) -> None:
 
 async def removed_and_closed_up(log: Log) -> None:
     await log.sql("DELETE FROM deeds WHERE n = 7")
-    await log.sql_many("UPDATE deeds SET n = $1 WHERE n = $2", [(n - 1, n) for n in range(8, DEEDS)])
+    await log.sql_many("UPDATE deeds SET n = $1 WHERE n = $2", [(n - 1, n) for n in range(8, AUDITED)])
 
 
 async def emptied(log: Log) -> None:
@@ -197,28 +198,28 @@ Deed = Callable[[Log], Coroutine[Any, Any, None]]
 @pytest.mark.parametrize(
     ("tamper", "how", "n"),
     [
-        (changed, How.CHANGED, 7),
-        (changed_with_its_hash, How.REWRITTEN, 0),
-        (changed_beside, How.CHANGED, 7),
-        (changed_in_the_history, How.CHANGED, 7),
-        (removed, How.REMOVED, 7),
-        (removed_at_the_beginning, How.REMOVED, 0),
-        (removed_and_closed_up, How.REWRITTEN, 0),
-        (emptied, How.REMOVED, 7),
-        (swapped, How.SWAPPED, 8),
-        (truncated, How.TRUNCATED, 30),
-        (truncated_with_its_seals, How.TRUNCATED, 30),
-        (truncated_with_everything, How.TRUNCATED, 30),
-        (wiped, How.TRUNCATED, 0),
-        (replaced, How.REWRITTEN, 0),
-        (forged, How.FORGED, None),
-        (forged_text, How.FORGED, None),
-        (sealed_by_another, How.WRONG_KEY, None),
-        (scribbled, How.UNREADABLE, None),
+        (changed, FaultKind.CHANGED, 7),
+        (changed_with_its_hash, FaultKind.REWRITTEN, 0),
+        (changed_beside, FaultKind.CHANGED, 7),
+        (changed_in_the_history, FaultKind.CHANGED, 7),
+        (removed, FaultKind.REMOVED, 7),
+        (removed_at_the_beginning, FaultKind.REMOVED, 0),
+        (removed_and_closed_up, FaultKind.REWRITTEN, 0),
+        (emptied, FaultKind.REMOVED, 7),
+        (swapped, FaultKind.SWAPPED, 8),
+        (truncated, FaultKind.TRUNCATED, 30),
+        (truncated_with_its_seals, FaultKind.TRUNCATED, 30),
+        (truncated_with_everything, FaultKind.TRUNCATED, 30),
+        (wiped, FaultKind.TRUNCATED, 0),
+        (replaced, FaultKind.REWRITTEN, 0),
+        (forged, FaultKind.FORGED, None),
+        (forged_text, FaultKind.FORGED, None),
+        (sealed_by_another, FaultKind.WRONG_KEY, None),
+        (scribbled, FaultKind.UNREADABLE, None),
     ],
 )
 async def test_what_was_done_to_the_log_is_found_and_named(
-    log: Log, tamper: Deed, how: How, n: int | None
+    log: Log, tamper: Deed, how: FaultKind, n: int | None
 ) -> None:
     await tamper(log)
     found = await log.verify()
@@ -236,7 +237,7 @@ async def test_a_deed_that_is_cut_off_is_still_known_by_the_history(log: Log) ->
     """Where even the state folder is gone; each by its event."""
     await truncated_with_its_seals(log)
     found = await log.verify(state=False)
-    assert [fault.how for fault in found.faults] == [How.REMOVED] * 10
+    assert [fault.how for fault in found.faults] == [FaultKind.REMOVED] * 10
     assert "AGENT_PAUSED" in found.faults[0].text
 
 
@@ -248,7 +249,7 @@ async def test_who_has_kept_a_checkpoint_needs_nothing_else(log: Log, tamper: De
     await tamper(log)
     (fault, *_) = (await log.verify(kept, state=False)).faults
     assert str(kept) in fault.text
-    assert fault.how in (How.TRUNCATED, How.REWRITTEN)
+    assert fault.how in (FaultKind.TRUNCATED, FaultKind.REWRITTEN)
 
 
 async def test_what_was_rewritten_is_bounded_by_the_seals_round_it(log: Log) -> None:
@@ -258,13 +259,13 @@ async def test_what_was_rewritten_is_bounded_by_the_seals_round_it(log: Log) -> 
     )
     await log.sql("DELETE FROM events")
     (fault,) = (await log.verify()).faults
-    assert (fault.how, fault.n) == (How.REWRITTEN, 20)
+    assert (fault.how, fault.n) == (FaultKind.REWRITTEN, 20)
     assert "first 30 entries" in fault.text
 
 
 async def test_another_key_vouches_for_nothing(log: Log) -> None:
     found = await log.verify(key=new_signer().public)
-    assert {fault.how for fault in found.faults} == {How.WRONG_KEY}
+    assert {fault.how for fault in found.faults} == {FaultKind.WRONG_KEY}
     assert found.faults_total == 5
     assert found.sealed == 0
 
@@ -272,4 +273,4 @@ async def test_another_key_vouches_for_nothing(log: Log) -> None:
 async def test_a_log_without_any_seal_is_not_verified(log: Log) -> None:
     await log.sql("DELETE FROM seals")
     (fault,) = (await log.verify(state=False)).faults
-    assert fault.how is How.UNSEALED
+    assert fault.how is FaultKind.UNSEALED

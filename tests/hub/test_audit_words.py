@@ -1,4 +1,4 @@
-"""Deeds as people read them: who did what."""
+"""Audited acts as people read them: who did what."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,8 +8,8 @@ import pytest
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.hub import telling
-from lifesigns.hub.audit.deeds import DEEDS, FLIP, deed
-from lifesigns.ports import Deed, Event
+from lifesigns.hub.audit.records import AUDITED, FLIP, audit_record
+from lifesigns.ports import AuditRecord, Event
 from lifesigns.views import audit
 
 DONE: list[tuple[e.Fact, str, str]] = [
@@ -46,25 +46,25 @@ ANNOUNCED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("fact", "who", "what"), DONE)
 def test_deeds_name_who_did_them(fact: e.Fact, who: str, what: str) -> None:
-    entry = audit.audit_entry(deed(7, telling.event(3, fact)))
+    entry = audit.audit_entry(audit_record(7, telling.event(3, fact)))
     assert (entry.n, entry.who, entry.what) == (7, who, what)
 
 
 def test_every_kind_of_deed_is_tried_here_and_has_words() -> None:
     told = {telling.event(1, fact).type for fact, _, _ in DONE}
-    assert told | set(ANNOUNCED) == DEEDS | {FLIP} == set(audit.DEEDS)
+    assert told | set(ANNOUNCED) == AUDITED | {FLIP} == set(audit.AUDITED)
     for kind, data in ANNOUNCED.items():
-        entry = audit.audit_entry(deed(0, Event(1, 1.0, kind, "", telling._encode(data))))
+        entry = audit.audit_entry(audit_record(0, Event(1, 1.0, kind, "", telling._encode(data))))
         assert entry.who == data.get("by", "lifesigns")
         assert entry.what
 
 
 def test_a_kind_of_deed_without_words_is_shown_by_its_name() -> None:
-    entry = audit.audit_entry(deed(0, Event(1, 1.0, "COFFEE_MADE", "a", b'{"by":"ann"}')))
+    entry = audit.audit_entry(audit_record(0, Event(1, 1.0, "COFFEE_MADE", "a", b'{"by":"ann"}')))
     assert (entry.what, entry.who) == ("coffee made", "ann")
 
 
 def test_what_is_retired_or_damaged_is_shown_as_that() -> None:
-    one = deed(0, Event(1, 1.0, "AGENT_PAUSED", "a", b'{"by":"ann"}'))
+    one = audit_record(0, Event(1, 1.0, "AGENT_PAUSED", "a", b'{"by":"ann"}'))
     assert audit.audit_entry(replace(one, entry=None, who="", agent_id="")).what == "retired"
-    assert audit.audit_entry(Deed(0, 1, 1.0, "", "", b"", b"nonsense")).what == "unreadable"
+    assert audit.audit_entry(AuditRecord(0, 1, 1.0, "", "", b"", b"nonsense")).what == "unreadable"

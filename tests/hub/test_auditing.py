@@ -1,4 +1,4 @@
-"""The audit log of a running hub: deeds go with their events, seals with deeds, and nothing is sealed that was changed."""
+"""The audit log of a running hub: audited acts go with their events, seals with audited acts, and nothing is sealed that was changed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from lifesigns.core.health import Health
 from lifesigns.core.signals import BeatReceived, NudgeRequested
 from lifesigns.errors import UsageError, WireError
 from lifesigns.hub import telling
-from lifesigns.hub.audit import deeds, log, notes
+from lifesigns.hub.audit import log, notes, records
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.seal_file import SealFile
-from lifesigns.hub.housekeeping import Keeping
+from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
-from lifesigns.ports import Deed, Event
+from lifesigns.ports import AuditRecord, Event
 from tests.hub.audited import Log, act, new_signer, read, written_log
 from tests.hub.faulty_store import FaultyStore
 from tests.hub.ground import Ground
@@ -34,33 +34,35 @@ from tests.hub.ground import Ground
 DAY = 86400.0
 
 
-# --- what is a deed -----------------------------------------------------------------------------------
+# --- what is an audited act -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("to", list(Health))
 def test_to_give_an_agent_up_is_a_deed_and_to_find_it_unwell_is_none(to: Health) -> None:
     flip = telling.event(1, e.Flip(1.0, "a", Health.HEALTHY, to, "because"))
-    assert deeds.is_deed(flip) == (to in (Health.DISCONNECTED, Health.TERMINATED))
+    assert records.is_deed(flip) == (to in (Health.DISCONNECTED, Health.TERMINATED))
 
 
 def test_whatever_names_somebody_is_a_deed() -> None:
-    assert deeds.is_deed(Event(1, 1.0, "NEW_KIND", "", b'{"by":"ann (k1)","what":"x"}'))
-    assert not deeds.is_deed(Event(1, 1.0, "NEW_KIND", "", b'{"what":"x"}'))
-    assert not deeds.is_deed(Event(1, 1.0, "NEW_KIND", "", b'{"by":"","what":"x"}'.replace(b'"by":"",', b"")))
-    assert not deeds.is_deed(Event(1, 1.0, "NEW_KIND", "", rb'{"text":"a \"by\":\"b\" in a text"}'))
+    assert records.is_deed(Event(1, 1.0, "NEW_KIND", "", b'{"by":"ann (k1)","what":"x"}'))
+    assert not records.is_deed(Event(1, 1.0, "NEW_KIND", "", b'{"what":"x"}'))
+    assert not records.is_deed(
+        Event(1, 1.0, "NEW_KIND", "", b'{"by":"","what":"x"}'.replace(b'"by":"",', b""))
+    )
+    assert not records.is_deed(Event(1, 1.0, "NEW_KIND", "", rb'{"text":"a \"by\":\"b\" in a text"}'))
 
 
 def test_every_intervention_is_a_deed_of_who_wanted_it() -> None:
     for rung in e.Rung:
         for stage in e.Stage:
             event = telling.event(9, e.Intervention(1.0, "a", "o", rung, stage, 1, by="ann (k1)"))
-            assert deeds.is_deed(event)
-            assert deeds.deed(3, event).who == "ann (k1)"
+            assert records.is_deed(event)
+            assert records.audit_record(3, event).who == "ann (k1)"
 
 
 def test_an_entry_is_the_event_as_it_was_told() -> None:
     event = telling.event(9, e.ClaimChanged(1.5, "t", "a", e.ClaimStage.RELEASED, 1, "stale"))
-    entry = deeds.deed(3, event)
+    entry = records.audit_record(3, event)
     assert (entry.n, entry.event_id, entry.who, entry.entry) == (3, 9, "", telling.message(event))
     assert entry.leaf == merkle.leaf(telling.message(event))
 
@@ -73,8 +75,8 @@ async def test_a_deed_is_on_the_page_of_its_event() -> None:
     async with Ground(lambda: store) as ground:
         ground.hub.hear([BeatReceived("a", 1, "one")])
         await ground.hub.keep([NudgeRequested(agent_id="a", by="ann (k1)", message="hello")])
-        pages = [page for page in store.pages if page.deeds]
-        (entry,) = [entry for page in pages for entry in page.deeds]
+        pages = [page for page in store.pages if page.audit_records]
+        (entry,) = [entry for page in pages for entry in page.audit_records]
         assert entry.event_id in [event.id for event in pages[0].events]
         assert (entry.n, entry.agent_id, entry.who) == (0, "a", "ann (k1)")
         assert [belief.kind for belief in pages[0].beliefs].count("audit") == 1
@@ -91,7 +93,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
         await ground.hub.pages.kept()
         await ground.restart(cleanly=cleanly)
     await ground.hub.stop()
-    kept = await MemoryStore(name).deeds()
+    kept = await MemoryStore(name).audit_records()
     assert [entry.n for entry in kept] == list(range(7))
     frontier = merkle.Frontier()
     for entry in kept:
@@ -101,7 +103,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
 
 async def test_entries_have_the_numbers_under_which_events_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where events had no place any more, the others moved up."""
-    monkeypatch.setattr("lifesigns.hub.pages.EVENTS_MAX", 3)
+    monkeypatch.setattr("lifesigns.hub.committer.EVENTS_MAX", 3)
     store = FaultyStore()
     async with Ground(lambda: store) as ground:
         ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
@@ -113,7 +115,7 @@ async def test_entries_have_the_numbers_under_which_events_were_kept(monkeypatch
             ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
         store.heal()
         await ground.until(lambda: len(store.pages) == 3)
-        kept, events = await store.deeds(), await store.events()
+        kept, events = await store.audit_records(), await store.events()
         assert [entry.event_id for entry in kept] == [event.id for event in events] == [1, 2, 3, 4, 5]
         assert [entry.entry for entry in kept] == [telling.message(event) for event in events]
 
@@ -218,7 +220,7 @@ async def test_a_hub_that_was_robbed_of_its_own_memory_of_the_log_goes_on(
     elif value == b"\xc1":
         await log_.sql("UPDATE beliefs SET value = $1 WHERE kind = 'audit'", value)
     else:
-        other = log.Standing(merkle.Frontier())
+        other = log.AuditState(merkle.Frontier())
         for n in range(40):
             other.frontier.append(bytes([n]) * 32)
         await log_.sql("UPDATE beliefs SET value = $1 WHERE kind = 'audit'", log._encode(other))
@@ -286,7 +288,7 @@ async def test_what_comes_while_the_log_is_read_is_not_mistaken(tmp_path: Path) 
 
 
 async def test_entries_are_retired_by_policy_and_the_log_still_holds(tmp_path: Path) -> None:
-    """What was retired is told from what was removed: that it was retired is a deed itself."""
+    """What was retired is told from what was removed: that it was retired is an audited act itself."""
     log_ = await written_log(str(tmp_path / "x.db"), tmp_path)
     ((at,),) = await log_.sql("SELECT at FROM deeds WHERE n = 25")
     async with log_.hub() as service:
@@ -294,10 +296,10 @@ async def test_entries_are_retired_by_policy_and_the_log_still_holds(tmp_path: P
         audit, pages, announce = service.hub.audit, service.hub.pages, service.hub.announce
         await audit.retire(at + DAY, DAY, pages, announce)
         await audit.retire(at + 2 * DAY - 1, DAY, pages, announce)  # Not again on the same day.
-        kept = await service.store.deeds()
+        kept = await service.store.audit_records()
         assert [entry.n for entry in kept if entry.entry is None] == list(range(25))
-        told = [deeds.read(entry.entry) for entry in kept if entry.entry is not None]
-        assert told[-1].type == deeds.RETIRED
+        told = [records.read(entry.entry) for entry in kept if entry.entry is not None]
+        assert told[-1].type == records.RETIRED
         assert told[-1].data["before"] == 25
         assert len(kept) == 41
     found = await log_.verify()
@@ -318,7 +320,7 @@ async def test_retiring_goes_on_after_a_crash_in_the_middle_of_it(tmp_path: Path
     async with log_.hub() as service:
         await read(service)
         await service.hub.audit.retire(now + 2 * DAY, DAY, service.hub.pages, service.hub.announce)
-        kept = await service.store.deeds()
+        kept = await service.store.audit_records()
         assert [entry.n for entry in kept if entry.entry is not None] == [40]
     found = await log_.verify()
     assert (found.faults, found.retired) == ([], 40)
@@ -327,22 +329,22 @@ async def test_retiring_goes_on_after_a_crash_in_the_middle_of_it(tmp_path: Path
 class Unretiring(MemoryStore):
     """All entries are old, and it crashes when they are to be dropped."""
 
-    async def deeds(self, *, after: int = -1, **_: Any) -> Sequence[Deed]:
-        return [Deed(n, n, 0.0, "", "", b"", None) for n in range(after + 1, 40)]
+    async def records(self, *, after: int = -1, **_: Any) -> Sequence[AuditRecord]:
+        return [AuditRecord(n, n, 0.0, "", "", b"", None) for n in range(after + 1, 40)]
 
     async def retire(self, first: int, before: int) -> int:
         raise RuntimeError
 
 
 async def test_the_service_retires_what_the_policy_says() -> None:
-    service = Service(MemoryStore(), keeping=Keeping(audit_for=10 * DAY))
+    service = Service(MemoryStore(), keeping=Retention(audit_for=10 * DAY))
     await service.start()
     await read(service)
     await act(service, 1, 2)
     await service.housekeeping.forget(service.clock() + 9 * DAY)
-    assert all(entry.entry is not None for entry in await service.store.deeds())
+    assert all(entry.entry is not None for entry in await service.store.audit_records())
     await service.housekeeping.forget(service.clock() + 11 * DAY)
-    assert [entry.entry is None for entry in await service.store.deeds()] == [True, True, False]
+    assert [entry.entry is None for entry in await service.store.audit_records()] == [True, True, False]
     await service.stop()
 
 
@@ -368,7 +370,7 @@ async def test_proofs_over_tiles_are_the_proofs_over_all_leaves() -> None:
 
 
 async def check_proofs(service: Service, size: int) -> None:
-    leaves = [entry.leaf for entry in await service.store.deeds()]
+    leaves = [entry.leaf for entry in await service.store.audit_records()]
     root = merkle.root(leaves[:size])
     for n in (0, 1, size // 2, size - 1):
         proof = await service.hub.audit.inclusion(n, size)

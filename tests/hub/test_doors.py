@@ -22,7 +22,7 @@ from lifesigns.assembly.links import bus_at
 from lifesigns.core.health import Health
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.signals import NudgeRequested
-from lifesigns.hub import pages
+from lifesigns.hub import committer
 from lifesigns.ports import Bus
 from tests.hub.faulty_store import FaultyStore
 from tests.servers.nats import NatsServer
@@ -262,7 +262,7 @@ async def test_the_first_of_two_hubs_stops_acting_when_the_second_takes_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also if it has nothing to write. Its open order is given by the other, under the same id."""
-    monkeypatch.setattr(pages, "PING_EVERY", 0.05)
+    monkeypatch.setattr(committer, "PING_EVERY", 0.05)
     name = str(uuid.uuid4())
     async with running_hub(FaultyStore(name)) as first:
         await first.post("/api/v1/beats", {"agent_id": "a"})

@@ -7,7 +7,7 @@ from typing import Any
 
 from lifesigns import wire
 from lifesigns.core.signals import ActivitySeen, BeatReceived
-from lifesigns.hub.last_beats import PARCEL_MAX, Heard, LastBeats, Parcel, Received
+from lifesigns.hub.last_beats import PARCEL_MAX, EncodedBatch, LastBeats, ReceivedBeat, SingleBeat
 from tests.hub.ground import Ground
 
 
@@ -26,7 +26,7 @@ def deliver(ground: Ground, *beats: dict[str, Any]) -> None:
 
 def test_of_two_beats_in_one_message_the_later_one_is_the_last() -> None:
     raw = message({"agent_id": "a", "seq": 1}, {"agent_id": "b", "seq": 7}, {"agent_id": "a", "seq": 2})
-    parcel = Parcel(raw, "t", 5.0)
+    parcel = EncodedBatch(raw, "t", 5.0)
     last = LastBeats({"a": parcel, "b": parcel})
     assert {
         agent_id: (received.beat.seq, received.at) for agent_id, received in last.of_all(("a", "b", "c"))
@@ -40,13 +40,13 @@ def test_what_is_read_again_says_what_it_said_the_first_time() -> None:
     """Moments of its own clock are translated by when it came, not by when somebody asks; and it knows its source."""
     raw = message({"agent_id": "a", "timestamp": 1000.0, "until": 1060.0, "status": "idle"})
     first = wire.decode_beat(raw, "t", 5000.0)
-    assert LastBeats({"a": Parcel(raw, "t", 5000.0)}).of("a") == Received(first, 5000.0)
+    assert LastBeats({"a": EncodedBatch(raw, "t", 5000.0)}).of("a") == ReceivedBeat(first, 5000.0)
     assert first.until == 5060.0
 
 
 def test_a_beat_that_came_in_no_message_is_kept_itself() -> None:
     beat = BeatReceived("a", 3)
-    assert LastBeats({"a": Heard(beat, 5.0)}).of("a") == Received(beat, 5.0)
+    assert LastBeats({"a": SingleBeat(beat, 5.0)}).of("a") == ReceivedBeat(beat, 5.0)
     assert LastBeats().of("a") is None
 
 
@@ -96,7 +96,7 @@ async def test_of_a_large_message_each_beat_is_kept_by_itself() -> None:
         assert len(message(*beats)) > PARCEL_MAX
         deliver(ground, *beats)
         await ground.until(lambda: ground.hub.pulse.beats == 1000)
-        assert all(isinstance(kept, Heard) for kept in ground.hub.last_beats.values())
+        assert all(isinstance(kept, SingleBeat) for kept in ground.hub.last_beats.values())
         last = ground.hub.last_beats.of("agent-00999")
         assert last is not None
         assert last.beat.host == "h" * 40

@@ -21,16 +21,16 @@ async def made() -> Access:
 
 
 def comes_in(access: Access, token: str) -> bool:
-    return access.visitor(token.encode(), NOW) is not None
+    return access.principal(token.encode(), NOW) is not None
 
 
 async def test_it_is_for_this_agent_alone() -> None:
     access = await made()
-    visitor = access.visitor((await token_for_life(access, "a", "a~5-1", (), NOW)).encode(), NOW)
-    assert visitor is not None
-    assert visitor.role is Role.AGENT
-    assert visitor.may_speak_for("a")
-    assert not visitor.may_speak_for("a-2")
+    principal = access.principal((await token_for_life(access, "a", "a~5-1", (), NOW)).encode(), NOW)
+    assert principal is not None
+    assert principal.role is Role.AGENT
+    assert principal.may_speak_for("a")
+    assert not principal.may_speak_for("a-2")
 
 
 async def test_earlier_lives_lose_theirs_but_for_those_that_may_still_come() -> None:

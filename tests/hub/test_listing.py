@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.health import Doing, Health
-from lifesigns.views.listing import Wanted, need, neediest
+from lifesigns.views.listing import AgentFilter, need, neediest
 
 
 @st.composite
@@ -23,7 +23,9 @@ def agents(draw: st.DrawFn) -> list[Agent]:
     return made
 
 
-@given(agents(), st.integers(1, 6), st.sampled_from([Wanted(), Wanted(role="coder")]))
-def test_the_neediest_are_those_who_come_first_of_all(fleet: list[Agent], limit: int, which: Wanted) -> None:
+@given(agents(), st.integers(1, 6), st.sampled_from([AgentFilter(), AgentFilter(role="coder")]))
+def test_the_neediest_are_those_who_come_first_of_all(
+    fleet: list[Agent], limit: int, which: AgentFilter
+) -> None:
     everybody = sorted(filter(which.matches, fleet), key=need)
     assert neediest(fleet, which.matches, limit) == everybody[:limit]

@@ -17,9 +17,9 @@ import lifesigns
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.core.health import Health
 from lifesigns.core.signals import BeatReceived, NudgeRequested
-from lifesigns.hub import intake
+from lifesigns.hub import http_receiver
 from lifesigns.hub.feed import Listener
-from lifesigns.hub.intake import NotKept
+from lifesigns.hub.http_receiver import NotStored
 from lifesigns.hub.service import Service
 from lifesigns.ports import Event, Store
 from tests.hub.faulty_store import FaultyStore
@@ -209,7 +209,7 @@ async def test_while_nothing_is_kept_words_are_not_heard_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One error that is told forty times because nobody could keep it is no forty errors."""
-    monkeypatch.setattr(intake, "KEEP_WAIT", 0.05)
+    monkeypatch.setattr(http_receiver, "KEEP_WAIT", 0.05)
     fleet, store = Fleet(), FaultyStore()
     word = {"type": "error", "agent_id": "a", "message": "no such file"}
     async with fleet.watched(store):
@@ -254,7 +254,7 @@ async def test_who_asks_while_it_is_known_that_nothing_is_kept_is_answered_at_on
         store.fail()
         await fleet.live(1, "b")
         await until(lambda: fleet.service.hub.pages.trouble)
-        async with asyncio.timeout(intake.KEEP_WAIT / 2):
-            with pytest.raises(NotKept):
+        async with asyncio.timeout(http_receiver.KEEP_WAIT / 2):
+            with pytest.raises(NotStored):
                 await fleet.service.keep([NudgeRequested(agent_id="a", by="me")])
         store.heal()

@@ -102,7 +102,7 @@ def test_a_wrong_door_is_found(importer: str, source: str) -> None:
         ("cli.simulate", "from lifesigns.simulation import run"),
         ("simulation.world", "from lifesigns.adapters.store.memory import MemoryStore"),
         ("adapters.bus.nats", "from lifesigns.adapters.bus.subjects import subject"),
-        ("adapters.hands.webhook", "from lifesigns.adapters.posting import Poster"),
+        ("adapters.executors.webhook", "from lifesigns.adapters.posting import Poster"),
         ("core.engine", "from lifesigns.core.policy import Policy"),
         ("assembly", "from lifesigns.adapters.store.sqlite import SqliteStore"),
         ("demo.agents.coder", "import lifesigns"),

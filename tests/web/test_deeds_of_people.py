@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lifesigns.assembly.hub import Role
-from lifesigns.web.calls import ACTORS, ADMINS
+from lifesigns.web.routes import ACTORS, ADMINS
 from lifesigns.web.table import CALLS
 from tests.hub.alerting.test_teller import Ear
 from tests.web.hub import RunningHub

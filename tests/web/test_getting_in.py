@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from lifesigns.assembly.hub import Role
-from lifesigns.web.calls import NO_TOKEN, Call
-from lifesigns.web.doorway import Doorway
+from lifesigns.web.host_policy import HostPolicy
+from lifesigns.web.routes import NO_TOKEN, Route
 from tests.web.hub import RunningHub, running_hub
 
 SECRET = re.compile(r"ls_[0-9a-f]{8}_[0-9a-f]{16}")
@@ -84,7 +84,7 @@ async def statuses(hub: RunningHub, requests: Mapping[str, bytes]) -> dict[str, 
 # --- without, or with too little ------------------------------------------------------------------------
 
 
-def calls(hub: RunningHub) -> list[tuple[Call, str]]:
+def calls(hub: RunningHub) -> list[tuple[Route, str]]:
     """Every call, and a path for it that names the agent coder-7."""
     return [(call, re.sub(r"\{\w+\}", "coder-7", call.path)) for call in hub.web.table.calls]
 
@@ -232,7 +232,7 @@ async def test_wrong_tokens_are_slowed_down_and_right_ones_never(
 
 async def test_behind_a_proxy_each_client_is_counted_by_what_the_proxy_says(hub: RunningHub) -> None:
     """The last address is the proxy's word; those before it are the client's own."""
-    hub.web.site.doorway = Doorway(behind_proxy=True)
+    hub.web.site.doorway = HostPolicy(behind_proxy=True)
 
     async def status(forwarded: str) -> int:
         return (await raw(hub, request(hub, Authorization="Bearer no", X_Forwarded_For=forwarded))).status
@@ -273,7 +273,7 @@ async def test_a_name_that_is_not_ours_is_misdirected(hub: RunningHub) -> None:
 
 
 async def test_addresses_loopback_and_allowed_names_are_ours(hub: RunningHub) -> None:
-    hub.web.site.doorway = Doorway(names=frozenset({"hub.example.org"}))
+    hub.web.site.doorway = HostPolicy(names=frozenset({"hub.example.org"}))
     for host in (
         "localhost",
         "LOCALHOST:1",
@@ -384,7 +384,7 @@ async def test_a_link_signs_in_once_with_a_cookie_no_script_and_no_other_site_ca
 
 
 async def test_over_tls_the_cookie_is_only_for_tls_and_only_ours(hub: RunningHub) -> None:
-    hub.web.site.doorway = Doorway(tls=True)
+    hub.web.site.doorway = HostPolicy(tls=True)
     async with hub.client(hub.token) as client:
         made = (await client.post("/api/v1/sign-in-links")).json()
     assert made["url"].startswith("https://")
@@ -398,7 +398,7 @@ async def test_behind_a_proxy_that_speaks_tls_the_cookie_is_only_for_tls(hub: Ru
     line = await link(hub)
     assert "Secure" not in (await opened(hub, line, X_Forwarded_Proto="https")).head
     line = await link(hub)
-    hub.web.site.doorway = Doorway(behind_proxy=True)
+    hub.web.site.doorway = HostPolicy(behind_proxy=True)
     assert "; Secure\r\n" in (await opened(hub, line, X_Forwarded_Proto="https")).head
 
 

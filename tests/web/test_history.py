@@ -9,7 +9,7 @@ import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.hub import Role
-from lifesigns.ports import Event, Page, Sample
+from lifesigns.ports import Commit, Event, Sample
 from lifesigns.views import History, history
 from lifesigns.views.history import POINTS_MAX, FlipPoint, SamplePoint
 from tests.web.hub import RunningHub, running_hub
@@ -119,7 +119,7 @@ async def test_a_long_life_is_at_most_two_thousand_points() -> None:
     store = MemoryStore()
     async with running_hub(store) as hub:
         now = hub.service.clock()
-        page = Page(
+        page = Commit(
             hub.service.hub.pages.next_number(),
             events=[flip(1, now - 86000)],
             samples=[sample(now // 60 * 60 - 60 * n) for n in range(1, 1430)],
@@ -127,7 +127,7 @@ async def test_a_long_life_is_at_most_two_thousand_points() -> None:
         await store.commit(page)
         hub.service.hub._event_id = 1
         await store.commit(
-            Page(
+            Commit(
                 hub.service.hub.pages.next_number(),
                 events=[finding(n + 2, now - 80000 + n) for n in range(1500)],
             )

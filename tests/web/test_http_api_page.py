@@ -10,7 +10,7 @@ import pytest
 from lifesigns.assembly.hub import HEARTBEAT, Role
 from lifesigns.hub import telling
 from lifesigns.views.alerts import ALERTING
-from lifesigns.views.audit import DEEDS
+from lifesigns.views.audit import AUDITED
 from lifesigns.web.table import CALLS
 from tests.docs.pages import ROOT, blocks
 from tests.web.hub import running_hub
@@ -29,7 +29,7 @@ def test_every_call_is_there_with_those_who_may() -> None:
 
 
 def test_every_type_of_event_is_there() -> None:
-    told = set(telling._NAMES.values()) | set(telling._RECOVERIES.values()) | set(ALERTING) | set(DEEDS)
+    told = set(telling._NAMES.values()) | set(telling._RECOVERIES.values()) | set(ALERTING) | set(AUDITED)
     for name in told | {"HUB_STORE_LOST", "HUB_BUS_LOST", "GAP", HEARTBEAT}:
         assert f"`{name}`" in PAGE, name
 

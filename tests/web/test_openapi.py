@@ -9,8 +9,8 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from lifesigns.views.agents import FindingView
-from lifesigns.web.calls import NO_TOKEN
 from lifesigns.web.openapi import document
+from lifesigns.web.routes import NO_TOKEN
 from lifesigns.web.schemas import sentences
 from lifesigns.web.table import CALLS
 from tests.web.hub import RunningHub

@@ -5,7 +5,7 @@ from typing import Any
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.hub import Role
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 from tests.web.hub import RunningHub, running_hub
 from tests.web.listening import until
 
@@ -17,7 +17,7 @@ class FullDisk(MemoryStore):
 
     full = False
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         if self.full:
             raise AdapterError(SECRET)
         await super().commit(page)

@@ -23,7 +23,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from lifesigns.core.effects import AskStatus
-from lifesigns.web.calls import Nothing
+from lifesigns.web.routes import NoQuery
 from lifesigns.web.table import CALLS
 from tests.web.hub import RunningHub, running_hub
 
@@ -143,7 +143,7 @@ def api(hub: RunningHub) -> Any:
 def rows() -> list[tuple[str, str, GenerationMode]]:
     """Every call with good questions; with bad ones, where something can be wrong."""
     asked = [call for call in CALLS if call.path not in ENDLESS]
-    can_be_wrong = [call for call in asked if "{" in call.path or call.body or call.query is not Nothing]
+    can_be_wrong = [call for call in asked if "{" in call.path or call.body or call.query is not NoQuery]
     return [
         *((call.method, call.path, GenerationMode.POSITIVE) for call in asked),
         *((call.method, call.path, GenerationMode.NEGATIVE) for call in can_be_wrong),

@@ -11,7 +11,7 @@ import pytest
 
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.assembly.hub import Role
-from lifesigns.hub.alerting.rules import Rules, Silence, Which
+from lifesigns.hub.alerting.rules import Matcher, Rules, Silence
 from tests.hub.alerting.test_teller import AT_ONCE, FAST, Ear
 from tests.web.hub import RunningHub, running_hub
 from tests.web.test_acks import alerting_hub, crash, standing, until
@@ -46,9 +46,12 @@ async def test_what_is_silenced_stands_and_is_told_to_nobody_until_the_silence_e
     assert (await hub.http.delete(f"{PLACE}/{silence['id']}")).status_code == 204
     await until(lambda: "stuck_agent:build-1" in [n.key for n in ear.told])
     assert (await hub.get(PLACE)).json()["silences"] == []
-    deeds = (await hub.get("/api/v1/audit")).json()["entries"]
-    assert [one["what"] for one in deeds if "silence" in one["what"]] == ["silence ended", "silence made"]
-    assert all(one["who"].startswith("tests (") for one in deeds if "silence" in one["what"])
+    audit_records = (await hub.get("/api/v1/audit")).json()["entries"]
+    assert [one["what"] for one in audit_records if "silence" in one["what"]] == [
+        "silence ended",
+        "silence made",
+    ]
+    assert all(one["who"].startswith("tests (") for one in audit_records if "silence" in one["what"])
 
 
 async def test_a_silence_survives_a_restart(ear: Ear, tmp_path: Path) -> None:
@@ -65,7 +68,7 @@ async def test_a_silence_that_is_over_is_not_shown(hub: RunningHub) -> None:
 
 
 async def test_those_of_the_configuration_are_shown_and_ended_there(ear: Ear) -> None:
-    configured = Silence("config-1", Which(kinds=("hub_blind",)), 4_000_000_000.0, "ada", "always")
+    configured = Silence("config-1", Matcher(kinds=("hub_blind",)), 4_000_000_000.0, "ada", "always")
     rules = Rules({"ops": FAST}, pacing=AT_ONCE, silences=[configured])
     async with running_hub(rules=rules, channels={"ops": ear}) as hub:
         (shown,) = (await hub.get(PLACE)).json()["silences"]

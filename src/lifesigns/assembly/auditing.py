@@ -17,14 +17,14 @@ from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.core import merkle
 from lifesigns.errors import UsageError, WireError
 from lifesigns.hub.audit import notes
-from lifesigns.hub.audit.deeds import DEEDS, FLIP
 from lifesigns.hub.audit.notes import Note, Trust
+from lifesigns.hub.audit.records import AUDITED, FLIP
 from lifesigns.hub.audit.seal_file import SealFile
-from lifesigns.hub.audit.verifying import Fault, How, Verdict, Verifier
-from lifesigns.ports import Deed, Seal, Store
+from lifesigns.hub.audit.verifying import AuditVerdict, Fault, FaultKind, Verifier
+from lifesigns.ports import AuditRecord, Seal, Store
 from lifesigns.views import AuditConsistency, AuditList, AuditProof, moment
 
-__all__ = ["Fault", "Found", "How", "Verdict", "exported", "found_in", "key_name"]
+__all__ = ["AuditVerdict", "Fault", "FaultKind", "Found", "exported", "found_in", "key_name"]
 __all__ += ["verify_export", "verify_hub", "verify_store"]
 
 AT_ONCE: Final = 1000
@@ -62,7 +62,7 @@ def found_in(files: Iterable[Path], state: Path | None = None) -> list[Found]:
 
 async def verify_store(
     store: Store, keys: Sequence[bytes], checkpoints: Sequence[Found], progress: Progress = lambda _: None
-) -> Verdict:
+) -> AuditVerdict:
     """Whether the log in this store is what was sealed.
 
     The seals are read before the entries, and the end of the history too: a hub that works meanwhile has kept what they
@@ -77,7 +77,7 @@ async def verify_store(
     until = [event.id for event in await store.events(newest_first=True, limit=1)]
     if first:
         verifier.watch_events(first[0].id)
-    total = [deed.n + 1 for deed in await store.deeds(newest_first=True, limit=1)]
+    total = [audit_record.n + 1 for audit_record in await store.audit_records(newest_first=True, limit=1)]
     async for some in _deeds(store):
         verifier.hear(some)
         progress(some[-1].n / max(1, *total))
@@ -87,19 +87,19 @@ async def verify_store(
 
 
 async def _verify_events(store: Store, verifier: Verifier, until: int) -> None:
-    """What the history says of deeds must be what the log says."""
-    after, types = 0, (*DEEDS, FLIP)
+    """What the history says of audited acts must be what the log says."""
+    after, types = 0, (*AUDITED, FLIP)
     while some := await store.events(after=after, until=until, types=types, limit=AT_ONCE):
         for n, event in verifier.compare_events(some):
-            for deed in await store.deeds(after=n - 1, before=n + 1):
-                verifier.differs(event, deed)
+            for audit_record in await store.audit_records(after=n - 1, before=n + 1):
+                verifier.differs(event, audit_record)
         after = some[-1].id
         await asyncio.sleep(0)
 
 
-async def _deeds(store: Store) -> AsyncIterator[Sequence[Deed]]:
+async def _deeds(store: Store) -> AsyncIterator[Sequence[AuditRecord]]:
     after = -1
-    while some := await store.deeds(after=after, limit=AT_ONCE):
+    while some := await store.audit_records(after=after, limit=AT_ONCE):
         yield some
         after = some[-1].n
         await asyncio.sleep(0)  # Here a Ctrl-C gets in.
@@ -143,13 +143,13 @@ async def exported(store: Store, keys: Sequence[bytes], checkpoints: Sequence[Fo
     async for seal in _seals(store):
         yield _encode(_Line(checkpoint=seal.note, at=seal.at)) + b"\n"
     async for some in _deeds(store):
-        for deed in some:
-            yield _encode(_entry_line(deed)) + b"\n"
+        for audit_record in some:
+            yield _encode(_entry_line(audit_record)) + b"\n"
 
 
 def verify_export(
     path: Path, keys: Sequence[bytes], checkpoints: Sequence[Found], progress: Progress = lambda _: None
-) -> Verdict:
+) -> AuditVerdict:
     """Whether the log in this export is what was sealed. Its own word about its key is not taken for it."""
     verifier = Verifier(keys, verifies)
     for one in checkpoints:
@@ -182,18 +182,18 @@ def _hear_line(verifier: Verifier, number: int, raw: bytes, path: Path) -> None:
         verifier.seal(f"the checkpoint in line {number}", line.checkpoint)
     elif line.n >= 0:
         entry = None if line.entry is None else line.entry.encode("utf-8", "replace")
-        verifier.hear([Deed(line.n, line.event_id, line.at, line.agent_id, line.who, leaf, entry)])
+        verifier.hear([AuditRecord(line.n, line.event_id, line.at, line.agent_id, line.who, leaf, entry)])
 
 
-def _entry_line(deed: Deed) -> _Line:
+def _entry_line(audit_record: AuditRecord) -> _Line:
     return _Line(
-        at=deed.at,
-        n=deed.n,
-        event_id=deed.event_id,
-        agent_id=deed.agent_id,
-        who=deed.who,
-        leaf=deed.leaf.hex(),
-        entry=None if deed.entry is None else deed.entry.decode("utf-8", "replace"),
+        at=audit_record.at,
+        n=audit_record.n,
+        event_id=audit_record.event_id,
+        agent_id=audit_record.agent_id,
+        who=audit_record.who,
+        leaf=audit_record.leaf.hex(),
+        entry=None if audit_record.entry is None else audit_record.entry.decode("utf-8", "replace"),
     )
 
 
@@ -214,7 +214,7 @@ class Asks(Protocol):
 
 def verify_hub(
     client: Any, keys: Sequence[bytes], checkpoints: Sequence[Found], entries: Sequence[int] = ()
-) -> Verdict:
+) -> AuditVerdict:
     """Whether a hub can prove that its log goes on from these checkpoints, and has these entries (none: the newest ones).
 
     The hub is believed nothing: every answer carries a checkpoint, whose signature is looked at.
@@ -237,7 +237,7 @@ class _Proving:
         self._asked = asked
         self._keys = keys
         self._known: dict[str, Note | None] = {}
-        self.verdict = Verdict()
+        self.verdict = AuditVerdict()
 
     def note(self, where: str, text: str) -> Note | None:
         """A checkpoint, if its signature is good."""
@@ -250,7 +250,7 @@ class _Proving:
         try:
             note = notes.read(text)
         except WireError as error:
-            verdict.blame(How.UNREADABLE, f"{where}: {error.detail}")
+            verdict.blame(FaultKind.UNREADABLE, f"{where}: {error.detail}")
             return None
         match note.trust(self._keys, verifies):
             case Trust.GOOD:
@@ -259,9 +259,11 @@ class _Proving:
                     verdict.sealed, verdict.root = note.size, note.root
                 return note
             case Trust.FORGED:
-                verdict.blame(How.FORGED, f"{where}: its signature is not that of its key, {note.origin}")
+                verdict.blame(
+                    FaultKind.FORGED, f"{where}: its signature is not that of its key, {note.origin}"
+                )
             case Trust.STRANGER:
-                verdict.blame(How.WRONG_KEY, f"{where} is not signed by a key that is known here")
+                verdict.blame(FaultKind.WRONG_KEY, f"{where} is not signed by a key that is known here")
         return None
 
     def continues(self, older: Found) -> None:
@@ -272,7 +274,7 @@ class _Proving:
         newest = self.note("the hub's checkpoint", self._asked.audit_checkpoint())
         if newest is not None and newest.size < old.size:
             text = f"the hub's log has {newest.size} entries, but {old.size} were sealed ({older.where})"
-            self.verdict.blame(How.TRUNCATED, text, newest.size)
+            self.verdict.blame(FaultKind.TRUNCATED, text, newest.size)
             return
         answer = self._asked.audit_consistency(old.size)
         new = self.note("the checkpoint of a proof", answer.checkpoint)
@@ -280,7 +282,7 @@ class _Proving:
             return
         if not merkle.continues(old.size, old.root, new.size, new.root, _hashes(answer.proof)):
             text = f"the hub cannot prove that its log begins with the {old.size} entries of {older.where}"
-            self.verdict.blame(How.REWRITTEN, text)
+            self.verdict.blame(FaultKind.REWRITTEN, text)
 
     def includes(self, n: int) -> None:
         """Whether entry `n` is in the log."""
@@ -291,10 +293,10 @@ class _Proving:
         self.verdict.entries += 1
         (leaf,) = _hashes([answer.leaf]) or [b""]
         if answer.entry is not None and merkle.leaf(answer.entry.encode("utf-8", "replace")) != leaf:
-            self.verdict.blame(How.CHANGED, f"entry {n} was changed: it is not what its hash says", n)
+            self.verdict.blame(FaultKind.CHANGED, f"entry {n} was changed: it is not what its hash says", n)
         elif answer.n != n or not merkle.includes(leaf, n, note.size, _hashes(answer.proof), note.root):
             self.verdict.blame(
-                How.CHANGED, f"the hub cannot prove that entry {n} is in the log that it sealed", n
+                FaultKind.CHANGED, f"the hub cannot prove that entry {n} is in the log that it sealed", n
             )
 
 

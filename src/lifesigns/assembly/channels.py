@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from lifesigns.config.alerting import (
+    MatcherSettings,
     PacingSettings,
     RouteSettings,
     SilenceSettings,
-    WhichSettings,
     WindowSettings,
 )
 from lifesigns.config.channels import ChannelSettings
 from lifesigns.config.values import AlertRoute
 from lifesigns.errors import UsageError
-from lifesigns.hub.alerting.rules import Pacing, Rate, Route, Rules, Silence, Which, Window
+from lifesigns.hub.alerting.rules import Matcher, Pacing, Rate, Route, Rules, Silence, Window
 from lifesigns.ports import Channel, NoticeSeverity
 
 SECRET_MAX: Final = 64 * 1024
@@ -119,8 +119,8 @@ def _rate(settings: ChannelSettings) -> Rate:
     return Rate(settings.per_minute or usual.per_minute, gap)
 
 
-def _which(settings: WhichSettings) -> Which:
-    return Which(settings.kinds, settings.agents, settings.roles)
+def _which(settings: MatcherSettings) -> Matcher:
+    return Matcher(settings.kinds, settings.agents, settings.roles)
 
 
 def _silence(settings: SilenceSettings) -> Silence:

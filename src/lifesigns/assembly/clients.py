@@ -6,7 +6,7 @@ import os
 
 from lifesigns import client
 from lifesigns.client.blocking import RETRY_FOR, TIMEOUT
-from lifesigns.config.whereabouts import find
+from lifesigns.config.hub_locator import find
 
 
 class Client(client.Client):

@@ -9,22 +9,22 @@ from urllib.parse import unquote, urlsplit
 
 from lifesigns.assembly.audit_key import signer_in
 from lifesigns.assembly.channels import channels_of, rules_of
-from lifesigns.assembly.hands import contents_in
+from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
 from lifesigns.hub.access import Access, NewToken
 from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.alerts import Alert as OpenAlert
-from lifesigns.hub.alerting.rules import Silence, Which
+from lifesigns.hub.alerting.rules import Matcher, Silence
 from lifesigns.hub.feed import HEARTBEAT, Listener
-from lifesigns.hub.housekeeping import Keeping
-from lifesigns.hub.intake import TAKEN, Full, NotInOffice, NotKept, Reception
+from lifesigns.hub.housekeeping import Retention
+from lifesigns.hub.http_receiver import TAKEN, InboxFull, IngestResult, NotLeader, NotStored
+from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
 from lifesigns.hub.sign_in import LINK_FOR
 from lifesigns.hub.telling import message
-from lifesigns.hub.visitors import Role, Visitor
-from lifesigns.ports import Event, KeptToken, Store
+from lifesigns.ports import Event, Store, StoredToken
 from lifesigns.wire import TOGETHER_MAX, fits_together
 
 __all__ = [
@@ -35,19 +35,19 @@ __all__ = [
     "Access",
     "Ack",
     "Event",
-    "Full",
-    "KeptToken",
+    "InboxFull",
+    "IngestResult",
     "Listener",
+    "Matcher",
     "NewToken",
-    "NotInOffice",
-    "NotKept",
+    "NotLeader",
+    "NotStored",
     "OpenAlert",
-    "Reception",
+    "Principal",
     "Role",
     "Service",
     "Silence",
-    "Visitor",
-    "Which",
+    "StoredToken",
     "fits_together",
     "hub_of",
     "message",
@@ -64,7 +64,7 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         None if config.bus is None else bus_at(config.bus),
         policies=config.policies,
         fleet=config.fleet,
-        keeping=Keeping(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),
+        keeping=Retention(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),
         state=state,
         rules=rules_of(
             config.channels,
@@ -77,7 +77,7 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         ),
         channels=channels_of(config.channels, os.environ),
         signer=None if (config.store or "").startswith("memory:") else signer_in(state),
-        contents=contents_in(state, config.hands.checkpoints),
+        contents=contents_in(state, config.executors.checkpoints),
     )
 
 

@@ -41,17 +41,17 @@ def relay_to(hub: str | None = None, token: str | None = None) -> Relay:
 
 
 def _found(hub: str | None, token: str | None) -> tuple[str, str | None]:
-    from lifesigns.config import whereabouts  # Who names both pays nothing for the search.
+    from lifesigns.config import hub_locator  # Who names both pays nothing for the search.
 
-    found = whereabouts.find(os.environ, hub, token)
+    found = hub_locator.find(os.environ, hub, token)
     return found.hub, found.token
 
 
 def _state_folder() -> Path | None:
     """None if it is named and not there, or the account has no home: then it is not ours to make."""
-    from lifesigns.config import whereabouts
+    from lifesigns.config import hub_locator
 
-    folder = whereabouts.state_folder(os.environ)
+    folder = hub_locator.state_folder(os.environ)
     ours_to_make = not os.environ.get("LIFESIGNS_STATE") and Path.home().is_dir()
     return folder if folder.is_dir() or ours_to_make else None
 

@@ -16,7 +16,7 @@ from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
-    from lifesigns.assembly.auditing import Found, Verdict
+    from lifesigns.assembly.auditing import AuditVerdict, Found
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -133,7 +133,7 @@ def export(state: Path | None, store: str | None, keys: tuple[str, ...], out: Pa
 
 def folder_of(state: Path | None) -> Path:
     """The state folder."""
-    from lifesigns.config.whereabouts import state_folder
+    from lifesigns.config.hub_locator import state_folder
 
     return state or state_folder(os.environ)
 
@@ -171,14 +171,14 @@ def _all(
     keys: Sequence[bytes],
     checkpoints: Sequence[Found],
     progress: Callable[[float], None],
-) -> Verdict:
+) -> AuditVerdict:
     from lifesigns.assembly.auditing import verify_export, verify_store
     from lifesigns.assembly.replaying import store_to_read
 
     if file is not None:
         return verify_export(file, keys, checkpoints, progress)
 
-    async def look() -> Verdict:
+    async def look() -> AuditVerdict:
         store = store_to_read(_place(url, folder))
         try:
             return await verify_store(store, keys, checkpoints, progress)
@@ -190,7 +190,7 @@ def _all(
 
 def _by_proofs(
     hub: str, token: str | None, keys: Sequence[bytes], checkpoints: Sequence[Found], entries: Sequence[int]
-) -> Verdict:
+) -> AuditVerdict:
     from lifesigns.assembly.auditing import verify_hub
 
     with asking(hub, token) as client:
@@ -229,7 +229,7 @@ def _progress(*, shown: bool) -> Iterator[Callable[[float], None]]:
 # --- what is told -------------------------------------------------------------------------------------
 
 
-def _print(found: Verdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: bool) -> None:
+def _print(found: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: bool) -> None:
     from lifesigns.assembly.auditing import key_name
     from lifesigns.cli import showing
 
@@ -253,7 +253,7 @@ def _print(found: Verdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: b
         showing.console().print(showing.words(line), soft_wrap=True)
 
 
-def _lines(found: Verdict, key: str, *, by_proofs: bool) -> Iterator[str]:
+def _lines(found: AuditVerdict, key: str, *, by_proofs: bool) -> Iterator[str]:
     if not found.good:
         yield f"The audit log is NOT what was written: {found.faults_total} faults."
         for fault in found.faults:

@@ -20,9 +20,9 @@ from lifesigns.cli.asking import UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.showing import clean, print_json, words
 from lifesigns.demo.fleet import FLEET
+from lifesigns.demo.narrator import Line, Look, Narrator, clock
 from lifesigns.demo.outcome import Outcome
-from lifesigns.demo.show import Line, Look, Show, clock
-from lifesigns.demo.stage import Stage
+from lifesigns.demo.processes import DemoProcesses
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.web import pages
 
@@ -88,7 +88,7 @@ class Performance:
     """One run of the demo, from its first process to its last."""
 
     def __init__(self, options: Options) -> None:
-        self.show = Show(FLEET, options.turn, self._tell)
+        self.show = Narrator(FLEET, options.turn, self._tell)
         self.folder = ""
         """What is kept of it; empty if nothing is."""
         self.link = ""
@@ -114,27 +114,27 @@ class Performance:
         options = self._options
         if not self._options.on_screen:
             self._say(f"A hub and {len(FLEET)} agents are starting ...")
-        async with Stage(FLEET, turn=options.turn, port=options.port, keep=options.keep) as stage:
-            self.folder = str(stage.folder) if options.keep else ""
-            async with AsyncClient(stage.url, stage.token) as client:
+        async with DemoProcesses(FLEET, turn=options.turn, port=options.port, keep=options.keep) as processes:
+            self.folder = str(processes.folder) if options.keep else ""
+            async with AsyncClient(processes.url, processes.token) as client:
                 self.link = (await client.sign_in_link()).url if pages.is_built() else ""
-                self._say(*_welcome(stage, self.link))
+                self._say(*_welcome(processes, self.link))
                 if options.on_screen:
-                    await self._on_screen(stage, client)
+                    await self._on_screen(processes, client)
                 else:
-                    await self._follow(stage, client)
+                    await self._follow(processes, client)
 
     async def _follow(
-        self, stage: Stage, client: AsyncClient, see: Callable[[Look], None] | None = None
+        self, processes: DemoProcesses, client: AsyncClient, see: Callable[[Look], None] | None = None
     ) -> None:
         said = self._options.go_on_for
-        await self.show.follow(stage, client, said or LASTS, to_the_end=said is not None, see=see)
+        await self.show.follow(processes, client, said or LASTS, to_the_end=said is not None, see=see)
 
-    async def _on_screen(self, stage: Stage, client: AsyncClient) -> None:
+    async def _on_screen(self, processes: DemoProcesses, client: AsyncClient) -> None:
         from lifesigns.cli.demo_screen import StoryScreen
         from lifesigns.cli.watch_board import Board
 
-        board = Board(stage.url)
+        board = Board(processes.url)
         with StoryScreen(board, self._story, len(FLEET), self.link) as screen:
             tasks = [
                 asyncio.create_task(_repeatedly(screen.draw, DRAW_EVERY)),
@@ -142,7 +142,7 @@ class Performance:
             ]
             try:
                 await self._follow(
-                    stage, client, lambda look: board.saw(look.agents, look.fleet, time.time())
+                    processes, client, lambda look: board.saw(look.agents, look.fleet, time.time())
                 )
             finally:
                 for task in tasks:
@@ -184,13 +184,13 @@ async def _then(first: Any, do: Callable[[], None]) -> None:
     do()
 
 
-def _welcome(stage: Stage, link: str) -> Iterator[str]:
-    yield f"The hub listens on {stage.url}."
+def _welcome(processes: DemoProcesses, link: str) -> Iterator[str]:
+    yield f"The hub listens on {processes.url}."
     if link:
         yield f"See it in your browser (this link works once):\n  {link}"
     yield "Look around in another terminal, while it lasts:"
     for command in ("watch", "show indexer", "audit", *(["open"] if link else [])):
-        yield f"  LIFESIGNS_STATE={stage.folder} lifesigns {command}"
+        yield f"  LIFESIGNS_STATE={processes.folder} lifesigns {command}"
     yield ""
 
 
@@ -208,7 +208,7 @@ def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
             member.does,
             _found(outcome),
             "" if after is None else f"{after:.1f} s",
-            ", ".join(outcome.deeds) or "nothing",
+            ", ".join(outcome.actions) or "nothing",
             words(outcome.state or "unknown", showing.STYLES.get(outcome.state or "", "")),
             words("; ".join(outcome.missing) or "yes", "red" if outcome.missing else "green"),
         )
@@ -237,7 +237,7 @@ def _as_json(outcomes: list[Outcome], performance: Performance, took: float) -> 
                 "expected": outcome.member.found,
                 "found": outcome.found_at is not None,
                 "found_after_s": None if outcome.found_after is None else round(outcome.found_after, 3),
-                "done": outcome.deeds,
+                "done": outcome.actions,
                 "checkpoint": outcome.checkpoint,
                 "state": outcome.state,
                 "missing": outcome.missing,

@@ -10,7 +10,7 @@ from rich.text import Text
 from lifesigns.cli.showing import words
 from lifesigns.cli.watch_board import Board
 from lifesigns.cli.watch_screen import OTHER_LINES, Screen
-from lifesigns.demo.show import Line, clock
+from lifesigns.demo.narrator import Line, clock
 
 STORY_MIN: Final = 4
 

@@ -27,7 +27,7 @@ def doctor(ctx: click.Context, as_json: bool, hub: str | None, token: str | None
     """
     from lifesigns.cli import showing
     from lifesigns.cli.doctor_checks import examine
-    from lifesigns.config.whereabouts import find
+    from lifesigns.config.hub_locator import find
 
     checks = []
     for check in examine(os.environ, find(os.environ, hub, token), given=token is not None):

@@ -18,7 +18,7 @@ from lifesigns.assembly.clients import Client
 from lifesigns.cli.showing import seconds, since
 from lifesigns.client.connection import is_loopback
 from lifesigns.config import ConfigErrors, load
-from lifesigns.config.whereabouts import TOKEN_FILE, Whereabouts, state_folder
+from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder
 from lifesigns.core.health import UNWELL, Health
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError
@@ -74,7 +74,7 @@ class Check(Struct):
     mend: str = ""
 
 
-def examine(environ: Mapping[str, str], found: Whereabouts, *, given: bool) -> Iterator[Check]:
+def examine(environ: Mapping[str, str], found: HubLocator, *, given: bool) -> Iterator[Check]:
     """Everything there is to check. What cannot be checked because something before it is bad is left out."""
     yield from _configuration(environ)
     yield from _state_folder(environ)
@@ -206,7 +206,7 @@ def _token_source(environ: Mapping[str, str], given: bool) -> str:
     return "LIFESIGNS_TOKEN" if environ.get("LIFESIGNS_TOKEN") else "the admin's of the state folder"
 
 
-def _token(client: Client, found: Whereabouts, source: str) -> Generator[Check, None, Me | None]:
+def _token(client: Client, found: HubLocator, source: str) -> Generator[Check, None, Me | None]:
     """Returns who it says we are."""
     if found.token is None:
         mend = "set LIFESIGNS_TOKEN; on the hub's machine lifesigns token create --role viewer makes one"

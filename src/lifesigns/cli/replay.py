@@ -97,7 +97,7 @@ async def _replay(
 ) -> Replayed:
     from lifesigns.assembly.hub import default_store
     from lifesigns.assembly.replaying import replay, store_to_read
-    from lifesigns.config.whereabouts import state_folder
+    from lifesigns.config.hub_locator import state_folder
 
     place = url or in_force.store or default_store(state_folder(os.environ))
     store = store_to_read(place)

@@ -73,8 +73,8 @@ def serve(
     """
     from lifesigns.assembly.logs import set_up_logs
     from lifesigns.config import listening
+    from lifesigns.config.hub_locator import state_folder
     from lifesigns.config.load import load
-    from lifesigns.config.whereabouts import state_folder
 
     set_up_logs(log_format or ("text" if sys.stderr.isatty() else "json"), log_level)
     config = load(file, environ=os.environ, flags={**flags, "names": flags["names"] or None})
@@ -89,21 +89,21 @@ def serve(
 
 
 async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: float | None) -> None:
-    from lifesigns.assembly.hands import assign_hands
+    from lifesigns.assembly.executors import assign_executors
     from lifesigns.assembly.hub import hub_of
     from lifesigns.assembly.observing import observed
     from lifesigns.assembly.state_folder import announced, claimed
     from lifesigns.web.app import Web
-    from lifesigns.web.doorway import Doorway
     from lifesigns.web.garbage import living_set_aside
+    from lifesigns.web.host_policy import HostPolicy
     from lifesigns.web.server import allow_more_files, serving
 
     allow_more_files()
     with claimed(folder), _listening(config.listen) as listener:
         url = _url(config.listen, listener)
         service = hub_of(config, folder, url)
-        assign_hands(service, config.hands, os.environ, folder, url)
-        web = Web(service, Doorway.of(config.listen), config.limits)
+        assign_executors(service, config.executors, os.environ, folder, url)
+        web = Web(service, HostPolicy.of(config.listen), config.limits)
         stopping = asyncio.Event()
         _heed_signals(stopping)
         await service.start()
@@ -188,10 +188,10 @@ def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
 
 def _way_in(service: Service, folder: Path, url: str) -> str:
     """How to get into the dashboard. The link itself is for the eyes of somebody at a terminal: logs are read by others."""
-    from lifesigns.config.whereabouts import TOKEN_FILE
+    from lifesigns.config.hub_locator import TOKEN_FILE
 
     now = service.clock()
-    admin = service.access.visitor((folder / TOKEN_FILE).read_bytes().strip(), now)
+    admin = service.access.principal((folder / TOKEN_FILE).read_bytes().strip(), now)
     if admin is None or not sys.stderr.isatty():
         return "lifesigns open              a link to the dashboard"
     return f"{url}/sign-in?code={service.access.link(admin, now)}    the dashboard; works once (again: lifesigns open)"

@@ -23,7 +23,7 @@ def token() -> None:
 @click.option(
     "--agents", default="", metavar="IDS", help="For role agent: ids, or 'coder-*'; commas between."
 )
-@click.option("--name", help="Whose deeds are on record under it.  [role, and the agents]")
+@click.option("--name", help="Whose acts are on record under it.  [role, and the agents]")
 @click.option(
     "--expires", "expires_after", type=Duration(), metavar="30d", help="Good for this long.  [for ever]"
 )

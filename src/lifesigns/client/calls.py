@@ -12,9 +12,17 @@ from typing import Any, Unpack
 
 from lifesigns.client.acts import Acts
 from lifesigns.client.alerts import Alerts
-from lifesigns.client.asking import PAGE_MAX, BeatFields, Which, batch, beat_body, new_id, written
 from lifesigns.client.call import Call
 from lifesigns.client.request import Request, agent_path, asked, encoded, get, nothing, path, post, reader
+from lifesigns.client.requests import (
+    PAGE_MAX,
+    AgentFilterFields,
+    BeatFields,
+    batch,
+    beat_body,
+    new_id,
+    written,
+)
 from lifesigns.views import (
     AgentHealth,
     AgentList,
@@ -30,10 +38,10 @@ from lifesigns.views import (
     FleetView,
     History,
     LastBeat,
-    MadeToken,
     Me,
     MessageList,
     MessageView,
+    NewTokenView,
     Orders,
     OrdersByAgent,
     Ready,
@@ -83,7 +91,7 @@ class Calls(Acts, Alerts):
         cursor: str | None = None,
         since: str | None = None,
         sort: str | None = None,
-        **which: Unpack[Which],
+        **which: Unpack[AgentFilterFields],
     ) -> Request[AgentList]:
         """One page of agents. `sort="need"`: who needs somebody most comes first, and there is one page only;
         `since`: only those that changed since `updated` of an earlier answer."""
@@ -359,13 +367,13 @@ class Calls(Acts, Alerts):
     @Call
     def create_token(
         self, role: str, name: str, *, agents: str = "", expires_after: float | None = None
-    ) -> Request[MadeToken]:
+    ) -> Request[NewTokenView]:
         """Make a token: it is in this answer and nowhere else. For admins.
 
         `agents`, for role `agent`: ids or beginnings of ids with a `*`, with commas between.
         """
         wanted = {"role": role, "name": name, "agents": agents, "expires_after": expires_after}
-        return post("/api/v1/tokens", MadeToken, wanted)
+        return post("/api/v1/tokens", NewTokenView, wanted)
 
     @Call
     def revoke_token(self, token_id: str) -> Request[None]:

@@ -16,7 +16,7 @@ and beside them `listening.py`, which of it a hub may listen with, and `whereabo
 Everything wrong is collected, so that one look shows all of it: `ConfigErrors.errors`.
 """
 
-from lifesigns.config.complaints import ConfigError, ConfigErrors
+from lifesigns.config.errors import ConfigError, ConfigErrors
 from lifesigns.config.load import find, load
 from lifesigns.config.values import AlertRoute, Config, Limits, Listen, Source
 

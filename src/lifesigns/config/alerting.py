@@ -15,8 +15,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 from lifesigns.config import readers
-from lifesigns.config.complaints import Complaints, unknown
 from lifesigns.config.durations import DAY, MINUTE, WEEK
+from lifesigns.config.errors import ErrorCollector, unknown
 from lifesigns.config.readers import Reader
 from lifesigns.config.sections import Section, in_a_row, one_of
 
@@ -43,7 +43,7 @@ DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 @dataclass(frozen=True, slots=True)
-class WhichSettings:
+class MatcherSettings:
     """Alerts by what they are about; what is empty fits all."""
 
     kinds: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class RouteSettings:
     """Which alerts go where."""
 
     channels: tuple[str, ...]
-    which: WhichSettings
+    which: MatcherSettings
     at_least: str = "info"
     severity: str | None = None
 
@@ -66,7 +66,7 @@ class SilenceSettings:
     """What nobody wants to hear of between two moments."""
 
     id: str
-    which: WhichSettings
+    which: MatcherSettings
     until_at: float
     by: str
     why: str
@@ -78,7 +78,7 @@ class WindowSettings:
     """Maintenance that comes again every week."""
 
     name: str
-    which: WhichSettings
+    which: MatcherSettings
     days: frozenset[int]
     starts_after: float
     lasts_for: float
@@ -199,7 +199,7 @@ PACING: Final[Mapping[str, Reader]] = {
 
 
 def routes(
-    given: Sequence[Mapping[str, object]], known: Iterable[str], complaints: Complaints, where: str = ""
+    given: Sequence[Mapping[str, object]], known: Iterable[str], complaints: ErrorCollector, where: str = ""
 ) -> tuple[RouteSettings, ...]:
     """The routes in order. `known` are the names of all channels that are written down."""
     made = []
@@ -218,7 +218,7 @@ def routes(
 
 
 def silences(
-    given: Sequence[Mapping[str, object]], complaints: Complaints, where: str = ""
+    given: Sequence[Mapping[str, object]], complaints: ErrorCollector, where: str = ""
 ) -> tuple[SilenceSettings, ...]:
     """Silences; each needs an end and somebody who wants it."""
     made = []
@@ -240,7 +240,7 @@ def silences(
 
 
 def maintenance(
-    given: Sequence[Mapping[str, object]], complaints: Complaints, where: str = ""
+    given: Sequence[Mapping[str, object]], complaints: ErrorCollector, where: str = ""
 ) -> tuple[SilenceSettings | WindowSettings, ...]:
     """Maintenance: once (`from`, `until`), or again and again (`days`, `at`, `for`, `zone`)."""
     made: list[SilenceSettings | WindowSettings] = []
@@ -295,5 +295,5 @@ def _lasts(lasts_for: float, section: Section) -> bool:
     return True
 
 
-def _which(read: Mapping[str, Any]) -> WhichSettings:
-    return WhichSettings(read.get("alerts", ()), read.get("agents", ()), read.get("roles", ()))
+def _which(read: Mapping[str, Any]) -> MatcherSettings:
+    return MatcherSettings(read.get("alerts", ()), read.get("agents", ()), read.get("roles", ()))

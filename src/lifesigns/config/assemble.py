@@ -9,16 +9,16 @@ from typing import Any
 from lifesigns.config import alerting
 from lifesigns.config.account import account
 from lifesigns.config.channels import channels
-from lifesigns.config.complaints import Complaints
+from lifesigns.config.errors import ErrorCollector
+from lifesigns.config.executors import SECTIONS, executors
 from lifesigns.config.fitting import fitted, nested
-from lifesigns.config.hands import SECTIONS, hands
 from lifesigns.config.layers import Layers, Settings, layers, under
 from lifesigns.config.values import DEFAULT_ALERTING, AlertRoute, Config, Limits, Listen
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 
 
-def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints) -> Config:
+def assemble(settings: Settings, file: Mapping[str, Any], complaints: ErrorCollector) -> Config:
     """The configuration. Raises `ConfigErrors` if there are complaints, old ones or new ones."""
     said = layers(settings, file, complaints)
     fleet, _ = fitted(_fleet, _only(settings, "fleet"), complaints, "fleet")
@@ -30,7 +30,7 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
     silences = alerting.silences(_value(settings, "silences", default=()), complaints)
     maintenance = alerting.maintenance(_value(settings, "maintenance", default=()), complaints)
     given = {name: _value(settings, name) for name in SECTIONS if (name,) in settings}
-    carried_out = hands(given, complaints)
+    carried_out = executors(given, complaints)
     policies = _policies(said, complaints)
     config = Config(
         policies=policies,
@@ -48,7 +48,7 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
         routes=routes,
         silences=silences,
         maintenance=maintenance,
-        hands=carried_out,
+        executors=carried_out,
         pacing=replace(alerting.PacingSettings(), **nested(under(settings, "alerting"))),
     )
     rows = list(account(config, said, settings))
@@ -59,7 +59,7 @@ def assemble(settings: Settings, file: Mapping[str, Any], complaints: Complaints
     )
 
 
-def _policies(said: Layers, complaints: Complaints) -> PolicyBook:
+def _policies(said: Layers, complaints: ErrorCollector) -> PolicyBook:
     """The book, once every layer has been seen to fit those below it."""
     apply = profile(said.profile).but
     default, kept = fitted(apply, said.default, complaints, "policy")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lifesigns.config import readers
-from lifesigns.config.complaints import Complaints, unknown
+from lifesigns.config.errors import ErrorCollector, unknown
 from lifesigns.config.readers import Reader
 from lifesigns.config.sections import Section, in_a_row, one_of
 
@@ -117,7 +117,7 @@ _FOR_ALL: Final[Mapping[str, Reader]] = {
 
 
 def channels(
-    given: Mapping[str, Mapping[str, object]], complaints: Complaints, where: str = ""
+    given: Mapping[str, Mapping[str, object]], complaints: ErrorCollector, where: str = ""
 ) -> dict[str, ChannelSettings]:
     """Every channel that is right; what is wrong with the others goes to the complaints."""
     made = {}

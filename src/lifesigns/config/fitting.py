@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from lifesigns.config.complaints import Complaints
+from lifesigns.config.errors import ErrorCollector
 from lifesigns.config.schema import Path, Setting
 from lifesigns.errors import PolicyError
 
@@ -22,7 +22,7 @@ Apply = Callable[[Mapping[str, Any]], T]
 Changes = Mapping[Path, Setting]
 
 
-def fitted(apply: Apply[T], changes: Changes, complaints: Complaints, whole: str) -> tuple[T, Changes]:
+def fitted(apply: Apply[T], changes: Changes, complaints: ErrorCollector, whole: str) -> tuple[T, Changes]:
     """What `apply` makes of the changes, and those that fit: a section that does not is complained
     about and left out. `whole` is what is being made: the key to name when no change is to blame.
     """
@@ -88,7 +88,7 @@ def _left_without(apply: Apply[T], changes: Changes, setting: Setting) -> str | 
     return None
 
 
-def _complain(complaints: Complaints, error: PolicyError, blamed: Setting | None, whole: str) -> None:
+def _complain(complaints: ErrorCollector, error: PolicyError, blamed: Setting | None, whole: str) -> None:
     detail = re.sub(r"(\d)\.0\b", r"\1", error.detail)
     if blamed is None:
         complaints.add(whole, f"does not fit the rest; {error.key}: {detail}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lifesigns.config import tree
-from lifesigns.config.complaints import Complaints, unknown
+from lifesigns.config.errors import ErrorCollector, unknown
 from lifesigns.config.fitting import flat
 from lifesigns.config.schema import Path, Setting
 from lifesigns.config.values import DEFAULT, Source
@@ -33,7 +33,7 @@ class Layers:
     agents: Mapping[str, Layer]
 
 
-def layers(settings: Settings, file: Mapping[str, Any], complaints: Complaints) -> Layers:
+def layers(settings: Settings, file: Mapping[str, Any], complaints: ErrorCollector) -> Layers:
     """Sort the settings into layers. `file` is the file as it stands: an empty section is a word too."""
     name, source = _profile(settings, "health_monitoring" in file, complaints)
     roles = _roles(settings, file.get("roles"), complaints)
@@ -59,7 +59,7 @@ def under(settings: Settings, *prefix: str) -> dict[Path, Setting]:
     }
 
 
-def _profile(settings: Settings, has_tree: bool, complaints: Complaints) -> tuple[str, Source]:
+def _profile(settings: Settings, has_tree: bool, complaints: ErrorCollector) -> tuple[str, Source]:
     """The profile somebody named; else that of the tree, if there is a tree; else the usual one."""
     named = settings.get(("profile",))
     if named is not None and _known(named, PROFILES, complaints):
@@ -69,7 +69,7 @@ def _profile(settings: Settings, has_tree: bool, complaints: Complaints) -> tupl
     return DEFAULT_PROFILE, DEFAULT
 
 
-def _roles(settings: Settings, in_file: object, complaints: Complaints) -> dict[str, Layer]:
+def _roles(settings: Settings, in_file: object, complaints: ErrorCollector) -> dict[str, Layer]:
     given = list(in_file) if isinstance(in_file, Mapping) else []
     made: dict[str, Layer] = {}
     for role in dict.fromkeys([*ROLES, *given]):
@@ -79,7 +79,7 @@ def _roles(settings: Settings, in_file: object, complaints: Complaints) -> dict[
     return made
 
 
-def _agents(settings: Settings, roles: Mapping[str, Layer], complaints: Complaints) -> dict[str, Layer]:
+def _agents(settings: Settings, roles: Mapping[str, Layer], complaints: ErrorCollector) -> dict[str, Layer]:
     patterns = dict.fromkeys(path[1] for path in settings if path[0] == "agents")
     made: dict[str, Layer] = {}
     for pattern in patterns:
@@ -95,7 +95,7 @@ def _agents(settings: Settings, roles: Mapping[str, Layer], complaints: Complain
     return made
 
 
-def _own_profile(words: dict[Path, Setting], complaints: Complaints) -> Layer:
+def _own_profile(words: dict[Path, Setting], complaints: ErrorCollector) -> Layer:
     """Takes the profile out of a role's or an agent's words, and gives what it says."""
     named = words.pop(("profile",), None)
     if named is None or not _known(named, PROFILES, complaints):
@@ -110,7 +110,7 @@ def _taken_over(values: Mapping[Path, Any], source: Source) -> Layer:
     return {path: Setting(path, value, unwritten) for path, value in values.items()}
 
 
-def _known(named: Setting, known: Mapping[str, Any], complaints: Complaints) -> bool:
+def _known(named: Setting, known: Mapping[str, Any], complaints: ErrorCollector) -> bool:
     if named.value in known:
         return True
     detail = f"{named.value!r} {unknown(named.value, known)}"

@@ -9,7 +9,7 @@ from typing import Final
 
 from lifesigns.config import document, outside, schema, tree
 from lifesigns.config.assemble import assemble
-from lifesigns.config.complaints import Complaints, ConfigError, ConfigErrors
+from lifesigns.config.errors import ConfigError, ConfigErrors, ErrorCollector
 from lifesigns.config.values import Config
 
 FILE_NAME: Final = "lifesigns.yaml"
@@ -39,7 +39,7 @@ def load(
     """
     file = path or find(environ, Path.cwd())
     content = _content(file, named_by="" if path else "LIFESIGNS_CONFIG", environ=environ)
-    complaints = Complaints()
+    complaints = ErrorCollector()
     settings = {
         setting.path: setting
         for setting in (
@@ -54,7 +54,7 @@ def load(
 
 def defaults() -> Config:
     """The configuration of somebody who has configured nothing."""
-    return assemble({}, {}, Complaints())
+    return assemble({}, {}, ErrorCollector())
 
 
 def _content(file: Path | None, named_by: str, environ: Mapping[str, str]) -> document.Document:

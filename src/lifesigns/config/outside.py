@@ -13,8 +13,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from lifesigns.config import readers
-from lifesigns.config.complaints import Complaints, unknown
 from lifesigns.config.document import scalar
+from lifesigns.config.errors import ErrorCollector, unknown
 from lifesigns.config.readers import Reader
 from lifesigns.config.schema import ANY, FLEET, POLICY, Path, Schema, Setting, end, ends
 from lifesigns.config.values import Source
@@ -44,7 +44,7 @@ RESERVED: Final = frozenset(
 _VARIABLES: Final = {PREFIX + name.upper(): name for name in SIMPLE}
 
 
-def environment(environ: Mapping[str, str], complaints: Complaints) -> Iterator[Setting]:
+def environment(environ: Mapping[str, str], complaints: ErrorCollector) -> Iterator[Setting]:
     """The settings in the environment."""
     for variable in sorted(name for name, value in environ.items() if value.strip()):
         if not variable.startswith(PREFIX) or variable in RESERVED:
@@ -60,7 +60,7 @@ def environment(environ: Mapping[str, str], complaints: Complaints) -> Iterator[
             complaints.add(variable, f"is unknown; did you mean {near[0]}?", "environment")
 
 
-def flags(given: Mapping[str, object], complaints: Complaints) -> Iterator[Setting]:
+def flags(given: Mapping[str, object], complaints: ErrorCollector) -> Iterator[Setting]:
     """The settings in flags, by name (`profile`) or dotted key (`policy.silence.interval`)."""
     for name, value in given.items():
         written = LISTEN_FLAGS.get(name, f"--{name}" if "." not in name else name)
@@ -75,7 +75,7 @@ def flags(given: Mapping[str, object], complaints: Complaints) -> Iterator[Setti
             yield from _deep(tuple(name.split(".")), value, source, complaints)
 
 
-def _simple(name: str, value: object, source: Source, complaints: Complaints) -> Iterator[Setting]:
+def _simple(name: str, value: object, source: Source, complaints: ErrorCollector) -> Iterator[Setting]:
     """A setting under its own name. `host:port` says these two, and nothing about the rest of `listen`."""
     for setting in _read((name,), SIMPLE[name], value, source, complaints):
         if name == "listen":
@@ -84,7 +84,7 @@ def _simple(name: str, value: object, source: Source, complaints: Complaints) ->
             yield setting
 
 
-def _deep(path: Path, value: object, source: Source, complaints: Complaints) -> Iterator[Setting]:
+def _deep(path: Path, value: object, source: Source, complaints: ErrorCollector) -> Iterator[Setting]:
     reader = end(DEEP, path)
     if reader is None:
         complaints.add(source.key, _unknown(path, source), source.where)
@@ -94,7 +94,7 @@ def _deep(path: Path, value: object, source: Source, complaints: Complaints) -> 
 
 
 def _read(
-    path: Path, reader: Reader, value: object, source: Source, complaints: Complaints
+    path: Path, reader: Reader, value: object, source: Source, complaints: ErrorCollector
 ) -> Iterator[Setting]:
     try:
         yield Setting(path, reader(value), source)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from lifesigns.config import alerting, hands, readers, sections
-from lifesigns.config.complaints import Complaints, unknown
+from lifesigns.config import alerting, executors, readers, sections
 from lifesigns.config.document import Document
+from lifesigns.config.errors import ErrorCollector, unknown
 from lifesigns.config.readers import Reader
 from lifesigns.config.values import Limits, Source
 from lifesigns.core.policy import FleetPolicy, Policy
@@ -87,18 +87,18 @@ def file_schema(tree: Schema) -> Schema:
         "routes": sections.listed,
         "silences": sections.listed,
         "maintenance": sections.listed,
-        **hands.SECTIONS,
+        **executors.SECTIONS,
         "limits": of(Limits),
     }
 
 
-def read(schema: Schema, document: Document, complaints: Complaints) -> Iterator[Setting]:
+def read(schema: Schema, document: Document, complaints: ErrorCollector) -> Iterator[Setting]:
     """Every setting of a document; what is wrong goes to the complaints and the rest is read on."""
     yield from _read(schema, document.value, (), document, complaints)
 
 
 def _read(
-    schema: Schema | Reader, value: Any, path: Path, document: Document, complaints: Complaints
+    schema: Schema | Reader, value: Any, path: Path, document: Document, complaints: ErrorCollector
 ) -> Iterator[Setting]:
     key, where = ".".join(path), document.where(path)
     if callable(schema):

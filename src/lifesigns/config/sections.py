@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lifesigns.config import readers
-from lifesigns.config.complaints import Complaints, unknown
+from lifesigns.config.errors import ErrorCollector, unknown
 from lifesigns.config.readers import Reader
 
 
 class Section:
     """Complains about the keys of one section."""
 
-    def __init__(self, complaints: Complaints, name: str, where: str) -> None:
+    def __init__(self, complaints: ErrorCollector, name: str, where: str) -> None:
         self._complaints = complaints
         self._name = name
         self._where = where

@@ -9,7 +9,7 @@ from typing import Final
 
 from lifesigns.config.alerting import PacingSettings, RouteSettings, SilenceSettings, WindowSettings
 from lifesigns.config.channels import ChannelSettings
-from lifesigns.config.hands import HandSettings
+from lifesigns.config.executors import ExecutorSettings
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 
@@ -118,6 +118,6 @@ class Config:
     silences: Sequence[SilenceSettings] = ()
     maintenance: Sequence[SilenceSettings | WindowSettings] = ()
     pacing: PacingSettings = field(default_factory=PacingSettings)
-    hands: HandSettings = field(default_factory=HandSettings)
+    executors: ExecutorSettings = field(default_factory=ExecutorSettings)
     path: Path | None = None
     """The file that was read, if there was one."""

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import yaml
 
-from lifesigns.config.complaints import ConfigError, ConfigErrors
 from lifesigns.config.document import Document, KeyPath, name_of, scalar
+from lifesigns.config.errors import ConfigError, ConfigErrors
 
 SIZE_MAX: Final = 1024 * 1024
 DEPTH_MAX: Final = 16

@@ -10,7 +10,7 @@ from lifesigns.core.effects import Kind
 from lifesigns.core.health import Cause, Doing, Health
 
 
-class Deed(StrEnum):
+class Action(StrEnum):
     """What can be done about an agent."""
 
     NUDGED = "nudged"
@@ -22,7 +22,7 @@ class Deed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class DemoAgent:
     """An agent of the demo. Its id is the name of its program."""
 
     id: str
@@ -34,61 +34,61 @@ class Member:
     found: Kind | Doing | None = None
     """What lifesigns should find; None: nothing."""
     cause: Cause | None = None
-    deeds: tuple[Deed, ...] = ()
+    actions: tuple[Action, ...] = ()
     """What should be done about it, in this order, and nothing else."""
     ends: Health = Health.HEALTHY
 
 
 FLEET: Final = (
-    Member("coder", "fix-parser", "works"),
-    Member(
+    DemoAgent("coder", "fix-parser", "works"),
+    DemoAgent(
         "indexer",
         "index-docs",
         "freezes its event loop",
         begins="fetches page",
         found=Kind.FREEZE,
         cause=Cause.FREEZE,
-        deeds=(Deed.NUDGED, Deed.ESCALATED, Deed.STOPPED, Deed.RESPAWNED),
+        actions=(Action.NUDGED, Action.ESCALATED, Action.STOPPED, Action.RESPAWNED),
     ),
-    Member(
+    DemoAgent(
         "searcher",
         "find-usage",
         "repeats the same call",
         begins="searches for",
         found=Kind.LOOPING,
-        deeds=(Deed.NUDGED,),
+        actions=(Action.NUDGED,),
     ),
-    Member(
+    DemoAgent(
         "builder",
         "build-image",
         "crashes",
         begins="runs out of memory",
         found=Kind.EXIT,
         cause=Cause.CRASH,
-        deeds=(Deed.RESPAWNED,),
+        actions=(Action.RESPAWNED,),
     ),
-    Member(
+    DemoAgent(
         "deployer",
         "release-2",
         "waits for a human",
         begins="asks whether",
         found=Doing.WAITING_FOR_HUMAN,
-        deeds=(Deed.TOLD, Deed.ANSWERED),
+        actions=(Action.TOLD, Action.ANSWERED),
     ),
-    Member(
+    DemoAgent(
         "writer",
         "write-guide",
         "meets a rate limit",
         begins="has used up",
         found=Doing.RATE_LIMITED,
     ),
-    Member(
+    DemoAgent(
         "researcher",
         "survey",
         "overspends",
         begins="asks the dearest",
         found=Kind.SPENDING,
-        deeds=(Deed.STOPPED,),
+        actions=(Action.STOPPED,),
         ends=Health.TERMINATED,
     ),
 )

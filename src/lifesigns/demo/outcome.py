@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import UNWELL, Doing, Health
-from lifesigns.demo.fleet import Deed, Member
+from lifesigns.demo.fleet import Action, DemoAgent
 from lifesigns.views import AgentHealth, EventView
 
 PARKED: Final = (Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED)
@@ -23,12 +23,12 @@ PARKED: Final = (Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED)
 class Outcome:
     """What is known about one agent so far."""
 
-    member: Member
+    member: DemoAgent
     state: Health | None = None
     doing: Doing = Doing.UNKNOWN
     began_at: float | None = None
     found_at: float | None = None
-    deeds: list[Deed] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
     checkpoint: str | None = None
     """What its last respawn went on from."""
     wronged: list[str] = field(default_factory=list)
@@ -59,19 +59,19 @@ class Outcome:
                 self._flipped(data)
             case "NEEDS_HUMAN" if data["reason"] == Doing.WAITING_FOR_HUMAN:
                 self._found(at)
-                self._did(Deed.TOLD)
+                self._did(Action.TOLD)
             case "NUDGE_SENT":
-                self._did(Deed.ANSWERED if data["by"] else Deed.NUDGED)
+                self._did(Action.ANSWERED if data["by"] else Action.NUDGED)
             case "ESCALATION_TRIGGERED":
-                self._did(Deed.ESCALATED)
+                self._did(Action.ESCALATED)
             case "INTERVENTION" if (data["rung"], data["stage"]) == (Rung.TERMINATE, Stage.ORDERED):
-                self._allow(Deed.STOPPED)  # To want it is wrong already; to have done it is another thing.
+                self._allow(Action.STOPPED)  # To want it is wrong already; to have done it is another thing.
             case "AGENT_TERMINATED":
-                self._did(Deed.STOPPED)
+                self._did(Action.STOPPED)
             case "RECOVERY_INITIATED":
                 self.checkpoint = data["from_checkpoint"]
             case "RECOVERY_COMPLETED":
-                self._did(Deed.RESPAWNED)
+                self._did(Action.RESPAWNED)
 
     def _found(self, at: float) -> None:
         if self.found_at is None:
@@ -86,14 +86,14 @@ class Outcome:
             cause = f" ({data['cause']})" if data["cause"] else ""
             self._wrong(f"called {self.state}{cause}: {data['reason']}")
 
-    def _did(self, deed: Deed) -> None:
-        if self.deeds[-1:] != [deed]:  # A nudge that is repeated is still a nudge.
-            self.deeds.append(deed)
-        self._allow(deed)
+    def _did(self, action: Action) -> None:
+        if self.actions[-1:] != [action]:  # A nudge that is repeated is still a nudge.
+            self.actions.append(action)
+        self._allow(action)
 
-    def _allow(self, deed: Deed) -> None:
-        if deed not in self.member.deeds:
-            self._wrong(str(deed))
+    def _allow(self, action: Action) -> None:
+        if action not in self.member.actions:
+            self._wrong(str(action))
 
     def _wrong(self, what: str) -> None:
         if what not in self.wronged:
@@ -115,10 +115,10 @@ class Outcome:
         said = [f"wrongly {what}" for what in self.wronged]
         if member.found is not None and self.found_at is None:
             said.append(f"not found: {member.found}")
-        said += [f"not {deed}" for deed in member.deeds if deed not in self.deeds]
-        if not said and tuple(self.deeds) != member.deeds:
-            said.append(f"not in this order: {', '.join(member.deeds)}")
-        if Deed.RESPAWNED in self.deeds and self.checkpoint is None:
+        said += [f"not {action}" for action in member.actions if action not in self.actions]
+        if not said and tuple(self.actions) != member.actions:
+            said.append(f"not in this order: {', '.join(member.actions)}")
+        if Action.RESPAWNED in self.actions and self.checkpoint is None:
             said.append("not respawned from its checkpoint")
         if self.state is not member.ends:
             said.append(f"is {self.state or 'unknown'} and should be {member.ends}")

@@ -21,13 +21,13 @@ from typing import Final
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub import admin_token
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.principals import NOBODY, Patterns, Principal, Role
 from lifesigns.hub.sign_in import SignIns
 from lifesigns.hub.throttle import Failures, Throttle
 from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_token
-from lifesigns.hub.visitors import NOBODY, Patterns, Role, Visitor
-from lifesigns.ports import KeptToken, Store
+from lifesigns.ports import Store, StoredToken
 
-__all__ = ["Access", "NewToken", "Role", "Visitor"]
+__all__ = ["Access", "NewToken", "Principal", "Role"]
 
 TOKENS_MAX: Final = 10_000
 NAME_MAX: Final = 100
@@ -46,15 +46,15 @@ class NewToken:
     """A token that was just made. Nobody will ever see it again."""
 
     token: str
-    kept: KeptToken
+    kept: StoredToken
 
 
 @dataclass(slots=True)
 class _Known:
     """A token as requests look it up."""
 
-    kept: KeptToken
-    visitor: Visitor
+    kept: StoredToken
+    principal: Principal
     expires_at: float
     note_at: float = 0.0
     """From when on its use is worth another note."""
@@ -78,7 +78,7 @@ class Access:
 
     # --- coming in ------------------------------------------------------------------------------------
 
-    def visitor(self, bearer: bytes, now: float) -> Visitor | None:
+    def principal(self, bearer: bytes, now: float) -> Principal | None:
         """Who shows this token; None if nobody knows it or its time is over."""
         if len(bearer) > TOKEN_MAX:
             return None
@@ -87,7 +87,7 @@ class Access:
             return None
         if now >= known.note_at:
             self._note(known, now)
-        return known.visitor
+        return known.principal
 
     def still_in(self, token_id: str, now: float) -> bool:
         """Whether somebody who came in with this token, and stays to listen, may still do so."""
@@ -99,9 +99,9 @@ class Access:
 
     # --- the dashboard --------------------------------------------------------------------------------
 
-    def link(self, visitor: Visitor, now: float) -> str:
+    def link(self, principal: Principal, now: float) -> str:
         """A code with which somebody may sign in once, as this visitor, within five minutes."""
-        return self._signed_in.link(visitor.token_id, now)
+        return self._signed_in.link(principal.token_id, now)
 
     def redeem(self, code: str, now: float) -> str | None:
         """The session that this code opens; None if it is unknown, used or too old, or its maker's token is gone."""
@@ -114,11 +114,11 @@ class Access:
             return None
         return session
 
-    def session(self, session: str, now: float) -> Visitor | None:
+    def session(self, session: str, now: float) -> Principal | None:
         """Who is signed in with this session."""
         token_id = self._signed_in.token_of(session, now)
         known = None if token_id is None else self._holder(token_id, now)
-        return None if known is None else known.visitor
+        return None if known is None else known.principal
 
     def sign_out(self, session: str) -> None:
         """This session ends, if it is one."""
@@ -136,7 +136,7 @@ class Access:
                 raise WireError("", f"there are {TOKENS_MAX} tokens already; revoke those nobody uses")
             return await self._make(role, name, agents, expires_at, now)
 
-    def list(self) -> Sequence[KeptToken]:
+    def list(self) -> Sequence[StoredToken]:
         """All tokens, oldest first, with when they were last used."""
         kept = [
             replace(known.kept, used_at=self._used.get(known.kept.id, known.kept.used_at))
@@ -183,7 +183,7 @@ class Access:
             await self._load()
             token = admin_token.read(folder)
             known = None if token is None else self._by_digest.get(digest_of(token.encode()))
-            if known is not None and known.visitor.role is Role.ADMIN and now < known.expires_at:
+            if known is not None and known.principal.role is Role.ADMIN and now < known.expires_at:
                 return
             if token is not None and not self._by_id:
                 await self._take_in(token, now)
@@ -243,7 +243,7 @@ class Access:
         self._by_id = by_id
         self._by_digest = {known.kept.digest: known for known in by_id.values()}
 
-    def _recall(self, token: KeptToken) -> _Known | None:
+    def _recall(self, token: StoredToken) -> _Known | None:
         known = self._by_id.get(token.id)
         if known is not None and _same(known.kept, token):
             return known
@@ -259,11 +259,11 @@ class Access:
         token_id, token = new_token()
         while token_id in self._by_id:
             token_id, token = new_token()
-        kept = KeptToken(token_id, digest_of(token.encode()), role, name, agents, now, expires_at)
+        kept = StoredToken(token_id, digest_of(token.encode()), role, name, agents, now, expires_at)
         await self._keep(kept)
         return NewToken(token, kept)
 
-    async def _keep(self, kept: KeptToken) -> None:
+    async def _keep(self, kept: StoredToken) -> None:
         await self._store.keep_token(kept)
         known = _known(kept)
         self._by_id[kept.id] = self._by_digest[kept.digest] = known
@@ -277,7 +277,7 @@ class Access:
         await self._take_in(token, now)
 
     async def _take_in(self, token: str, now: float) -> None:
-        await self._keep(KeptToken(id_of(token), digest_of(token.encode()), Role.ADMIN, "admin", "", now))
+        await self._keep(StoredToken(id_of(token), digest_of(token.encode()), Role.ADMIN, "admin", "", now))
 
     async def _forget_revoked(self) -> None:
         for token_id in list(self._revoked):
@@ -285,14 +285,14 @@ class Access:
             self._revoked.discard(token_id)
 
 
-def _known(token: KeptToken) -> _Known:
+def _known(token: StoredToken) -> _Known:
     role = Role(token.role)
     patterns = Patterns.of(token.agents) if role is Role.AGENT else NOBODY
     expires_at = inf if token.expires_at is None else token.expires_at
-    return _Known(token, Visitor(token.id, token.name, role, patterns), expires_at)
+    return _Known(token, Principal(token.id, token.name, role, patterns), expires_at)
 
 
-def _same(one: KeptToken, other: KeptToken) -> bool:
+def _same(one: StoredToken, other: StoredToken) -> bool:
     """The same token, whenever it was used."""
     return (one.digest, one.role, one.name, one.agents, one.expires_at) == (
         *(other.digest, other.role, other.name, other.agents, other.expires_at),

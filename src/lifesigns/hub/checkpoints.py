@@ -16,12 +16,12 @@ from typing import Final
 from lifesigns.core.effects import Order, VerifyCheckpoint
 from lifesigns.core.signals import CheckpointVerified, Signal
 from lifesigns.errors import AdapterError, WireError
-from lifesigns.ports import Contents, Hand
+from lifesigns.ports import Contents, OrderExecutor
 
 HERE: Final = "hub:sha256:"
 """What the digest of a checkpoint begins with whose content is kept here."""
 
-log: Final = logging.getLogger("lifesigns.hands")
+log: Final = logging.getLogger("lifesigns.executors")
 
 
 class Checkpoints:
@@ -29,7 +29,7 @@ class Checkpoints:
 
     def __init__(self, contents: Contents | None = None) -> None:
         self._contents = contents
-        self.elsewhere: Hand | None = None
+        self.elsewhere: OrderExecutor | None = None
         """Who can say something about contents that were never here."""
 
     @property

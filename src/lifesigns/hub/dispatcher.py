@@ -39,7 +39,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.respawn import Phase
 from lifesigns.errors import AdapterError
 from lifesigns.hub import telling
-from lifesigns.hub.hands import Hands
+from lifesigns.hub.executors import Executors
 from lifesigns.hub.mailboxes import Mailboxes
 from lifesigns.ports import Bus, Event
 
@@ -73,7 +73,7 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 
 class Dispatcher:
-    """Takes kept orders and events. `settle` is called with orders that need nothing more; `hands` carry out what is more
+    """Takes kept orders and events. `settle` is called with orders that need nothing more; `executors` carry out what is more
     than a message."""
 
     def __init__(
@@ -81,12 +81,12 @@ class Dispatcher:
         mailboxes: Mailboxes,
         bus: Bus | None,
         settle: Callable[[str], None],
-        hands: Hands | None = None,
+        executors: Executors | None = None,
     ) -> None:
         self._mailboxes = mailboxes
         self._bus = bus
         self._settle = settle
-        self._hands = hands
+        self._executors = executors
         self._outgoing: deque[tuple[str, bytes, str | None]] = deque(maxlen=OUTGOING_MAX)
         """Subject and message; and the order it brings, if that may be settled or withdrawn before it is said."""
         self._woken = asyncio.Event()
@@ -104,7 +104,7 @@ class Dispatcher:
             return
         if not isinstance(order, SendPing):
             self._open[order.order_id] = (order, now)
-        taken = self._hands is not None and self._hands.take(order)
+        taken = self._executors is not None and self._executors.take(order)
         if taken and not isinstance(order, Terminate):
             return  # An end is asked for by the agent's own way, too: it may have something to save.
         if isinstance(order, FOR_AGENTS):
@@ -113,8 +113,8 @@ class Dispatcher:
 
     def settled(self, order_id: str) -> None:
         """Its outcome was heard."""
-        if self._hands is not None:
-            self._hands.drop(order_id)
+        if self._executors is not None:
+            self._executors.drop(order_id)
         order, _ = self._open.pop(order_id, (None, 0.0))
         if order is not None:
             self._mailboxes.drop(order.agent_id, order_id)
@@ -151,8 +151,8 @@ class Dispatcher:
         """Another hub acts now, or what we order can never be kept: give no orders any more."""
         self._open.clear()
         self._mailboxes.clear()
-        if self._hands is not None:
-            self._hands.stand_down()
+        if self._executors is not None:
+            self._executors.stand_down()
 
     def tell(self, events: Sequence[Event]) -> None:
         """Events for everybody on the bus."""

@@ -14,13 +14,13 @@ from typing import Final, cast
 
 from lifesigns import wire
 from lifesigns.errors import AdapterError
-from lifesigns.hub.bus_door import BusDoor
+from lifesigns.hub.bus_receiver import BusReceiver
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.dispatcher import Dispatcher
 from lifesigns.hub.feed import HEARTBEAT, Feed
 from lifesigns.hub.hub import Hub
+from lifesigns.hub.hub_troubles import BUS, ROWS, STORE, HubTroubles
 from lifesigns.hub.samples import Sampler
-from lifesigns.hub.troubles import BUS, ROWS, STORE, Troubles
 from lifesigns.ports import Event
 
 log: Final = logging.getLogger("lifesigns.hub")
@@ -32,7 +32,7 @@ SWEEP_EVERY: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class Retention:
     """How long things are remembered."""
 
     history_for: float = 30 * DAY
@@ -46,11 +46,11 @@ class Housekeeping:
     def __init__(
         self,
         hub: Hub,
-        door: BusDoor | None,
+        door: BusReceiver | None,
         dispatcher: Dispatcher,
         feed: Feed,
-        troubles: Troubles,
-        keeping: Keeping,
+        troubles: HubTroubles,
+        keeping: Retention,
         clock: Clock,
     ) -> None:
         self._hub = hub

@@ -38,12 +38,12 @@ from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.busyness import BUSY_SHARE, Busyness
 from lifesigns.hub.changes import Changes
 from lifesigns.hub.clock import Clock, steady_clock
+from lifesigns.hub.committer import Committer
 from lifesigns.hub.journal import Journal
-from lifesigns.hub.last_beats import PARCEL_MAX, Heard, LastBeats, Parcel
+from lifesigns.hub.last_beats import PARCEL_MAX, EncodedBatch, LastBeats, SingleBeat
 from lifesigns.hub.orders import kept_order, open_order, settled_by
-from lifesigns.hub.pages import Pages
 from lifesigns.hub.pulse import Pulse
-from lifesigns.ports import Belief, Event, Page, Store
+from lifesigns.ports import Belief, Commit, Event, Store
 
 TURN_MAX: Final = 2000
 """Signals heard before the loop gets back to its sockets: some ten milliseconds."""
@@ -107,17 +107,19 @@ class Hub:
         """Told which agent has answered a ping."""
         self.gather: list[Callable[[], None]] = []
         """Doors that gather what comes in small pieces: they hand it over when they are asked, before anything is judged."""
-        self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None], Parcel | None]] = deque()
+        self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None], EncodedBatch | None]] = (
+            deque()
+        )
         """What came in and when, delivery by delivery, and the message it came in if that is kept; between them the
         bookmarks of those who wait for what stands before."""
         self._inbox_max = inbox_max
         self.waiting = 0
         """Signals in the inbox."""
-        self._touched = memory.Touched()
+        self._touched = memory.DirtyKeys()
         self.unreadable = ""
         """Which rows of the store could not be read at the start; empty if all could."""
         self.last_beats = LastBeats()
-        self._known = memory.Known()
+        self._known = memory.StoredKeys()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = NEVER
         self._turn: asyncio.Handle | None = None
@@ -155,7 +157,7 @@ class Hub:
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
         await self.audit.recall(remembered.beliefs)
         self.recall(remembered.beliefs)
-        self.pages = Pages(
+        self.pages = Committer(
             self.store,
             remembered.page,
             remembered.event,
@@ -226,7 +228,7 @@ class Hub:
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
         """Beats arrived just now, in this message. As `hear`; but if nobody waits before them they are heard on the spot,
         while what was decoded is still at hand."""
-        parcel = Parcel(raw, source, at) if len(raw) <= PARCEL_MAX else None
+        parcel = EncodedBatch(raw, source, at) if len(raw) <= PARCEL_MAX else None
         if self._inbox or parcel is None or len(beats) > min(TURN_MAX, self._inbox_max):
             return self._wait(beats, at, parcel)
         self.journal.note(at, beats)
@@ -235,7 +237,7 @@ class Hub:
             self.ask_turn()
         return True
 
-    def _wait(self, signals: Sequence[Signal], at: float, parcel: Parcel | None) -> bool:
+    def _wait(self, signals: Sequence[Signal], at: float, parcel: EncodedBatch | None) -> bool:
         waiting = self.waiting + len(signals)
         if waiting > self._inbox_max:
             self.pulse.turned_away += len(signals)
@@ -302,7 +304,7 @@ class Hub:
             else:
                 self._hear_each(delivery, at)
 
-    def _hear_beats(self, beats: Sequence[Beat], at: float, parcel: Parcel) -> None:
+    def _hear_beats(self, beats: Sequence[Beat], at: float, parcel: EncodedBatch) -> None:
         engine, last_beats = self.engine, self.last_beats
         if at >= engine.wake_at():
             self._look_at_ourselves()
@@ -323,7 +325,7 @@ class Hub:
                 words += 1
                 self._word_heard(signal, at)
             else:
-                self.last_beats[signal.agent_id] = Heard(signal, at)
+                self.last_beats[signal.agent_id] = SingleBeat(signal, at)
             if effects:
                 self._take(effects)
         self.pulse.words += words
@@ -464,7 +466,7 @@ class Hub:
         seal = self.audit.last_seal(self.clock())
         seals = () if seal is None else (seal,)
         try:
-            await self.store.commit(Page(self.pages.next_number(), beliefs, seals=seals))
+            await self.store.commit(Commit(self.pages.next_number(), beliefs, seals=seals))
         except AdapterError as error:
             log.error("the last page was not kept: %s", error, extra={"action": "last_page_lost"})
         else:

@@ -21,7 +21,7 @@ PARCEL_MAX: Final = 64 * 1024
 hold what a thousand others said."""
 
 
-class Parcel(Struct, gc=False):
+class EncodedBatch(Struct, gc=False):
     """Beats in one message, still encoded; whose they are, and when they came."""
 
     raw: bytes
@@ -32,41 +32,41 @@ class Parcel(Struct, gc=False):
         return wire.decode_beats(self.raw, self.source, self.at).accepted
 
 
-class Heard(Struct):
+class SingleBeat(Struct):
     """A beat that came in another way."""
 
     beat: Beat
     at: float
 
 
-class Received(NamedTuple):
+class ReceivedBeat(NamedTuple):
     """A beat, and when it came."""
 
     beat: Beat
     at: float
 
 
-class LastBeats(dict[str, Parcel | Heard]):
+class LastBeats(dict[str, EncodedBatch | SingleBeat]):
     """By agent, in which message its last beat came."""
 
-    def of(self, agent_id: str) -> Received | None:
+    def of(self, agent_id: str) -> ReceivedBeat | None:
         """The last beat of this agent."""
         return next((received for _, received in self.of_all((agent_id,))), None)
 
-    def of_all(self, agent_ids: Iterable[str]) -> Iterator[tuple[str, Received]]:
+    def of_all(self, agent_ids: Iterable[str]) -> Iterator[tuple[str, ReceivedBeat]]:
         """The last beats of these agents, message by message."""
-        parcels: dict[int, tuple[Parcel, set[str]]] = {}
+        parcels: dict[int, tuple[EncodedBatch, set[str]]] = {}
         for agent_id in agent_ids:
             last = self.get(agent_id)
-            if isinstance(last, Parcel):
+            if isinstance(last, EncodedBatch):
                 parcels.setdefault(id(last), (last, set()))[1].add(agent_id)
             elif last is not None:
-                yield agent_id, Received(last.beat, last.at)
+                yield agent_id, ReceivedBeat(last.beat, last.at)
         for parcel, wanted in parcels.values():
             # Of two by one agent in one message the later one.
             found = {beat.agent_id: beat for beat in parcel.beats() if beat.agent_id in wanted}
             for agent_id, beat in found.items():
-                yield agent_id, Received(beat, parcel.at)
+                yield agent_id, ReceivedBeat(beat, parcel.at)
 
     def keep_only(self, agents: Collection[str]) -> None:
         """Let go of those who are not among these."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.access import NAME_MAX, Access
-from lifesigns.hub.visitors import Role
+from lifesigns.hub.principals import Role
 
 PREFIX: Final = "life "
 

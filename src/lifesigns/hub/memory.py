@@ -2,7 +2,7 @@
 
 Beats are not kept: what they say, the next one says again, and after a restart every silence starts from zero.
 Words are said once. So what changed is known by what passed through the engine's door: whoever a word or an effect
-names may be believed otherwise than before, and nobody else. `Touched` collects those names; a sweep now and then
+names may be believed otherwise than before, and nobody else. `DirtyKeys` collects those names; a sweep now and then
 catches who was forgotten in silence.
 """
 
@@ -37,7 +37,7 @@ NOTHING: Final = frozenset[str]()
 
 
 @dataclass(slots=True)
-class Dossier:
+class AgentRecord:
     """Everything about one agent."""
 
     agent: Agent
@@ -48,7 +48,7 @@ class Dossier:
 
 
 @dataclass(slots=True)
-class Self:
+class EngineRecord:
     """What the engine believes about itself and the fleet as a whole."""
 
     at: float
@@ -62,18 +62,18 @@ class Self:
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _KINDS: Final[Mapping[str, type]] = {
-    AGENT: Dossier,
+    AGENT: AgentRecord,
     CLAIM: Claim,
     MESSAGE: PendingMessage,
     TASK: Task,
-    HUB: Self,
+    HUB: EngineRecord,
 }
 _DECODERS: Final[Mapping[str, msgspec.msgpack.Decoder[Any]]] = {
     kind: msgspec.msgpack.Decoder(of) for kind, of in _KINDS.items()
 }
 
 
-class Touched:
+class DirtyKeys:
     """Whose beliefs may have changed since the last page."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Touched:
             if (agent := beliefs.agents.get(agent_id)) is None:
                 yield Belief(AGENT, agent_id, None)
             else:
-                yield Belief(AGENT, agent_id, _encode(_dossier(beliefs, agent)))
+                yield Belief(AGENT, agent_id, _encode(_agent_record(beliefs, agent)))
         for task_id in self._tasks:
             yield _row(CLAIM, task_id, beliefs.claims)
             yield _row(TASK, task_id, beliefs.tasks)
@@ -124,7 +124,7 @@ class Touched:
             yield _row(MESSAGE, message_id, beliefs.messages)
 
 
-class Known:
+class StoredKeys:
     """What has a row in the store, to notice what is forgotten without a word."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class Known:
 def everything(beliefs: Beliefs) -> Iterator[Belief]:
     """All rows there should be: for the sweep, and for a clean end."""
     for agent in beliefs.agents.values():
-        yield Belief(AGENT, agent.id, _encode(_dossier(beliefs, agent)))
+        yield Belief(AGENT, agent.id, _encode(_agent_record(beliefs, agent)))
     for kind, table in ((CLAIM, beliefs.claims), (TASK, beliefs.tasks), (MESSAGE, beliefs.messages)):
         for key in table:
             yield _row(kind, key, table)
@@ -214,8 +214,8 @@ def _recount(beliefs: Beliefs) -> None:
             sender.messages += 1
 
 
-def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:
-    return Dossier(
+def _agent_record(beliefs: Beliefs, agent: Agent) -> AgentRecord:
+    return AgentRecord(
         agent,
         beliefs.lineages.get(agent.id),
         beliefs.own_policies.get(agent.id),
@@ -224,26 +224,26 @@ def _dossier(beliefs: Beliefs, agent: Agent) -> Dossier:
     )
 
 
-def _recall_agent(beliefs: Beliefs, agent_id: str, dossier: Dossier) -> None:
-    beliefs.agents[agent_id] = dossier.agent
-    dossier.agent.poisoned = False  # This may be a newer hub, without the bug.
-    if dossier.lineage is not None:
-        beliefs.lineages[agent_id] = dossier.lineage
-    if dossier.policy is not None:
-        beliefs.own_policies[agent_id] = dossier.policy
-    if dossier.reported:
-        beliefs.breakers[agent_id] = dossier.reported
-    if dossier.side_orders:
-        beliefs.side_orders[agent_id] = dossier.side_orders
+def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
+    beliefs.agents[agent_id] = record.agent
+    record.agent.poisoned = False  # This may be a newer hub, without the bug.
+    if record.lineage is not None:
+        beliefs.lineages[agent_id] = record.lineage
+    if record.policy is not None:
+        beliefs.own_policies[agent_id] = record.policy
+    if record.reported:
+        beliefs.breakers[agent_id] = record.reported
+    if record.side_orders:
+        beliefs.side_orders[agent_id] = record.side_orders
 
 
 def _self(beliefs: Beliefs) -> Belief:
     b = beliefs
-    me = Self(b.at, b.awareness, b.fleet, b.canary_due_at, b.things, b.numbered, b.tokens)
+    me = EngineRecord(b.at, b.awareness, b.fleet, b.canary_due_at, b.things, b.numbered, b.tokens)
     return Belief(HUB, "", _encode(me))
 
 
-def _recall_self(beliefs: Beliefs, me: Self) -> None:
+def _recall_self(beliefs: Beliefs, me: EngineRecord) -> None:
     beliefs.at, beliefs.awareness, beliefs.fleet = me.at, me.awareness, me.fleet
     beliefs.canary_due_at, beliefs.things = me.canary_due_at, me.things
     beliefs.numbered, beliefs.tokens = me.numbered, me.tokens

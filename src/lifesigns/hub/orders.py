@@ -9,7 +9,7 @@ import msgspec
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.signals import Signal
-from lifesigns.ports import KeptOrder
+from lifesigns.ports import StoredOrder
 
 _KINDS: Final = {
     kind.__name__: kind
@@ -47,13 +47,13 @@ SETTLES: Final = (
 """Outcomes after which an order is not given again."""
 
 
-def kept_order(order: e.Order) -> KeptOrder:
+def kept_order(order: e.Order) -> StoredOrder:
     """An order as it is kept. Pings are not: they are worth something only now."""
     data = _encode([type(order).__name__, order])
-    return KeptOrder(order.order_id, order.at, order.agent_id, data)
+    return StoredOrder(order.order_id, order.at, order.agent_id, data)
 
 
-def open_order(kept: KeptOrder) -> e.Order | None:
+def open_order(kept: StoredOrder) -> e.Order | None:
     """An order the hub before us gave and saw no outcome of. None if this lifesigns does not know its kind."""
     name, fields = msgspec.json.decode(kept.data, type=tuple[str, msgspec.Raw])
     kind: Any = _KINDS.get(name)

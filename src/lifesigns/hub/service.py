@@ -22,25 +22,25 @@ from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import CanaryReturned, Signal
 from lifesigns.hub.access import Access
-from lifesigns.hub.alerting.lookout import EngineLookout
+from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
+from lifesigns.hub.alerting.notifier import Notifier
 from lifesigns.hub.alerting.rules import Rules
-from lifesigns.hub.alerting.teller import Teller
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.audit.seal_file import SealFile
-from lifesigns.hub.bus_door import SOURCE, BusDoor
+from lifesigns.hub.bus_receiver import SOURCE, BusReceiver
 from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.dispatcher import Dispatcher, awaited
+from lifesigns.hub.executors import Executors
 from lifesigns.hub.feed import Feed
-from lifesigns.hub.hands import Hands
-from lifesigns.hub.housekeeping import Housekeeping, Keeping
+from lifesigns.hub.housekeeping import Housekeeping, Retention
+from lifesigns.hub.http_receiver import HttpReceiver, Orders
 from lifesigns.hub.hub import Hub
-from lifesigns.hub.intake import Intake, Orders
-from lifesigns.hub.last_beats import Received
+from lifesigns.hub.hub_troubles import CONNECTIONS, TOKENS, HubTroubles
+from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.mailboxes import Mailboxes
 from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.tokens import digest_of, id_of, is_token
-from lifesigns.hub.troubles import CONNECTIONS, TOKENS, Troubles
 from lifesigns.ports import Bus, Channel, Contents, Event, Signer, Store
 
 
@@ -54,7 +54,7 @@ class Service:
         *,
         policies: PolicyBook | None = None,
         fleet: FleetPolicy | None = None,
-        keeping: Keeping | None = None,
+        keeping: Retention | None = None,
         state: Path | None = None,
         signer: Signer | None = None,
         contents: Contents | None = None,
@@ -80,10 +80,10 @@ class Service:
             audit=AuditLog(store, signer, None if state is None or signer is None else SealFile(state)),
             canary_by="" if bus is None else SOURCE,
         )
-        self.teller = Teller(
+        self.teller = Notifier(
             rules or Rules({}),
             channels or {},
-            EngineLookout(lambda: self.engine.beliefs),
+            EngineAgentLookup(lambda: self.engine.beliefs),
             store=store,
             clock=self.clock,
             wanted=lambda: self.hub.pages.wanted(),
@@ -92,24 +92,24 @@ class Service:
         self.hub.withdrawn = lambda order_id: self.dispatcher.withdrawn(order_id, self.clock())
         self.hub.ponged = self.mailboxes.drop_pings
         self.hub.recall, self.hub.more = self.teller.recall, self.teller.changed
-        self.hands = Hands(
+        self.executors = Executors(
             lambda: self.engine.beliefs,
             self.hub.hear,
             lambda order: awaited(order, self.engine.beliefs, self.clock()),
         )
         self.checkpoints = Checkpoints(contents)
-        self.hands.assign(VerifyCheckpoint, self.checkpoints)
+        self.executors.assign(VerifyCheckpoint, self.checkpoints)
         self.dispatcher = Dispatcher(
-            self.mailboxes, bus, lambda order_id: self.hub.pages.settle(order_id), self.hands
+            self.mailboxes, bus, lambda order_id: self.hub.pages.settle(order_id), self.executors
         )
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.intake = Intake(self.hub, self.clock, self.orders_for)
-        self.door = None if bus is None else BusDoor(bus, name, self.hub, self.clock, self.intake)
+        self.intake = HttpReceiver(self.hub, self.clock, self.orders_for)
+        self.door = None if bus is None else BusReceiver(bus, name, self.hub, self.clock, self.intake)
         if self.door is not None:
             self.hub.gather.append(self.door.hand_over)
-        self.troubles = Troubles(self.hub.announce, self._tell)
+        self.troubles = HubTroubles(self.hub.announce, self._tell)
         self.housekeeping = Housekeeping(
-            self.hub, self.door, self.dispatcher, self.feed, self.troubles, keeping or Keeping(), self.clock
+            self.hub, self.door, self.dispatcher, self.feed, self.troubles, keeping or Retention(), self.clock
         )
         self._refused_tokens = RefusedTokens()
         self.housekeeping.watched[TOKENS] = self._why_refused
@@ -126,7 +126,7 @@ class Service:
     async def start(self) -> None:
         """Open the store, go on where the last hub stopped, listen."""
         await self.hub.start()
-        self.engine.clean_up_after(self.hands.cleans_up)
+        self.engine.clean_up_after(self.executors.cleans_up)
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
         await self.access.load()
         if self._state is not None:
@@ -157,12 +157,12 @@ class Service:
         await asyncio.gather(*self._tasks, *self._sends, return_exceptions=True)
         if self.door is not None:
             await self.door.close()
-        await self.hands.close()
+        await self.executors.close()
         await self.teller.stop()
         await self.hub.stop()
 
     async def keep(self, words: Sequence[Signal]) -> None:
-        """Hear words and return when what they changed is kept. Raises `Full` or `NotKept`."""
+        """Hear words and return when what they changed is kept. Raises `InboxFull` or `NotStored`."""
         await self.intake.keep(words)
 
     # --- orders ---------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Service:
 
     async def acknowledge(self, agent_id: str, order_id: str) -> bool:
         """The agent's side has this order: when this returns it is not given again, whatever happens to us. Whether there
-        was one. Raises `NotKept`."""
+        was one. Raises `NotStored`."""
         to_be_kept = order_id in self.dispatcher
         was_there = self.dispatcher.acknowledged(agent_id, order_id)
         if was_there and to_be_kept:
@@ -260,6 +260,6 @@ class Service:
         """`ok`, `none`, or what is wrong with the bus."""
         return "none" if self.door is None else self.door.state
 
-    def last_beat(self, agent_id: str) -> Received | None:
+    def last_beat(self, agent_id: str) -> ReceivedBeat | None:
         """The last beat of an agent as it was received, and when."""
         return None if self.engine.agent(agent_id) is None else self.hub.last_beats.of(agent_id)

@@ -5,52 +5,52 @@ worth another try. Nothing is retried behind the caller's back, except that a bu
 """
 
 from lifesigns.ports.bus import Bus, Hear, Subscription
-from lifesigns.ports.channel import Channel, Notice, NoticeSeverity, NoticeStage, NotTold
+from lifesigns.ports.channel import Channel, NotDelivered, Notice, NoticeSeverity, NoticeStage
 from lifesigns.ports.checkpoints import Contents, TooLarge
-from lifesigns.ports.hands import Hand, NotDone, sameness
+from lifesigns.ports.executors import NotExecuted, OrderExecutor, sameness
 from lifesigns.ports.link import Link, SavedState
 from lifesigns.ports.not_taken import NotTaken
 from lifesigns.ports.signer import Signer
 from lifesigns.ports.store import (
+    AuditRecord,
     Belief,
     Chunk,
-    Deed,
+    Commit,
     Event,
-    KeptOrder,
-    KeptToken,
-    Page,
-    Remembered,
     Sample,
     Seal,
     Store,
+    StoredOrder,
+    StoredState,
+    StoredToken,
 )
 
 __all__ = [
+    "AuditRecord",
     "Belief",
     "Bus",
     "Channel",
     "Chunk",
+    "Commit",
     "Contents",
-    "Deed",
     "Event",
-    "Hand",
     "Hear",
-    "KeptOrder",
-    "KeptToken",
     "Link",
-    "NotDone",
+    "NotDelivered",
+    "NotExecuted",
     "NotTaken",
-    "NotTold",
     "Notice",
     "NoticeSeverity",
     "NoticeStage",
-    "Page",
-    "Remembered",
+    "OrderExecutor",
     "Sample",
     "SavedState",
     "Seal",
     "Signer",
     "Store",
+    "StoredOrder",
+    "StoredState",
+    "StoredToken",
     "Subscription",
     "TooLarge",
     "sameness",

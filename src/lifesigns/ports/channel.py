@@ -54,7 +54,7 @@ class Notice:
     details: Mapping[str, str | float] = field(default_factory=dict)
 
 
-class NotTold(NotTaken):
+class NotDelivered(NotTaken):
     """A channel did not take a notice."""
 
 
@@ -62,7 +62,7 @@ class Channel(Protocol):
     """Tells people. No error and no log line of a channel ever holds its secrets."""
 
     async def tell(self, notice: Notice) -> None:
-        """Return when the other side has taken it; raises `AdapterError` if not, as `NotTold` if it said when to come
+        """Return when the other side has taken it; raises `AdapterError` if not, as `NotDelivered` if it said when to come
         again. A notice that was taken and is told again must do no harm."""
 
     async def close(self) -> None: ...

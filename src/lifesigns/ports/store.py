@@ -48,7 +48,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOrder:
+class StoredOrder:
     """An order that was given and whose outcome has not come back."""
 
     order_id: str
@@ -87,7 +87,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditRecord:
     """An entry of the audit log: something was done to somebody, or allowed. `n` rises from 0 without gaps."""
 
     n: int
@@ -112,24 +112,24 @@ class Seal:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Commit:
     """What is written at once. The first is number 1."""
 
     number: int
     beliefs: Sequence[Belief] = ()
     events: Sequence[Event] = ()
-    orders: Sequence[KeptOrder] = ()
+    orders: Sequence[StoredOrder] = ()
     settled: Sequence[str] = ()
     """Orders whose outcome came back."""
     samples: Sequence[Sample] = ()
     journal: Sequence[Chunk] = ()
-    deeds: Sequence[Deed] = ()
-    """Those of the events that are deeds."""
+    audit_records: Sequence[AuditRecord] = ()
+    """Those of the events that are audited."""
     seals: Sequence[Seal] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class StoredState:
     """What a hub finds when it opens its store."""
 
     epoch: int
@@ -139,12 +139,12 @@ class Remembered:
     event: int
     """The id of the last event; 0 if there is none."""
     beliefs: Sequence[Belief]
-    orders: Sequence[KeptOrder]
+    orders: Sequence[StoredOrder]
     """Those that are not settled, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptToken:
+class StoredToken:
     """Who may come in. The token itself is not kept, only its digest."""
 
     id: str
@@ -164,13 +164,13 @@ class Store(Protocol):
     Only `open` takes over. Who reads or changes tokens without it does so beside a hub that runs.
     """
 
-    async def open(self, *, epoch_min: int = 0) -> Remembered:
+    async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Make or migrate what is needed, and take over from the hub before: its pages are refused from now on.
 
         The new epoch is one more than the last, and at least `epoch_min`. The caller passes the seconds since 1970: an old
         copy of a store that is put back has forgotten the last epochs, but the agents have not."""
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         """Keep a page, all of it or nothing; it is on the disk when this returns. A number that is kept already is
         skipped; one that is not the next, of a page or of an event, is our `Bug`: so the next page is not given before
         this one is kept. Refused for good (not transient) if another hub has taken over since."""
@@ -196,7 +196,7 @@ class Store(Protocol):
         """The chunks that end at `since` or later and begin before `until`, in the order they were kept; read a few at a
         time, for there may be hundreds of megabytes."""
 
-    async def deeds(
+    async def audit_records(
         self,
         *,
         after: int = -1,
@@ -205,7 +205,7 @@ class Store(Protocol):
         who: str | None = None,
         newest_first: bool = False,
         limit: int = 1000,
-    ) -> Sequence[Deed]:
+    ) -> Sequence[AuditRecord]:
         """Entries of the audit log with `after < n < before`, about this agent, by this one."""
 
     async def seals(
@@ -216,15 +216,15 @@ class Store(Protocol):
     async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
         """Thin out samples, drop events and samples older than `keep_for`, chunks older than `raw_for` and the oldest of
         those beyond `RAW_MAX`, and seals older than `SEALS_FOR` but for the newest; how many rows went. Never a belief
-        nor a deed. In small steps, between which pages are kept. Refused as a page is."""
+        nor an audited act. In small steps, between which pages are kept. Refused as a page is."""
 
     async def retire(self, first: int, before: int) -> int:
-        """Drop the entries of the deeds with `first <= n < before`, and whom they name; of how many. Number, moment and
+        """Drop the entries of the audited acts with `first <= n < before`, and whom they name; of how many. Number, moment and
         leaf stay for ever. In small steps, and refused, as `forget`."""
 
-    async def tokens(self) -> Sequence[KeptToken]: ...
+    async def tokens(self) -> Sequence[StoredToken]: ...
 
-    async def keep_token(self, token: KeptToken) -> None:
+    async def keep_token(self, token: StoredToken) -> None:
         """Keep a token, or what has changed about it."""
 
     async def drop_token(self, token_id: str) -> bool:

@@ -430,7 +430,9 @@ class Invariants:
             harmed = True
         else:
             return
-        if isinstance(order, e.Respawn) and self._is_alone(being) and order.order_id not in self._wanted:
+        # A successor that was started and is cut off is started again: of the two, the first one heard stays.
+        replaced = isinstance(order, e.Respawn) and order.incarnation == being.incarnation
+        if replaced and self._is_alone(being) and order.order_id not in self._wanted:
             self._world.tally.false_terminations += 1
             self.violate("harm", f"{being.id} is replaced, and may be asleep or cut off with its host")
         if harmed and being.goes_on:

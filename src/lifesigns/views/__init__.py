@@ -3,7 +3,7 @@
 The shapes are the public contract: the API sends them, its OpenAPI page is made from them, the client reads them back.
 """
 
-from lifesigns.views.access import MadeToken, Me, SignInLink, TokenList, TokenView
+from lifesigns.views.access import Me, NewTokenView, SignInLink, TokenList, TokenView
 from lifesigns.views.agents import (
     AgentHealth,
     AgentMetrics,
@@ -18,7 +18,7 @@ from lifesigns.views.breakers import BreakerList
 from lifesigns.views.events import EventList, EventView
 from lifesigns.views.fleet import FleetView, HubHealth, Spare, fleet_view, hub_health
 from lifesigns.views.history import FindingPoint, FlipPoint, History, InterventionPoint, Point, SamplePoint
-from lifesigns.views.listing import AgentList, Wanted
+from lifesigns.views.listing import AgentFilter, AgentList
 from lifesigns.views.messages import MessageList, MessageView
 from lifesigns.views.moments import Moment, moment
 from lifesigns.views.orders import Orders, OrdersByAgent
@@ -36,6 +36,7 @@ from lifesigns.views.tasks import (
 )
 
 __all__ = [
+    "AgentFilter",
     "AgentHealth",
     "AgentList",
     "AgentMetrics",
@@ -65,11 +66,11 @@ __all__ = [
     "InterventionView",
     "LastBeat",
     "Level",
-    "MadeToken",
     "Me",
     "MessageList",
     "MessageView",
     "Moment",
+    "NewTokenView",
     "Orders",
     "OrdersByAgent",
     "Point",
@@ -84,7 +85,6 @@ __all__ = [
     "TaskView",
     "TokenList",
     "TokenView",
-    "Wanted",
     "agent_health",
     "fleet_view",
     "hub_health",

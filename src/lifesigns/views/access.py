@@ -19,7 +19,7 @@ class TokenView(Struct, kw_only=True):
     used_at: Moment | None
 
 
-class MadeToken(TokenView, kw_only=True):
+class NewTokenView(TokenView, kw_only=True):
     """A token that was just made; this is the only time it can be seen."""
 
     token: str

@@ -1,4 +1,4 @@
-"""Audit: who did what. Who is not named is the hub, which did it by its policy. `hub/audit/deeds.py` says what a deed is."""
+"""Audit: who did what. Who is not named is the hub, which did it by its policy. `hub/audit/records.py` says what an audited act is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from lifesigns.ports import Deed
+from lifesigns.ports import AuditRecord
 from lifesigns.views.moments import Moment, moment
 
 THE_HUB: Final = "lifesigns"
 
 
 class AuditEntry(Struct, frozen=True):
-    """One deed."""
+    """One record."""
 
     n: int
     """Its place in the log; the first is 0."""
@@ -28,7 +28,7 @@ class AuditEntry(Struct, frozen=True):
 
 
 class AuditList(Struct, frozen=True):
-    """Deeds, the newest first."""
+    """Audited acts, the newest first."""
 
     entries: tuple[AuditEntry, ...]
     before: int | None
@@ -65,25 +65,25 @@ class _Told(Struct):
 _told: Final = msgspec.json.Decoder(_Told).decode
 
 
-def audit_entry(deed: Deed) -> AuditEntry:
-    """A deed as people read it."""
-    what, detail, who = _words(deed)
-    return AuditEntry(deed.n, moment(deed.at), who, what, deed.agent_id, detail)
+def audit_entry(record: AuditRecord) -> AuditEntry:
+    """An audited act as people read it."""
+    what, detail, who = _words(record)
+    return AuditEntry(record.n, moment(record.at), who, what, record.agent_id, detail)
 
 
-def _words(deed: Deed) -> tuple[str, str, str]:
-    if deed.entry is None:
+def _words(record: AuditRecord) -> tuple[str, str, str]:
+    if record.entry is None:
         return "retired", "older than the log keeps more than hashes of", ""
     try:
-        told = _told(deed.entry)
+        told = _told(record.entry)
     except msgspec.MsgspecError:
         return (
             "unreadable",
             "see lifesigns audit verify",
             "",
         )  # Somebody changed it: it is to be seen all the same.
-    words = DEEDS.get(told.type) or _act(told.type.lower().replace("_", " "))
-    return *words(told.data), deed.who or THE_HUB
+    words = AUDITED.get(told.type) or _act(told.type.lower().replace("_", " "))
+    return *words(told.data), record.who or THE_HUB
 
 
 Words = Callable[[Mapping[str, Any]], tuple[str, str]]
@@ -125,10 +125,10 @@ def _brake(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _act(what: str) -> Words:
-    def deed(data: Mapping[str, Any]) -> tuple[str, str]:
+    def said(data: Mapping[str, Any]) -> tuple[str, str]:
         return what, "" if data.get("for_s") is None else f"for {data['for_s']:g} s"
 
-    return deed
+    return said
 
 
 def _requested(data: Mapping[str, Any]) -> tuple[str, str]:
@@ -156,13 +156,13 @@ def _until(data: Mapping[str, Any]) -> str:
 
 
 def _token(what: str) -> Words:
-    def deed(data: Mapping[str, Any]) -> tuple[str, str]:
+    def said(data: Mapping[str, Any]) -> tuple[str, str]:
         return what, ", ".join(str(data[key]) for key in ("id", "role", "name", "agents") if data.get(key))
 
-    return deed
+    return said
 
 
-DEEDS: Final[Mapping[str, Words]] = {
+AUDITED: Final[Mapping[str, Words]] = {
     **dict.fromkeys(("NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED", "INTERVENTION"), _step),
     **dict.fromkeys(("RECOVERY_INITIATED", "RECOVERY_COMPLETED", "RECOVERY_FAILED"), _recovery),
     "CLAIM_RELEASED": _release,

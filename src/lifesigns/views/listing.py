@@ -14,7 +14,7 @@ from lifesigns.core.health import Doing, Health
 from lifesigns.views.agents import AgentHealth
 
 
-class Wanted(Struct, frozen=True):
+class AgentFilter(Struct, frozen=True):
     """Which agents: every condition that is given must hold."""
 
     state: tuple[Health, ...] = ()

@@ -13,13 +13,13 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lifesigns.assembly.hub import Access, Visitor
+from lifesigns.assembly.hub import Access, Principal
 from lifesigns.web.answers import Problem
-from lifesigns.web.doorway import Doorway
+from lifesigns.web.host_policy import HostPolicy
 
 __all__ = [
-    "Doorway",
     "Headers",
+    "HostPolicy",
     "admit",
     "bearer_of",
     "check_page",
@@ -64,7 +64,9 @@ def headers_of(scope: Scope) -> Headers:
     return headers
 
 
-def admit(scope: Scope, headers: Headers, access: Access, now: float, doorway: Doorway) -> Visitor | Problem:
+def admit(
+    scope: Scope, headers: Headers, access: Access, now: float, doorway: HostPolicy
+) -> Principal | Problem:
     """The visitor who sent this request, or why there is none; raises a `Problem` if the request itself is bad."""
     doorway.check_host(headers.get(b"host"))
     if scope["method"] not in SAFE:
@@ -74,13 +76,13 @@ def admit(scope: Scope, headers: Headers, access: Access, now: float, doorway: D
     bearer = bearer_of(headers)
     if bearer is None:
         return _nobody("Authorization has to be: Bearer <token>")
-    visitor = access.visitor(bearer, now)
-    if visitor is None:
+    principal = access.principal(bearer, now)
+    if principal is None:
         return refused(scope, access, now, doorway, "the token is unknown, revoked or too old")
-    return visitor
+    return principal
 
 
-def check_page(headers: Headers, doorway: Doorway) -> None:
+def check_page(headers: Headers, doorway: HostPolicy) -> None:
     """Raises a `Problem` if the browser says that another page asks. Who is no browser says nothing."""
     origin = headers.get(b"origin")
     if origin is not None and not doorway.same_origin(origin, headers[b"host"]):
@@ -97,7 +99,7 @@ def bearer_of(headers: Headers) -> bytes | None:
     return said[7:].strip() if said[:7].lower() == b"bearer " else None
 
 
-def refused(scope: Scope, access: Access, now: float, doorway: Doorway, detail: str) -> Problem:
+def refused(scope: Scope, access: Access, now: float, doorway: HostPolicy, detail: str) -> Problem:
     """The answer to a secret that is wrong; after many of them, to wait. What was shown is not repeated anywhere."""
     address = doorway.address(scope)
     failures = access.failed(address, now)
@@ -118,7 +120,7 @@ def refused(scope: Scope, access: Access, now: float, doorway: Doorway, detail: 
     return _nobody(detail, error="invalid_token")
 
 
-def session_of(headers: Headers, scope: Scope, doorway: Doorway) -> str | None:
+def session_of(headers: Headers, scope: Scope, doorway: HostPolicy) -> str | None:
     """The session in the cookies. Two of that name are none: one of them was put there by somebody else."""
     cookies = headers.get(b"cookie")
     if cookies is None:
@@ -132,7 +134,7 @@ def session_of(headers: Headers, scope: Scope, doorway: Doorway) -> str | None:
     return found[0].decode("latin-1") if len(found) == 1 else None
 
 
-def cookie_name(scope: Scope, doorway: Doorway) -> str:
+def cookie_name(scope: Scope, doorway: HostPolicy) -> str:
     """With the port, because browsers do not tell hubs on different ports of one machine apart; and over TLS with the
     prefix for which no other host can set it."""
     server = scope.get("server")
@@ -154,16 +156,16 @@ def _check_repeated(raw: list[tuple[bytes, bytes]]) -> None:
 
 
 def _by_cookie(
-    scope: Scope, headers: Headers, access: Access, now: float, doorway: Doorway
-) -> Visitor | Problem:
+    scope: Scope, headers: Headers, access: Access, now: float, doorway: HostPolicy
+) -> Principal | Problem:
     """Browsers add cookies by themselves, so with a cookie it matters which page asks, even for reading: a page on
     another port of this machine gets our cookie sent along, and could listen to the stream of events. What everybody may
     read it may: a link on it leads to the dashboard."""
     session = session_of(headers, scope, doorway)
     if session is None:
         return _nobody("a token is needed: Authorization: Bearer <token>")
-    visitor = access.session(session, now)
-    if visitor is None:
+    principal = access.session(session, now)
+    if principal is None:
         return _nobody("you are not signed in any more")
     try:
         check_page(headers, doorway)
@@ -171,7 +173,7 @@ def _by_cookie(
         return problem
     if scope["method"] not in SAFE and b"origin" not in headers:
         raise Problem(403, "a change by a browser has to say its Origin")
-    return visitor
+    return principal
 
 
 def _nobody(detail: str, error: str = "") -> Problem:

@@ -10,19 +10,19 @@ from msgspec import Meta
 from lifesigns import views
 from lifesigns.assembly.messages import OURS
 from lifesigns.core.agent import Agent
-from lifesigns.views import AgentHealth, AgentList, LastBeat, Wanted, listing, moment
+from lifesigns.views import AgentFilter, AgentHealth, AgentList, LastBeat, listing, moment
 from lifesigns.views.calls import CallHistoryView, call_tape
 from lifesigns.views.rhythm import Rhythm, rhythm_of
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import EVERYBODY, READERS, Asked, Call
 from lifesigns.web.ids import AgentId
+from lifesigns.web.routes import EVERYBODY, READERS, Request, Route
 
 LIMIT_MAX: Final = 1000
 IDS_MAX: Final = 100
 """So that the address stays well below what proxies take: an id may have 128 signs."""
 
 
-class AgentsQuery(Wanted, frozen=True):
+class AgentsQuery(AgentFilter, frozen=True):
     """Which agents, how many, from where."""
 
     id: Annotated[tuple[AgentId, ...], Meta(max_length=IDS_MAX)] = ()
@@ -36,9 +36,9 @@ class AgentsQuery(Wanted, frozen=True):
     """`need`: who needs somebody most comes first; this has no further pages."""
 
 
-async def agents(asked: Asked) -> Answer:
+async def agents(request: Request) -> Answer:
     """Agents that match all filters, page by page; or with `since` only those that changed."""
-    service, query, now = asked.service, asked.query, asked.now
+    service, query, now = request.service, request.query, request.now
     changes = service.hub.changes
     changed_at = changes.moment(query.since) if query.since else None
     if changed_at is None:
@@ -49,7 +49,7 @@ async def agents(asked: Asked) -> Answer:
         def matches(agent: Agent) -> bool:
             return changes.since(agent, since) and bool(query.matches(agent))
 
-    among = _named(asked) if query.id else service.engine.agents()
+    among = _named(request) if query.id else service.engine.agents()
     if query.sort == "need":
         found, more = listing.neediest(among, matches, query.limit), None
     else:
@@ -67,22 +67,22 @@ async def agents(asked: Asked) -> Answer:
     )
 
 
-def _named(asked: Asked) -> list[Agent]:
+def _named(request: Request) -> list[Agent]:
     """Those that were asked for by name, in the order they were first heard of."""
-    found = [asked.service.engine.agent(agent_id) for agent_id in dict.fromkeys(asked.query.id)]
+    found = [request.service.engine.agent(agent_id) for agent_id in dict.fromkeys(request.query.id)]
     return sorted((agent for agent in found if agent is not None), key=lambda agent: agent.order)
 
 
-async def agent(asked: Asked) -> Answer:
+async def agent(request: Request) -> Answer:
     """Everything that is believed about one agent."""
-    return answer(views.agent_health(known(asked), asked.service.engine.beliefs, asked.now))
+    return answer(views.agent_health(known(request), request.service.engine.beliefs, request.now))
 
 
-async def heartbeat(asked: Asked) -> Answer:
+async def heartbeat(request: Request) -> Answer:
     """The agent's last beat as it was received."""
-    last = asked.service.last_beat(known(asked).id)
+    last = request.service.last_beat(known(request).id)
     if last is None:
-        raise Problem(404, f"{asked.path['agent_id']!r} has not beaten since this hub started")
+        raise Problem(404, f"{request.path['agent_id']!r} has not beaten since this hub started")
     beat, received_at = last
     said = {
         name: value
@@ -92,30 +92,30 @@ async def heartbeat(asked: Asked) -> Answer:
     return answer(LastBeat(moment(received_at), said))
 
 
-async def calls(asked: Asked) -> Answer:
+async def calls(request: Request) -> Answer:
     """Its last tool calls, oldest first, with their repeats marked; and the calls it is in. Names and digests, no contents."""
-    return answer(call_tape(known(asked)))
+    return answer(call_tape(known(request)))
 
 
-async def rhythm(asked: Asked) -> Answer:
+async def rhythm(request: Request) -> Answer:
     """When its beats come, when the next one should, how surprising its silence is by now."""
-    found, engine = known(asked), asked.service.engine
-    return answer(rhythm_of(found, engine.policy_of(found).silence, asked.now))
+    found, engine = known(request), request.service.engine
+    return answer(rhythm_of(found, engine.policy_of(found).silence, request.now))
 
 
-def known(asked: Asked) -> Agent:
+def known(request: Request) -> Agent:
     """The agent in the path, or the problem that there is none."""
-    agent_id = asked.path["agent_id"]
-    found = asked.service.engine.agent(agent_id)
+    agent_id = request.path["agent_id"]
+    found = request.service.engine.agent(agent_id)
     if found is None:
         raise Problem(404, f"no agent {agent_id!r} has been heard of")
     return found
 
 
 CALLS: Final = (
-    Call("GET", "/api/v1/agents", READERS, agents, AgentList, query=AgentsQuery),
-    Call("GET", "/api/v1/agents/{agent_id}", EVERYBODY, agent, AgentHealth),
-    Call("GET", "/api/v1/agents/{agent_id}/heartbeat", EVERYBODY, heartbeat, LastBeat),
-    Call("GET", "/api/v1/agents/{agent_id}/calls", EVERYBODY, calls, CallHistoryView),
-    Call("GET", "/api/v1/agents/{agent_id}/rhythm", EVERYBODY, rhythm, Rhythm),
+    Route("GET", "/api/v1/agents", READERS, agents, AgentList, query=AgentsQuery),
+    Route("GET", "/api/v1/agents/{agent_id}", EVERYBODY, agent, AgentHealth),
+    Route("GET", "/api/v1/agents/{agent_id}/heartbeat", EVERYBODY, heartbeat, LastBeat),
+    Route("GET", "/api/v1/agents/{agent_id}/calls", EVERYBODY, calls, CallHistoryView),
+    Route("GET", "/api/v1/agents/{agent_id}/rhythm", EVERYBODY, rhythm, Rhythm),
 )

@@ -8,14 +8,14 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import Ack, Event, NotInOffice, NotKept, OpenAlert
+from lifesigns.assembly.hub import Ack, Event, NotLeader, NotStored, OpenAlert
 from lifesigns.core.health import Health
 from lifesigns.views import Alert, AlertList, Level, moment
 from lifesigns.views.alerts import ALERTING, FLIPS, RANK, AcknowledgedAlerts, Acknowledgement, alert_of
 from lifesigns.views.moments import moment_or_none
 from lifesigns.views.standing import STANDING_MAX, standing
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import ACTORS, READERS, Asked, Call
+from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 READ: Final = 500
 READS_MAX: Final = 10
@@ -35,7 +35,7 @@ class AlertsQuery(msgspec.Struct):
     """At least this severe."""
 
 
-class TakenOn(msgspec.Struct, rename={"lasts_for": "for"}):
+class AcknowledgeBody(msgspec.Struct, rename={"lasts_for": "for"}):
     """Why, and for how long."""
 
     reason: Annotated[str, Meta(max_length=2000)] = ""
@@ -43,37 +43,39 @@ class TakenOn(msgspec.Struct, rename={"lasts_for": "for"}):
     """Seconds until people are reminded again if it still lasts; without it they are not."""
 
 
-async def alerts(asked: Asked) -> Answer:
+async def alerts(request: Request) -> Answer:
     """What people should know: first what stands right now, then what happened, the newest first. What stands is on the
     first page only, beside its `limit`."""
-    query, least = asked.query, RANK[asked.query.severity]
-    now = [] if query.before is not None else [one for one in _standing(asked) if RANK[one.severity] >= least]
-    happened, before = await _happened(asked, least)
+    query, least = request.query, RANK[request.query.severity]
+    now = (
+        [] if query.before is not None else [one for one in _standing(request) if RANK[one.severity] >= least]
+    )
+    happened, before = await _happened(request, least)
     return answer(AlertList((*now, *happened), before))
 
 
-async def acknowledge(asked: Asked) -> Answer:
+async def acknowledge(request: Request) -> Answer:
     """Take an alert on, by its `id` or `key` from the list, or all of a `group`: those who were told of it are told who has
     it, and nobody is reminded, unless it gets worse. That it is over is told all the same."""
-    key = await _key(asked, asked.path["alert_id"])
-    wanted = asked.body or TakenOn()
-    until_at = float("inf") if wanted.lasts_for is None else asked.now + wanted.lasts_for
-    ack = Ack(asked.visitor.by, asked.now, wanted.reason, until_at)
-    found = asked.service.teller.acknowledge(key, ack)
+    key = await _key(request, request.path["alert_id"])
+    wanted = request.body or AcknowledgeBody()
+    until_at = float("inf") if wanted.lasts_for is None else request.now + wanted.lasts_for
+    ack = Ack(request.principal.by, request.now, wanted.reason, until_at)
+    found = request.service.teller.acknowledge(key, ack)
     if not found:
         raise Problem(409, f"{key!r} is not open, or people are not told of it")
     view = _acknowledged(ack)
     told = {"key": key, "by": ack.by, "reason": ack.why, "until": view.until, "count": len(found)}
-    asked.service.hub.announce("ALERT_ACKNOWLEDGED", told, found[0].agent_id if len(found) == 1 else "")
-    await on_record(asked)
+    request.service.hub.announce("ALERT_ACKNOWLEDGED", told, found[0].agent_id if len(found) == 1 else "")
+    await on_record(request)
     return answer(AcknowledgedAlerts(tuple(one.key for one in found), view))
 
 
-async def on_record(asked: Asked) -> None:
+async def on_record(request: Request) -> None:
     """Return when what was just done is kept. If the store is away it holds all the same: it may be about just that."""
     try:
-        await asked.service.keep(())
-    except (NotKept, NotInOffice) as error:
+        await request.service.keep(())
+    except (NotStored, NotLeader) as error:
         detail = "it is done, but the store is away: it is not on record yet, and would be lost with this hub"
         raise Problem(503, detail, headers={"Retry-After": "5"}) from error
 
@@ -81,9 +83,9 @@ async def on_record(asked: Asked) -> None:
 # --- what stands --------------------------------------------------------------------------------------
 
 
-def _standing(asked: Asked) -> Iterator[Alert]:
+def _standing(request: Request) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
-    service, alerting = asked.service, asked.service.teller.alerting
+    service, alerting = request.service, request.service.teller.alerting
     troubles = [(one.what, one.begun, one.since, one.why) for one in service.troubles.now()]
     believed = standing(service.engine.beliefs, troubles)
     for one in believed:
@@ -132,7 +134,7 @@ def _as_told(view: Alert, alert: OpenAlert | None) -> Alert:
         key=alert.key,
         kind=alert.kind,
         open=True,
-        group=next((key for key in alert.bundles.values() if key != alert.key), ""),
+        group=next((key for key in alert.alert_groups.values() if key != alert.key), ""),
         acknowledged=None if alert.ack is None else _acknowledged(alert.ack),
         silenced_by=alert.silenced_by,
     )
@@ -142,14 +144,14 @@ def _acknowledged(ack: Ack) -> Acknowledgement:
     return Acknowledgement(ack.by, moment(ack.at), ack.why, moment_or_none(ack.until_at))
 
 
-async def _key(asked: Asked, alert_id: str) -> str:
+async def _key(request: Request, alert_id: str) -> str:
     """The key of what has this id in the list; or it is a key itself."""
     if alert_id.startswith(STANDING):
-        found = next((one.key for one in _standing(asked) if one.id == alert_id), "")
+        found = next((one.key for one in _standing(request) if one.id == alert_id), "")
     elif alert_id.isascii() and alert_id.isdecimal() and len(alert_id) < 19:
         number = int(alert_id)
-        events = await asked.service.store.events(after=number - 1, until=number, limit=1)
-        alert = asked.service.teller.alerting.about(events[0]) if events else None
+        events = await request.service.store.events(after=number - 1, until=number, limit=1)
+        alert = request.service.teller.alerting.about(events[0]) if events else None
         found = "" if alert is None else alert.key
     else:
         return alert_id
@@ -161,8 +163,8 @@ async def _key(asked: Asked, alert_id: str) -> str:
 # --- what happened ------------------------------------------------------------------------------------
 
 
-async def _happened(asked: Asked, least: int) -> tuple[list[Alert], int | None]:
-    query, store = asked.query, asked.service.store
+async def _happened(request: Request, least: int) -> tuple[list[Alert], int | None]:
+    query, store = request.query, request.service.store
     found: list[Alert] = []
     until = None if query.before is None else query.before - 1
     for _ in range(READS_MAX):
@@ -170,7 +172,7 @@ async def _happened(asked: Asked, least: int) -> tuple[list[Alert], int | None]:
         for event in events:
             if len(found) == query.limit:
                 return found, event.id + 1
-            alert = _event_view(asked, event)
+            alert = _event_view(request, event)
             if alert is not None and RANK[alert.severity] >= least:
                 found.append(alert)
         if len(events) < READ:
@@ -179,20 +181,20 @@ async def _happened(asked: Asked, least: int) -> tuple[list[Alert], int | None]:
     return found, None if until is None else until + 1
 
 
-def _event_view(asked: Asked, event: Event) -> Alert | None:
+def _event_view(request: Request, event: Event) -> Alert | None:
     view = alert_of(event)
-    return None if view is None else _as_told(view, asked.service.teller.alerting.about(event))
+    return None if view is None else _as_told(view, request.service.teller.alerting.about(event))
 
 
 CALLS: Final = (
-    Call("GET", "/api/v1/alerts", READERS, alerts, AlertList, query=AlertsQuery),
-    Call(
+    Route("GET", "/api/v1/alerts", READERS, alerts, AlertList, query=AlertsQuery),
+    Route(
         "POST",
         "/api/v1/alerts/{alert_id}/ack",
         ACTORS,
         acknowledge,
         AcknowledgedAlerts,
-        body=TakenOn | None,
+        body=AcknowledgeBody | None,
         also={409: "it is over, or people are not told of it"},
     ),
 )

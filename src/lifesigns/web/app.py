@@ -21,19 +21,19 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from lifesigns.assembly.glance import Glance
-from lifesigns.assembly.hub import Full, NotInOffice, NotKept, Role, Service, Visitor
-from lifesigns.assembly.past import Past
+from lifesigns.assembly.fleet_snapshot import FleetSnapshot
+from lifesigns.assembly.history_reader import HistoryReader
+from lifesigns.assembly.hub import InboxFull, NotLeader, NotStored, Principal, Role, Service
 from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.web import pages
-from lifesigns.web.access import Doorway, Headers, admit, bearer_of, headers_of
+from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
-from lifesigns.web.at_once import AtOnce
-from lifesigns.web.calls import NO_TOKEN, Asked, Call, Nothing, Table
+from lifesigns.web.beat_fast_path import BeatFastPath
 from lifesigns.web.ids import check_path
 from lifesigns.web.rates import Rates
+from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route, RouteTable
 from lifesigns.web.table import CALLS
 
 Scope = MutableMapping[str, Any]
@@ -56,11 +56,11 @@ log: Final = logging.getLogger("lifesigns.web")
 class Site:
     """What the web itself knows, beside the hub."""
 
-    glance: Glance
-    doorway: Doorway
+    glance: FleetSnapshot
+    doorway: HostPolicy
     limits: Limits
     metrics: Metrics
-    past: Past
+    past: HistoryReader
     answered: dict[int, int] = field(default_factory=dict)
     """Answers by the first digit of their status."""
 
@@ -75,20 +75,25 @@ class Web:
     def __init__(
         self,
         service: Service,
-        doorway: Doorway | None = None,
+        doorway: HostPolicy | None = None,
         limits: Limits | None = None,
-        calls: Iterable[Call] = CALLS,
+        calls: Iterable[Route] = CALLS,
         dashboard: Path = pages.FOLDER,
     ) -> None:
         self.service = service
         answered: dict[int, int] = {}
         metrics = metrics_of(service, answered)
         self.site = Site(
-            Glance(service), doorway or Doorway(), limits or Limits(), metrics, Past(service.store), answered
+            FleetSnapshot(service),
+            doorway or HostPolicy(),
+            limits or Limits(),
+            metrics,
+            HistoryReader(service.store),
+            answered,
         )
         self.rates = Rates(self.site.limits.requests_per_second)
-        self.table = Table((*calls, *pages.calls(dashboard)))
-        self.at_once = AtOnce(service, self.site.doorway, self.rates, answered)
+        self.table = RouteTable((*calls, *pages.calls(dashboard)))
+        self.at_once = BeatFastPath(service, self.site.doorway, self.rates, answered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,8 +102,8 @@ class Web:
             answer: Answer | Stream = await self._answer(scope, receive)
         except Problem as problem:
             answer = problem.answer()
-        except (Full, NotKept, NotInOffice) as error:
-            wait = NOT_IN_OFFICE_WAIT if isinstance(error, NotInOffice) else "1"
+        except (InboxFull, NotStored, NotLeader) as error:
+            wait = NOT_IN_OFFICE_WAIT if isinstance(error, NotLeader) else "1"
             answer = Problem(503, str(error.__doc__), headers={"Retry-After": wait}).answer()
         except WireError as error:
             answer = Problem(400, error.detail, field=error.field or None).answer()
@@ -123,25 +128,25 @@ class Web:
         headers = headers_of(scope)
         who = admit(scope, headers, service.access, service.clock(), site.doorway)
         if isinstance(who, Problem):
-            visitor, refusal = None, who
+            principal, refusal = None, who
         else:
-            visitor, refusal = who, None
+            principal, refusal = who, None
         call, path = self.table.find(scope["method"], scope["raw_path"])
         if call.who is not NO_TOKEN:
             if refusal is not None:
                 await self._note_refusal(scope, headers, receive, refusal)
                 raise refusal
-            _check_role(call, visitor, path)
-            if visitor is not None and visitor.role is Role.AGENT:
-                self._check_rate(visitor)
+            _check_role(call, principal, path)
+            if principal is not None and principal.role is Role.AGENT:
+                self._check_rate(principal)
         if path:
             check_path(path)
-        query = _query(call.query, scope["query_string"]) if call.query is not Nothing else None
+        query = _query(call.query, scope["query_string"]) if call.query is not NoQuery else None
         body = None
         if call.body is not None:
             raw = await _received(headers, receive, site.limits.body_bytes)
             body = raw if call.body is bytes else _read_body(raw, call.body)
-        return await call.handle(Asked(service, visitor, path, query, body, scope, site))
+        return await call.handle(Request(service, principal, path, query, body, scope, site))
 
     async def _note_refusal(self, scope: Scope, headers: Headers, receive: Receive, refusal: Problem) -> None:
         """An agent whose token is refused is not watched, and somebody should know which one that is."""
@@ -159,7 +164,7 @@ class Web:
                 ]
         self.service.token_refused(bearer, names)
 
-    def _check_rate(self, agent: Visitor) -> None:
+    def _check_rate(self, agent: Principal) -> None:
         """People and their tools may ask as fast as they can; an agent that runs wild must not slow down the others."""
         wait_for = self.rates.wait_for(agent.token_id, self.service.clock())
         if wait_for:
@@ -178,7 +183,7 @@ class ClientGone(Exception):
     """It hung up before it had said everything."""
 
 
-def _check_role(call: Call, who: Any, path: Mapping[str, str]) -> None:
+def _check_role(call: Route, who: Any, path: Mapping[str, str]) -> None:
     if who.role not in call.who:
         roles = ", ".join(sorted(call.who))
         raise Problem(403, f"{who.name!r} is {who.role}, but this needs one of: {roles}")

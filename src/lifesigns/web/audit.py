@@ -10,14 +10,14 @@ from msgspec import Meta
 from lifesigns.views import AuditConsistency, AuditList, AuditProof
 from lifesigns.views.audit import audit_entry
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import READERS, Asked, Call
 from lifesigns.web.ids import AgentId
+from lifesigns.web.routes import READERS, Request, Route
 
 Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class AuditQuery(msgspec.Struct):
-    """Which deeds."""
+    """Which entries."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     before: Size | None = None
@@ -34,12 +34,12 @@ class ConsistencyQuery(msgspec.Struct, rename={"old": "from"}):
     """The size that an older checkpoint speaks of."""
 
 
-async def audit(asked: Asked) -> Answer:
+async def audit(request: Request) -> Answer:
     """Who did what, the newest first. Every step on an agent with the name of who wanted it, agents that were given up,
     recoveries, claims that were released, groups braked and released, alerts taken on and silenced, tokens made and
     revoked."""
-    query = asked.query
-    found = await asked.service.store.deeds(
+    query = request.query
+    found = await request.service.store.audit_records(
         before=query.before,
         agent_id=query.agent,
         who=query.who,
@@ -50,41 +50,41 @@ async def audit(asked: Asked) -> Answer:
     return answer(AuditList(entries, entries[-1].n if len(found) > query.limit else None))
 
 
-async def checkpoint(asked: Asked) -> Answer:
+async def checkpoint(request: Request) -> Answer:
     """The newest checkpoint of the log: how many entries it has and the root of their tree, signed by the hub. Keep it
     somewhere else: it holds the hub to what its log is now."""
-    _, note = _newest(asked)
+    _, note = _newest(request)
     return Answer(note.encode(), content_type=b"text/plain; charset=utf-8")
 
 
-async def proof(asked: Asked) -> Answer:
+async def proof(request: Request) -> Answer:
     """That an entry is in the log the newest checkpoint speaks of: the hashes that lead from it to the root."""
-    size, note = _newest(asked)
-    n = _number(asked.path["n"])
-    found = await asked.service.store.deeds(after=n - 1, before=n + 1)
+    size, note = _newest(request)
+    n = _number(request.path["n"])
+    found = await request.service.store.audit_records(after=n - 1, before=n + 1)
     if not found:
         raise Problem(404, f"there is no entry {n}")
     if n >= size:
         raise _later(f"entry {n} is younger than the newest checkpoint, which has {size} entries")
-    (deed,) = found
-    entry = None if deed.entry is None else deed.entry.decode("utf-8", "replace")
-    hashes = await asked.service.hub.audit.inclusion(n, size)
-    return answer(AuditProof(n, entry, deed.leaf.hex(), size, tuple(one.hex() for one in hashes), note))
+    (record,) = found
+    entry = None if record.entry is None else record.entry.decode("utf-8", "replace")
+    hashes = await request.service.hub.audit.inclusion(n, size)
+    return answer(AuditProof(n, entry, record.leaf.hex(), size, tuple(one.hex() for one in hashes), note))
 
 
-async def consistency(asked: Asked) -> Answer:
+async def consistency(request: Request) -> Answer:
     """That the log the newest checkpoint speaks of begins with the one that an older checkpoint spoke of."""
-    size, note = _newest(asked)
-    old = asked.query.old
+    size, note = _newest(request)
+    old = request.query.old
     if old > size:
         raise _later(f"the newest checkpoint has {size} entries, and {old} were asked for", field="from")
-    hashes = await asked.service.hub.audit.consistency(old, size)
+    hashes = await request.service.hub.audit.consistency(old, size)
     return answer(AuditConsistency(old, size, tuple(one.hex() for one in hashes), note))
 
 
-def _newest(asked: Asked) -> tuple[int, str]:
+def _newest(request: Request) -> tuple[int, str]:
     """The newest checkpoint: how many entries, and its text."""
-    log = asked.service.hub.audit
+    log = request.service.hub.audit
     if log.trouble:
         raise Problem(409, f"the audit log is not what was sealed: {log.trouble}; see lifesigns audit verify")
     if log.newest is None or not log.proves:
@@ -105,8 +105,8 @@ def _later(detail: str, field: str | None = None) -> Problem:
 _NONE_YET: Final = {404: "there is none yet", 409: "it is too new, or the log was found broken"}
 
 CALLS: Final = (
-    Call("GET", "/api/v1/audit", READERS, audit, AuditList, query=AuditQuery),
-    Call(
+    Route("GET", "/api/v1/audit", READERS, audit, AuditList, query=AuditQuery),
+    Route(
         "GET",
         "/api/v1/audit/checkpoint",
         READERS,
@@ -115,8 +115,8 @@ CALLS: Final = (
         content_types=("text/plain",),
         also=_NONE_YET,
     ),
-    Call("GET", "/api/v1/audit/proof/{n}", READERS, proof, AuditProof, also=_NONE_YET),
-    Call(
+    Route("GET", "/api/v1/audit/proof/{n}", READERS, proof, AuditProof, also=_NONE_YET),
+    Route(
         "GET",
         "/api/v1/audit/consistency",
         READERS,

@@ -5,24 +5,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from lifesigns.assembly.hub import Reception
+from lifesigns.assembly.hub import IngestResult
 from lifesigns.views import Receipt
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import SPEAKERS, Asked, Call
+from lifesigns.web.routes import SPEAKERS, Request, Route
 
 
-async def beats(asked: Asked) -> Answer:
+async def beats(request: Request) -> Answer:
     """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count;
     400 if there are no others."""
-    return _receipt(asked.service.intake.take_beats(asked.body, asked.visitor))
+    return _receipt(request.service.intake.take_beats(request.body, request.principal))
 
 
-async def signals(asked: Asked) -> Answer:
+async def signals(request: Request) -> Answer:
     """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
-    return _receipt(await asked.service.intake.take_words(asked.body, asked.visitor))
+    return _receipt(await request.service.intake.take_words(request.body, request.principal))
 
 
-def _receipt(reception: Reception) -> Answer:
+def _receipt(reception: IngestResult) -> Answer:
     """What became of a delivery. One of which nothing counts is an error: a script that looks at the status alone must not
     take it for a success."""
     if reception.rejected and not reception.accepted:
@@ -35,6 +35,6 @@ def _receipt(reception: Reception) -> Answer:
 _UNREAD: Final = {400: "it cannot be read, or nothing in it was accepted"}
 
 CALLS: Final = (
-    Call("POST", "/api/v1/beats", SPEAKERS, beats, Receipt, body=bytes, status=202, also=_UNREAD),
-    Call("POST", "/api/v1/signals", SPEAKERS, signals, Receipt, body=bytes, status=202, also=_UNREAD),
+    Route("POST", "/api/v1/beats", SPEAKERS, beats, Receipt, body=bytes, status=202, also=_UNREAD),
+    Route("POST", "/api/v1/signals", SPEAKERS, signals, Receipt, body=bytes, status=202, also=_UNREAD),
 )

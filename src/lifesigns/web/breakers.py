@@ -19,10 +19,10 @@ from lifesigns.views import BreakerList, BreakerView
 from lifesigns.views.breakers import all_breakers
 from lifesigns.views.interventions import InterventionList
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 from lifesigns.web.ids import AgentId
 from lifesigns.web.interventions import asked_for, request_key
 from lifesigns.web.paging import Paged, page
+from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 AT_ONCE_MAX: Final = 1000
 """Agents whose breaker is turned by one request."""
@@ -35,39 +35,39 @@ class BreakersQuery(Paged):
     agent: AgentId | None = None
 
 
-class Whose(msgspec.Struct):
+class BreakerAgentQuery(msgspec.Struct):
     """Whose breaker of this name; without it, that of every agent that has one."""
 
     agent: AgentId | None = None
 
 
-class Why(msgspec.Struct):
+class BreakerReasonBody(msgspec.Struct):
     """Why; it is on record."""
 
     reason: Annotated[str, Meta(max_length=2000)] = ""
 
 
-async def breakers(asked: Asked) -> Answer:
+async def breakers(request: Request) -> Answer:
     """Every circuit breaker that agents report."""
-    found, cursor = page(_wanted(asked), asked.query)
+    found, cursor = page(_wanted(request), request.query)
     return answer(BreakerList(tuple(found), cursor))
 
 
-async def breaker(asked: Asked) -> Answer:
+async def breaker(request: Request) -> Answer:
     """The breakers of this name, one of each agent that has it."""
-    name = asked.path["name"]
-    named = [breaker for breaker in _wanted(asked) if breaker.name == name]
+    name = request.path["name"]
+    named = [breaker for breaker in _wanted(request) if breaker.name == name]
     if not named:
         raise Problem(404, f"no agent reports a breaker {name!r}")
-    found, cursor = page(named, asked.query)
+    found, cursor = page(named, request.query)
     return answer(BreakerList(tuple(found), cursor))
 
 
-def _wanted(asked: Asked) -> Iterator[BreakerView]:
-    query = asked.query
+def _wanted(request: Request) -> Iterator[BreakerView]:
+    query = request.query
     return (
         breaker
-        for breaker in all_breakers(asked.service.engine.beliefs, asked.now)
+        for breaker in all_breakers(request.service.engine.beliefs, request.now)
         if (not query.state or breaker.state in query.state)
         and (query.agent is None or breaker.agent_id == query.agent)
     )
@@ -76,46 +76,46 @@ def _wanted(asked: Asked) -> Iterator[BreakerView]:
 # --- turning -----------------------------------------------------------------------------------------------
 
 
-async def reset(asked: Asked) -> Answer:
+async def reset(request: Request) -> Answer:
     """Close the breakers of this name and let them forget everything, as if they were new."""
-    return await _turned(asked, BreakerAct.RESET)
+    return await _turned(request, BreakerAct.RESET)
 
 
-async def open_(asked: Asked) -> Answer:
+async def open_(request: Request) -> Answer:
     """Open the breakers of this name as if they had failed: calls are refused until their wait is over, then one is tried.
     An open one begins its wait anew."""
-    return await _turned(asked, BreakerAct.OPEN)
+    return await _turned(request, BreakerAct.OPEN)
 
 
-async def close(asked: Asked) -> Answer:
+async def close(request: Request) -> Answer:
     """Close the breakers of this name and let them count from zero; the next wait is as long as the last would have been."""
-    return await _turned(asked, BreakerAct.CLOSE)
+    return await _turned(request, BreakerAct.CLOSE)
 
 
-async def _turned(asked: Asked, act: BreakerAct) -> Answer:
-    name = asked.path["name"]
-    key = f"{act} {name} {asked.query.agent or ''} {request_key(asked)}"
-    became = await asked_for(asked, Rung.BREAKER, key)
+async def _turned(request: Request, act: BreakerAct) -> Answer:
+    name = request.path["name"]
+    key = f"{act} {name} {request.query.agent or ''} {request_key(request)}"
+    became = await asked_for(request, Rung.BREAKER, key)
     if not became:
-        await _turn(asked, act, name, key)
-        became = await asked_for(asked, Rung.BREAKER, key)
+        await _turn(request, act, name, key)
+        became = await asked_for(request, Rung.BREAKER, key)
     if not became:
         raise Problem(409, f"every agent that had a breaker {name!r} ended before it could be turned")
     return answer(InterventionList(list(became.values())), 202)
 
 
-async def _turn(asked: Asked, act: BreakerAct, name: str, key: str) -> None:
-    by, reason = asked.visitor.by, asked.body.reason if asked.body is not None else ""
-    await asked.service.keep(
+async def _turn(request: Request, act: BreakerAct, name: str, key: str) -> None:
+    by, reason = request.principal.by, request.body.reason if request.body is not None else ""
+    await request.service.keep(
         [
             BreakerTurnRequested(agent_id=owner, by=by, key=key, name=name, act=act, reason=reason)
-            for owner in _owners(asked, name)
+            for owner in _owners(request, name)
         ]
     )
 
 
-def _owners(asked: Asked, name: str) -> list[str]:
-    beliefs, agent = asked.service.engine.beliefs, asked.query.agent
+def _owners(request: Request, name: str) -> list[str]:
+    beliefs, agent = request.service.engine.beliefs, request.query.agent
     owners = [owner for owner, known in beliefs.breakers.items() if name in known and agent in (None, owner)]
     if not owners:
         of = "" if agent is None else f" of {agent!r}"
@@ -125,15 +125,15 @@ def _owners(asked: Asked, name: str) -> list[str]:
     return owners
 
 
-def _turning(what: str, handle: Callable[[Asked], Awaitable[Any]]) -> Call:
-    return Call(
+def _turning(what: str, handle: Callable[[Request], Awaitable[Any]]) -> Route:
+    return Route(
         "POST",
         f"/api/v1/breakers/{{name}}/{what}",
         ACTORS,
         handle,
         InterventionList,
-        query=Whose,
-        body=Why | None,
+        query=BreakerAgentQuery,
+        body=BreakerReasonBody | None,
         status=202,
         also={
             404: "no agent that lives reports a breaker of this name",
@@ -144,8 +144,8 @@ def _turning(what: str, handle: Callable[[Asked], Awaitable[Any]]) -> Call:
 
 
 CALLS: Final = (
-    Call("GET", "/api/v1/breakers", READERS, breakers, BreakerList, query=BreakersQuery),
-    Call(
+    Route("GET", "/api/v1/breakers", READERS, breakers, BreakerList, query=BreakersQuery),
+    Route(
         "GET",
         "/api/v1/breakers/{name}",
         READERS,

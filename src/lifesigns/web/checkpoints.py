@@ -11,14 +11,14 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hands import TooLarge
+from lifesigns.assembly.executors import TooLarge
 from lifesigns.core.signals import CheckpointSaved
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.views import CheckpointView
 from lifesigns.views.tasks import checkpoints
 from lifesigns.web.answers import Answer, Problem
-from lifesigns.web.calls import EVERYBODY, SPEAKERS, Asked, Call
 from lifesigns.web.ids import AgentId, Name
+from lifesigns.web.routes import EVERYBODY, SPEAKERS, Request, Route
 from lifesigns.web.tasks import check_may_save, recorded
 
 Text = Annotated[str, Meta(max_length=1024)]
@@ -38,22 +38,22 @@ class Saved(msgspec.Struct):
     """That of the claim under which it was saved, if there is one: an old one is refused."""
 
 
-async def keep(asked: Asked) -> Answer:
+async def keep(request: Request) -> Answer:
     """Save a checkpoint with its content, the body as it is. It counts as progress when it is on the disk, and is where a
     respawn would begin. The same again is the same checkpoint; another content under the same name is refused."""
-    task_id, checkpoint_id, said = asked.path["task_id"], asked.path["checkpoint_id"], asked.query
-    check_may_save(asked, said.agent_id, said.token)
-    if not asked.service.checkpoints.keeps:
+    task_id, checkpoint_id, said = request.path["task_id"], request.path["checkpoint_id"], request.query
+    check_may_save(request, said.agent_id, said.token)
+    if not request.service.checkpoints.keeps:
         raise Problem(409, "this hub keeps no contents: it has no state folder")
     try:
-        digest = await asked.service.checkpoints.keep(task_id, asked.body, said.digest)
+        digest = await request.service.checkpoints.keep(task_id, request.body, said.digest)
     except WireError as error:
         raise Problem(422, error.detail, field=error.field) from None
     except TooLarge as error:
         raise Problem(413, str(error)) from None
     except AdapterError as error:
         raise Problem(507, str(error)) from None
-    known = _known(asked)
+    known = _known(request)
     if known is not None and known.agent_id == said.agent_id and known.digest != digest:
         raise Problem(
             409, f"{checkpoint_id!r} of {task_id!r} is there already, and is something else: {known.digest}"
@@ -65,19 +65,19 @@ async def keep(asked: Asked) -> Answer:
         checkpoint_id=checkpoint_id,
         parent_id=said.parent,
         digest=digest,
-        size=len(asked.body),
+        size=len(request.body),
     )
-    return await recorded(asked, saved)
+    return await recorded(request, saved)
 
 
-async def content(asked: Asked) -> Answer:
+async def content(request: Request) -> Answer:
     """The content of a checkpoint, as it was saved; compared with its digest before it is given. For the agent that saved
     it, and for those who may read everything."""
-    known = _known(asked)
-    if known is None or not asked.visitor.may_see(known.agent_id):
+    known = _known(request)
+    if known is None or not request.principal.may_see(known.agent_id):
         # Who may not see it does not learn whether there is one.
-        raise Problem(404, f"{asked.path['task_id']!r} has no checkpoint {asked.path['checkpoint_id']!r}")
-    found = await asked.service.checkpoints.read(asked.path["task_id"], known.digest)
+        raise Problem(404, f"{request.path['task_id']!r} has no checkpoint {request.path['checkpoint_id']!r}")
+    found = await request.service.checkpoints.read(request.path["task_id"], known.digest)
     if found is None:
         raise Problem(404, f"the content of {known.checkpoint_id!r} was never here, is gone, or is broken")
     headers = (
@@ -89,18 +89,18 @@ async def content(asked: Asked) -> Answer:
     return Answer(found, content_type=b"application/octet-stream", headers=headers)
 
 
-def _known(asked: Asked) -> CheckpointView | None:
+def _known(request: Request) -> CheckpointView | None:
     """The newest of this name; each agent has its own chain."""
-    chain = checkpoints(asked.service.engine, asked.path["task_id"]).checkpoints
-    named = (one for one in reversed(chain) if one.checkpoint_id == asked.path["checkpoint_id"])
-    wanted = getattr(asked.query, "agent_id", None)
+    chain = checkpoints(request.service.engine, request.path["task_id"]).checkpoints
+    named = (one for one in reversed(chain) if one.checkpoint_id == request.path["checkpoint_id"])
+    wanted = getattr(request.query, "agent_id", None)
     return next((one for one in named if wanted in (None, one.agent_id)), None)
 
 
 _CHECKPOINT: Final = "/api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}"
 
 CALLS: Final = (
-    Call(
+    Route(
         "PUT",
         _CHECKPOINT,
         SPEAKERS,
@@ -115,7 +115,7 @@ CALLS: Final = (
             507: "there is no room for it on the hub's disk",
         },
     ),
-    Call(
+    Route(
         "GET",
         _CHECKPOINT,
         EVERYBODY,

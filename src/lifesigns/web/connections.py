@@ -27,8 +27,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from lifesigns.web.answers import Answer, Problem
-from lifesigns.web.at_once import METHOD, PATH, AtOnce
-from lifesigns.web.exchange import Exchange, written
+from lifesigns.web.beat_fast_path import METHOD, PATH, BeatFastPath
+from lifesigns.web.exchange import HttpExchange, written
 
 NEVER: Final = inf
 LOOK_EVERY: Final = 1.0
@@ -204,11 +204,11 @@ class Connection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._others = others
         self._patience = others.patience
-        self._newest: Exchange | None = None
+        self._newest: HttpExchange | None = None
         """The request that is coming in, or came in last."""
-        self._answering: Exchange
-        self._at_once: AtOnce | None = getattr(self.app, "at_once", None)
-        self._held: Exchange | None = None
+        self._answering: HttpExchange
+        self._at_once: BeatFastPath | None = getattr(self.app, "at_once", None)
+        self._held: HttpExchange | None = None
         """One that may be answered at once, if the rest of it is here as well; see `at_once.py`."""
         self.address = ""
         """Whose it is, as far as connections are counted by address: nobody's if it is this machine."""
@@ -283,7 +283,7 @@ class Connection(HttpToolsProtocol):
         scope["path"] = url.path.decode("ascii")
         scope["query_string"] = url.query or b""
         before = self._newest
-        self.cycle = self._newest = Exchange(
+        self.cycle = self._newest = HttpExchange(
             scope=scope,
             transport=self.transport,
             flow=self.flow,
@@ -307,7 +307,7 @@ class Connection(HttpToolsProtocol):
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
 
-    def start(self, exchange: Exchange) -> None:
+    def start(self, exchange: HttpExchange) -> None:
         """Have the app answer this request."""
         self._held, self._answering = None, exchange
         self._start_asgi_task(exchange, self.app)
@@ -327,12 +327,12 @@ class Connection(HttpToolsProtocol):
 
     # --- answering ------------------------------------------------------------------------------------
 
-    def _take_at_once(self, exchange: Exchange) -> None:
+    def _take_at_once(self, exchange: HttpExchange) -> None:
         self._held, self._answering = None, exchange
         if self.flow.write_paused or self._at_once is None or not self._at_once.take(self, exchange):
             self.start(exchange)
 
-    def answer(self, exchange: Exchange, whole: bytes) -> None:
+    def answer(self, exchange: HttpExchange, whole: bytes) -> None:
         """Answer this request with these bytes, head and body."""
         exchange.response_started = exchange.response_complete = True
         if not self.transport.is_closing():
@@ -349,7 +349,7 @@ class Connection(HttpToolsProtocol):
         if not answered.keep_alive:
             self._leave(at_once=not answered.more_body)
         elif self.pipeline:
-            self.start(cast("Exchange", self.pipeline.pop()[0]))
+            self.start(cast("HttpExchange", self.pipeline.pop()[0]))
         else:
             patience = self._patience
             self.due_at = self.loop.time() + (

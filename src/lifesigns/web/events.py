@@ -19,8 +19,8 @@ from lifesigns.errors import AdapterError
 from lifesigns.views import EventList
 from lifesigns.views.events import event_view
 from lifesigns.web.answers import Answer, Problem, Stream, answer
-from lifesigns.web.calls import READERS, Asked, Call
 from lifesigns.web.ids import AgentId
+from lifesigns.web.routes import READERS, Request, Route
 
 RETRY_AFTER_MS: Final = 2000
 KEEP_ALIVE_EVERY: Final = 15.0
@@ -37,7 +37,7 @@ HEADERS: Final = (
 EventType = Annotated[str, Meta(max_length=64, examples=["HEALTH_STATE_CHANGED"])]
 
 
-class EventsWanted(msgspec.Struct):
+class EventsQuery(msgspec.Struct):
     """Which events: every condition that is given must hold."""
 
     types: Annotated[tuple[EventType, ...], Meta(max_length=64)] = ()
@@ -48,25 +48,25 @@ class EventsWanted(msgspec.Struct):
     counts before this."""
 
 
-class EventsPage(EventsWanted):
+class EventsPage(EventsQuery):
     """Which events, and how many."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
-async def listen(asked: Asked) -> Stream:
+async def listen(request: Request) -> Stream:
     """Events as they happen, as Server-Sent Events: `id`, `event` with the type, `data` with the event as JSON. Without
     `Last-Event-ID` it begins with what happens from now on. A listener that is too slow is cut off and comes again by
     itself; one that was away for too long is told so by an event `GAP`."""
-    if asked.service.feed.full:
+    if request.service.feed.full:
         raise Problem(503, "there are too many listeners already", headers={"Retry-After": "10"})
-    return Stream(_pieces(asked), STREAM, HEADERS)
+    return Stream(_pieces(request), STREAM, HEADERS)
 
 
-async def list_events(asked: Asked) -> Answer:
+async def list_events(request: Request) -> Answer:
     """Events that are kept, in the order they happened, page by page: for scripts. `after` is where the last page ended."""
-    query = asked.query
-    events = await asked.service.store.events(
+    query = request.query
+    events = await request.service.store.events(
         after=query.after or 0, types=query.types, agent_id=query.agent, limit=query.limit + 1
     )
     shown = events[: query.limit]
@@ -77,18 +77,18 @@ async def list_events(asked: Asked) -> Answer:
 # --- the stream ---------------------------------------------------------------------------------------
 
 
-async def _pieces(asked: Asked) -> AsyncGenerator[bytes, None]:
-    service, agent, clock = asked.service, asked.query.agent, asyncio.get_running_loop().time
-    async with service.feed.listen(asked.query.types) as listener:
+async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
+    service, agent, clock = request.service, request.query.agent, asyncio.get_running_loop().time
+    async with service.feed.listen(request.query.types) as listener:
         # With the id a listener that is cut off before its first event knows where to go on.
-        yield b"retry: %d\nid: %d\n\n" % (RETRY_AFTER_MS, _begins_after(asked))
+        yield b"retry: %d\nid: %d\n\n" % (RETRY_AFTER_MS, _begins_after(request))
         seen = 0
-        async for events, up_to in _missed(asked):
+        async for events, up_to in _missed(request):
             seen = up_to
             if events:
                 yield _told(events)
         told_at = clock()
-        while not listener.ended and service.access.still_in(asked.visitor.token_id, asked.now):
+        while not listener.ended and service.access.still_in(request.principal.token_id, request.now):
             events = await listener.next(KEEP_ALIVE_EVERY)
             if listener.overrun:
                 return
@@ -98,33 +98,33 @@ async def _pieces(asked: Asked) -> AsyncGenerator[bytes, None]:
                 yield _told(fresh) or b":\n\n"
 
 
-async def _missed(asked: Asked) -> AsyncIterator[tuple[Sequence[Event], int]]:
+async def _missed(request: Request) -> AsyncIterator[tuple[Sequence[Event], int]]:
     """What was told while this listener was away, in pages, and up to which id that is everything; if some of it is not
     there any more, that first."""
-    after = _last_seen(asked)
+    after = _last_seen(request)
     if after is None:
         return
     seen = after
     try:
-        gap, seen = await _gap(asked, after)
+        gap, seen = await _gap(request, after)
         if gap:
-            yield [_gap_event(gap, after, asked.now)], seen
-        async for events in _kept(asked, seen):
+            yield [_gap_event(gap, after, request.now)], seen
+        async for events in _kept(request, seen):
             seen = events[-1].id
             yield events, seen
     except AdapterError:
         # What it has seen it need not hear again; an id that nobody knows here must not keep it from hearing anything.
         yield (
-            [_gap_event("the store cannot be read right now", after, asked.now)],
-            min(seen, asked.service.feed.newest),
+            [_gap_event("the store cannot be read right now", after, request.now)],
+            min(seen, request.service.feed.newest),
         )
     else:
         yield [], seen
 
 
-async def _gap(asked: Asked, after: int) -> tuple[str, int]:
+async def _gap(request: Request, after: int) -> tuple[str, int]:
     """Why not everything after this id can be told, empty if it can; and after which id everything can."""
-    store = asked.service.store
+    store = request.service.store
     if after == 0:
         return "", 0
     oldest, newest = await store.events(limit=1), await store.events(newest_first=True, limit=1)
@@ -136,8 +136,8 @@ async def _gap(asked: Asked, after: int) -> tuple[str, int]:
     return "", after
 
 
-async def _kept(asked: Asked, after: int) -> AsyncIterator[Sequence[Event]]:
-    query, store = asked.query, asked.service.store
+async def _kept(request: Request, after: int) -> AsyncIterator[Sequence[Event]]:
+    query, store = request.query, request.service.store
     types = tuple(name for name in query.types if name != HEARTBEAT)
     if query.types and not types:
         return
@@ -150,18 +150,18 @@ async def _kept(asked: Asked, after: int) -> AsyncIterator[Sequence[Event]]:
             return
 
 
-def _last_seen(asked: Asked) -> int | None:
+def _last_seen(request: Request) -> int | None:
     """The id a listener comes back with. One that is no number was never ours: it is as good as one of another store."""
-    said = asked.header(b"last-event-id")
+    said = request.header(b"last-event-id")
     if said is None:
-        after: int | None = asked.query.after
+        after: int | None = request.query.after
         return after
     return int(said) if said.isdecimal() and said.isascii() and len(said) < 19 else ID_MAX
 
 
-def _begins_after(asked: Asked) -> int:
-    after = _last_seen(asked)
-    return asked.service.feed.newest if after is None or after == ID_MAX else after
+def _begins_after(request: Request) -> int:
+    after = _last_seen(request)
+    return request.service.feed.newest if after is None or after == ID_MAX else after
 
 
 def _gap_event(reason: str, after: int, now: float) -> Event:
@@ -177,15 +177,15 @@ def _told(events: Iterable[Event]) -> bytes:
 
 
 CALLS: Final = (
-    Call(
+    Route(
         "GET",
         "/api/v1/events",
         READERS,
         listen,
         str,
-        query=EventsWanted,
+        query=EventsQuery,
         content_types=("text/event-stream",),
         also={503: "there are too many listeners already"},
     ),
-    Call("GET", "/api/v1/events/list", READERS, list_events, EventList, query=EventsPage),
+    Route("GET", "/api/v1/events/list", READERS, list_events, EventList, query=EventsPage),
 )

@@ -20,7 +20,7 @@ BODILESS: Final = (204, 304)
 _is_unfit: Final = HEADER_VALUE_RE.search
 
 
-class Exchange(RequestResponseCycle):
+class HttpExchange(RequestResponseCycle):
     """One request and its answer."""
 
     _head: bytes = b""

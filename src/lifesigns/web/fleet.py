@@ -6,12 +6,12 @@ from typing import Final
 
 from lifesigns.views import FleetView
 from lifesigns.web.answers import Answer, answer
-from lifesigns.web.calls import READERS, Asked, Call
+from lifesigns.web.routes import READERS, Request, Route
 
 
-async def fleet(asked: Asked) -> Answer:
+async def fleet(request: Request) -> Answer:
     """Counts by state, who has room for more work, and how far the hub itself can be trusted."""
-    return answer(asked.site.glance.fleet())
+    return answer(request.site.glance.fleet())
 
 
-CALLS: Final = (Call("GET", "/api/v1/fleet", READERS, fleet, FleetView),)
+CALLS: Final = (Route("GET", "/api/v1/fleet", READERS, fleet, FleetView),)

@@ -7,34 +7,34 @@ from typing import Final
 from lifesigns.core.signals import GroupReleased
 from lifesigns.views.groups import GroupList, GroupView, group_view
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 from lifesigns.web.paging import Paged, page
+from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 
-async def groups(asked: Asked) -> Answer:
+async def groups(request: Request) -> Answer:
     """Every group: the whole fleet, each host, each provider; how many of it are unwell, and whether it is braked."""
-    state = asked.service.engine.beliefs.fleet.groups
-    views = [group_view(name, state[name], asked.now) for name in sorted(state)]
-    found, cursor = page(sorted(views, key=lambda one: not one.braked), asked.query)
+    state = request.service.engine.beliefs.fleet.groups
+    views = [group_view(name, state[name], request.now) for name in sorted(state)]
+    found, cursor = page(sorted(views, key=lambda one: not one.braked), request.query)
     return answer(GroupList(tuple(found), cursor))
 
 
-async def release(asked: Asked) -> Answer:
+async def release(request: Request) -> Answer:
     """Let interventions in a braked group go on for an hour. An agent is in several groups, and is left alone as long as
     one of them is braked."""
-    name, service = asked.path["group"], asked.service
+    name, service = request.path["group"], request.service
     group = service.engine.beliefs.fleet.groups.get(name)
     if group is None:
         raise Problem(404, f"there is no group {name!r}; as in 'fleet', 'host ws-1', 'provider x'")
     if not group.braked:
         raise Problem(409, f"{name!r} is not braked: {group.unwell} of {group.members} are unwell")
-    await service.keep([GroupReleased(group=name, by=asked.visitor.by)])
-    return answer(group_view(name, group, asked.now), 202)
+    await service.keep([GroupReleased(group=name, by=request.principal.by)])
+    return answer(group_view(name, group, request.now), 202)
 
 
 CALLS: Final = (
-    Call("GET", "/api/v1/groups", READERS, groups, GroupList, query=Paged),
-    Call(
+    Route("GET", "/api/v1/groups", READERS, groups, GroupList, query=Paged),
+    Route(
         "POST",
         "/api/v1/groups/{group}/release",
         ACTORS,

@@ -14,7 +14,7 @@ from lifesigns.config import durations
 from lifesigns.views import History
 from lifesigns.views.history import CHANGES, FINDINGS, POINTS_MAX, history
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import EVERYBODY, Asked, Call
+from lifesigns.web.routes import EVERYBODY, Request, Route
 
 PAGE: Final = 1000
 PAGES_MAX: Final = 20
@@ -23,7 +23,7 @@ PAGES_MAX: Final = 20
 When = Annotated[datetime, Meta(tz=True)]
 
 
-class Period(msgspec.Struct, rename={"for_": "for", "since": "from"}):
+class HistoryQuery(msgspec.Struct, rename={"for_": "for", "since": "from"}):
     """Which time."""
 
     for_: Annotated[str, Meta(max_length=64, examples=["1h", "30 min", "7d"])] | None = None
@@ -33,13 +33,13 @@ class Period(msgspec.Struct, rename={"for_": "for", "since": "from"}):
     """Now, if it is not given."""
 
 
-async def agent_history(asked: Asked) -> Answer:
+async def agent_history(request: Request) -> Answer:
     """Samples, flips, findings and interventions of an agent in the order of time, in at most 2,000 points. If there is
     more, samples are put together first; flips and interventions stay the longest."""
-    agent_id, service = asked.path["agent_id"], asked.service
-    since, to = _moments(asked.query, asked.now)
-    changes, all_changes = await _events(asked, CHANGES, since, to)
-    findings, all_findings = await _events(asked, FINDINGS, since, to)
+    agent_id, service = request.path["agent_id"], request.service
+    since, to = _moments(request.query, request.now)
+    changes, all_changes = await _events(request, CHANGES, since, to)
+    findings, all_findings = await _events(request, FINDINGS, since, to)
     samples = await service.store.samples(agent_id, since, to)
     if not (changes or findings or samples) and service.engine.agent(agent_id) is None:
         raise Problem(404, f"no agent {agent_id!r} has been heard of")
@@ -56,9 +56,11 @@ async def agent_history(asked: Asked) -> Answer:
     )
 
 
-async def _events(asked: Asked, types: Sequence[str], since: float, to: float) -> tuple[list[Event], bool]:
+async def _events(
+    request: Request, types: Sequence[str], since: float, to: float
+) -> tuple[list[Event], bool]:
     """The newest events of these types in that time, oldest first, and whether these are all."""
-    store, agent_id = asked.service.store, asked.path["agent_id"]
+    store, agent_id = request.service.store, request.path["agent_id"]
     found: list[Event] = []
     until: int | None = None
     for _ in range(PAGES_MAX):
@@ -74,7 +76,7 @@ async def _events(asked: Asked, types: Sequence[str], since: float, to: float) -
     return found[::-1], False
 
 
-def _moments(period: Period, now: float) -> tuple[float, float]:
+def _moments(period: HistoryQuery, now: float) -> tuple[float, float]:
     to = now if period.to is None else period.to.timestamp()
     if period.since is not None:
         if period.for_ is not None:
@@ -92,13 +94,13 @@ def _moments(period: Period, now: float) -> tuple[float, float]:
 
 
 CALLS: Final = (
-    Call(
+    Route(
         "GET",
         "/api/v1/agents/{agent_id}/history",
         EVERYBODY,
         agent_history,
         History,
-        query=Period,
+        query=HistoryQuery,
         also={404: "nobody has heard of this agent"},
     ),
 )

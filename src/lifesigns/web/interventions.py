@@ -29,37 +29,37 @@ from lifesigns.views.interventions import (
 )
 from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import ACTORS, READERS, Asked, Call
+from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 Reason = Annotated[str, Meta(max_length=2000)]
 KEY_MAX: Final = 200
 
 
-class Nudge(msgspec.Struct):
+class NudgeBody(msgspec.Struct):
     """What to tell the agent; without a message it is told the facts."""
 
     message: Reason = ""
 
 
-class Because(msgspec.Struct):
+class ReasonBody(msgspec.Struct):
     """Why."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=2000)]
 
 
-class Termination(Because):
+class TerminationBody(ReasonBody):
     """Why, and whether another life shall follow."""
 
     respawn: bool = False
 
 
-class Pause(msgspec.Struct, rename={"pause_for": "for"}):
+class PauseBody(msgspec.Struct, rename={"pause_for": "for"}):
     """How long to leave the agent alone, in seconds; without it until it is resumed."""
 
     pause_for: Annotated[float, Meta(gt=0, le=365 * 86400.0)] | None = None
 
 
-class DecisionMade(msgspec.Struct):
+class DecisionBody(msgspec.Struct):
     """What is to be done about an escalated agent."""
 
     decision: Decision
@@ -75,70 +75,72 @@ class InterventionsQuery(msgspec.Struct, rename={"only_open": "open"}):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
-async def nudge(asked: Asked) -> Answer:
+async def nudge(request: Request) -> Answer:
     """Tell the agent something at its next turn boundary; by default the facts about itself."""
-    message = asked.body.message if asked.body is not None else ""
-    return await _on_the_ladder(asked, signals.NudgeRequested(message=message, **_by(asked)))
+    message = request.body.message if request.body is not None else ""
+    return await _on_the_ladder(request, signals.NudgeRequested(message=message, **_by(request)))
 
 
-async def escalate(asked: Asked) -> Answer:
+async def escalate(request: Request) -> Answer:
     """Ask the orchestrator or a person to decide about the agent."""
-    return await _on_the_ladder(asked, signals.EscalationRequested(reason=asked.body.reason, **_by(asked)))
+    return await _on_the_ladder(
+        request, signals.EscalationRequested(reason=request.body.reason, **_by(request))
+    )
 
 
-async def terminate(asked: Asked) -> Answer:
+async def terminate(request: Request) -> Answer:
     """Ask the agent to save, then end it. With `respawn` another life follows."""
-    body = asked.body
-    act = signals.TerminationRequested(reason=body.reason, respawn=body.respawn, **_by(asked))
-    return await _on_the_ladder(asked, act)
+    body = request.body
+    act = signals.TerminationRequested(reason=body.reason, respawn=body.respawn, **_by(request))
+    return await _on_the_ladder(request, act)
 
 
-async def pause(asked: Asked) -> Answer:
+async def pause(request: Request) -> Answer:
     """Leave the agent alone for a while: it is watched, but nothing is done about it."""
-    pause_for = asked.body.pause_for if asked.body is not None else None
-    return await _about(asked, signals.PauseRequested(pause_for=pause_for, **_by(asked)))
+    pause_for = request.body.pause_for if request.body is not None else None
+    return await _about(request, signals.PauseRequested(pause_for=pause_for, **_by(request)))
 
 
-async def resume(asked: Asked) -> Answer:
+async def resume(request: Request) -> Answer:
     """End a pause."""
-    return await _about(asked, signals.ResumeRequested(**_by(asked)))
+    return await _about(request, signals.ResumeRequested(**_by(request)))
 
 
-async def clear(asked: Asked) -> Answer:
+async def clear(request: Request) -> Answer:
     """Begin anew with this agent: quarantine, open interventions and limits are lifted."""
-    return await _about(asked, signals.ClearRequested(**_by(asked)))
+    return await _about(request, signals.ClearRequested(**_by(request)))
 
 
-async def interventions(asked: Asked) -> Answer:
+async def interventions(request: Request) -> Answer:
     """Interventions, the newest first."""
-    query, register = asked.query, await asked.site.past.interventions()
+    query, register = request.query, await request.site.past.interventions()
     found = register.newest(query.limit, agent_id=query.agent, rung=query.rung, only_open=query.only_open)
     return answer(InterventionList(found))
 
 
-async def intervention(asked: Asked) -> Answer:
+async def intervention(request: Request) -> Answer:
     """One intervention with every stage it reached."""
-    return answer(await _record(asked, asked.path["intervention_id"]))
+    return answer(await _record(request, request.path["intervention_id"]))
 
 
-async def decide(asked: Asked) -> Answer:
+async def decide(request: Request) -> Answer:
     """Decide about an escalated agent: more time, hand its task over, terminate it, or ignore."""
-    record = await _record(asked, asked.path["intervention_id"])
+    record = await _record(request, request.path["intervention_id"])
     if record.rung is not Rung.ESCALATE:
         raise Problem(409, f"intervention {record.id} is a {record.rung}, nothing to decide about")
-    agent = asked.service.engine.agent(record.agent_id)
+    agent = request.service.engine.agent(record.agent_id)
     case = agent.case if agent is not None else None
-    made, before = asked.body, _decision_on(record)
-    if before == (made.decision, asked.visitor.by):
+    made, before = request.body, _decision_on(record)
+    if before == (made.decision, request.principal.by):
         return answer(record, 202)  # The same request once more.
     if agent is None or case is None or case.order_id != record.id or before is not None:
         raise Problem(409, _no_longer_open(record))
     decided = signals.EscalationDecided(
-        agent_id=agent.id, order_id=record.id, decision=made.decision, by=asked.visitor.by, note=made.note
+        agent_id=agent.id, order_id=record.id, decision=made.decision, by=request.principal.by, note=made.note
     )
-    await asked.service.keep([decided])
-    record = await _record(asked, record.id)
-    if (made.decision, asked.visitor.by) != _decision_on(record):
+    await request.service.keep([decided])
+    record = await _record(request, record.id)
+    if (made.decision, request.principal.by) != _decision_on(record):
         raise Problem(409, _no_longer_open(record))  # Somebody else decided in the same moment.
     return answer(record, 202)
 
@@ -161,55 +163,55 @@ Ordered = signals.NudgeRequested | signals.EscalationRequested | signals.Termina
 Said = signals.PauseRequested | signals.ResumeRequested | signals.ClearRequested
 
 
-async def _on_the_ladder(asked: Asked, act: Ordered) -> Answer:
-    agent, rung = known(asked), _RUNGS[type(act)]
-    became = await asked_for(asked, rung, act.key)
+async def _on_the_ladder(request: Request, act: Ordered) -> Answer:
+    agent, rung = known(request), _RUNGS[type(act)]
+    became = await asked_for(request, rung, act.key)
     if agent.id not in became:
         if agent.health is Health.TERMINATED:
             raise Problem(409, f"{agent.id!r} is terminated already")
-        await asked.service.keep([act])
-        became = await asked_for(asked, rung, act.key)
+        await request.service.keep([act])
+        became = await asked_for(request, rung, act.key)
     if agent.id not in became:
         raise Problem(409, f"{agent.id!r} ended before anything could be asked of it")
     return answer(became[agent.id], 202)
 
 
-async def asked_for(asked: Asked, rung: Rung, key: str) -> Mapping[str, InterventionRecord]:
+async def asked_for(request: Request, rung: Rung, key: str) -> Mapping[str, InterventionRecord]:
     """By agent, what this request has become so far: a repeated one is the same act. Another one under the same key is a
     mistake of whoever sends it, and to answer it with the old act would hide that."""
-    register: Interventions = await asked.site.past.interventions()
+    register: Interventions = await request.site.past.interventions()
     try:
-        return register.asked_for(rung, asked.visitor.by, key)
+        return register.asked_for(rung, request.principal.by, key)
     except KeyReused:
         detail = "this Idempotency-Key was used for a request with another body; take a new key for a new act"
         raise Problem(422, detail, field="Idempotency-Key") from None
 
 
-async def _about(asked: Asked, act: Said) -> Answer:
-    agent, service = known(asked), asked.service
+async def _about(request: Request, act: Said) -> Answer:
+    agent, service = known(request), request.service
     await service.keep([act])
-    return answer(views.agent_health(agent, service.engine.beliefs, asked.now), 202)
+    return answer(views.agent_health(agent, service.engine.beliefs, request.now), 202)
 
 
-async def _record(asked: Asked, intervention_id: str) -> InterventionRecord:
-    register: Interventions = await asked.site.past.interventions()
+async def _record(request: Request, intervention_id: str) -> InterventionRecord:
+    register: Interventions = await request.site.past.interventions()
     record = register.find(intervention_id)
     if record is None:
         raise Problem(404, f"there is no intervention {intervention_id!r}")
     return record
 
 
-def request_key(asked: Asked) -> str:
+def request_key(request: Request) -> str:
     """What makes a repeated request the same act: its key, and a digest of its body. A request without a key is never an
     earlier one."""
-    key = asked.header(b"idempotency-key") or f"request {uuid4()}"
+    key = request.header(b"idempotency-key") or f"request {uuid4()}"
     if len(key) > KEY_MAX:
         raise Problem(400, f"Idempotency-Key is longer than {KEY_MAX} characters", field="Idempotency-Key")
-    return keyed(key, sha256(msgspec.json.encode(asked.body)).hexdigest()[:16])
+    return keyed(key, sha256(msgspec.json.encode(request.body)).hexdigest()[:16])
 
 
-def _by(asked: Asked) -> dict[str, str]:
-    return {"agent_id": known(asked).id, "by": asked.visitor.by, "key": request_key(asked)}
+def _by(request: Request) -> dict[str, str]:
+    return {"agent_id": known(request).id, "by": request.principal.by, "key": request_key(request)}
 
 
 _RUNGS: Final[dict[type[PersonActed], Rung]] = {
@@ -227,48 +229,48 @@ _GONE: Final = {
 }
 
 CALLS: Final = (
-    Call(
+    Route(
         "POST",
         f"{_AGENT}/nudge",
         ACTORS,
         nudge,
         InterventionRecord,
-        body=Nudge | None,
+        body=NudgeBody | None,
         status=202,
         also=_GONE,
     ),
-    Call(
+    Route(
         "POST",
         f"{_AGENT}/escalate",
         ACTORS,
         escalate,
         InterventionRecord,
-        body=Because,
+        body=ReasonBody,
         status=202,
         also=_GONE,
     ),
-    Call(
+    Route(
         "POST",
         f"{_AGENT}/terminate",
         ACTORS,
         terminate,
         InterventionRecord,
-        body=Termination,
+        body=TerminationBody,
         status=202,
         also=_GONE,
     ),
-    Call("POST", f"{_AGENT}/pause", ACTORS, pause, AgentHealth, body=Pause | None, status=202),
-    Call("POST", f"{_AGENT}/resume", ACTORS, resume, AgentHealth, status=202),
-    Call("POST", f"{_AGENT}/clear", ACTORS, clear, AgentHealth, status=202),
-    Call("GET", "/api/v1/interventions", READERS, interventions, InterventionList, query=InterventionsQuery),
-    Call("GET", "/api/v1/interventions/{intervention_id}", READERS, intervention, InterventionRecord),
-    Call(
+    Route("POST", f"{_AGENT}/pause", ACTORS, pause, AgentHealth, body=PauseBody | None, status=202),
+    Route("POST", f"{_AGENT}/resume", ACTORS, resume, AgentHealth, status=202),
+    Route("POST", f"{_AGENT}/clear", ACTORS, clear, AgentHealth, status=202),
+    Route("GET", "/api/v1/interventions", READERS, interventions, InterventionList, query=InterventionsQuery),
+    Route("GET", "/api/v1/interventions/{intervention_id}", READERS, intervention, InterventionRecord),
+    Route(
         "POST",
         "/api/v1/escalations/{intervention_id}/decision",
         ACTORS,
         decide,
         InterventionRecord,
-        body=DecisionMade,
+        body=DecisionBody,
         status=202,
         also={409: "it is no longer open: somebody has decided, or it is over"},
     ),

@@ -11,9 +11,9 @@ from lifesigns.core.signals import MessageAcked, MessageSent, MessageWithdrawn, 
 from lifesigns.views import MessageList, MessageView
 from lifesigns.views.messages import message_view
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import READERS, SPEAKERS, Asked, Call
 from lifesigns.web.ids import AgentId, MessageId
 from lifesigns.web.paging import Paged, page
+from lifesigns.web.routes import READERS, SPEAKERS, Request, Route
 from lifesigns.web.voices import check_voice
 
 
@@ -26,7 +26,7 @@ class MessagesQuery(Paged):
     priority: tuple[Priority, ...] = ()
 
 
-class NewMessage(msgspec.Struct, kw_only=True):
+class MessageBody(msgspec.Struct, kw_only=True):
     """A message that was sent, and wants to be acknowledged."""
 
     agent_id: AgentId
@@ -37,15 +37,15 @@ class NewMessage(msgspec.Struct, kw_only=True):
     """One is made if there is none."""
 
 
-class Acknowledgement(msgspec.Struct):
+class AcknowledgementBody(msgspec.Struct):
     """Who acknowledges: the one it was sent to."""
 
     agent_id: Annotated[AgentId, msgspec.Meta(examples=["reviewer-1"])]
 
 
-async def messages(asked: Asked) -> Answer:
+async def messages(request: Request) -> Answer:
     """Messages that are neither acknowledged nor withdrawn, oldest first; the overdue ones among them have `overdue_at`."""
-    query, engine = asked.query, asked.service.engine
+    query, engine = request.query, request.service.engine
     wanted = (
         message
         for message in engine.beliefs.messages.values()
@@ -53,20 +53,20 @@ async def messages(asked: Asked) -> Answer:
         and (query.to is None or message.to == query.to)
         and (not query.priority or message.priority in query.priority)
     )
-    found, cursor = page(wanted, asked.query)
+    found, cursor = page(wanted, request.query)
     return answer(MessageList(tuple(message_view(engine, message) for message in found), cursor))
 
 
-async def send(asked: Asked) -> Answer:
+async def send(request: Request) -> Answer:
     """A message was sent. If it is not acknowledged in time, its recipient is reminded and people are told, as its
     priority says. The message itself is none of our business: this is about its id."""
-    said, engine = asked.body, asked.service.engine
-    check_voice(asked, said.agent_id)
+    said, engine = request.body, request.service.engine
+    check_voice(request, said.agent_id)
     if engine.agent(said.to) is None:
         raise Problem(404, f"is {said.to!r}, of which nobody has heard", field="to")
     message_id = said.message_id or f"m-{uuid4().hex}"
     sent = MessageSent(agent_id=said.agent_id, message_id=message_id, to=said.to, priority=said.priority)
-    await asked.service.keep([sent])
+    await request.service.keep([sent])
     message = engine.beliefs.messages.get(message_id)
     if message is None:
         raise Problem(
@@ -79,61 +79,61 @@ async def send(asked: Asked) -> Answer:
     return answer(message_view(engine, message), 202)
 
 
-async def acknowledge(asked: Asked) -> Answer:
+async def acknowledge(request: Request) -> Answer:
     """The recipient has understood a message."""
-    agent_id, message_id = asked.body.agent_id, asked.path["message_id"]
-    check_voice(asked, agent_id)
-    messages = asked.service.engine.beliefs.messages
+    agent_id, message_id = request.body.agent_id, request.path["message_id"]
+    check_voice(request, agent_id)
+    messages = request.service.engine.beliefs.messages
     message = messages.get(message_id)
     if message is None:
         raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
     if message.to != agent_id:
         raise Problem(409, f"message {message_id!r} was sent to {message.to!r}", field="agent_id")
-    await asked.service.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
+    await request.service.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
     if messages.get(message_id) is message:
         raise Problem(409, f"the acknowledgement was refused: {agent_id!r} has ended")
     return Answer(status=204)
 
 
-async def withdraw(asked: Asked) -> Answer:
+async def withdraw(request: Request) -> Answer:
     """The sender does not wait for an acknowledgement any more: nobody is reminded, and it is not listed."""
-    message_id = asked.path["message_id"]
-    messages = asked.service.engine.beliefs.messages
+    message_id = request.path["message_id"]
+    messages = request.service.engine.beliefs.messages
     message = messages.get(message_id)
     if message is None:
         raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
-    check_voice(asked, message.sender)
-    await asked.service.keep([MessageWithdrawn(agent_id=message.sender, message_id=message_id)])
+    check_voice(request, message.sender)
+    await request.service.keep([MessageWithdrawn(agent_id=message.sender, message_id=message_id)])
     if messages.get(message_id) is message:
         raise Problem(409, f"the withdrawal was refused: {message.sender!r} has ended")
     return Answer(status=204)
 
 
 CALLS: Final = (
-    Call("GET", "/api/v1/messages", READERS, messages, MessageList, query=MessagesQuery),
-    Call(
+    Route("GET", "/api/v1/messages", READERS, messages, MessageList, query=MessagesQuery),
+    Route(
         "POST",
         "/api/v1/messages",
         SPEAKERS,
         send,
         MessageView,
-        body=NewMessage,
+        body=MessageBody,
         status=202,
         also={
             404: "nobody has heard of the recipient",
             409: "this id is another message's, or the sender has too many that are not acknowledged",
         },
     ),
-    Call(
+    Route(
         "POST",
         "/api/v1/messages/{message_id}/ack",
         SPEAKERS,
         acknowledge,
-        body=Acknowledgement,
+        body=AcknowledgementBody,
         status=204,
         also={404: "no such message waits", 409: "it was sent to somebody else"},
     ),
-    Call(
+    Route(
         "DELETE",
         "/api/v1/messages/{message_id}",
         SPEAKERS,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from lifesigns.web.answers import Answer
-from lifesigns.web.calls import READERS, Asked, Call
+from lifesigns.web.routes import READERS, Request, Route
 
 
-async def metrics(asked: Asked) -> Answer:
+async def metrics(request: Request) -> Answer:
     """The fleet and the hub in numbers, in the text format of Prometheus; OpenMetrics for who accepts it."""
-    text, content_type = asked.site.metrics.text(asked.header(b"accept") or "")
+    text, content_type = request.site.metrics.text(request.header(b"accept") or "")
     return Answer(text, content_type=content_type.encode())
 
 
 CALLS: Final = (
-    Call(
+    Route(
         "GET",
         "/metrics",
         READERS,

@@ -17,8 +17,8 @@ from lifesigns.assembly.messages import BeatMessage
 from lifesigns.views import ProblemDetails
 from lifesigns.web import docs
 from lifesigns.web.answers import Answer
-from lifesigns.web.calls import NO_TOKEN, Asked, Call, Nothing
 from lifesigns.web.ids import IN_PATHS, Name
+from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route
 from lifesigns.web.schemas import Schema, key_of, portable, schemas
 
 CACHED: Final = ((b"cache-control", b"no-cache"),)
@@ -58,7 +58,7 @@ Times are RFC 3339 in UTC with milliseconds, durations are seconds. Unknown fiel
 its name. Errors are problem details as RFC 9457 has them. An id in a path is percent-encoded: `team%2Fcoder-7`."""
 
 
-def about(rows: Sequence[Call]) -> tuple[Call, ...]:
+def about(rows: Sequence[Route]) -> tuple[Route, ...]:
     """The calls that describe these calls, and themselves."""
 
     @cache
@@ -73,26 +73,26 @@ def about(rows: Sequence[Call]) -> tuple[Call, ...]:
     def as_page() -> bytes:
         return docs.page(described()).encode()
 
-    async def openapi_json(asked: Asked) -> Answer:
+    async def openapi_json(request: Request) -> Answer:
         """This API as OpenAPI 3.1 describes it."""
         return Answer(await asyncio.to_thread(as_json), headers=CACHED)
 
-    async def docs_page(asked: Asked) -> Answer:
+    async def docs_page(request: Request) -> Answer:
         """This API for people to read."""
         page = await asyncio.to_thread(as_page)
         return Answer(page, content_type=b"text/html; charset=utf-8", headers=(*CACHED, *docs.HEADERS))
 
     calls = (
-        Call("GET", "/openapi.json", NO_TOKEN, openapi_json, dict[str, Any]),
-        Call("GET", "/docs", NO_TOKEN, docs_page, str, content_types=("text/html",)),
+        Route("GET", "/openapi.json", NO_TOKEN, openapi_json, dict[str, Any]),
+        Route("GET", "/docs", NO_TOKEN, docs_page, str, content_types=("text/html",)),
     )
     return calls
 
 
-def document(calls: Sequence[Call]) -> Schema:
+def document(calls: Sequence[Route]) -> Schema:
     """These calls as OpenAPI 3.1."""
     types = [kind for call in calls for kind in (call.answers, call.body, call.query)]
-    by_type, components = schemas(kind for kind in types if kind not in (None, bytes, Nothing))
+    by_type, components = schemas(kind for kind in types if kind not in (None, bytes, NoQuery))
     paths: dict[str, Schema] = {}
     for call in calls:
         paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, by_type, components)
@@ -120,7 +120,7 @@ def document(calls: Sequence[Call]) -> Schema:
 # --- one call -----------------------------------------------------------------------------------------
 
 
-def _operation(call: Call, by_type: Mapping[Any, Schema], components: Mapping[str, Schema]) -> Schema:
+def _operation(call: Route, by_type: Mapping[Any, Schema], components: Mapping[str, Schema]) -> Schema:
     sentence, _, _ = _doc(call).partition(". ")
     operation: Schema = {
         "operationId": f"{call.handle.__module__.rpartition('.')[2]}_{call.handle.__name__}",
@@ -136,22 +136,22 @@ def _operation(call: Call, by_type: Mapping[Any, Schema], components: Mapping[st
     return operation
 
 
-def _doc(call: Call) -> str:
+def _doc(call: Route) -> str:
     return " ".join((call.handle.__doc__ or "").split())
 
 
-def _who(call: Call) -> str:
+def _who(call: Route) -> str:
     if call.who is NO_TOKEN:
         return "Needs no token."
     return f"For the roles {', '.join(sorted(call.who))}."
 
 
-def _tag(call: Call) -> str:
+def _tag(call: Route) -> str:
     parts = call.path.removeprefix("/api/v1").strip("/").split("/")
     return parts[0] if call.path.startswith("/api/") else "hub"
 
 
-def _in_path(call: Call) -> list[Schema]:
+def _in_path(call: Route) -> list[Schema]:
     names = [part[1:-1] for part in call.path.split("/") if part.startswith("{")]
     return [
         {"name": name, "in": "path", "required": True, "schema": _plain(IN_PATHS.get(name, Name))}
@@ -159,8 +159,8 @@ def _in_path(call: Call) -> list[Schema]:
     ]
 
 
-def _in_query(call: Call, components: Mapping[str, Schema]) -> list[Schema]:
-    if call.query is Nothing:
+def _in_query(call: Route, components: Mapping[str, Schema]) -> list[Schema]:
+    if call.query is NoQuery:
         return []
     shape = components[call.query.__name__]
     return [
@@ -175,7 +175,7 @@ def _in_query(call: Call, components: Mapping[str, Schema]) -> list[Schema]:
     ]
 
 
-def _in_headers(call: Call) -> list[Schema]:
+def _in_headers(call: Route) -> list[Schema]:
     if "text/event-stream" not in call.content_types:
         return []
     return [
@@ -204,7 +204,7 @@ def _without_null(schema: Schema) -> Schema:
     return {**plain, **some[0]}
 
 
-def _body(call: Call, by_type: Mapping[Any, Schema]) -> Schema:
+def _body(call: Route, by_type: Mapping[Any, Schema]) -> Schema:
     if call.body is not bytes:
         schema = by_type[key_of(call.body)]
         return {"required": "null" not in str(schema), "content": {"application/json": {"schema": schema}}}
@@ -227,7 +227,7 @@ def _body(call: Call, by_type: Mapping[Any, Schema]) -> Schema:
     }
 
 
-def _responses(call: Call, by_type: Mapping[Any, Schema]) -> Schema:
+def _responses(call: Route, by_type: Mapping[Any, Schema]) -> Schema:
     responses: Schema = {str(call.status): _good(call, by_type, "As asked.")}
     statuses = {*_ALWAYS, *call.also}
     if call.who is not NO_TOKEN:
@@ -246,7 +246,7 @@ def _responses(call: Call, by_type: Mapping[Any, Schema]) -> Schema:
     return responses
 
 
-def _good(call: Call, by_type: Mapping[Any, Schema], text: str) -> Schema:
+def _good(call: Route, by_type: Mapping[Any, Schema], text: str) -> Schema:
     if call.answers is None:
         return {"description": text}
     schema = {"type": "string"} if call.answers is str else by_type[key_of(call.answers)]

@@ -14,8 +14,8 @@ from msgspec import Meta
 
 from lifesigns.views import Orders, OrdersByAgent
 from lifesigns.web.answers import JSON, Answer, Problem, Stream, answer
-from lifesigns.web.calls import SPEAKERS, Asked, Call
 from lifesigns.web.ids import AgentId
+from lifesigns.web.routes import SPEAKERS, Request, Route
 from lifesigns.web.voices import check_voice
 
 WAIT_MAX: Final = 60.0
@@ -27,7 +27,7 @@ AGENTS_MAX: Final = 500
 OrderId = Annotated[str, Meta(max_length=128)]
 
 
-class Wait(msgspec.Struct):
+class OrdersQuery(msgspec.Struct):
     """How long to wait for an order if there is none."""
 
     wait: Annotated[float, Meta(ge=0, le=WAIT_MAX, description="Seconds; 0 answers at once.")] = 0.0
@@ -35,7 +35,7 @@ class Wait(msgspec.Struct):
     """Orders that are known already and not for who asks: a supervisor and the agent in it fetch from the same mailbox."""
 
 
-class WaitForAgents(Wait):
+class AgentOrdersQuery(OrdersQuery):
     """For which agents, and how long."""
 
     agent: Annotated[tuple[AgentId, ...], Meta(min_length=1, max_length=AGENTS_MAX)] = ()
@@ -44,59 +44,59 @@ class WaitForAgents(Wait):
 Waiting = Mapping[str, Sequence[msgspec.Raw]]
 
 
-async def orders_of_agent(asked: Asked) -> Answer | Stream:
+async def orders_of_agent(request: Request) -> Answer | Stream:
     """What waits for an agent: pings, nudges, stop. With `wait`, the answer comes with the next order, or empty after so
     many seconds. An order is offered again until it is acknowledged or its outcome is known."""
-    agent_id = asked.path["agent_id"]
+    agent_id = request.path["agent_id"]
 
     def shown(waiting: Waiting) -> Any:
         return {"orders": waiting.get(agent_id, ())}
 
-    return await _answered(asked, [agent_id], shown)
+    return await _answered(request, [agent_id], shown)
 
 
-async def orders_of_agents(asked: Asked) -> Answer | Stream:
+async def orders_of_agents(request: Request) -> Answer | Stream:
     """What waits for several agents of one process: one request for all of them, answered when one of them gets an
     order."""
-    if not asked.query.agent:
+    if not request.query.agent:
         raise Problem(400, "is missing: name at least one agent", field="agent")
 
     def shown(waiting: Waiting) -> Any:
         return {"orders": waiting}
 
-    return await _answered(asked, asked.query.agent, shown)
+    return await _answered(request, request.query.agent, shown)
 
 
-async def acknowledge(asked: Asked) -> Answer:
+async def acknowledge(request: Request) -> Answer:
     """The agent's side has this order: it is not offered again."""
-    agent_id, order_id = asked.path["agent_id"], asked.path["order_id"]
-    check_voice(asked, agent_id)
-    if not await asked.service.acknowledge(agent_id, order_id):
+    agent_id, order_id = request.path["agent_id"], request.path["order_id"]
+    check_voice(request, agent_id)
+    if not await request.service.acknowledge(agent_id, order_id):
         raise Problem(404, f"no order {order_id!r} waits for {agent_id!r}")
     return Answer(status=204)
 
 
 async def _answered(
-    asked: Asked, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
+    request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> Answer | Stream:
-    check_voice(asked, *agent_ids)
-    waiting = asked.service.orders_for(agent_ids, asked.query.but)
-    if waiting or not asked.query.wait:
+    check_voice(request, *agent_ids)
+    waiting = request.service.orders_for(agent_ids, request.query.but)
+    if waiting or not request.query.wait:
         return answer(shown(waiting))
-    return Stream(_later(asked, agent_ids, shown), JSON)
+    return Stream(_later(request, agent_ids, shown), JSON)
 
 
 async def _later(
-    asked: Asked, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
+    request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> AsyncGenerator[bytes, None]:
-    waiting = await asked.service.wait_for_orders(agent_ids, asked.query.wait, asked.query.but)
+    waiting = await request.service.wait_for_orders(agent_ids, request.query.wait, request.query.but)
     yield msgspec.json.encode(shown(waiting))
 
 
 CALLS: Final = (
-    Call("GET", "/api/v1/agents/{agent_id}/orders", SPEAKERS, orders_of_agent, Orders, query=Wait),
-    Call("GET", "/api/v1/orders", SPEAKERS, orders_of_agents, OrdersByAgent, query=WaitForAgents),
-    Call(
+    Route("GET", "/api/v1/agents/{agent_id}/orders", SPEAKERS, orders_of_agent, Orders, query=OrdersQuery),
+    Route("GET", "/api/v1/orders", SPEAKERS, orders_of_agents, OrdersByAgent, query=AgentOrdersQuery),
+    Route(
         "POST",
         "/api/v1/agents/{agent_id}/orders/{order_id}/ack",
         SPEAKERS,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from lifesigns.web.answers import Answer, Header
-from lifesigns.web.calls import NO_TOKEN, Asked, Call, Handler
+from lifesigns.web.routes import NO_TOKEN, Handler, Request, Route
 
 FOLDER: Final = Path(__file__).with_name("dashboard")
 """Where `tools/dashboard.py` builds to, and where the wheel has it."""
@@ -62,14 +62,14 @@ def is_built(folder: Path = FOLDER) -> bool:
 
 
 @cache
-def calls(folder: Path = FOLDER) -> tuple[Call, ...]:
+def calls(folder: Path = FOLDER) -> tuple[Route, ...]:
     """The rows of a built dashboard; without one, of the page that says so."""
     if not is_built(folder):
         return (_row("/", _Page(NOT_BUILT, b"text/html; charset=utf-8", NOT_STORED)),)
     return tuple(_rows(folder))
 
 
-def _rows(folder: Path) -> Iterator[Call]:
+def _rows(folder: Path) -> Iterator[Route]:
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         if not file.is_file() or name.startswith("."):
@@ -101,21 +101,21 @@ class _Page:
             (b"vary", b"accept-encoding"),
         )
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, request: Request) -> Answer:
         """As this browser reads it; nothing, if it has it already."""
-        known = asked.header(b"if-none-match") or ""
+        known = request.header(b"if-none-match") or ""
         if known == "*" or self._tag in (one.strip().removeprefix("W/") for one in known.split(",")):
             return Answer(status=304, headers=self._headers)
-        if "gzip" not in (asked.header(b"accept-encoding") or ""):
+        if "gzip" not in (request.header(b"accept-encoding") or ""):
             return Answer(self._plain, content_type=self._content_type, headers=self._headers, final=True)
         headers = (*self._headers, (b"content-encoding", b"gzip"))
         return Answer(self._packed, content_type=self._content_type, headers=headers, final=True)
 
 
-def _row(path: str, page: _Page) -> Call:
-    async def dashboard(asked: Asked) -> Answer:
+def _row(path: str, page: _Page) -> Route:
+    async def dashboard(request: Request) -> Answer:
         """A file of the dashboard."""
-        return page.answer(asked)
+        return page.answer(request)
 
     handle: Handler = dashboard
-    return Call("GET", path, NO_TOKEN, handle, str)
+    return Route("GET", path, NO_TOKEN, handle, str)

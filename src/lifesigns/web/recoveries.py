@@ -11,7 +11,7 @@ from lifesigns.assembly.hub import Event
 from lifesigns.config import durations
 from lifesigns.views.recoveries import TYPES, Recoveries, active_recoveries, recoveries_view
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import READERS, Asked, Call
+from lifesigns.web.routes import READERS, Request, Route
 
 READ: Final = 1000
 READS_MAX: Final = 10
@@ -27,24 +27,24 @@ class RecoveriesQuery(msgspec.Struct, rename={"for_": "for"}):
     """How many steps are told; the counts are of all."""
 
 
-async def recoveries(asked: Asked) -> Answer:
+async def recoveries(request: Request) -> Answer:
     """Who is being started anew or waits for a person's word about it, what happened before, and the share that went well."""
-    query = asked.query
+    query = request.query
     try:
-        since = max(0.0, asked.now - durations.parse(query.for_))
+        since = max(0.0, request.now - durations.parse(query.for_))
     except ValueError as error:
         raise Problem(400, str(error), field="for") from None
-    events, complete = await _told(asked, since)
-    active = active_recoveries(asked.service.engine)
+    events, complete = await _told(request, since)
+    active = active_recoveries(request.service.engine)
     return answer(recoveries_view(active, events, query.limit, complete=complete))
 
 
-async def _told(asked: Asked, since: float) -> tuple[list[Event], bool]:
+async def _told(request: Request, since: float) -> tuple[list[Event], bool]:
     """The newest first, and whether these are all."""
     found: list[Event] = []
     until: int | None = None
     for _ in range(READS_MAX):
-        read = await asked.service.store.events(
+        read = await request.service.store.events(
             until=until, since=since, types=TYPES, newest_first=True, limit=READ
         )
         found.extend(read)
@@ -54,4 +54,4 @@ async def _told(asked: Asked, since: float) -> tuple[list[Event], bool]:
     return found, False
 
 
-CALLS: Final = (Call("GET", "/api/v1/recoveries", READERS, recoveries, Recoveries, query=RecoveriesQuery),)
+CALLS: Final = (Route("GET", "/api/v1/recoveries", READERS, recoveries, Recoveries, query=RecoveriesQuery),)

@@ -10,61 +10,61 @@ from msgspec import Meta
 from lifesigns.core.signals import RecoveryRequested
 from lifesigns.views.recovery import RecoveryList, recovery_of
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import ACTORS, READERS, Asked, Call
 from lifesigns.web.ids import AgentId
+from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 
-class Recover(msgspec.Struct):
+class RecoveryBody(msgspec.Struct):
     """Whose task it is, if several agents work on it, and why."""
 
     agent_id: AgentId | None = None
     reason: Annotated[str, Meta(max_length=2000)] = ""
 
 
-async def recover(asked: Asked) -> Answer:
+async def recover(request: Request) -> Answer:
     """Respawn the agent of a task from its newest checkpoint that holds: limits, review and quarantine are lifted. One that
     is on its way already is that one. An agent that lives has to be terminated first."""
-    task_id, engine = asked.path["task_id"], asked.service.engine
-    agent = engine.agent(_whose(asked))
+    task_id, engine = request.path["task_id"], request.service.engine
+    agent = engine.agent(_whose(request))
     if agent is None:
         raise Problem(404, f"nobody has heard of an agent that works on {task_id!r}")
     if agent.alive:
         raise Problem(409, f"{agent.id!r} is {agent.health}: terminate it before its task is recovered")
-    reason = asked.body.reason if asked.body is not None else ""
-    wish = RecoveryRequested(agent_id=agent.id, by=asked.visitor.by, task_id=task_id, reason=reason)
-    await asked.service.keep([wish])
+    reason = request.body.reason if request.body is not None else ""
+    wish = RecoveryRequested(agent_id=agent.id, by=request.principal.by, task_id=task_id, reason=reason)
+    await request.service.keep([wish])
     return answer(recovery_of(engine, task_id), 202)
 
 
-async def recovery(asked: Asked) -> Answer:
+async def recovery(request: Request) -> Answer:
     """How far the recovery of a task has come."""
-    found = recovery_of(asked.service.engine, asked.path["task_id"])
-    if not found.recoveries and not any(_workers(asked)):
-        raise Problem(404, f"no agent works on {asked.path['task_id']!r}, or did")
+    found = recovery_of(request.service.engine, request.path["task_id"])
+    if not found.recoveries and not any(_workers(request)):
+        raise Problem(404, f"no agent works on {request.path['task_id']!r}, or did")
     return answer(found)
 
 
-def _whose(asked: Asked) -> str:
+def _whose(request: Request) -> str:
     """The agent that is meant; there may be only one who is not alive."""
-    named: str | None = asked.body.agent_id if asked.body is not None else None
-    workers = _workers(asked)
+    named: str | None = request.body.agent_id if request.body is not None else None
+    workers = _workers(request)
     if named is not None:
         if named not in workers:
             raise Problem(
-                404, f"is {named!r}, who has nothing to do with {asked.path['task_id']!r}", field="agent_id"
+                404, f"is {named!r}, who has nothing to do with {request.path['task_id']!r}", field="agent_id"
             )
         return named
     if not workers:
-        raise Problem(404, f"no agent works on {asked.path['task_id']!r}, or did")
-    engine = asked.service.engine
+        raise Problem(404, f"no agent works on {request.path['task_id']!r}, or did")
+    engine = request.service.engine
     gone = [name for name in workers if (agent := engine.agent(name)) is not None and not agent.alive]
     if len(gone) > 1:
         raise Problem(409, f"is missing: several agents are gone, {', '.join(gone[:10])}", field="agent_id")
     return gone[0] if gone else workers[0]
 
 
-def _workers(asked: Asked) -> list[str]:
-    task_id, engine = asked.path["task_id"], asked.service.engine
+def _workers(request: Request) -> list[str]:
+    task_id, engine = request.path["task_id"], request.service.engine
     known = {agent.id: None for agent in engine.agents() if agent.task_id == task_id}
     known.update({one.agent_id: None for one in engine.beliefs.lineages.values() if one.task_id == task_id})
     return list(known)
@@ -73,17 +73,17 @@ def _workers(asked: Asked) -> list[str]:
 _TASK: Final = "/api/v1/tasks/{task_id}"
 
 CALLS: Final = (
-    Call(
+    Route(
         "POST",
         f"{_TASK}/recover",
         ACTORS,
         recover,
         RecoveryList,
-        body=Recover | None,
+        body=RecoveryBody | None,
         status=202,
         also={404: "no agent works on it, or did", 409: "its agent is alive, or several are gone"},
     ),
-    Call(
+    Route(
         "GET",
         f"{_TASK}/recovery",
         READERS,

@@ -14,7 +14,7 @@ from lifesigns.assembly.hub import LINK_FOR
 from lifesigns.views import Me, SignInLink, moment
 from lifesigns.web.access import cookie_name, refused, session_of
 from lifesigns.web.answers import Answer, Header, Problem, answer
-from lifesigns.web.calls import EVERYBODY, NO_TOKEN, READERS, Asked, Call
+from lifesigns.web.routes import EVERYBODY, NO_TOKEN, READERS, Request, Route
 
 UNSEEN: Final[tuple[Header, ...]] = (
     (b"cache-control", b"no-store"),
@@ -22,59 +22,59 @@ UNSEEN: Final[tuple[Header, ...]] = (
 )
 
 
-class Code(msgspec.Struct):
+class SignInBody(msgspec.Struct):
     """The code of a sign-in link."""
 
     code: Annotated[str, Meta(min_length=1, max_length=128)]
 
 
-async def make_link(asked: Asked) -> Answer:
+async def make_link(request: Request) -> Answer:
     """A link that signs its first visitor in to the dashboard, as you. It works once, for five minutes."""
-    now = asked.now
-    code = asked.service.access.link(asked.visitor, now)
-    scheme = "https" if asked.site.doorway.is_secure(dict(asked.scope["headers"])) else "http"
-    url = f"{scheme}://{asked.header(b'host')}/sign-in?code={code}"
+    now = request.now
+    code = request.service.access.link(request.principal, now)
+    scheme = "https" if request.site.doorway.is_secure(dict(request.scope["headers"])) else "http"
+    url = f"{scheme}://{request.header(b'host')}/sign-in?code={code}"
     return answer(SignInLink(code, url, moment(now + LINK_FOR)), 201, UNSEEN)
 
 
-async def sign_in(asked: Asked) -> Answer:
+async def sign_in(request: Request) -> Answer:
     """Open a sign-in link: sets the cookie and leads to the dashboard."""
-    if asked.scope["method"] != "GET":  # Who only looks at a link must not use it up.
+    if request.scope["method"] != "GET":  # Who only looks at a link must not use it up.
         raise Problem(405, "a sign-in link is opened with GET", headers={"Allow": "GET"})
-    access, doorway, now = asked.service.access, asked.site.doorway, asked.now
-    session = access.redeem(asked.query.code, now)
+    access, doorway, now = request.service.access, request.site.doorway, request.now
+    session = access.redeem(request.query.code, now)
     if session is None:
-        if asked.who is not None:  # Clicked twice, or found in the history.
+        if request.who is not None:  # Clicked twice, or found in the history.
             return Answer(status=303, headers=((b"location", b"/"), *UNSEEN))
         detail = "this link was used already, or is too old; lifesigns open makes a new one"
-        raise refused(asked.scope, access, now, doorway, detail)
-    secure = "; Secure" if doorway.is_secure(dict(asked.scope["headers"])) else ""
-    cookie = f"{cookie_name(asked.scope, doorway)}={session}; HttpOnly; SameSite=Strict; Path=/{secure}"
+        raise refused(request.scope, access, now, doorway, detail)
+    secure = "; Secure" if doorway.is_secure(dict(request.scope["headers"])) else ""
+    cookie = f"{cookie_name(request.scope, doorway)}={session}; HttpOnly; SameSite=Strict; Path=/{secure}"
     return Answer(status=303, headers=((b"location", b"/"), (b"set-cookie", cookie.encode()), *UNSEEN))
 
 
-async def sign_out(asked: Asked) -> Answer:
+async def sign_out(request: Request) -> Answer:
     """End the session of this browser. Nothing happens to others, or if there is none."""
-    headers, doorway = dict(asked.scope["headers"]), asked.site.doorway
-    session = session_of(headers, asked.scope, doorway)
+    headers, doorway = dict(request.scope["headers"]), request.site.doorway
+    session = session_of(headers, request.scope, doorway)
     if session is not None:
-        asked.service.access.sign_out(session)
+        request.service.access.sign_out(session)
     secure = "; Secure" if doorway.is_secure(headers) else ""
-    name = cookie_name(asked.scope, doorway)
+    name = cookie_name(request.scope, doorway)
     gone = f"{name}=; Max-Age=0; HttpOnly; SameSite=Strict; Path=/{secure}"
     return Answer(status=204, headers=((b"set-cookie", gone.encode()), *UNSEEN))
 
 
-async def me(asked: Asked) -> Answer:
+async def me(request: Request) -> Answer:
     """Who you are to this hub, and for whom you may speak."""
-    visitor = asked.visitor
-    agents = ["*"] if visitor.speaks_for_all else visitor.patterns.texts()
-    return answer(Me(visitor.name, visitor.role, visitor.token_id, agents), headers=UNSEEN)
+    principal = request.principal
+    agents = ["*"] if principal.speaks_for_all else principal.patterns.texts()
+    return answer(Me(principal.name, principal.role, principal.token_id, agents), headers=UNSEEN)
 
 
 CALLS: Final = (
-    Call("POST", "/api/v1/sign-in-links", READERS, make_link, SignInLink, status=201),
-    Call("GET", "/sign-in", NO_TOKEN, sign_in, query=Code, status=303, also={401: "used or too old"}),
-    Call("POST", "/sign-out", NO_TOKEN, sign_out, status=204),
-    Call("GET", "/api/v1/me", EVERYBODY, me, Me),
+    Route("POST", "/api/v1/sign-in-links", READERS, make_link, SignInLink, status=201),
+    Route("GET", "/sign-in", NO_TOKEN, sign_in, query=SignInBody, status=303, also={401: "used or too old"}),
+    Route("POST", "/sign-out", NO_TOKEN, sign_out, status=204),
+    Route("GET", "/api/v1/me", EVERYBODY, me, Me),
 )

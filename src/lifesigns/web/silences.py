@@ -8,14 +8,14 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import Silence, Which
+from lifesigns.assembly.hub import Matcher, Silence
 from lifesigns.config.alerting import ALERTS, EVENTS
 from lifesigns.errors import UsageError
 from lifesigns.views.alerts import SilenceList, SilenceView
 from lifesigns.views.moments import moment, moment_or_none
 from lifesigns.web.alerts import YEAR, on_record
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import ACTORS, READERS, Asked, Call
+from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 NAMES: Final = (*ALERTS, *EVENTS)
 
@@ -25,7 +25,7 @@ Kinds = Annotated[
 ]
 
 
-class WantedSilence(msgspec.Struct, kw_only=True, rename={"lasts_for": "for"}):
+class SilenceBody(msgspec.Struct, kw_only=True, rename={"lasts_for": "for"}):
     """What nobody shall hear of, for how long, and why. At least one of `agents`, `kinds` and `roles`; all that are given
     have to fit."""
 
@@ -39,49 +39,49 @@ class WantedSilence(msgspec.Struct, kw_only=True, rename={"lasts_for": "for"}):
     reason: Annotated[str, Meta(min_length=1, max_length=2000)]
 
 
-async def silences(asked: Asked) -> Answer:
+async def silences(request: Request) -> Answer:
     """Every silence, those of the configuration first."""
-    configured = {one.id for one in asked.service.teller.alerting.rules.silences}
+    configured = {one.id for one in request.service.teller.alerting.rules.silences}
     found = (
-        _view(one, asked.now, configured=one.id in configured)
-        for one in asked.service.teller.alerting.silences()
-        if one.until_at > asked.now
+        _view(one, request.now, configured=one.id in configured)
+        for one in request.service.teller.alerting.silences()
+        if one.until_at > request.now
     )
     return answer(SilenceList(tuple(found)))
 
 
-async def silence(asked: Asked) -> Answer:
+async def silence(request: Request) -> Answer:
     """Tell nobody of some alerts for a while. What lasts longer than the silence is told then."""
-    wanted, now = asked.body, asked.now
+    wanted, now = request.body, request.now
     if not (wanted.agents or wanted.kinds or wanted.roles):
         raise Problem(400, "is missing, as are kinds and roles: ['*'] silences everything", field="agents")
     for kind in wanted.kinds:
         if kind not in NAMES:
             raise Problem(400, f"{kind[:100]!r} is none of {', '.join(NAMES)}", field="kinds")
-    which = Which(wanted.kinds, wanted.agents, wanted.roles)
+    which = Matcher(wanted.kinds, wanted.agents, wanted.roles)
     made = Silence(
-        f"s-{secrets.token_hex(4)}", which, now + wanted.lasts_for, asked.visitor.by, wanted.reason, now
+        f"s-{secrets.token_hex(4)}", which, now + wanted.lasts_for, request.principal.by, wanted.reason, now
     )
     try:
-        asked.service.teller.silence(made)
+        request.service.teller.silence(made)
     except UsageError as error:
         raise Problem(409, str(error)) from error
     view = _view(made, now)
     told = {name: getattr(view, name) for name in ("id", "by", "agents", "kinds", "roles", "reason")}
-    asked.service.hub.announce("SILENCE_MADE", {**told, "until": view.until_at})
-    await on_record(asked)
+    request.service.hub.announce("SILENCE_MADE", {**told, "until": view.until_at})
+    await on_record(request)
     return answer(view, 201)
 
 
-async def unsilence(asked: Asked) -> Answer:
+async def unsilence(request: Request) -> Answer:
     """End a silence: what it kept from people and still lasts is told now."""
-    silence_id, teller = asked.path["silence_id"], asked.service.teller
+    silence_id, teller = request.path["silence_id"], request.service.teller
     if any(one.id == silence_id for one in teller.alerting.rules.silences):
         raise Problem(409, f"{silence_id!r} stands in the hub's configuration: end it there")
     if not teller.end_silence(silence_id):
         raise Problem(404, f"there is no silence {silence_id!r}, or it is over")
-    asked.service.hub.announce("SILENCE_ENDED", {"id": silence_id, "by": asked.visitor.by})
-    await on_record(asked)
+    request.service.hub.announce("SILENCE_ENDED", {"id": silence_id, "by": request.principal.by})
+    await on_record(request)
     return Answer(status=204)
 
 
@@ -103,18 +103,18 @@ def _view(one: Silence, now: float, *, configured: bool = False) -> SilenceView:
 _PLACE: Final = "/api/v1/silences"
 
 CALLS: Final = (
-    Call("GET", _PLACE, READERS, silences, SilenceList),
-    Call(
+    Route("GET", _PLACE, READERS, silences, SilenceList),
+    Route(
         "POST",
         _PLACE,
         ACTORS,
         silence,
         SilenceView,
-        body=WantedSilence,
+        body=SilenceBody,
         status=201,
         also={409: "there are too many already"},
     ),
-    Call(
+    Route(
         "DELETE",
         f"{_PLACE}/{{silence_id}}",
         ACTORS,

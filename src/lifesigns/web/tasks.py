@@ -15,29 +15,29 @@ from lifesigns.core.signals import CheckpointSaved, TaskClaimed, TaskReleased
 from lifesigns.views import CheckpointList, CheckpointView, ClaimGranted, TaskList, TaskView, moment
 from lifesigns.views.tasks import checkpoint_view, checkpoints, claim_granted, task_ids, tasks_view
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import READERS, SPEAKERS, Asked, Call
 from lifesigns.web.ids import AgentId, Name
 from lifesigns.web.paging import Paged, page
+from lifesigns.web.routes import READERS, SPEAKERS, Request, Route
 from lifesigns.web.voices import check_voice
 
 Text = Annotated[str, Meta(max_length=1024)]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-class Claimant(msgspec.Struct, kw_only=True):
+class ClaimBody(msgspec.Struct, kw_only=True):
     """Who wants to hold the task."""
 
     agent_id: AgentId
     incarnation: Text | None = None
 
 
-class Release(Claimant, kw_only=True):
+class ReleaseBody(ClaimBody, kw_only=True):
     """Who gives the task back, with the token its claim was granted with."""
 
     token: Number
 
 
-class NewCheckpoint(Claimant, kw_only=True):
+class CheckpointBody(ClaimBody, kw_only=True):
     """What was saved, and what it builds on."""
 
     checkpoint_id: Annotated[Name, Meta(examples=["cp-3"])]
@@ -48,23 +48,23 @@ class NewCheckpoint(Claimant, kw_only=True):
     """That of the claim under which it was saved, if there is one: an old one is refused."""
 
 
-async def tasks(asked: Asked) -> Answer:
+async def tasks(request: Request) -> Answer:
     """Every task that an agent works on, holds or is expected to finish."""
-    engine = asked.service.engine
-    found, cursor = page(task_ids(engine), asked.query)
+    engine = request.service.engine
+    found, cursor = page(task_ids(engine), request.query)
     return answer(TaskList(tasks_view(engine, found), cursor))
 
 
-async def task(asked: Asked) -> Answer:
+async def task(request: Request) -> Answer:
     """One task: who works on it, who holds it, by when it should be done."""
-    return answer(_known(asked))
+    return answer(_known(request))
 
 
-async def claim(asked: Asked) -> Answer:
+async def claim(request: Request) -> Answer:
     """Hold a task: nobody else gets it while your beats come. Claiming it again is the same claim."""
-    task_id, said, engine = asked.path["task_id"], asked.body, asked.service.engine
-    check_voice(asked, said.agent_id)
-    await asked.service.keep(
+    task_id, said, engine = request.path["task_id"], request.body, request.service.engine
+    check_voice(request, said.agent_id)
+    await request.service.keep(
         [TaskClaimed(agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id)]
     )
     claim = engine.beliefs.claims.get(task_id)
@@ -77,11 +77,11 @@ async def claim(asked: Asked) -> Answer:
     return answer(claim_granted(engine, claim))
 
 
-async def release(asked: Asked) -> Answer:
+async def release(request: Request) -> Answer:
     """Give a task back before it is done: it is free to be claimed."""
-    task_id, said = asked.path["task_id"], asked.body
-    check_voice(asked, said.agent_id)
-    claims = asked.service.engine.beliefs.claims
+    task_id, said = request.path["task_id"], request.body
+    check_voice(request, said.agent_id)
+    claims = request.service.engine.beliefs.claims
     claim = claims.get(task_id)
     if claim is None:
         raise Problem(404, f"nobody holds {task_id!r}")
@@ -89,40 +89,40 @@ async def release(asked: Asked) -> Answer:
     released = TaskReleased(
         agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id, token=said.token
     )
-    await asked.service.keep([released])
+    await request.service.keep([released])
     if claims.get(task_id) is claim:
         raise Problem(409, f"the release was refused: it came from an earlier life of {said.agent_id!r}")
     return Answer(status=204)
 
 
-async def save(asked: Asked) -> Answer:
+async def save(request: Request) -> Answer:
     """A checkpoint of the task was saved. It counts as progress, and is where a respawn would begin."""
-    said = asked.body
-    check_may_save(asked, said.agent_id, said.token)
+    said = request.body
+    check_may_save(request, said.agent_id, said.token)
     saved = CheckpointSaved(
         agent_id=said.agent_id,
         incarnation=said.incarnation,
-        task_id=asked.path["task_id"],
+        task_id=request.path["task_id"],
         checkpoint_id=said.checkpoint_id,
         parent_id=said.parent_id,
         digest=said.digest,
         size=said.size,
     )
-    return await recorded(asked, saved)
+    return await recorded(request, saved)
 
 
-def check_may_save(asked: Asked, agent_id: str, token: int | None) -> None:
+def check_may_save(request: Request, agent_id: str, token: int | None) -> None:
     """Raises a `Problem` if this visitor may not save something of the task in the name of this agent."""
-    check_voice(asked, agent_id)
-    claim = asked.service.engine.beliefs.claims.get(asked.path["task_id"])
+    check_voice(request, agent_id)
+    claim = request.service.engine.beliefs.claims.get(request.path["task_id"])
     if claim is not None:
         _check_claim(claim, agent_id, token)
 
 
-async def recorded(asked: Asked, saved: CheckpointSaved) -> Answer:
+async def recorded(request: Request, saved: CheckpointSaved) -> Answer:
     """The answer to a checkpoint, when it is kept that there is one."""
-    await asked.service.keep([saved])
-    lineage = asked.service.engine.beliefs.lineages.get(saved.agent_id)
+    await request.service.keep([saved])
+    lineage = request.service.engine.beliefs.lineages.get(saved.agent_id)
     chain = lineage.chain if lineage is not None and lineage.task_id == saved.task_id else []
     for checkpoint in reversed(chain):
         if checkpoint.id == saved.checkpoint_id:
@@ -130,17 +130,17 @@ async def recorded(asked: Asked, saved: CheckpointSaved) -> Answer:
     raise Problem(409, f"the checkpoint was refused: this life of {saved.agent_id!r} has ended")
 
 
-async def list_checkpoints(asked: Asked) -> Answer:
+async def list_checkpoints(request: Request) -> Answer:
     """What was saved of a task, oldest first."""
-    found = checkpoints(asked.service.engine, asked.path["task_id"])
+    found = checkpoints(request.service.engine, request.path["task_id"])
     if not found.checkpoints:
-        _known(asked)
+        _known(request)
     return answer(found)
 
 
-def _known(asked: Asked) -> TaskView:
-    task_id = asked.path["task_id"]
-    found = tasks_view(asked.service.engine, [task_id])
+def _known(request: Request) -> TaskView:
+    task_id = request.path["task_id"]
+    found = tasks_view(request.service.engine, [task_id])
     if not found:
         raise Problem(404, f"no agent works on {task_id!r}, holds it or is expected to finish it")
     return found[0]
@@ -164,35 +164,35 @@ _TASK: Final = "/api/v1/tasks/{task_id}"
 _UNKNOWN: Final = {404: "nobody has anything to do with this task"}
 
 CALLS: Final = (
-    Call("GET", "/api/v1/tasks", READERS, tasks, TaskList, query=Paged),
-    Call("GET", _TASK, READERS, task, TaskView, also=_UNKNOWN),
-    Call(
+    Route("GET", "/api/v1/tasks", READERS, tasks, TaskList, query=Paged),
+    Route("GET", _TASK, READERS, task, TaskView, also=_UNKNOWN),
+    Route(
         "POST",
         f"{_TASK}/claim",
         SPEAKERS,
         claim,
         ClaimGranted,
-        body=Claimant,
+        body=ClaimBody,
         also={409: "somebody else holds it: the detail says who"},
     ),
-    Call(
+    Route(
         "POST",
         f"{_TASK}/release",
         SPEAKERS,
         release,
-        body=Release,
+        body=ReleaseBody,
         status=204,
         also={404: "nobody holds it", 409: "somebody else holds it, or the token is not its claim's"},
     ),
-    Call(
+    Route(
         "POST",
         f"{_TASK}/checkpoints",
         SPEAKERS,
         save,
         CheckpointView,
-        body=NewCheckpoint,
+        body=CheckpointBody,
         status=201,
         also={409: "somebody else holds the task, or the token is not its claim's"},
     ),
-    Call("GET", f"{_TASK}/checkpoints", READERS, list_checkpoints, CheckpointList, also=_UNKNOWN),
+    Route("GET", f"{_TASK}/checkpoints", READERS, list_checkpoints, CheckpointList, also=_UNKNOWN),
 )

@@ -7,68 +7,68 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import KeptToken, NewToken, Role
+from lifesigns.assembly.hub import NewToken, Role, StoredToken
 from lifesigns.errors import AdapterError
-from lifesigns.views import MadeToken, TokenList, TokenView, moment
+from lifesigns.views import NewTokenView, TokenList, TokenView, moment
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.calls import ADMINS, Asked, Call
+from lifesigns.web.routes import ADMINS, Request, Route
 from lifesigns.web.sessions import UNSEEN
 
 DAY: Final = 86400.0
 YEARS_MAX: Final = 100 * 365 * DAY
 
 
-class WantedToken(msgspec.Struct, kw_only=True):
+class TokenBody(msgspec.Struct, kw_only=True):
     """What a token is to be for."""
 
     role: Role
     name: Annotated[str, Meta(min_length=1, max_length=100)]
-    """Whose deeds are on record under this name."""
+    """Whose acts are on record under this name."""
     agents: Annotated[str, Meta(max_length=16_384)] = ""
     """For role `agent`: ids, or beginnings of ids with a `*`, with commas between."""
     expires_after: Annotated[float, Meta(gt=0, le=YEARS_MAX)] | None = None
     """Seconds; without it the token is good until it is revoked."""
 
 
-async def list_tokens(asked: Asked) -> Answer:
+async def list_tokens(request: Request) -> Answer:
     """All tokens, oldest first, without their secrets."""
-    return answer(TokenList([_view(token) for token in asked.service.access.list()]), headers=UNSEEN)
+    return answer(TokenList([_view(token) for token in request.service.access.list()]), headers=UNSEEN)
 
 
-async def create(asked: Asked) -> Answer:
+async def create(request: Request) -> Answer:
     """Make a token. It is in this answer and nowhere else: only its digest is kept."""
-    wanted, now = asked.body, asked.now
+    wanted, now = request.body, request.now
     expires_at = None if wanted.expires_after is None else now + wanted.expires_after
     try:
-        made: NewToken = await asked.service.access.create(
+        made: NewToken = await request.service.access.create(
             role=wanted.role, name=wanted.name, agents=wanted.agents, expires_at=expires_at, now=now
         )
     except AdapterError as error:
         raise _store_away(f"the token was not made: {error}") from error
     view = _view(made.kept)
     told = {"id": view.id, "role": view.role, "name": view.name, "agents": view.agents}
-    asked.service.hub.announce("TOKEN_CREATED", {**told, "by": asked.visitor.by})
-    await asked.service.keep(())  # The token is in this answer only: nobody gets one that is not on record.
-    return answer(MadeToken(token=made.token, **msgspec.structs.asdict(view)), 201, UNSEEN)
+    request.service.hub.announce("TOKEN_CREATED", {**told, "by": request.principal.by})
+    await request.service.keep(())  # The token is in this answer only: nobody gets one that is not on record.
+    return answer(NewTokenView(token=made.token, **msgspec.structs.asdict(view)), 201, UNSEEN)
 
 
-async def revoke(asked: Asked) -> Answer:
+async def revoke(request: Request) -> Answer:
     """From now on nobody comes in with this token, nor with a session made with it."""
-    token_id = asked.path["token_id"]
+    token_id = request.path["token_id"]
     try:
-        known = await asked.service.access.revoke(token_id, asked.now)
+        known = await request.service.access.revoke(token_id, request.now)
     except AdapterError as error:
         raise _store_away(
             f"the token is revoked, but the store has not forgotten it yet and would let it in after a restart: {error}"
         ) from error
     if not known:
         raise Problem(404, f"there is no token {token_id!r}")
-    asked.service.hub.announce("TOKEN_REVOKED", {"id": token_id, "by": asked.visitor.by})
-    await asked.service.keep(())
+    request.service.hub.announce("TOKEN_REVOKED", {"id": token_id, "by": request.principal.by})
+    await request.service.keep(())
     return Answer(status=204)
 
 
-def _view(token: KeptToken) -> TokenView:
+def _view(token: StoredToken) -> TokenView:
     return TokenView(
         id=token.id,
         role=token.role,
@@ -85,9 +85,9 @@ def _store_away(detail: str) -> Problem:
 
 
 CALLS: Final = (
-    Call("GET", "/api/v1/tokens", ADMINS, list_tokens, TokenList),
-    Call("POST", "/api/v1/tokens", ADMINS, create, MadeToken, body=WantedToken, status=201),
-    Call(
+    Route("GET", "/api/v1/tokens", ADMINS, list_tokens, TokenList),
+    Route("POST", "/api/v1/tokens", ADMINS, create, NewTokenView, body=TokenBody, status=201),
+    Route(
         "DELETE",
         "/api/v1/tokens/{token_id}",
         ADMINS,

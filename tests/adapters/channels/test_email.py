@@ -9,7 +9,7 @@ import pytest
 
 from lifesigns.adapters.channels.email import EmailChannel, Security, Server, letter
 from lifesigns.errors import UsageError
-from lifesigns.ports import NotTold
+from lifesigns.ports import NotDelivered
 from tests.adapters.channels.peers import mailer, notice
 from tests.servers.certificates import self_signed
 
@@ -121,8 +121,8 @@ async def test_a_server_that_is_away_and_back() -> None:
     assert not error.uncertain
 
 
-async def refused(channel: EmailChannel) -> NotTold:
-    with pytest.raises(NotTold) as caught:
+async def refused(channel: EmailChannel) -> NotDelivered:
+    with pytest.raises(NotDelivered) as caught:
         await channel.tell(notice())
     await channel.close()
     assert PASSWORD not in str(caught.value)

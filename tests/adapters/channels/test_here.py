@@ -13,7 +13,7 @@ from lifesigns.adapters.channels.apprise import AppriseChannel
 from lifesigns.adapters.channels.desktop import DesktopChannel
 from lifesigns.adapters.channels.log import LogChannel
 from lifesigns.errors import UsageError
-from lifesigns.ports import NotTold
+from lifesigns.ports import NotDelivered
 from tests.adapters.channels.peers import Peer, notice
 
 
@@ -53,7 +53,7 @@ async def test_the_desktop_is_told_by_the_program_there_is(name: str, tmp_path: 
 
 async def test_a_desktop_nobody_sits_at_is_worth_another_try(tmp_path: Path) -> None:
     channel = DesktopChannel(program(tmp_path, "notify-send", "exit 1"))
-    with pytest.raises(NotTold, match="signed in") as caught:
+    with pytest.raises(NotDelivered, match="signed in") as caught:
         await channel.tell(notice())
     await channel.close()
     assert caught.value.transient
@@ -61,12 +61,12 @@ async def test_a_desktop_nobody_sits_at_is_worth_another_try(tmp_path: Path) -> 
 
 async def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lifesigns.adapters.channels.desktop.SHOW_FOR", 0.2)
-    with pytest.raises(NotTold, match="longer than"):
+    with pytest.raises(NotDelivered, match="longer than"):
         await DesktopChannel(program(tmp_path, "notify-send", "exec sleep 60")).tell(notice())
 
 
 async def test_a_machine_without_a_desktop_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NotTold, match="neither notify-send nor osascript") as caught:
+    with pytest.raises(NotDelivered, match="neither notify-send nor osascript") as caught:
         await DesktopChannel(str(tmp_path)).tell(notice())
     assert not caught.value.transient
 
@@ -83,7 +83,7 @@ async def test_apprise_tells_its_services_and_says_if_one_did_not_take_it() -> N
         channel = AppriseChannel((f"json://127.0.0.1:{peer.port}/hook",))
         await channel.tell(notice())
     assert peer.requests[0].json["title"] == "coder-7 is disconnected (crash)"
-    with pytest.raises(NotTold):
+    with pytest.raises(NotDelivered):
         await channel.tell(notice())
     await channel.close()
     with pytest.raises(UsageError, match="address 1"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifesigns.adapters.channels.pagerduty import PagerDutyChannel, dedup_key, event
-from lifesigns.ports import NotTold
+from lifesigns.ports import NotDelivered
 from tests.adapters.channels.peers import PagerDuty, Peer, notice
 
 
@@ -59,7 +59,7 @@ async def test_a_group_is_one_incident() -> None:
 async def test_a_wrong_key_is_refused_for_good_and_not_repeated() -> None:
     async with Peer(PagerDuty().enqueue) as peer:
         channel = PagerDutyChannel("wrong-routing-key", api=peer.url)
-        with pytest.raises(NotTold, match="400") as caught:
+        with pytest.raises(NotDelivered, match="400") as caught:
             await channel.tell(notice())
         await channel.close()
     assert not caught.value.transient

@@ -14,7 +14,7 @@ from lifesigns.adapters.channels.slack import SlackBot, SlackWebhook
 from lifesigns.adapters.channels.webhook import WebhookChannel
 from lifesigns.adapters.posting import Poster
 from lifesigns.errors import UsageError
-from lifesigns.ports import Channel, NotTold
+from lifesigns.ports import Channel, NotDelivered
 from tests.adapters.channels.peers import Peer, Reply, notice
 
 SECRET = "T0P-53CR37-part"
@@ -28,8 +28,8 @@ CHANNELS: dict[str, Callable[[str], Channel]] = {
 each_channel = pytest.mark.parametrize("make", CHANNELS.values(), ids=CHANNELS)
 
 
-async def refused(channel: Channel) -> NotTold:
-    with pytest.raises(NotTold) as caught:
+async def refused(channel: Channel) -> NotDelivered:
+    with pytest.raises(NotDelivered) as caught:
         await channel.tell(notice())
     await channel.close()
     assert SECRET not in str(caught.value)
@@ -81,7 +81,7 @@ async def test_a_server_that_is_down_and_back_is_told_then(make: Callable[[str],
     channel = make(peer.url)
     await channel.tell(notice())
     await peer.stop()
-    with pytest.raises(NotTold) as caught:
+    with pytest.raises(NotDelivered) as caught:
         await channel.tell(notice())
     assert caught.value.transient
     await peer.start(peer.port)
@@ -102,8 +102,8 @@ async def test_a_server_that_is_not_there_has_heard_nothing() -> None:
 @pytest.mark.parametrize("reply", [Reply(hangs=True), Reply(hangs_up=True)], ids=["hangs", "hangs up"])
 async def test_a_server_that_gives_no_answer_may_have_taken_it(reply: Reply) -> None:
     async with Peer(lambda _: reply) as peer:
-        poster = Poster(f"{peer.url}/{SECRET}", NotTold, timeout=0.3)
-        with pytest.raises(NotTold) as caught:
+        poster = Poster(f"{peer.url}/{SECRET}", NotDelivered, timeout=0.3)
+        with pytest.raises(NotDelivered) as caught:
             await poster.post("", b"{}", {})
         await poster.close()
     assert caught.value.transient

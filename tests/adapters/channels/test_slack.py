@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lifesigns.adapters.channels.slack import SlackBot, SlackWebhook
 from lifesigns.adapters.channels.slack.blocks import cut, escaped, message
-from lifesigns.ports import NoticeStage, NotTold
+from lifesigns.ports import NotDelivered, NoticeStage
 from tests.adapters.channels.peers import Peer, Reply, Slack, _slack_problem, notice
 
 STAGES = [str(stage) for stage in NoticeStage]
@@ -82,7 +82,7 @@ async def test_a_bot_reads_errors_that_come_with_status_200(error: str, transien
     body = f'{{"ok": false, "error": "{error}"}}'.encode()
     async with Peer(lambda _: Reply(200, body)) as peer:
         bot = SlackBot("xoxb-1", "#ops", api=peer.url)
-        with pytest.raises(NotTold, match=error) as caught:
+        with pytest.raises(NotDelivered, match=error) as caught:
             await bot.tell(notice())
         await bot.close()
     assert caught.value.transient is transient
@@ -92,7 +92,7 @@ async def test_an_answer_that_is_not_slacks_is_worth_another_try() -> None:
     """A proxy on the way says what it likes."""
     async with Peer(lambda _: Reply(200, b"<html>sign in</html>")) as peer:
         bot = SlackBot("xoxb-1", "#ops", api=peer.url)
-        with pytest.raises(NotTold) as caught:
+        with pytest.raises(NotDelivered) as caught:
             await bot.tell(notice())
         await bot.close()
     assert caught.value.transient

@@ -14,7 +14,7 @@ from lifesigns.core.signals import CheckpointVerified, Signal
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.checkpoints import HERE, Checkpoints
 from lifesigns.ports import TooLarge
-from tests.adapters.hands.ground import verify
+from tests.adapters.executors.ground import verify
 
 
 def digest(content: bytes) -> str:

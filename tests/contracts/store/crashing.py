@@ -9,17 +9,17 @@ import sys
 from pathlib import Path
 
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 from tests.contracts.store.ground import believed, event, order
 
 EVENTS = 5
 BELIEFS = 40
 
 
-def page(number: int) -> Page:
+def page(number: int) -> Commit:
     """Every part of it tells its number."""
     told = b"%d" % number
-    return Page(
+    return Commit(
         number,
         beliefs=[believed(f"{n}", told + b" " * 700) for n in range(BELIEFS)],
         events=[event(n) for n in range(number * EVENTS - EVENTS + 1, number * EVENTS + 1)],

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 from tests.contracts.store.ground import all_ids, believed, event
 
 
-def page(number: int) -> Page:
+def page(number: int) -> Commit:
     """About 40 kB, most of it new."""
     beliefs = [believed(f"{number}-{n}", b"x" * 1000) for n in range(30)]
-    return Page(number, beliefs=[*beliefs, believed("last", b"%d" % number)], events=[event(number)])
+    return Commit(number, beliefs=[*beliefs, believed("last", b"%d" % number)], events=[event(number)])
 
 
 def make_room(ballast: list[Path]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.ports import Belief, Event, KeptOrder, Page, Remembered, Sample
+from lifesigns.ports import Belief, Commit, Event, Sample, StoredOrder, StoredState
 
 AnyStore = MemoryStore | SqliteStore | PostgresStore
 
@@ -32,7 +32,7 @@ class Ground:
         self._made.append(store)
         return store
 
-    async def opened(self) -> tuple[AnyStore, Remembered]:
+    async def opened(self) -> tuple[AnyStore, StoredState]:
         store = self.make()
         return store, await store.open()
 
@@ -56,8 +56,8 @@ def event(number: int, *, at: float | None = None, type_: str = "FLIP", agent_id
     return Event(number, float(number) if at is None else at, type_, agent_id, b'{"n": %d}' % number)
 
 
-def order(order_id: str, *, at: float = 1.0) -> KeptOrder:
-    return KeptOrder(order_id, at, "coder-7", b'{"nudge": true}')
+def order(order_id: str, *, at: float = 1.0) -> StoredOrder:
+    return StoredOrder(order_id, at, "coder-7", b'{"nudge": true}')
 
 
 def believed(key: str, value: bytes | None = b"{}", kind: str = "agent") -> Belief:
@@ -72,7 +72,7 @@ def sample(
 
 async def fill(store: AnyStore, *events: Event, page: int = 1) -> None:
     """One page with these events."""
-    await store.commit(Page(page, events=events))
+    await store.commit(Commit(page, events=events))
 
 
 async def all_ids(store: AnyStore) -> list[int]:

@@ -11,24 +11,26 @@ from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.adapters.store.sqlite_file import migrate
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Deed, Page, Seal
+from lifesigns.ports import AuditRecord, Commit, Seal
 from tests.contracts.store.ground import AnyStore, Ground, event
 
 DAY = 86400.0
 NOW = 400 * DAY
 
 
-def deed(n: int, *, agent_id: str = "coder-7", who: str = "ann (k1)") -> Deed:
-    return Deed(n, n + 1, float(n), agent_id, who, bytes([n % 256]) * 32, b'{"n": %d}' % n)
+def deed(n: int, *, agent_id: str = "coder-7", who: str = "ann (k1)") -> AuditRecord:
+    return AuditRecord(n, n + 1, float(n), agent_id, who, bytes([n % 256]) * 32, b'{"n": %d}' % n)
 
 
-async def fill(store: AnyStore, *deeds: Deed, page: int = 1, seals: tuple[Seal, ...] = ()) -> None:
-    events = [event(one.event_id, at=one.at) for one in deeds]
-    await store.commit(Page(page, events=events, deeds=deeds, seals=seals))
+async def fill(
+    store: AnyStore, *audit_records: AuditRecord, page: int = 1, seals: tuple[Seal, ...] = ()
+) -> None:
+    events = [event(one.event_id, at=one.at) for one in audit_records]
+    await store.commit(Commit(page, events=events, audit_records=audit_records, seals=seals))
 
 
 async def numbers(store: AnyStore, **asked: object) -> list[int]:
-    return [one.n for one in await store.deeds(**asked)]  # type: ignore[arg-type]
+    return [one.n for one in await store.audit_records(**asked)]  # type: ignore[arg-type]
 
 
 async def test_entries_come_back_as_they_were(ground: Ground) -> None:
@@ -36,7 +38,7 @@ async def test_entries_come_back_as_they_were(ground: Ground) -> None:
     store = await ground.store()
     odd = replace(deed(1, agent_id="a\0\\b", who="\ud800 (k1)"), entry=bytes(range(256)), at=1 / 3)
     await fill(store, deed(0), odd)
-    assert await ground.make().deeds() == [deed(0), odd]
+    assert await ground.make().audit_records() == [deed(0), odd]
     await fill(store, deed(2), page=2)
 
 
@@ -57,10 +59,10 @@ async def test_entries_are_asked_for_by_number_agent_and_person(ground: Ground) 
 
 async def test_a_page_that_is_kept_already_brings_its_entries_once(ground: Ground) -> None:
     store = await ground.store()
-    page = Page(1, events=[event(1)], deeds=[deed(0)], seals=[Seal(1, 1.0, "a\n")])
+    page = Commit(1, events=[event(1)], audit_records=[deed(0)], seals=[Seal(1, 1.0, "a\n")])
     await store.commit(page)
     await store.commit(page)
-    assert (len(await store.deeds()), len(await store.seals())) == (1, 1)
+    assert (len(await store.audit_records()), len(await store.seals())) == (1, 1)
 
 
 async def test_what_somebody_put_in_the_place_of_an_entry_is_not_in_its_way(ground: Ground) -> None:
@@ -69,7 +71,7 @@ async def test_what_somebody_put_in_the_place_of_an_entry_is_not_in_its_way(grou
     await fill(store, deed(0, who="eve"))
     mine = replace(deed(0), event_id=2)
     await fill(store, mine, page=2)
-    assert await store.deeds() == [mine]
+    assert await store.audit_records() == [mine]
 
 
 async def test_what_is_retired_keeps_its_number_and_its_leaf(ground: Ground) -> None:
@@ -79,7 +81,7 @@ async def test_what_is_retired_keeps_its_number_and_its_leaf(ground: Ground) -> 
     assert await store.retire(0, 3) == 3
     assert await store.retire(0, many - 2) == many - 5
     assert await store.retire(0, many - 2) == 0
-    (last_retired, kept) = await store.deeds(after=many - 4, limit=2)
+    (last_retired, kept) = await store.audit_records(after=many - 4, limit=2)
     gone = deed(many - 3)
     assert last_retired == replace(gone, agent_id="", who="", entry=None)
     assert kept == deed(many - 2)
@@ -90,7 +92,7 @@ async def test_forgetting_the_history_spares_the_log(ground: Ground) -> None:
     await fill(store, deed(0), deed(1))
     assert await store.forget(NOW, keep_for=30 * DAY) == 2
     assert await store.events() == []
-    assert await store.deeds() == [deed(0), deed(1)]
+    assert await store.audit_records() == [deed(0), deed(1)]
 
 
 async def test_seals_go_after_a_week_but_never_the_newest(ground: Ground) -> None:
@@ -115,7 +117,7 @@ async def test_only_the_hub_that_has_its_turn_retires(ground: Ground) -> None:
     with pytest.raises(AdapterError) as refused:
         await first.retire(0, 1)
     assert not refused.value.transient
-    assert await first.deeds() == [deed(0)]
+    assert await first.audit_records() == [deed(0)]
 
 
 async def test_a_file_of_the_second_version_is_migrated_with_all_it_has(tmp_path: Path) -> None:
@@ -129,7 +131,7 @@ async def test_a_file_of_the_second_version_is_migrated_with_all_it_has(tmp_path
     try:
         assert (await store.open()).epoch == 5
         await fill(store, replace(deed(0), event_id=2), page=2)
-        assert len(await store.deeds()) == 1
+        assert len(await store.audit_records()) == 1
         assert len(await store.events()) == 2
     finally:
         await store.close()

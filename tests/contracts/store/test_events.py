@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 
-from lifesigns.ports import Event, Page
+from lifesigns.ports import Commit, Event
 from tests.contracts.store.ground import AnyStore, Ground, event, fill
 
 TYPES = ["HEALTH_STATE_CHANGED", "FINDING_OPENED", "HUB_BLIND"]
@@ -106,5 +106,5 @@ async def test_no_more_than_a_thousand_unless_asked(ground: Ground) -> None:
 async def test_an_event_is_seen_as_soon_as_its_page_is_kept(ground: Ground) -> None:
     store = await ground.store()
     for number in range(1, 20):
-        await store.commit(Page(number, events=[event(number)]))
+        await store.commit(Commit(number, events=[event(number)]))
         assert [one.id for one in await store.events(after=number - 1)] == [number]

@@ -15,7 +15,7 @@ from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.adapters.store.sqlite_file import migrate
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Chunk, Page
+from lifesigns.ports import Chunk, Commit
 from tests.contracts.store.ground import AnyStore, Ground, event, fill
 
 HOUR, DAY = 3600.0, 86400.0
@@ -35,8 +35,8 @@ async def test_chunks_come_back_as_they_were_in_the_order_they_were_kept(ground:
     store = await ground.store()
     first, second = chunk(10.0, 20.25), Chunk(20.25, 1 / 3 + 30, 2**40, bytes(range(256)) * 300)
     before = chunk(5.0, 6.0)
-    await store.commit(Page(1, journal=[first, second]))
-    await store.commit(Page(2, journal=[before]))
+    await store.commit(Commit(1, journal=[first, second]))
+    await store.commit(Commit(2, journal=[before]))
     assert await read(store) == [first, second, before]
     assert await read(ground.make()) == [first, second, before]
 
@@ -57,13 +57,13 @@ async def test_a_range_has_every_chunk_that_touches_it(
     ground: Ground, since: float, until: float, found: list[float]
 ) -> None:
     store = await ground.store()
-    await store.commit(Page(1, journal=[chunk(at, at + 10) for at in (10.0, 20.0, 30.0)]))
+    await store.commit(Commit(1, journal=[chunk(at, at + 10) for at in (10.0, 20.0, 30.0)]))
     assert [one.from_at for one in await read(store, since, until)] == found
 
 
 async def test_a_page_that_is_kept_already_brings_its_chunks_once(ground: Ground) -> None:
     store = await ground.store()
-    page = Page(1, journal=[chunk(1.0, 2.0)])
+    page = Commit(1, journal=[chunk(1.0, 2.0)])
     await store.commit(page)
     await store.commit(page)
     assert len(await read(store)) == 1
@@ -72,12 +72,12 @@ async def test_a_page_that_is_kept_already_brings_its_chunks_once(ground: Ground
 async def test_many_chunks_are_read_while_others_are_written_and_dropped(ground: Ground) -> None:
     """Nothing is read twice, what stays is read, and what goes meanwhile may be missing."""
     store, many = await ground.store(), 3 * forgetting.CHUNKS_AT_ONCE + 1
-    await store.commit(Page(1, journal=[chunk(NOW - DAY + at, NOW - DAY + at) for at in range(many)]))
+    await store.commit(Commit(1, journal=[chunk(NOW - DAY + at, NOW - DAY + at) for at in range(many)]))
     found = []
     async for one in store.journal(0.0, NOW + 1):
         found.append(one.from_at - NOW + DAY)
         if len(found) == 1:
-            await store.commit(Page(2, journal=[chunk(NOW, NOW)]))
+            await store.commit(Commit(2, journal=[chunk(NOW, NOW)]))
             await store.forget(NOW + many - 5, keep_for=30 * DAY)
     assert found == sorted(set(found))
     assert many - 1 in found
@@ -87,7 +87,7 @@ async def test_the_journal_is_forgotten_sooner_than_history(ground: Ground) -> N
     """On the boundary it stays; and never is it kept longer than history is."""
     store = await ground.store()
     chunks = [chunk(at - 10, at) for at in (NOW - DAY - 0.1, NOW - DAY, NOW - HOUR)]
-    await store.commit(Page(1, events=[event(1, at=NOW - 2 * DAY)], journal=chunks))
+    await store.commit(Commit(1, events=[event(1, at=NOW - 2 * DAY)], journal=chunks))
     assert await store.forget(NOW, keep_for=30 * DAY) == 1
     assert await read(store) == chunks[1:]
     assert await store.forget(NOW, keep_for=30 * DAY, raw_for=HOUR) == 1
@@ -104,7 +104,7 @@ async def test_a_journal_that_grows_too_large_loses_its_beginning(
     monkeypatch.setattr(memory, "RAW_MAX", 1000)
     store, many = await ground.store(), 2 * forgetting.CHUNKS_AT_ONCE
     await store.commit(
-        Page(1, journal=[chunk(NOW + n, NOW + n, bytes(10 if n % 2 else 90)) for n in range(many)])
+        Commit(1, journal=[chunk(NOW + n, NOW + n, bytes(10 if n % 2 else 90)) for n in range(many)])
     )
     assert await store.forget(NOW, keep_for=30 * DAY) == many - 20
     left = await read(store)
@@ -128,7 +128,7 @@ async def test_whatever_was_kept_and_forgotten_the_right_chunks_are_found(
     store, model = await ground.store(), list[Chunk]()
     for number, told in enumerate(pages, 1):
         page = [chunk(NOW + at, NOW + at + long) for at, long in told]
-        await store.commit(Page(number, journal=page))
+        await store.commit(Commit(number, journal=page))
         model += page
     await store.forget(NOW + 60, keep_for=DAY, raw_for=raw_for)
     model = [one for one in model if one.to_at >= NOW + 60 - raw_for]
@@ -153,7 +153,7 @@ async def test_a_file_of_the_first_version_is_migrated_with_all_it_has(tmp_path:
     store = SqliteStore(path)
     try:
         assert (await store.open()).epoch == 5
-        await store.commit(Page(2, journal=[chunk(1.0, 2.0)]))
+        await store.commit(Commit(2, journal=[chunk(1.0, 2.0)]))
         assert await read(store) == [chunk(1.0, 2.0)]
         assert [one.id for one in await store.events()] == [1]
     finally:
@@ -170,7 +170,7 @@ async def test_a_server_of_the_first_version_is_migrated_with_all_it_has(postgre
     try:
         assert (await store.open()).epoch == 5
         await fill(store, event(1))
-        await store.commit(Page(2, journal=[chunk(1.0, 2.0)]))
+        await store.commit(Commit(2, journal=[chunk(1.0, 2.0)]))
         assert await read(store) == [chunk(1.0, 2.0)]
     finally:
         await store.close()

@@ -6,7 +6,7 @@ import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Page, Store
+from lifesigns.ports import Commit, Store
 from tests.contracts.store.ground import Ground, event, fill
 
 
@@ -33,14 +33,14 @@ async def test_reading_takes_over_from_nobody(ground: Ground) -> None:
     guest = ground.make()
     assert len(await guest.events()) == 1
     assert await guest.tokens() == []
-    await hub.commit(Page(2))
+    await hub.commit(Commit(2))
 
 
 async def test_a_store_may_be_closed_twice_and_never_used_again(ground: Ground) -> None:
     store = await ground.store()
     await asyncio.gather(store.close(), store.close())
     await store.close()
-    for futile in (store.open(), store.commit(Page(1)), store.events(), store.tokens(), store.ping()):
+    for futile in (store.open(), store.commit(Commit(1)), store.events(), store.tokens(), store.ping()):
         with pytest.raises(AdapterError, match="closed") as refused:
             await futile
         assert not refused.value.transient

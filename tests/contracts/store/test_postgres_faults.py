@@ -12,7 +12,7 @@ import pytest
 
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.errors import AdapterError, UsageError
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 from tests.contracts.store.ground import all_ids, believed, event, fill
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import free_port
@@ -53,7 +53,7 @@ async def cut(url: str) -> int:
         return len(rows)
 
 
-async def keep(store: PostgresStore, page: Page) -> int:
+async def keep(store: PostgresStore, page: Commit) -> int:
     """As a hub does it: again and again, as long as it may succeed later. How often it did not."""
     failures = 0
     async with asyncio.timeout(60):
@@ -69,9 +69,9 @@ async def keep(store: PostgresStore, page: Page) -> int:
                 return failures
 
 
-def page_of(number: int) -> Page:
+def page_of(number: int) -> Commit:
     beliefs = [believed(f"{n}", b"%d" % number) for n in range(20)]
-    return Page(number, beliefs=beliefs, events=[event(2 * number - 1), event(2 * number)])
+    return Commit(number, beliefs=beliefs, events=[event(2 * number - 1), event(2 * number)])
 
 
 async def test_a_server_killed_under_load_loses_nothing_it_kept(
@@ -110,8 +110,8 @@ async def test_while_the_server_is_away_it_is_said_at_once(
     await asyncio.to_thread(postgres_server.kill)
     try:
         for futile in (
-            hasty.commit(Page(1)),
-            hasty.commit(Page(1)),
+            hasty.commit(Commit(1)),
+            hasty.commit(Commit(1)),
             hasty.events(),
             hasty.ping(),
             hasty.open(),
@@ -121,7 +121,7 @@ async def test_while_the_server_is_away_it_is_said_at_once(
             assert refused.value.transient
     finally:
         await asyncio.to_thread(postgres_server.start)
-    await hasty.commit(Page(1, events=[event(1)]))
+    await hasty.commit(Commit(1, events=[event(1)]))
     assert await all_ids(hasty) == [1]
 
 
@@ -130,7 +130,7 @@ async def test_a_connection_that_was_cut_is_made_anew(store: PostgresStore, post
     await fill(store, event(1))
     assert await all_ids(store) == [1]
     assert await cut(postgres_url) == 2
-    await keep(store, Page(2, events=[event(2)]))
+    await keep(store, Commit(2, events=[event(2)]))
     with contextlib.suppress(AdapterError):
         await store.events()
     assert await all_ids(store) == [1, 2]
@@ -167,7 +167,7 @@ async def test_a_frozen_server_is_waited_for_within_a_bound(
     postgres_server.freeze()
     try:
         for futile in (
-            hasty.commit(page := Page(2, events=[event(2)])),
+            hasty.commit(page := Commit(2, events=[event(2)])),
             hasty.events(),
             hasty.ping(),
             hasty.open(),
@@ -208,7 +208,7 @@ async def test_a_transaction_of_somebody_else_is_waited_for_within_a_bound(
         async with connection.transaction():
             await connection.execute("SELECT * FROM lifesigns.hub FOR UPDATE")
             with pytest.raises(AdapterError, match="did not answer") as refused:
-                await hasty.commit(page := Page(1, events=[event(1)]))
+                await hasty.commit(page := Commit(1, events=[event(1)]))
             assert refused.value.transient
         await keep(hasty, page)
     assert await all_ids(hasty) == [1]
@@ -223,7 +223,7 @@ async def test_a_long_look_into_the_past_does_not_delay_a_page(
         async with connection.transaction():
             await connection.execute("LOCK TABLE lifesigns.tokens IN ACCESS EXCLUSIVE MODE")
             look = asyncio.create_task(store.tokens())
-            await store.commit(Page(2, events=[event(2)]))
+            await store.commit(Commit(2, events=[event(2)]))
             assert not look.done()
         assert await look == []
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from lifesigns.adapters.store.sampling import hour_of
-from lifesigns.ports import Page, Sample
+from lifesigns.ports import Commit, Sample
 from tests.contracts.store.ground import Ground, event, sample
 
 HOUR, DAY = 3600.0, 86400.0
@@ -19,7 +19,7 @@ async def test_a_minute_comes_back_as_it_was(ground: Ground) -> None:
     store = await ground.store()
     full = Sample("coder-7", 120.0, 12, 0.123456789, 0.1 + 0.2, 99.9, 310.25, 18230, 1 / 3, 4)
     bare = Sample("coder-7", 180.0, 0, 0.0)
-    await store.commit(Page(1, samples=[bare, full]))
+    await store.commit(Commit(1, samples=[bare, full]))
     assert await store.samples("coder-7", 0.0, 1e12) == [full, bare]
     assert await store.samples("coder-70", 0.0, 1e12) == []
 
@@ -39,23 +39,23 @@ async def test_a_range_has_its_beginning_and_not_its_end(
     ground: Ground, since: float, until: float, minutes: list[float]
 ) -> None:
     store = await ground.store()
-    await store.commit(Page(1, samples=[sample("a", at) for at in (60.0, 120.0, 180.0)]))
+    await store.commit(Commit(1, samples=[sample("a", at) for at in (60.0, 120.0, 180.0)]))
     assert [one.at for one in await store.samples("a", since, until)] == minutes
 
 
 async def test_of_a_minute_told_twice_the_later_counts(ground: Ground) -> None:
     """A sample belongs to the minute in which it begins."""
     store = await ground.store()
-    await store.commit(Page(1, samples=[sample("a", 60.0, beats=1), sample("a", 61.5, beats=2)]))
+    await store.commit(Commit(1, samples=[sample("a", 60.0, beats=1), sample("a", 61.5, beats=2)]))
     assert await store.samples("a", 0, 1e9) == [sample("a", 60.0, beats=2)]
-    await store.commit(Page(2, samples=[sample("a", 60.0, beats=3)]))
+    await store.commit(Commit(2, samples=[sample("a", 60.0, beats=3)]))
     assert await store.samples("a", 0, 1e9) == [sample("a", 60.0, beats=3)]
 
 
 async def test_a_total_beyond_what_databases_count_does_not_stop_a_page(ground: Ground) -> None:
     store = await ground.store()
     huge = replace(sample("a", 60.0), tokens=2**70, errors=2**63, cost_usd=1.7e308)
-    await store.commit(Page(1, samples=[huge]))
+    await store.commit(Commit(1, samples=[huge]))
     (kept,) = await store.samples("a", 0, 1e9)
     assert (kept.tokens or 0) >= 2**63 - 1
     assert kept.cost_usd == 1.7e308
@@ -72,7 +72,7 @@ async def test_after_a_day_minutes_become_hours(ground: Ground) -> None:
     ]
     young = [sample("a", NOW - DAY + n * 60) for n in range(3)]
     other = [sample("b", NOW - DAY - HOUR + 120, beats=7)]
-    await store.commit(Page(1, samples=[*young, *old, *other]))
+    await store.commit(Commit(1, samples=[*young, *old, *other]))
     assert await store.forget(NOW, keep_for=MONTH) == 61
     hour, *minutes = await store.samples("a", 0, NOW)
     assert hour.load == pytest.approx(15.0)
@@ -89,9 +89,9 @@ async def test_after_a_day_minutes_become_hours(ground: Ground) -> None:
 async def test_a_minute_that_comes_very_late_joins_its_hour(ground: Ground) -> None:
     store = await ground.store()
     at = NOW - 2 * DAY
-    await store.commit(Page(1, samples=[sample("a", at, beats=3, late_max=5.0, load=1.0)]))
+    await store.commit(Commit(1, samples=[sample("a", at, beats=3, late_max=5.0, load=1.0)]))
     await store.forget(NOW, keep_for=MONTH)
-    await store.commit(Page(2, samples=[sample("a", at + 120, beats=4, late_max=1.0, load=0.5)]))
+    await store.commit(Commit(2, samples=[sample("a", at + 120, beats=4, late_max=1.0, load=0.5)]))
     await store.forget(NOW, keep_for=MONTH)
     assert await store.samples("a", 0, NOW) == [sample("a", at, beats=7, late_max=5.0, load=0.75)]
 
@@ -101,7 +101,7 @@ async def test_what_is_older_than_it_is_kept_for_goes(ground: Ground) -> None:
     store = await ground.store()
     events = [event(1, at=NOW - MONTH - 0.1), event(2, at=NOW), event(3, at=NOW - MONTH), event(4, at=1.0)]
     samples = [sample("a", NOW - MONTH - HOUR), sample("a", NOW - MONTH)]
-    await store.commit(Page(1, events=events, samples=samples))
+    await store.commit(Commit(1, events=events, samples=samples))
     assert await store.forget(NOW, keep_for=MONTH) == 4
     assert [one.id for one in await store.events()] == [2, 3]
     assert [one.at for one in await store.samples("a", 0, NOW)] == [NOW - MONTH]
@@ -114,7 +114,7 @@ async def test_many_are_forgotten_while_pages_are_written(ground: Ground) -> Non
     """More than one step can take, of events and of agents."""
     store = await ground.store()
     await store.commit(
-        Page(
+        Commit(
             1,
             events=[event(n, at=1.0) for n in range(1, 5001)],
             samples=[sample(f"a-{n}", NOW - 2 * DAY + m * 60) for n in range(250) for m in range(4)],
@@ -164,7 +164,7 @@ async def test_whatever_was_told_and_forgotten_the_right_moments_are_left(
     await ground.move()
     store, model = await ground.store(), Model()
     for number, (told, later, keep_for) in enumerate(rounds, 1):
-        await store.commit(Page(number, samples=[sample(agent_id, at) for agent_id, at in told]))
+        await store.commit(Commit(number, samples=[sample(agent_id, at) for agent_id, at in told]))
         model.samples.update({key: sample(*key) for key in told})
         await store.forget(NOW + later, keep_for=keep_for)
         model.forget(NOW + later, keep_for)

@@ -18,7 +18,7 @@ import pytest
 
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 from tests.contracts.store.ground import all_ids, believed, event, fill
 
 ROOT = Path(__file__).parents[3]
@@ -139,13 +139,13 @@ async def test_a_lock_of_another_process_is_waited_for_and_then_said(path: Path)
     await store.open()
     await fill(store, event(1))
     with locked_by_another_process(path):
-        for futile in (store.commit(Page(2, events=[event(2)])), store.ping(), store.open()):
+        for futile in (store.commit(Commit(2, events=[event(2)])), store.ping(), store.open()):
             with pytest.raises(AdapterError, match="locked by another process") as refused:
                 await futile
             assert refused.value.transient
         assert await all_ids(store) == [1]
     await store.ping()
-    await store.commit(Page(2, events=[event(2)]))
+    await store.commit(Commit(2, events=[event(2)]))
     assert await all_ids(store) == [1, 2]
     await store.close()
 
@@ -224,7 +224,7 @@ async def test_a_damaged_file_is_said_for_good_and_not_touched(
     store = SqliteStore(path)
     await store.open()
     beliefs = [believed(f"{n}", b"x" * 700) for n in range(500)]
-    await store.commit(Page(1, beliefs=beliefs, events=[event(n) for n in range(1, 500)]))
+    await store.commit(Commit(1, beliefs=beliefs, events=[event(n) for n in range(1, 500)]))
     await store.close()
     damage(path)
     before = content(path)
@@ -250,13 +250,13 @@ async def test_a_file_that_was_taken_away_is_missed_at_once(path: Path) -> None:
     away.mkdir()
     for file in path.parent.glob("hub.db*"):
         shutil.move(file, away)
-    for futile in (store.commit(Page(2)), store.ping(), store.events(), store.commit(Page(2))):
+    for futile in (store.commit(Commit(2)), store.ping(), store.events(), store.commit(Commit(2))):
         with pytest.raises(AdapterError, match=r"hub\.db (was moved|cannot be opened)") as refused:
             await futile
         assert refused.value.transient
     for file in away.iterdir():
         shutil.move(file, path.parent)
-    await store.commit(Page(2, events=[event(2)]))
+    await store.commit(Commit(2, events=[event(2)]))
     assert await all_ids(store) == [1, 2]
     await store.close()
 
@@ -274,9 +274,9 @@ async def test_another_file_in_its_place_is_not_written_to(path: Path) -> None:
         file.unlink()
     path.with_suffix(".backup").rename(path)
     with pytest.raises(AdapterError, match="moved or removed"):
-        await store.commit(Page(2))
+        await store.commit(Commit(2))
     with pytest.raises(AdapterError, match="not the one that was opened") as refused:
-        await store.commit(Page(2))
+        await store.commit(Commit(2))
     assert not refused.value.transient
     assert (await store.open()).page == 0
     await store.close()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from lifesigns.adapters.store.values import escaped, unescaped
-from lifesigns.ports import Event, KeptOrder, KeptToken, Page, Sample
+from lifesigns.ports import Commit, Event, Sample, StoredOrder, StoredToken
 from tests.contracts.store.ground import Ground, believed
 
 STRANGE = [
@@ -35,10 +35,10 @@ async def test_strange_names_are_names_like_others(ground: Ground) -> None:
     """Each is itself and no other: not by case, nor by composition."""
     store = await ground.store()
     beliefs = [believed(key, key.encode("utf-8", "surrogatepass"), kind="task") for key in STRANGE]
-    orders = [KeptOrder(text, float(n), "coder-7", b"{}") for n, text in enumerate(STRANGE)]
-    await store.commit(Page(1, beliefs=beliefs, orders=orders))
+    orders = [StoredOrder(text, float(n), "coder-7", b"{}") for n, text in enumerate(STRANGE)]
+    await store.commit(Commit(1, beliefs=beliefs, orders=orders))
     for text in STRANGE:
-        await store.keep_token(KeptToken(text, b"", "agent", text, text, made_at=0.0))
+        await store.keep_token(StoredToken(text, b"", "agent", text, text, made_at=0.0))
     _, found = await ground.opened()
     assert {belief.key: belief.value for belief in found.beliefs} == {
         belief.key: belief.value for belief in beliefs
@@ -49,7 +49,7 @@ async def test_strange_names_are_names_like_others(ground: Ground) -> None:
     }
     again = await ground.store()
     await again.commit(
-        Page(2, beliefs=[believed(key, None, kind="task") for key in STRANGE[1:]], settled=STRANGE[1:])
+        Commit(2, beliefs=[believed(key, None, kind="task") for key in STRANGE[1:]], settled=STRANGE[1:])
     )
     _, left = await ground.opened()
     assert [belief.key for belief in left.beliefs] == [""]
@@ -61,7 +61,7 @@ async def test_agents_are_told_apart_whatever_their_names(ground: Ground) -> Non
     store = await ground.store()
     events = [Event(n, 1.0, "T", name, b"{}") for n, name in enumerate(names, 1)]
     samples = [Sample(name, 60.0, n, 0.0) for n, name in enumerate(names)]
-    await store.commit(Page(1, events=events, samples=samples))
+    await store.commit(Commit(1, events=events, samples=samples))
     for n, name in enumerate(names):
         assert await store.events(agent_id=name) == [events[n]]
         assert await store.samples(name, 0, 100) == [samples[n]]
@@ -72,8 +72,8 @@ async def test_agents_are_told_apart_whatever_their_names(ground: Ground) -> Non
 )
 async def test_bytes_are_the_hubs_business(ground: Ground, data: bytes) -> None:
     store = await ground.store()
-    event, order = Event(1, 1.0, "T", "coder-7", data), KeptOrder("o", 1.0, "coder-7", data)
-    await store.commit(Page(1, beliefs=[believed("a", data)], events=[event], orders=[order]))
+    event, order = Event(1, 1.0, "T", "coder-7", data), StoredOrder("o", 1.0, "coder-7", data)
+    await store.commit(Commit(1, beliefs=[believed("a", data)], events=[event], orders=[order]))
     _, found = await ground.opened()
     assert [belief.value for belief in found.beliefs] == [data]
     assert found.orders == [order]

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from lifesigns.ports import KeptToken
+from lifesigns.ports import StoredToken
 from tests.contracts.store.ground import Ground
 
-TOKEN = KeptToken("t-1", b"\x00\xff" * 16, "agent", "the coders", "coder-*", made_at=5.0)
+TOKEN = StoredToken("t-1", b"\x00\xff" * 16, "agent", "the coders", "coder-*", made_at=5.0)
 
 
 async def test_a_token_is_kept_as_it_is(ground: Ground) -> None:
-    later = KeptToken("t-0", b"d", "admin", "", "", made_at=6.5, expires_at=9.25, used_at=7.0)
+    later = StoredToken("t-0", b"d", "admin", "", "", made_at=6.5, expires_at=9.25, used_at=7.0)
     store = await ground.store()
     await store.keep_token(later)
     await store.keep_token(TOKEN)

@@ -9,7 +9,7 @@ from lifesigns.core.health import Cause, Health
 from lifesigns.errors import AdapterError
 from lifesigns.hub import telling
 from lifesigns.hub.alerting.alerting import Alerting
-from lifesigns.hub.alerting.alerts import Alert, Who
+from lifesigns.hub.alerting.alerts import Alert, AlertSubject
 from lifesigns.hub.alerting.rules import Rate, Rules
 from lifesigns.ports import Belief, Event, Notice, NoticeStage
 
@@ -21,11 +21,11 @@ class Fleet:
     """A lookout over agents that are what the test says."""
 
     def __init__(self) -> None:
-        self.agents: dict[str, Who] = {}
+        self.agents: dict[str, AlertSubject] = {}
         self.finished: dict[str, str] = {}
 
-    def who(self, agent_id: str) -> Who | None:
-        return self.agents.get(agent_id, Who())
+    def who(self, agent_id: str) -> AlertSubject | None:
+        return self.agents.get(agent_id, AlertSubject())
 
     def over(self, alert: Alert) -> str:
         return self.finished.get(alert.key, "")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.hub import telling
-from lifesigns.hub.alerting.alerts import Ack, Who
+from lifesigns.hub.alerting.alerts import Ack, AlertSubject
 from lifesigns.hub.alerting.reading import key_of
-from lifesigns.hub.alerting.rules import Pacing, Rate, Rules, Silence, Which
+from lifesigns.hub.alerting.rules import Matcher, Pacing, Rate, Rules, Silence
 from lifesigns.ports import Event
 from tests.hub.alerting.ground import Ground
 
@@ -23,7 +23,7 @@ def ack(ground: Ground, key: str, why: str = "", lasts_for: float | None = None)
 
 def host_down(ground: Ground, count: int = 5) -> list[str]:
     names = [f"a-{n}" for n in range(count)]
-    ground.fleet.agents |= dict.fromkeys(names, Who(host="ws-1"))
+    ground.fleet.agents |= dict.fromkeys(names, AlertSubject(host="ws-1"))
     ground.fall(names)
     ground.run(10)
     return names
@@ -93,7 +93,7 @@ def test_a_group_is_taken_on_by_its_key_and_whoever_joins_later_is_not() -> None
     assert ack(ground, GROUP) == 5
     ground.run(60)
     assert ground.stages() == ["opened", "acknowledged"]
-    ground.fleet.agents["late"] = Who(host="ws-1")
+    ground.fleet.agents["late"] = AlertSubject(host="ws-1")
     ground.fall(["late"])
     ground.run(3700)
     assert ground.stages()[2:] == ["worse", "reminder"]
@@ -137,7 +137,7 @@ def test_what_is_silenced_is_not_told_that_it_was_taken_on() -> None:
     ground = Ground(pacing=HOURLY)
     ground.fall(["a"])
     ground.run(10)
-    ground.alerting.silence(Silence("s", Which(agents=("a",)), ground.now + 600, "bob", "lunch"))
+    ground.alerting.silence(Silence("s", Matcher(agents=("a",)), ground.now + 600, "bob", "lunch"))
     ack(ground, "stuck_agent:a")
     ground.run(300)
     assert ground.stages() == ["opened"]

@@ -9,7 +9,7 @@ from lifesigns.core.health import Cause, Health
 from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.alerts import LAPSE_AFTER, OPEN_MAX, Ack
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
-from lifesigns.ports import NotTold
+from lifesigns.ports import NotDelivered
 from tests.hub.alerting.ground import Ground
 
 
@@ -191,7 +191,7 @@ def test_it_is_tried_again_ever_more_rarely_but_for_ever() -> None:
 
 def test_a_channel_is_asked_again_when_it_said() -> None:
     ground = Ground()
-    ground.broken = {"ops": lambda _: NotTold("slow down", retry_after=42)}
+    ground.broken = {"ops": lambda _: NotDelivered("slow down", retry_after=42)}
     ground.fall(["a"])
     ground.run(90)
     tried = ground.tried["ops"]
@@ -202,7 +202,7 @@ def test_a_notice_that_is_refused_for_good_lets_the_others_pass() -> None:
     """It may be this one's fault: a text the server does not like must not silence everything behind it."""
     ground = Ground(pacing=Pacing(group_from=100))
     ground.broken = {
-        "ops": lambda notice: NotTold("bad text", transient=False) if notice.key.endswith("a") else None
+        "ops": lambda notice: NotDelivered("bad text", transient=False) if notice.key.endswith("a") else None
     }
     ground.fall(["a", "b", "c"])
     ground.run(60)

@@ -8,7 +8,7 @@ import pytest
 
 from lifesigns.adapters.channels.pagerduty import PagerDutyChannel
 from lifesigns.adapters.channels.slack import SlackBot
-from lifesigns.hub.alerting.alerts import Who
+from lifesigns.hub.alerting.alerts import AlertSubject
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
 from tests.adapters.channels.peers import PagerDuty, Peer, Reply, Request, Slack
 from tests.hub.alerting.test_teller import House
@@ -37,7 +37,7 @@ class Hasty:
 async def test_five_hundred_agents_fail_the_hub_ends_and_comes_back_and_all_are_well_at_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lifesigns.hub.alerting.outlet.RETRY_AFTER", 0.05)
+    monkeypatch.setattr("lifesigns.hub.alerting.channel_queue.RETRY_AFTER", 0.05)
     slack, duty = Slack(), PagerDuty()
     hasty = Hasty(slack)
     async with Peer(hasty.api) as chat, Peer(duty.enqueue) as pager:
@@ -45,7 +45,7 @@ async def test_five_hundred_agents_fail_the_hub_ends_and_comes_back_and_all_are_
         pacing = Pacing(hold_for=0.2, update_every=0.3, repeat_every=0, group_from=3)
         house.rules = Rules(dict.fromkeys(house.ears, Rate(per_minute=600, gap=GAP)), pacing=pacing)
         agents = [f"a-{n}" for n in range(500)]
-        house.fleet.agents = {name: Who(host=f"ws-{n % 2}") for n, name in enumerate(agents)}
+        house.fleet.agents = {name: AlertSubject(host=f"ws-{n % 2}") for n, name in enumerate(agents)}
         house.channels = lambda: {
             "slack": SlackBot(slack.token, "#ops", api=chat.url),
             "pagerduty": PagerDutyChannel(duty.routing_key, api=pager.url),

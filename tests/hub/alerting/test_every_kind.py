@@ -223,12 +223,12 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
 @pytest.mark.parametrize("kind", STORIES)
 async def test_it_rings_and_it_is_over(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lifesigns.hub.housekeeping.SECOND", 0.1)
-    monkeypatch.setattr("lifesigns.hub.pages.RETRY_AFTER", (0.05,))
-    monkeypatch.setattr("lifesigns.hub.alerting.teller.KEEP_FOR", 0.1)
+    monkeypatch.setattr("lifesigns.hub.committer.RETRY_AFTER", (0.05,))
+    monkeypatch.setattr("lifesigns.hub.alerting.notifier.KEEP_FOR", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.alerting.DOWN_AFTER", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.alerting.CHECK_EVERY", 0.1)
-    monkeypatch.setattr("lifesigns.hub.alerting.outlet.RETRY_AFTER", 0.1)
-    monkeypatch.setattr("lifesigns.hub.alerting.outlet.RETRY_AFTER_MAX", 0.2)
+    monkeypatch.setattr("lifesigns.hub.alerting.channel_queue.RETRY_AFTER", 0.1)
+    monkeypatch.setattr("lifesigns.hub.alerting.channel_queue.RETRY_AFTER_MAX", 0.2)
     goes_wrong, ends = STORIES[kind]
     async with house_for(kind) as house:
         await goes_wrong(house)

@@ -108,7 +108,9 @@ async def test_five_hundred_agents_that_fail_at_once_are_one_alert_a_host_and_no
                 acts = await hub.service.store.events(types=(*ACTS, "GROUP_BRAKED"), limit=100_000)
                 fleet.beating |= dict.fromkeys(SICK, "i-2")
                 await until(lambda: all(health(hub, agent) is Health.HEALTHY for agent in SICK))
-                await until(lambda: not any(o.bundles for o in hub.service.teller.alerting.outlets.values()))
+                await until(
+                    lambda: not any(o.alert_groups for o in hub.service.teller.alerting.queues.values())
+                )
             finally:
                 beating.cancel()
                 await asyncio.gather(beating, return_exceptions=True)

@@ -3,8 +3,8 @@
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import BeatReceived, ClearRequested, DoingChanged
-from lifesigns.hub.alerting.alerts import Alert, Who
-from lifesigns.hub.alerting.lookout import EngineLookout
+from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
+from lifesigns.hub.alerting.alerts import Alert, AlertSubject
 
 NOW = 1_800_000_000.0
 
@@ -13,15 +13,15 @@ def alert(key: str, agent_id: str = "", **details: str) -> Alert:
     return Alert(key, key.partition(":")[0], agent_id, "title", "", NOW, NOW, details=dict(details))
 
 
-def lookout() -> tuple[Engine, EngineLookout]:
+def lookout() -> tuple[Engine, EngineAgentLookup]:
     engine = Engine()
     engine.hear(BeatReceived("a", host="ws-1", role="coder", metadata={"provider": "acme"}), NOW)
-    return engine, EngineLookout(lambda: engine.beliefs)
+    return engine, EngineAgentLookup(lambda: engine.beliefs)
 
 
 def test_it_knows_where_an_agent_lives_and_what_it_is() -> None:
     _, sees = lookout()
-    assert sees.who("a") == Who("coder", "ws-1", "acme")
+    assert sees.who("a") == AlertSubject("coder", "ws-1", "acme")
     assert sees.who("nobody") is None
 
 

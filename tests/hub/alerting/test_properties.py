@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
-from lifesigns.hub.alerting.alerts import Ack, Who
+from lifesigns.hub.alerting.alerts import Ack, AlertSubject
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
 from lifesigns.ports import Notice, NoticeStage
 from tests.hub.alerting.ground import Ground
@@ -39,7 +39,7 @@ steps = st.lists(
 
 def ground() -> Ground:
     made = Ground(Rules({"ops": RATE, "mail": Rate()}, pacing=PACING))
-    made.fleet.agents = {name: Who(host=f"ws-{n // 4}") for n, name in enumerate(AGENTS)}
+    made.fleet.agents = {name: AlertSubject(host=f"ws-{n // 4}") for n, name in enumerate(AGENTS)}
     return made
 
 
@@ -88,7 +88,7 @@ def test_what_is_told_as_opened_is_at_last_told_as_resolved(history: list[tuple[
         assert world.open_at(channel) == set()
         assert_in_order([n for n in world.notices(channel) if n.kind != "missed"])
     assert len(world.alerting.alerts) == 0
-    assert all(not outlet.bundles and not outlet.members for outlet in world.alerting.outlets.values())
+    assert all(not queue.alert_groups and not queue.members for queue in world.alerting.queues.values())
 
 
 def assert_in_order(notices: list[Notice]) -> None:

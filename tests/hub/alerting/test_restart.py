@@ -3,8 +3,8 @@
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
-from lifesigns.hub.alerting.alerts import Who
-from lifesigns.hub.alerting.rules import Pacing, Rate, Rules, Silence, Which
+from lifesigns.hub.alerting.alerts import AlertSubject
+from lifesigns.hub.alerting.rules import Matcher, Pacing, Rate, Rules, Silence
 from lifesigns.ports import Belief
 from tests.hub.alerting.ground import Ground
 
@@ -89,12 +89,12 @@ def test_a_resolution_that_was_not_told_is_told() -> None:
 def test_a_group_is_still_a_group() -> None:
     ground = Ground(pacing=Pacing(repeat_every=0))
     names = [f"a-{n}" for n in range(50)]
-    ground.fleet.agents |= dict.fromkeys(names, Who(host="ws-1"))
+    ground.fleet.agents |= dict.fromkeys(names, AlertSubject(host="ws-1"))
     ground.fall(names)
     ground.run(60)
     ground.keep()
     ground.restart()
-    ground.fleet.agents["late"] = Who(host="ws-1")
+    ground.fleet.agents["late"] = AlertSubject(host="ws-1")
     ground.fall(["late"])
     ground.heal(names)
     ground.run(60)
@@ -120,7 +120,7 @@ def test_the_rate_holds_over_a_restart() -> None:
 
 def test_silences_that_people_made_are_remembered() -> None:
     ground = Ground()
-    ground.alerting.silence(Silence("s-1", Which(agents=("a",)), ground.now + 3600, "ada", "why not"))
+    ground.alerting.silence(Silence("s-1", Matcher(agents=("a",)), ground.now + 3600, "ada", "why not"))
     ground.keep()
     ground.restart()
     ground.fall(["a"])

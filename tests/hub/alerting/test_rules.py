@@ -9,8 +9,8 @@ from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.errors import UsageError
 from lifesigns.hub.alerting.alerting import SILENCES_MAX
-from lifesigns.hub.alerting.alerts import Who
-from lifesigns.hub.alerting.rules import Rate, Route, Rules, Silence, Which, Window
+from lifesigns.hub.alerting.alerts import AlertSubject
+from lifesigns.hub.alerting.rules import Matcher, Rate, Route, Rules, Silence, Window
 from lifesigns.ports import NoticeSeverity
 from tests.hub.alerting.ground import Ground
 
@@ -58,14 +58,14 @@ def test_who_has_none_of_the_channels_named_for_a_kind_is_told_by_what_there_is(
 
 def test_the_first_route_that_fits_decides() -> None:
     routes = [
-        Route(("mail",), Which(agents=("night-*",))),
-        Route((), Which(kinds=("stuck_agent",), roles=("standby",))),
-        Route(("pagerduty",), Which(kinds=("HEALTH_STATE_CHANGED",)), severity=E),
+        Route(("mail",), Matcher(agents=("night-*",))),
+        Route((), Matcher(kinds=("stuck_agent",), roles=("standby",))),
+        Route(("pagerduty",), Matcher(kinds=("HEALTH_STATE_CHANGED",)), severity=E),
     ]
     for agent_id, who, expected in (
-        ("night-1", Who(), {"mail": "warning"}),
-        ("day-1", Who(role="standby"), {}),
-        ("day-2", Who(role="coder"), {"pagerduty": "error"}),
+        ("night-1", AlertSubject(), {"mail": "warning"}),
+        ("day-1", AlertSubject(role="standby"), {}),
+        ("day-2", AlertSubject(role="coder"), {"pagerduty": "error"}),
     ):
         ground = Ground(Rules(THREE, routes=routes, by_kind=SEED))
         ground.fleet.agents[agent_id] = who
@@ -84,7 +84,7 @@ def test_a_route_may_be_for_loud_alerts_only() -> None:
 
 
 def test_a_route_on_needs_human_gets_everything_a_human_is_needed_for() -> None:
-    ground = Ground(Rules(THREE, routes=[Route(("mail",), Which(kinds=("NEEDS_HUMAN",))), Route(())]))
+    ground = Ground(Rules(THREE, routes=[Route(("mail",), Matcher(kinds=("NEEDS_HUMAN",))), Route(())]))
     ground.happen(e.Brake(ground.now, "fleet", True, 5, 9))
     ground.happen(
         e.Intervention(ground.now, "a", "i-1", e.Rung.ESCALATE, e.Stage.ORDERED, 1, "stuck for 1 h")
@@ -100,7 +100,7 @@ def test_a_route_on_needs_human_gets_everything_a_human_is_needed_for() -> None:
 
 def test_what_is_silenced_is_told_to_nobody_but_is_on_record() -> None:
     ground = Ground()
-    ground.alerting.silence(Silence("s-1", Which(agents=("a-*",)), ground.now + 3600, "ada", "deploying"))
+    ground.alerting.silence(Silence("s-1", Matcher(agents=("a-*",)), ground.now + 3600, "ada", "deploying"))
     ground.fall(["a-1", "b-1"])
     ground.run(600)
     assert [n.key for n in ground.notices()] == ["stuck_agent:b-1"]
@@ -111,7 +111,7 @@ def test_what_is_silenced_is_told_to_nobody_but_is_on_record() -> None:
 
 def test_what_still_lasts_when_the_silence_ends_is_told_then() -> None:
     ground = Ground()
-    ground.alerting.silence(Silence("s-1", Which(), ground.now + 3600, "ada", ""))
+    ground.alerting.silence(Silence("s-1", Matcher(), ground.now + 3600, "ada", ""))
     ground.fall(["a"])
     ground.run(3590)
     assert ground.told == []
@@ -122,7 +122,7 @@ def test_what_still_lasts_when_the_silence_ends_is_told_then() -> None:
 
 def test_a_silence_that_is_taken_back_is_over_at_once() -> None:
     ground = Ground()
-    ground.alerting.silence(Silence("s-1", Which(kinds=("stuck_agent",)), ground.now + 3600, "ada", ""))
+    ground.alerting.silence(Silence("s-1", Matcher(kinds=("stuck_agent",)), ground.now + 3600, "ada", ""))
     ground.fall(["a"])
     ground.run(60)
     assert ground.alerting.end_silence("s-1")
@@ -136,7 +136,7 @@ def test_what_was_told_before_the_silence_is_resolved_within_it() -> None:
     ground = Ground()
     ground.flip("a", Health.STUCK)
     ground.run(60)
-    ground.alerting.silence(Silence("s-1", Which(), ground.now + 86400, "ada", ""))
+    ground.alerting.silence(Silence("s-1", Matcher(), ground.now + 86400, "ada", ""))
     ground.flip("a", Health.DISCONNECTED, Health.STUCK)
     ground.run(8000)
     assert ground.stages() == ["opened"], "nothing more of it"
@@ -148,9 +148,9 @@ def test_what_was_told_before_the_silence_is_resolved_within_it() -> None:
 def test_there_is_an_end_to_the_number_of_silences() -> None:
     ground = Ground()
     for n in range(SILENCES_MAX):
-        ground.alerting.silence(Silence(f"s-{n}", Which(), ground.now + 60, "ada", ""))
+        ground.alerting.silence(Silence(f"s-{n}", Matcher(), ground.now + 60, "ada", ""))
     with pytest.raises(UsageError, match="already"):
-        ground.alerting.silence(Silence("more", Which(), ground.now + 60, "ada", ""))
+        ground.alerting.silence(Silence("more", Matcher(), ground.now + 60, "ada", ""))
 
 
 # --- maintenance -------------------------------------------------------------------------------------------
@@ -170,13 +170,13 @@ HOUR = 3600.0
     ],
 )
 def test_a_window_lasts_over_midnight_and_no_longer(at: float, active: bool) -> None:
-    window = Window("backups", Which(), frozenset({5}), 22 * HOUR, 4 * HOUR)
+    window = Window("backups", Matcher(), frozenset({5}), 22 * HOUR, 4 * HOUR)
     assert window.active(at) is active
 
 
 def test_a_window_is_told_by_the_clock_on_the_wall_there() -> None:
     """In Berlin it begins an hour earlier in summer, by our clock."""
-    window = Window("backups", Which(), frozenset(range(7)), 2 * HOUR, HOUR, ZoneInfo("Europe/Berlin"))
+    window = Window("backups", Matcher(), frozenset(range(7)), 2 * HOUR, HOUR, ZoneInfo("Europe/Berlin"))
     winter, summer = (
         datetime(2026, 12, 1, tzinfo=UTC).timestamp(),
         datetime(2026, 7, 1, tzinfo=UTC).timestamp(),
@@ -188,13 +188,13 @@ def test_a_window_is_told_by_the_clock_on_the_wall_there() -> None:
 
 
 def test_a_window_of_a_whole_week_is_always_open() -> None:
-    window = Window("closed", Which(), frozenset({0}), 0, 7 * 24 * HOUR)
+    window = Window("closed", Matcher(), frozenset({0}), 0, 7 * 24 * HOUR)
     assert all(window.active(SATURDAY + n * 6 * HOUR) for n in range(28))
 
 
 def test_maintenance_silences() -> None:
     every_day = frozenset(range(7))
-    ground = Ground(windows=[Window("backups", Which(agents=("db-*",)), every_day, 0.0, 24 * HOUR)])
+    ground = Ground(windows=[Window("backups", Matcher(agents=("db-*",)), every_day, 0.0, 24 * HOUR)])
     ground.fall(["db-1", "coder-1"])
     ground.run(600)
     assert [n.key for n in ground.notices()] == ["stuck_agent:coder-1"]

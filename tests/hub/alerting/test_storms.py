@@ -8,14 +8,16 @@ from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.core.signals import BreakerState
 from lifesigns.errors import AdapterError
-from lifesigns.hub.alerting.alerts import Who
+from lifesigns.hub.alerting.alerts import AlertSubject
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
 from tests.hub.alerting.ground import Ground
 
 QUIET = Pacing(repeat_every=0)
 
 
-def storm(ground: Ground, agents: int, who: Callable[[int], Who], seconds: float = 10.0) -> list[str]:
+def storm(
+    ground: Ground, agents: int, who: Callable[[int], AlertSubject], seconds: float = 10.0
+) -> list[str]:
     """So many agents fail one after the other within some seconds."""
     names = [f"a-{n}" for n in range(agents)]
     for n, name in enumerate(names):
@@ -28,15 +30,15 @@ def storm(ground: Ground, agents: int, who: Callable[[int], Who], seconds: float
 @pytest.mark.parametrize(
     ("who", "groups"),
     [
-        (lambda n: Who(host="ws-1"), {"host ws-1"}),
-        (lambda n: Who(host=f"ws-{n % 3}"), {"host ws-0", "host ws-1", "host ws-2"}),
-        (lambda n: Who(host=f"ws-{n % 50}"), {"fleet"}),
-        (lambda n: Who(host=f"ws-{n % 50}", provider="acme"), {"provider acme"}),
-        (lambda n: Who(), {"fleet"}),
+        (lambda n: AlertSubject(host="ws-1"), {"host ws-1"}),
+        (lambda n: AlertSubject(host=f"ws-{n % 3}"), {"host ws-0", "host ws-1", "host ws-2"}),
+        (lambda n: AlertSubject(host=f"ws-{n % 50}"), {"fleet"}),
+        (lambda n: AlertSubject(host=f"ws-{n % 50}", provider="acme"), {"provider acme"}),
+        (lambda n: AlertSubject(), {"fleet"}),
     ],
 )
 def test_five_hundred_agents_that_fail_in_ten_seconds_are_one_alert_per_group(
-    who: Callable[[int], Who], groups: set[str]
+    who: Callable[[int], AlertSubject], groups: set[str]
 ) -> None:
     ground = Ground(Rules({"slack": Rate(), "mail": Rate()}, pacing=QUIET))
     names = storm(ground, 500, who)
@@ -59,7 +61,7 @@ def test_five_hundred_agents_that_fail_in_ten_seconds_are_one_alert_per_group(
 
 def test_a_grouped_notice_says_how_many_where_and_some_names() -> None:
     ground = Ground(pacing=QUIET)
-    storm(ground, 30, lambda _: Who(host="ws-1"), seconds=1)
+    storm(ground, 30, lambda _: AlertSubject(host="ws-1"), seconds=1)
     ground.run(60)
     (notice,) = ground.notices()
     assert notice.title == "30 agents are unwell (host ws-1)"
@@ -71,7 +73,9 @@ def test_a_grouped_notice_says_how_many_where_and_some_names() -> None:
 
 def test_those_outside_of_the_group_are_told_alone() -> None:
     ground = Ground(pacing=QUIET)
-    ground.fleet.agents |= {f"a-{n}": Who(host="ws-1") for n in range(10)} | {"b": Who(host="ws-2")}
+    ground.fleet.agents |= {f"a-{n}": AlertSubject(host="ws-1") for n in range(10)} | {
+        "b": AlertSubject(host="ws-2")
+    }
     ground.fall([*(f"a-{n}" for n in range(10)), "b"])
     ground.run(60)
     assert {n.key for n in ground.notices()} == {"stuck_agent@host ws-1", "stuck_agent:b"}
@@ -79,7 +83,9 @@ def test_those_outside_of_the_group_are_told_alone() -> None:
 
 def test_those_outside_of_the_group_are_not_told_before_they_have_lasted() -> None:
     ground = Ground(pacing=QUIET)
-    ground.fleet.agents |= {f"a-{n}": Who(host="ws-1") for n in range(10)} | {"b": Who(host="ws-2")}
+    ground.fleet.agents |= {f"a-{n}": AlertSubject(host="ws-1") for n in range(10)} | {
+        "b": AlertSubject(host="ws-2")
+    }
     ground.fall(f"a-{n}" for n in range(10))
     ground.run(4)
     ground.fall(["b"])
@@ -92,7 +98,7 @@ def test_those_outside_of_the_group_are_not_told_before_they_have_lasted() -> No
 def test_a_host_cannot_break_a_line() -> None:
     ground = Ground(pacing=QUIET)
     names = [f"a-{n}" for n in range(5)]
-    ground.fleet.agents |= dict.fromkeys(names, Who(host="ws\r\nBcc: eve"))
+    ground.fleet.agents |= dict.fromkeys(names, AlertSubject(host="ws\r\nBcc: eve"))
     ground.fall(names)
     ground.run(60)
     assert ground.notices()[0].key == "stuck_agent@host ws Bcc: eve"
@@ -100,9 +106,9 @@ def test_a_host_cannot_break_a_line() -> None:
 
 def test_who_falls_later_joins_its_group() -> None:
     ground = Ground(pacing=QUIET)
-    storm(ground, 10, lambda _: Who(host="ws-1"), seconds=1)
+    storm(ground, 10, lambda _: AlertSubject(host="ws-1"), seconds=1)
     ground.run(300)
-    ground.fleet.agents["late"] = Who(host="ws-1")
+    ground.fleet.agents["late"] = AlertSubject(host="ws-1")
     ground.fall(["late"])
     ground.run(60)
     assert [(n.stage, n.count) for n in ground.notices()] == [("opened", 10), ("worse", 11)]
@@ -110,7 +116,7 @@ def test_who_falls_later_joins_its_group() -> None:
 
 def test_a_group_is_over_when_its_last_is_well() -> None:
     ground = Ground(pacing=QUIET)
-    names = storm(ground, 10, lambda _: Who(host="ws-1"), seconds=1)
+    names = storm(ground, 10, lambda _: AlertSubject(host="ws-1"), seconds=1)
     ground.run(60)
     ground.heal(names[:-1])
     ground.run(600)
@@ -144,7 +150,7 @@ def test_questions_that_trickle_in_are_not_told_one_by_one_for_ever() -> None:
 def test_a_storm_while_the_channel_is_away_is_told_as_it_is_when_it_comes_back() -> None:
     ground = Ground(pacing=QUIET)
     ground.broken = {"ops": lambda _: AdapterError("away")}
-    names = storm(ground, 100, lambda _: Who(host="ws-1"))
+    names = storm(ground, 100, lambda _: AlertSubject(host="ws-1"))
     ground.run(300)
     ground.heal(names[:60])
     ground.run(300)

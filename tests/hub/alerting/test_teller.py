@@ -16,9 +16,9 @@ from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
 from lifesigns.hub import telling
 from lifesigns.hub.alerting.alerts import Ack
-from lifesigns.hub.alerting.rules import Pacing, Rate, Rules, Silence, Which
-from lifesigns.hub.alerting.teller import Teller
-from lifesigns.ports import Channel, Event, Notice, NotTold, Page
+from lifesigns.hub.alerting.notifier import Notifier
+from lifesigns.hub.alerting.rules import Matcher, Pacing, Rate, Rules, Silence
+from lifesigns.ports import Channel, Commit, Event, NotDelivered, Notice
 from tests.hub.alerting.ground import START, Fleet
 
 WAIT_MAX = 20.0
@@ -70,7 +70,7 @@ class House:
         remembered = await self.store.open()
         self._page, self._event = remembered.page, remembered.event
         self._lock = asyncio.Lock()
-        self.teller = Teller(
+        self.teller = Notifier(
             self.rules,
             self.channels(),
             self.fleet,
@@ -87,7 +87,7 @@ class House:
             await asyncio.Event().wait()
         async with self._lock:
             self._page += 1
-            await self.store.commit(Page(self._page, self.teller.changed(), events))
+            await self.store.commit(Commit(self._page, self.teller.changed(), events))
 
     async def happen(self, *facts: e.Fact, heard: bool = True) -> None:
         events = []
@@ -115,10 +115,13 @@ class House:
 
     def told_ever(self, channel: str) -> int:
         """How many alerts a channel was told of in all."""
-        return sum(bundle.told.ever for bundle in self.teller.alerting.outlets[channel].bundles.values())
+        return sum(
+            alert_group.told.ever
+            for alert_group in self.teller.alerting.queues[channel].alert_groups.values()
+        )
 
     def open_bundles(self) -> int:
-        return sum(len(outlet.bundles) for outlet in self.teller.alerting.outlets.values())
+        return sum(len(queue.alert_groups) for queue in self.teller.alerting.queues.values())
 
     async def restart(self) -> None:
         """As after a crash: nothing is kept that was not kept before."""
@@ -168,7 +171,7 @@ async def test_a_channel_that_is_back_is_told_what_still_lasts() -> None:
         ear = house.ears["ops"]
         ear.fault = AdapterError("away")
         await house.fall("a", "b")
-        await house.until(lambda: house.teller.alerting.outlets["ops"].trouble)
+        await house.until(lambda: house.teller.alerting.queues["ops"].trouble)
         ear.fault = None
         await house.until(lambda: len(ear.told) >= 2)
         assert {n.key for n in ear.told} == {"stuck_agent:a", "stuck_agent:b"}
@@ -184,7 +187,7 @@ async def test_a_bug_in_a_channel_is_logged_without_its_words_and_does_not_end_i
         await house.until(lambda: [r for r in caplog.records if _action(r) == "channel_raised"])
         assert "RuntimeError" in caplog.text
         assert "xoxb-secret" not in caplog.text
-        assert house.teller.alerting.outlets["odd"].trouble is not None
+        assert house.teller.alerting.queues["odd"].trouble is not None
 
 
 def _action(record: logging.LogRecord) -> str | None:
@@ -193,7 +196,7 @@ def _action(record: logging.LogRecord) -> str | None:
 
 async def test_nobody_waits_long_for_a_store_that_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the store is what failed, that is what people have to be told."""
-    monkeypatch.setattr("lifesigns.hub.alerting.teller.KEEP_FOR", 0.05)
+    monkeypatch.setattr("lifesigns.hub.alerting.notifier.KEEP_FOR", 0.05)
     async with House() as house:
         await house.until(lambda: house.teller._behind is None)
         house.keeps = False
@@ -245,7 +248,7 @@ async def test_what_happens_while_it_reads_is_not_lost() -> None:
         await house.until(lambda: any("now" in n.agents for n in house.ears["ops"].told))
         await house.heal("now")
         await house.until(lambda: not len(house.teller.alerting.alerts))
-        await house.until(lambda: not house.teller.alerting.outlets["ops"].bundles)
+        await house.until(lambda: not house.teller.alerting.queues["ops"].alert_groups)
 
 
 async def test_what_is_kept_after_the_last_read_began_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +294,7 @@ async def test_hubs_that_end_again_and_again_in_the_middle_lose_nothing_and_end_
             await house.restart()
         await house.heal(*(f"a-{n}" for n in range(30)))
         await house.until(lambda: not len(house.teller.alerting.alerts))
-        await house.until(lambda: not house.teller.alerting.outlets["ops"].bundles)
+        await house.until(lambda: not house.teller.alerting.queues["ops"].alert_groups)
     told = {notice.key for notice in ear.told if notice.kind != "missed"}
     ended = {notice.key for notice in ear.told if notice.stage == "resolved" and notice.kind != "missed"}
     assert told == ended
@@ -299,7 +302,7 @@ async def test_hubs_that_end_again_and_again_in_the_middle_lose_nothing_and_end_
 
 
 async def test_a_store_that_cannot_be_read_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifesigns.hub.alerting.teller.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("lifesigns.hub.alerting.notifier.RETRY_AFTER", 0.01)
     async with House() as house:
         await house.fall("a", heard=False)
         asked = 0
@@ -321,7 +324,7 @@ async def test_a_store_that_cannot_be_read_is_asked_again(monkeypatch: pytest.Mo
 async def test_a_person_silences_and_acknowledges() -> None:
     async with House() as house:
         await house.until(lambda: house.teller._behind is None)
-        house.teller.silence(Silence("s", Which(agents=("a",)), house.clock() + 60, "ada", "deploying"))
+        house.teller.silence(Silence("s", Matcher(agents=("a",)), house.clock() + 60, "ada", "deploying"))
         await house.fall("a")
         await house.fall("b")
         ear = house.ears["ops"]
@@ -335,10 +338,10 @@ async def test_a_person_silences_and_acknowledges() -> None:
 async def test_a_channel_that_says_when_to_come_again_is_left_alone_until_then() -> None:
     async with House() as house:
         ear = house.ears["ops"]
-        ear.fault = NotTold("slow down", retry_after=3600)
+        ear.fault = NotDelivered("slow down", retry_after=3600)
         await house.fall("a")
-        await house.until(lambda: house.teller.alerting.outlets["ops"].trouble)
-        assert house.teller.alerting.outlets["ops"].not_before >= house.clock() + 3500
+        await house.until(lambda: house.teller.alerting.queues["ops"].trouble)
+        assert house.teller.alerting.queues["ops"].not_before >= house.clock() + 3500
 
 
 async def test_what_an_older_hub_kept_about_itself_does_not_ring_after_its_end() -> None:

@@ -27,7 +27,7 @@ class Forgetful(Protocol):
         """Drop up to `count` that are beyond this moment, or this size; how many went."""
 
     async def retire_some(self, first: int, before: int) -> int:
-        """Retire the deeds with `first <= n < before`; how many."""
+        """Retire the audit records with `first <= n < before`; how many."""
 
     async def oldest_minute(self) -> int | None: ...
 
@@ -55,7 +55,7 @@ async def forget(store: Forgetful, now: float, keep_for: float, raw_for: float) 
 
 
 async def retire(store: Forgetful, first: int, before: int) -> int:
-    """Retire deeds; how many."""
+    """Retire audit records; how many."""
     return sum(
         [
             await store.retire_some(some, min(some + ROWS_AT_ONCE, before))

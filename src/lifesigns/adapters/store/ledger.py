@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lifesigns.errors import AdapterError, Bug, Deposed
-from lifesigns.ports import Page
+from lifesigns.ports import Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def check_turn(store: str, kept: Ledger, epoch: int | None) -> None:
         )
 
 
-def turned(store: str, kept: Ledger, epoch: int | None, page: Page) -> Ledger | None:
+def turned(store: str, kept: Ledger, epoch: int | None, page: Commit) -> Ledger | None:
     """How far the store is written with this page; None if the page is kept already."""
     check_turn(store, kept, epoch)
     if page.number <= kept.page:

@@ -14,7 +14,18 @@ from lifesigns.adapters.store.event_filter import EventFilter
 from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
 from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, hour_of
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Belief, Chunk, Deed, Event, KeptOrder, KeptToken, Page, Remembered, Sample, Seal
+from lifesigns.ports import (
+    AuditRecord,
+    Belief,
+    Chunk,
+    Commit,
+    Event,
+    Sample,
+    Seal,
+    StoredOrder,
+    StoredState,
+    StoredToken,
+)
 from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR
 
 
@@ -25,13 +36,13 @@ class _Kept:
     ledger: Ledger = field(default_factory=lambda: Ledger(0, 0, 0))
     beliefs: dict[tuple[str, str], Belief] = field(default_factory=dict)
     events: dict[int, Event] = field(default_factory=dict)
-    orders: dict[str, KeptOrder] = field(default_factory=dict)
+    orders: dict[str, StoredOrder] = field(default_factory=dict)
     minutes: dict[tuple[str, float], Sample] = field(default_factory=dict)
     hours: dict[tuple[str, float], Sample] = field(default_factory=dict)
     journal: list[Chunk] = field(default_factory=list)
-    deeds: dict[int, Deed] = field(default_factory=dict)
+    audit_records: dict[int, AuditRecord] = field(default_factory=dict)
     seals: dict[int, Seal] = field(default_factory=dict)
-    tokens: dict[str, KeptToken] = field(default_factory=dict)
+    tokens: dict[str, StoredToken] = field(default_factory=dict)
 
 
 _kept_by_name: Final[dict[str, _Kept]] = {}
@@ -46,18 +57,18 @@ class MemoryStore:
         self._epoch: int | None = None
         self._closed = False
 
-    async def open(self, *, epoch_min: int = 0) -> Remembered:
+    async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Take over from the one before."""
         self._refuse_if_closed()
         kept = self._kept
         kept.ledger = replace(kept.ledger, epoch=max(kept.ledger.epoch + 1, epoch_min))
         self._epoch = kept.ledger.epoch
         oldest_first = sorted(kept.orders.values(), key=lambda order: order.at)
-        return Remembered(
+        return StoredState(
             self._epoch, kept.ledger.page, kept.ledger.event, list(kept.beliefs.values()), oldest_first
         )
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         """Keep a page."""
         self._refuse_if_closed()
         kept = self._kept
@@ -77,7 +88,7 @@ class MemoryStore:
             at = sample.at // MINUTE * MINUTE
             kept.minutes[sample.agent_id, at] = replace(sample, at=at)
         kept.journal.extend(page.journal)
-        kept.deeds.update((deed.n, deed) for deed in page.deeds)
+        kept.audit_records.update((record.n, record) for record in page.audit_records)
         kept.seals.update((seal.size, seal) for seal in page.seals)
         kept.ledger = ledger
 
@@ -124,7 +135,7 @@ class MemoryStore:
         gone = self._drop_chunks(now - min(raw_for, keep_for)) + self._drop_seals(now - SEALS_FOR)
         return gone + self._drop(now - keep_for) + self._thin(first_kept_hour(now))
 
-    async def deeds(
+    async def audit_records(
         self,
         *,
         after: int = -1,
@@ -133,17 +144,17 @@ class MemoryStore:
         who: str | None = None,
         newest_first: bool = False,
         limit: int = 1000,
-    ) -> Sequence[Deed]:
+    ) -> Sequence[AuditRecord]:
         """Those that are asked for."""
         self._refuse_if_closed()
-        deeds = self._kept.deeds.values()
+        audit_records = self._kept.audit_records.values()
         wanted = (
-            deed
-            for deed in (reversed(deeds) if newest_first else deeds)
-            if deed.n > after
-            and (before is None or deed.n < before)
-            and agent_id in (None, deed.agent_id)
-            and who in (None, deed.who)
+            record
+            for record in (reversed(audit_records) if newest_first else audit_records)
+            if record.n > after
+            and (before is None or record.n < before)
+            and agent_id in (None, record.agent_id)
+            and who in (None, record.who)
         )
         return list(islice(wanted, max(0, limit)))
 
@@ -163,18 +174,22 @@ class MemoryStore:
         """Drop entries, keep their leaves."""
         self._refuse_if_closed()
         check_turn(self._name, self._kept.ledger, self._epoch)
-        deeds = [
-            deed for deed in self._kept.deeds.values() if first <= deed.n < before and deed.entry is not None
+        audit_records = [
+            record
+            for record in self._kept.audit_records.values()
+            if first <= record.n < before and record.entry is not None
         ]
-        self._kept.deeds.update((deed.n, replace(deed, agent_id="", who="", entry=None)) for deed in deeds)
-        return len(deeds)
+        self._kept.audit_records.update(
+            (record.n, replace(record, agent_id="", who="", entry=None)) for record in audit_records
+        )
+        return len(audit_records)
 
-    async def tokens(self) -> Sequence[KeptToken]:
+    async def tokens(self) -> Sequence[StoredToken]:
         """All of them, oldest first."""
         self._refuse_if_closed()
         return sorted(self._kept.tokens.values(), key=lambda token: (token.made_at, token.id))
 
-    async def keep_token(self, token: KeptToken) -> None:
+    async def keep_token(self, token: StoredToken) -> None:
         """Keep a token, or what has changed about it."""
         self._refuse_if_closed()
         self._kept.tokens[token.id] = token

@@ -18,10 +18,10 @@ from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, mig
 from lifesigns.adapters.store.rows import (
     Found,
     Row,
+    audit_query,
+    audit_record_of,
     belief_of,
     chunk_of,
-    deed_of,
-    deeds_asked,
     event_of,
     hour_rows,
     order_of,
@@ -35,7 +35,7 @@ from lifesigns.adapters.store.sampling import HOUR, MINUTE, numbers
 from lifesigns.adapters.store.sql import migrations, queries
 from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Chunk, Deed, Event, KeptToken, Page, Remembered, Sample, Seal
+from lifesigns.ports import AuditRecord, Chunk, Commit, Event, Sample, Seal, StoredState, StoredToken
 from lifesigns.ports.store import RAW_FOR
 
 ANSWER_FOR: Final = 10.0
@@ -62,13 +62,13 @@ class PostgresStore:
         self._epoch: int | None = None
         self._closed = False
 
-    async def open(self, *, epoch_min: int = 0) -> Remembered:
+    async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Make or migrate the tables, and take over."""
         remembered = await self._use(self._writing, partial(self._take_over, epoch_min), within=LOAD_FOR)
         self._epoch = remembered.epoch
         return remembered
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         """Keep a page: on the server's disk when this returns."""
 
         async def keep(connection: Connection) -> None:
@@ -114,7 +114,7 @@ class PostgresStore:
         """Thin out and drop."""
         return await forgetting.forget(self, now, keep_for, raw_for)
 
-    async def deeds(
+    async def audit_records(
         self,
         *,
         after: int = -1,
@@ -123,11 +123,12 @@ class PostgresStore:
         who: str | None = None,
         newest_first: bool = False,
         limit: int = 1000,
-    ) -> Sequence[Deed]:
+    ) -> Sequence[AuditRecord]:
         """Entries of the audit log, read beside the writer."""
-        query = self._sql["newest_deeds" if newest_first else "deeds"]
+        query = self._sql["newest_audit_records" if newest_first else "audit_records"]
         return [
-            deed_of(row) for row in await self._read(query, deeds_asked(after, before, agent_id, who, limit))
+            audit_record_of(row)
+            for row in await self._read(query, audit_query(after, before, agent_id, who, limit))
         ]
 
     async def seals(
@@ -141,11 +142,11 @@ class PostgresStore:
         """Drop entries, keep their leaves."""
         return await forgetting.retire(self, first, before)
 
-    async def tokens(self) -> Sequence[KeptToken]:
+    async def tokens(self) -> Sequence[StoredToken]:
         """All of them, oldest first."""
         return [token_of(row) for row in await self._read(self._sql["tokens"])]
 
-    async def keep_token(self, token: KeptToken) -> None:
+    async def keep_token(self, token: StoredToken) -> None:
         """Keep a token, or what has changed about it."""
         await self._change("keep_token", token_row(token))
 
@@ -174,7 +175,7 @@ class PostgresStore:
         return await self._change(query, (beyond, count), in_turn=True)
 
     async def retire_some(self, first: int, before: int) -> int:
-        return await self._change("retire_deeds", (first, before), in_turn=True)
+        return await self._change("retire_audit_records", (first, before), in_turn=True)
 
     async def oldest_minute(self) -> int | None:
         ((minute,),) = await self._read(self._sql["oldest_minute"])
@@ -216,11 +217,11 @@ class PostgresStore:
                     within=LOAD_FOR,
                 )
 
-    async def _take_over(self, epoch_min: int, connection: Connection) -> Remembered:
+    async def _take_over(self, epoch_min: int, connection: Connection) -> StoredState:
         ledger = await self._ledger(connection, "take_over", epoch_min)
         beliefs = [belief_of(row) for row in await connection.fetch(self._sql["beliefs"])]
         orders = [order_of(row) for row in await connection.fetch(self._sql["orders"])]
-        return Remembered(ledger.epoch, ledger.page, ledger.event, beliefs, orders)
+        return StoredState(ledger.epoch, ledger.page, ledger.event, beliefs, orders)
 
     async def _ledger(self, connection: Connection, query: str = "ledger", *values: int) -> Ledger:
         ((epoch, page, event),) = await connection.fetch(self._sql[query], *values)

@@ -14,14 +14,14 @@ from typing import Any
 
 from lifesigns.adapters.store.sampling import MINUTE, Numbers, hour_of
 from lifesigns.adapters.store.values import INT_MAX, countable, escaped, unescaped
-from lifesigns.ports import Belief, Chunk, Deed, Event, KeptOrder, KeptToken, Page, Sample, Seal
+from lifesigns.ports import AuditRecord, Belief, Chunk, Commit, Event, Sample, Seal, StoredOrder, StoredToken
 
 Row = Sequence[Any]
 Found = Iterable[Any]
 """A row as a database gives it."""
 
 
-def page_rows(page: Page) -> list[tuple[str, list[Row]]]:
+def page_rows(page: Commit) -> list[tuple[str, list[Row]]]:
     """What a page changes: the names of queries, and the rows for each. Of what is told twice, the later counts."""
     beliefs = {(belief.kind, belief.key): belief for belief in page.beliefs}.values()
     seals = {seal.size: seal for seal in page.seals}.values()
@@ -34,7 +34,7 @@ def page_rows(page: Page) -> list[tuple[str, list[Row]]]:
         ("settle_orders", [(escaped(order_id),) for order_id in page.settled]),
         ("keep_minutes", _minute_rows(page.samples)),
         ("keep_chunks", [(chunk.from_at, chunk.to_at, chunk.signals, chunk.data) for chunk in page.journal]),
-        ("keep_deeds", [_deed_row(deed) for deed in page.deeds]),
+        ("keep_audit_records", [_audit_row(record) for record in page.audit_records]),
         ("keep_seals", [(seal.size, seal.at, seal.note) for seal in seals]),
     )
     return [(query, rows) for query, rows in changes if rows]
@@ -52,10 +52,10 @@ def event_of(row: Found) -> Event:
     return Event(id_, at, unescaped(type_), unescaped(agent_id), data)
 
 
-def order_of(row: Found) -> KeptOrder:
+def order_of(row: Found) -> StoredOrder:
     """As a hub knows it."""
     order_id, at, agent_id, data = row
-    return KeptOrder(unescaped(order_id), at, unescaped(agent_id), data)
+    return StoredOrder(unescaped(order_id), at, unescaped(agent_id), data)
 
 
 def chunk_of(row: Found) -> Chunk:
@@ -64,14 +64,14 @@ def chunk_of(row: Found) -> Chunk:
     return Chunk(from_at, to_at, signals, data)
 
 
-def deed_of(row: Found) -> Deed:
+def audit_record_of(row: Found) -> AuditRecord:
     """As a hub knows it."""
     n, event_id, at, agent_id, who, leaf, entry = row
-    return Deed(n, event_id, at, unescaped(agent_id), unescaped(who), leaf, entry)
+    return AuditRecord(n, event_id, at, unescaped(agent_id), unescaped(who), leaf, entry)
 
 
-def deeds_asked(after: int, before: int | None, agent_id: str | None, who: str | None, limit: int) -> Row:
-    """What the queries `deeds` and `newest_deeds` want to know."""
+def audit_query(after: int, before: int | None, agent_id: str | None, who: str | None, limit: int) -> Row:
+    """What the queries `audit_records` and `newest_audit_records` want to know."""
     return (
         countable(after),
         INT_MAX if before is None else countable(before),
@@ -86,13 +86,13 @@ def seal_of(row: Found) -> Seal:
     return Seal(*row)
 
 
-def token_of(row: Found) -> KeptToken:
+def token_of(row: Found) -> StoredToken:
     """As a hub knows it."""
     id_, digest, role, name, agents, *moments = row
-    return KeptToken(unescaped(id_), digest, unescaped(role), unescaped(name), unescaped(agents), *moments)
+    return StoredToken(unescaped(id_), digest, unescaped(role), unescaped(name), unescaped(agents), *moments)
 
 
-def token_row(token: KeptToken) -> Row:
+def token_row(token: StoredToken) -> Row:
     """As a database keeps it."""
     words = (escaped(token.role), escaped(token.name), escaped(token.agents))
     return (escaped(token.id), token.digest, *words, token.made_at, token.expires_at, token.used_at)
@@ -120,11 +120,11 @@ def _event_row(event: Event) -> Row:
     return (event.id, event.at, escaped(event.type), escaped(event.agent_id), event.data)
 
 
-def _order_row(order: KeptOrder) -> Row:
+def _order_row(order: StoredOrder) -> Row:
     return (escaped(order.order_id), order.at, escaped(order.agent_id), order.data)
 
 
-def _deed_row(deed: Deed) -> Row:
+def _audit_row(deed: AuditRecord) -> Row:
     whom = (escaped(deed.agent_id), escaped(deed.who))
     return (deed.n, deed.event_id, deed.at, *whom, deed.leaf, deed.entry)
 

@@ -25,10 +25,10 @@ from lifesigns.adapters.store.event_filter import EventFilter
 from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
 from lifesigns.adapters.store.rows import (
     Row,
+    audit_query,
+    audit_record_of,
     belief_of,
     chunk_of,
-    deed_of,
-    deeds_asked,
     event_of,
     hour_rows,
     order_of,
@@ -43,7 +43,7 @@ from lifesigns.adapters.store.sql import queries
 from lifesigns.adapters.store.sqlite_file import SqliteFile
 from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Chunk, Deed, Event, KeptToken, Page, Remembered, Sample, Seal
+from lifesigns.ports import AuditRecord, Chunk, Commit, Event, Sample, Seal, StoredState, StoredToken
 from lifesigns.ports.store import RAW_FOR
 
 BUSY_FOR: Final = 5.0
@@ -77,11 +77,11 @@ class SqliteStore:
         self._made = False
         self._closed = False
 
-    async def open(self, *, epoch_min: int = 0) -> Remembered:
+    async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Make or migrate the file, and take over."""
         return await self._write(partial(self._take_over, epoch_min))
 
-    async def commit(self, page: Page) -> None:
+    async def commit(self, page: Commit) -> None:
         """Keep a page: on the disk when this returns, also after a power cut."""
         await self._write(partial(self._keep, page))
 
@@ -119,7 +119,7 @@ class SqliteStore:
         """Thin out and drop."""
         return await forgetting.forget(self, now, keep_for, raw_for)
 
-    async def deeds(
+    async def audit_records(
         self,
         *,
         after: int = -1,
@@ -128,11 +128,12 @@ class SqliteStore:
         who: str | None = None,
         newest_first: bool = False,
         limit: int = 1000,
-    ) -> Sequence[Deed]:
+    ) -> Sequence[AuditRecord]:
         """Entries of the audit log, read beside the writer."""
-        query = self._sql["newest_deeds" if newest_first else "deeds"]
+        query = self._sql["newest_audit_records" if newest_first else "audit_records"]
         return [
-            deed_of(row) for row in await self._read(query, deeds_asked(after, before, agent_id, who, limit))
+            audit_record_of(row)
+            for row in await self._read(query, audit_query(after, before, agent_id, who, limit))
         ]
 
     async def seals(
@@ -146,11 +147,11 @@ class SqliteStore:
         """Drop entries, keep their leaves."""
         return await forgetting.retire(self, first, before)
 
-    async def tokens(self) -> Sequence[KeptToken]:
+    async def tokens(self) -> Sequence[StoredToken]:
         """All of them, oldest first."""
         return [token_of(row) for row in await self._read(self._sql["tokens"])]
 
-    async def keep_token(self, token: KeptToken) -> None:
+    async def keep_token(self, token: StoredToken) -> None:
         """Keep a token, or what has changed about it."""
         await self._write(partial(self._change, "keep_token", token_row(token)))
 
@@ -184,7 +185,7 @@ class SqliteStore:
         return await self._write(partial(self._change, query, (beyond, count), in_turn=True))
 
     async def retire_some(self, first: int, before: int) -> int:
-        return await self._write(partial(self._change, "retire_deeds", (first, before), in_turn=True))
+        return await self._write(partial(self._change, "retire_audit_records", (first, before), in_turn=True))
 
     async def oldest_minute(self) -> int | None:
         ((minute,),) = await self._read(self._sql["oldest_minute"])
@@ -222,16 +223,16 @@ class SqliteStore:
         with self._writing.connection():
             self._made = True
 
-    def _take_over(self, epoch_min: int) -> Remembered:
+    def _take_over(self, epoch_min: int) -> StoredState:
         self._make()  # Also if it was there before: a damaged one may have been moved away since.
         with self._writing.transaction() as connection:
             ledger = _ledger(connection.execute(self._sql["take_over"], (epoch_min,)))
             beliefs = [belief_of(row) for row in connection.execute(self._sql["beliefs"])]
             orders = [order_of(row) for row in connection.execute(self._sql["orders"])]
         self._epoch = ledger.epoch
-        return Remembered(ledger.epoch, ledger.page, ledger.event, beliefs, orders)
+        return StoredState(ledger.epoch, ledger.page, ledger.event, beliefs, orders)
 
-    def _keep(self, page: Page) -> None:
+    def _keep(self, page: Commit) -> None:
         with self._writing.transaction() as connection:
             ledger = turned(self._name, _ledger(connection.execute(self._sql["ledger"])), self._epoch, page)
             if ledger is None:

@@ -134,9 +134,9 @@ class PastCall:
     failed: bool = False
 
 
-def past_calls(call_history: CallHistory) -> Iterator[PastCall]:
+def past_calls(history: CallHistory) -> Iterator[PastCall]:
     """The calls on a tape, oldest first."""
-    for at, rkey in zip(call_history.times, call_history.rkeys, strict=True):
+    for at, rkey in zip(history.times, history.rkeys, strict=True):
         if rkey:
             tool, args, outcome = rkey.split(_GAP)
             told = "" if outcome == _UNKNOWN else outcome.removeprefix(_ERROR)
@@ -146,7 +146,7 @@ def past_calls(call_history: CallHistory) -> Iterator[PastCall]:
 
 
 def observe(
-    call_history: CallHistory,
+    history: CallHistory,
     call: ToolFinished,
     policy: LoopingPolicy,
     now: float,
@@ -158,41 +158,41 @@ def observe(
 
     `slept_for` is how long we did not look since the call before: that is no part of anybody's wait budget.
     """
-    call_history.talk = 0
-    call_history.slept_for += slept_for
-    if call_history.polling_since is not None:
-        call_history.polling_since += slept_for
-    waited = now < max(call_history.backlog_until, truce_until)
-    if _is_new(call_history, call, policy) if waited else not _excused(call_history, call, policy, now):
-        _record(call_history, call, policy, max(now, call_history.times[-1]) if call_history.times else now)
-    return holding(call_history, policy)
+    history.talk = 0
+    history.slept_for += slept_for
+    if history.polling_since is not None:
+        history.polling_since += slept_for
+    if now < max(history.backlog_until, truce_until):
+        counts = _is_new(history, call, policy)
+        if counts:
+            history.polling_since = None
+    else:
+        counts = not _excused(history, call, policy, now)
+    if counts:
+        _record(history, call, policy, max(now, history.times[-1]) if history.times else now)
+    return holding(history, policy)
 
 
-def thought(call_history: CallHistory, started_at: float | None, ok: bool, now: float) -> None:
+def thought(history: CallHistory, started_at: float | None, ok: bool, now: float) -> None:
     """Hear one finished model call; `started_at` is None if nobody told. Of calls side by side one counts as talk."""
     if started_at is not None:
-        call_history.model_known = True
-        call_history.model_s += max(0.0, now - max(started_at, call_history.model_until))
-        call_history.model_until = max(now, call_history.model_until)
-    if ok and (not call_history.talk or started_at is None or started_at >= call_history.talked_at):
-        call_history.talk_since = call_history.talk_since if call_history.talk else now
-        call_history.talk += 1
-        call_history.talked_at = now
+        history.model_known = True
+        history.model_s += max(0.0, now - max(started_at, history.model_until))
+        history.model_until = max(now, history.model_until)
+    if ok and (not history.talk or started_at is None or started_at >= history.talked_at):
+        history.talk_since = history.talk_since if history.talk else now
+        history.talk += 1
+        history.talked_at = now
 
 
-def holding(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
+def holding(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     """The worst loop on the tape. It depends on the tape alone: looking again changes nothing."""
-    _fill_in(call_history)
-    talk = _talk(call_history) if call_history.talk >= policy.talk_notice else None
-    if (
-        call_history.key_run < 2
-        and not call_history.often
-        and not call_history.failing
-        and not any(call_history.matched)
-    ):
+    _fill_in(history)
+    talk = _talk(history) if history.talk >= policy.talk_notice else None
+    if history.key_run < 2 and not history.often and not history.failing and not any(history.matched):
         return talk
     rules = (_same, _cycle, _changing, _recent, _failing)
-    found = [one for rule in rules if (one := rule(call_history, policy)) is not None]
+    found = [one for rule in rules if (one := rule(history, policy)) is not None]
     if talk is not None:
         found.append(talk)
     return max(found, key=_badness, default=None)
@@ -201,37 +201,35 @@ def holding(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
 # --- what counts -------------------------------------------------------------------------------------
 
 
-def _excused(call_history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> bool:
+def _excused(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> bool:
     if call.retry or (not call.ok and is_infrastructure(call.error_kind)):
         return True
     if not _polls(call.tool, policy.polling_tools):
-        call_history.polling_since = None
+        history.polling_since = None
         return False
-    if call_history.polling_since is None:
-        call_history.polling_since = now
-    if now - call_history.polling_since >= policy.polling_for or _polls_without_a_wait(
-        call_history, policy, now
-    ):
+    if history.polling_since is None:
+        history.polling_since = now
+    if now - history.polling_since >= policy.polling_for or _polls_without_a_wait(history, policy, now):
         return False
-    call_history.polled_at = now
+    history.polled_at = now
     return True
 
 
-def _polls_without_a_wait(call_history: CallHistory, policy: LoopingPolicy, now: float) -> bool:
+def _polls_without_a_wait(history: CallHistory, policy: LoopingPolicy, now: float) -> bool:
     """Whether this poll came right after the one before."""
-    before_at, before_model_s = call_history.poll_at, call_history.poll_model_s
-    call_history.poll_at, call_history.poll_model_s = now, call_history.model_s
+    before_at, before_model_s = history.poll_at, history.poll_model_s
+    history.poll_at, history.poll_model_s = now, history.model_s
     if before_at is None:
         return False
-    gap, model_s = now - before_at, call_history.model_s - before_model_s
+    gap, model_s = now - before_at, history.model_s - before_model_s
     if gap >= policy.polling_gap_min and not (
-        call_history.model_known and model_s >= policy.wait_model_share * gap
+        history.model_known and model_s >= policy.wait_model_share * gap
     ):
-        call_history.tight_since = None
+        history.tight_since = None
         return False
-    if call_history.tight_since is None:
-        call_history.tight_since = before_at
-    return now - call_history.tight_since >= TIGHT_FOR
+    if history.tight_since is None:
+        history.tight_since = before_at
+    return now - history.tight_since >= TIGHT_FOR
 
 
 def is_infrastructure(kind: str | None) -> bool:
@@ -260,13 +258,13 @@ def _polls(tool: str, patterns: tuple[str, ...]) -> bool:
     return answer
 
 
-def _is_new(call_history: CallHistory, call: ToolFinished, policy: LoopingPolicy) -> bool:
+def _is_new(history: CallHistory, call: ToolFinished, policy: LoopingPolicy) -> bool:
     """Whether this did something that is not on the tape, and is no look at the same thing either."""
     key, rkey = _keys(call)
     return (
         call.ok
-        and key != call_history.key
-        and rkey not in call_history.rkeys
+        and key != history.key
+        and rkey not in history.rkeys
         and not _polls(call.tool, policy.polling_tools)
     )
 
@@ -279,44 +277,44 @@ def _keys(call: ToolFinished) -> tuple[str, str]:
     return key, f"{key}{_GAP}{outcome}" if key else ""
 
 
-def _record(call_history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
+def _record(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
     key, rkey = _keys(call)
-    if key and key == call_history.key:
-        call_history.key_run += 1
+    if key and key == history.key:
+        history.key_run += 1
     else:
-        call_history.key, call_history.key_run, call_history.key_since = key, 1, now
-    _fill_in(call_history)
-    seen = rkey in call_history.rkeys if rkey else False
-    mark = _mark(call_history, call, rkey, seen)
-    _follow_periods(call_history, rkey if seen else "", max(1, policy.cycle_length_max))
-    call_history.rkeys.append(rkey)
-    call_history.times.append(now)
-    call_history.marks.append(mark)
-    call_history.model_at.append(call_history.model_s)
-    excess = len(call_history.rkeys) - max(policy.recent_window, policy.cycle_length_max, 1)
+        history.key, history.key_run, history.key_since = key, 1, now
+    _fill_in(history)
+    seen = rkey in history.rkeys if rkey else False
+    mark = _mark(history, call, rkey, seen)
+    _follow_periods(history, rkey if seen else "", max(1, policy.cycle_length_max))
+    history.rkeys.append(rkey)
+    history.times.append(now)
+    history.marks.append(mark)
+    history.model_at.append(history.model_s)
+    excess = len(history.rkeys) - max(policy.recent_window, policy.cycle_length_max, 1)
     if excess > 0:
         del (
-            call_history.rkeys[:excess],
-            call_history.times[:excess],
-            call_history.marks[:excess],
-            call_history.model_at[:excess],
+            history.rkeys[:excess],
+            history.times[:excess],
+            history.marks[:excess],
+            history.model_at[:excess],
         )
     again = rkey if mark == _BARREN and _counts(rkey) else ""
-    _follow_often(call_history, again, policy)
-    _follow_failing(call_history, again if not call.ok else "", policy)
+    _follow_often(history, again, policy)
+    _follow_failing(history, again if not call.ok else "", policy)
 
 
-def _fill_in(call_history: CallHistory) -> None:
+def _fill_in(history: CallHistory) -> None:
     """A tape that an older version stored has no marks and no model times."""
-    missing = len(call_history.rkeys) - len(call_history.marks)
+    missing = len(history.rkeys) - len(history.marks)
     if missing > 0:
-        call_history.marks[:0], call_history.model_at[:0] = [0] * missing, [0.0] * missing
+        history.marks[:0], history.model_at[:0] = [0] * missing, [0.0] * missing
 
 
-def _mark(call_history: CallHistory, call: ToolFinished, rkey: str, seen: bool) -> int:
+def _mark(history: CallHistory, call: ToolFinished, rkey: str, seen: bool) -> int:
     if not seen:
         return _NEW if call.ok else 0
-    for before, mark in zip(reversed(call_history.rkeys), reversed(call_history.marks), strict=True):
+    for before, mark in zip(reversed(history.rkeys), reversed(history.marks), strict=True):
         if before == rkey:
             break
         if mark == _NEW:
@@ -335,49 +333,45 @@ def _short(name: str) -> str:
     return name if len(name) <= NAME_MAX and _GAP not in name else fingerprint(name)
 
 
-def _follow_periods(call_history: CallHistory, rkey: str, periods: int) -> None:
+def _follow_periods(history: CallHistory, rkey: str, periods: int) -> None:
     """Compare with the calls 1, 2 ... `periods` before; "" is like none of them."""
-    if len(call_history.matched) != periods:
-        call_history.matched, call_history.started = [0] * periods, [0.0] * periods
-    matched = call_history.matched
+    if len(history.matched) != periods:
+        history.matched, history.started = [0] * periods, [0.0] * periods
+    matched = history.matched
     if not rkey:
         if any(matched):
-            call_history.matched = [0] * periods
+            history.matched = [0] * periods
         return
-    rkeys = call_history.rkeys
+    rkeys = history.rkeys
     for i in range(min(periods, len(rkeys))):
         if rkeys[-1 - i] != rkey:
             matched[i] = 0
             continue
         if not matched[i]:
-            call_history.started[i] = call_history.times[-1 - i]
+            history.started[i] = history.times[-1 - i]
         matched[i] += 1
 
 
-def _follow_often(call_history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
+def _follow_often(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
     """Keep the culprit of `recent` for as long as it fills the window, so that it does not flap."""
     enough = policy.recent_notice
-    if call_history.often and _barren(call_history, call_history.often) < enough:
-        repeated = (
-            r for r, mark in zip(call_history.rkeys, call_history.marks, strict=True) if mark == _BARREN
-        )
-        call_history.often = next(
-            (r for r in repeated if _counts(r) and _barren(call_history, r) >= enough), ""
-        )
-    elif not call_history.often and rkey and _barren(call_history, rkey) >= enough:
-        call_history.often = rkey
+    if history.often and _barren(history, history.often) < enough:
+        repeated = (r for r, mark in zip(history.rkeys, history.marks, strict=True) if mark == _BARREN)
+        history.often = next((r for r in repeated if _counts(r) and _barren(history, r) >= enough), "")
+    elif not history.often and rkey and _barren(history, rkey) >= enough:
+        history.often = rkey
     else:
         return
-    if call_history.often:
-        call_history.often_since = call_history.times[call_history.rkeys.index(call_history.often)]
+    if history.often:
+        history.often_since = history.times[history.rkeys.index(history.often)]
 
 
-def _follow_failing(call_history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
+def _follow_failing(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
     enough, window = policy.failing_notice, policy.failing_window
-    if call_history.failing and _barren(call_history, call_history.failing, window) < enough:
-        call_history.failing = ""
-    if not call_history.failing and rkey and _barren(call_history, rkey, window) >= enough:
-        call_history.failing = rkey
+    if history.failing and _barren(history, history.failing, window) < enough:
+        history.failing = ""
+    if not history.failing and rkey and _barren(history, rkey, window) >= enough:
+        history.failing = rkey
 
 
 def _counts(rkey: str) -> bool:
@@ -385,24 +379,20 @@ def _counts(rkey: str) -> bool:
     return not rkey.endswith(_GAP + _UNKNOWN)
 
 
-def _barren(call_history: CallHistory, rkey: str, window: int = 0) -> int:
+def _barren(history: CallHistory, rkey: str, window: int = 0) -> int:
     """How often a call is among the last ones without anything new in between; the first time counts."""
-    marks = [
-        m
-        for r, m in zip(call_history.rkeys[-window:], call_history.marks[-window:], strict=True)
-        if r == rkey
-    ]
+    marks = [m for r, m in zip(history.rkeys[-window:], history.marks[-window:], strict=True) if r == rkey]
     return 1 + marks[1:].count(_BARREN) if marks else 0
 
 
 # --- the rules ---------------------------------------------------------------------------------------
 
 
-def _same(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
-    repeats = call_history.matched[0] + 1
+def _same(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
+    repeats = history.matched[0] + 1
     if repeats < min(policy.same_notice, policy.error_notice, policy.unknown_notice):
         return None
-    tool, _, outcome = call_history.rkeys[-1].split(_GAP)
+    tool, _, outcome = history.rkeys[-1].split(_GAP)
     if outcome == _UNKNOWN:
         notice, stuck, conclusive = policy.unknown_notice, 0, 0
         text = f"{tool} was called {repeats} times in a row with the same arguments, its results unknown"
@@ -415,17 +405,17 @@ def _same(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     if repeats < notice:
         return None
     level = _level(repeats, stuck, conclusive)
-    return _run(call_history, policy, text, level, repeats, 1, tool)
+    return _run(history, policy, text, level, repeats, 1, tool)
 
 
-def _cycle(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
+def _cycle(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     """The shortest period that holds: it has the most repeats, its multiples say the same with fewer."""
-    for period, matched in enumerate(call_history.matched[1:], start=2):
+    for period, matched in enumerate(history.matched[1:], start=2):
         repeats = (matched + period) // period
         # Equal calls have every period; they are for `_same` to judge, by its own numbers.
-        if repeats < policy.cycle_notice or call_history.matched[0] >= period - 1:
+        if repeats < policy.cycle_notice or history.matched[0] >= period - 1:
             continue
-        calls = call_history.rkeys[-period:]
+        calls = history.rkeys[-period:]
         tools = ", ".join(rkey.split(_GAP)[0] for rkey in calls)
         if all(map(_counts, calls)):
             results, level = "the same results", _level(repeats, *[policy.cycle_conclusive] * 2)
@@ -434,69 +424,63 @@ def _cycle(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
         else:
             return None
         text = f"The same {period} calls ({tools}) came {repeats} times over with {results}"
-        return _run(call_history, policy, text, level, repeats, period, tools)
+        return _run(history, policy, text, level, repeats, period, tools)
     return None
 
 
-def _changing(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
+def _changing(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     """Never conclusive: a result that changes may be what the agent is waiting for."""
-    repeats = call_history.key_run
+    repeats = history.key_run
     if repeats < policy.changing_notice:
         return None
-    tool = call_history.key.split(_GAP)[0]
+    tool = history.key.split(_GAP)[0]
     text = f"{tool} was called {repeats} times in a row: same arguments, other or unknown results"
     numbers: dict[str, float | str] = {"repeats": repeats, "period": 1, "tool": tool}
     level = _DEGRADED
     if repeats >= policy.changing_human:
         level, numbers["people"] = _STUCK, 1
-    found = _finding(call_history, call_history.key_since, text, level, **numbers)
-    return _tempered(found, call_history, policy, repeats - 1, repeats)
+    found = _finding(history, history.key_since, text, level, **numbers)
+    return _tempered(found, history, policy, repeats - 1, repeats)
 
 
-def _recent(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
-    if not call_history.often:
+def _recent(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
+    if not history.often:
         return None
     tool, repeats, window = (
-        call_history.often.split(_GAP)[0],
-        _barren(call_history, call_history.often),
-        len(call_history.rkeys),
+        history.often.split(_GAP)[0],
+        _barren(history, history.often),
+        len(history.rkeys),
     )
     text = f"{repeats} of the last {window} calls were {tool} with the same arguments and outcome"
     level = _STUCK if repeats >= policy.recent_stuck else _DEGRADED
-    found = _finding(
-        call_history, call_history.often_since, text, level, repeats=repeats, window=window, tool=tool
-    )
-    return _tempered(
-        found, call_history, policy, repeats - 1, window - call_history.rkeys.index(call_history.often)
-    )
+    found = _finding(history, history.often_since, text, level, repeats=repeats, window=window, tool=tool)
+    return _tempered(found, history, policy, repeats - 1, window - history.rkeys.index(history.often))
 
 
-def _failing(call_history: CallHistory, policy: LoopingPolicy) -> Finding | None:
-    if not call_history.failing:
+def _failing(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
+    if not history.failing:
         return None
-    window = min(policy.failing_window, len(call_history.rkeys))
-    tool, repeats = call_history.failing.split(_GAP)[0], _barren(call_history, call_history.failing, window)
+    window = min(policy.failing_window, len(history.rkeys))
+    tool, repeats = history.failing.split(_GAP)[0], _barren(history, history.failing, window)
     text = f"{repeats} of the last {window} calls were {tool} with the same arguments, and failed alike"
-    first = call_history.rkeys.index(call_history.failing, len(call_history.rkeys) - window)
+    first = history.rkeys.index(history.failing, len(history.rkeys) - window)
     found = _finding(
-        call_history, call_history.times[first], text, _DEGRADED, repeats=repeats, window=window, tool=tool
+        history, history.times[first], text, _DEGRADED, repeats=repeats, window=window, tool=tool
     )
-    return _tempered(found, call_history, policy, repeats - 1, len(call_history.rkeys) - first)
+    return _tempered(found, history, policy, repeats - 1, len(history.rkeys) - first)
 
 
-def _talk(call_history: CallHistory) -> Finding:
-    lasting = _lasting(call_history.talked_at - call_history.talk_since)
-    text = f"{call_history.talk} model calls in a row, and no tool call and no progress since, for {lasting}."
-    return Finding(
-        Kind.LOOPING, call_history.talk_since, Severity.DEGRADED, text, {"talk": call_history.talk}
-    )
+def _talk(history: CallHistory) -> Finding:
+    lasting = _lasting(history.talked_at - history.talk_since)
+    text = f"{history.talk} model calls in a row, and no tool call and no progress since, for {lasting}."
+    return Finding(Kind.LOOPING, history.talk_since, Severity.DEGRADED, text, {"talk": history.talk})
 
 
 # --- how much a rule may say ---------------------------------------------------------------------------
 
 
 def _run(
-    call_history: CallHistory,
+    history: CallHistory,
     policy: LoopingPolicy,
     text: str,
     level: _Level,
@@ -505,13 +489,11 @@ def _run(
     tools: str,
 ) -> Finding:
     """A finding about calls that came in a row, or in turn."""
-    if level == _CONCLUSIVE and all(rkey.split(_GAP)[1] == NO_ARGS for rkey in call_history.rkeys[-period:]):
+    if level == _CONCLUSIVE and all(rkey.split(_GAP)[1] == NO_ARGS for rkey in history.rkeys[-period:]):
         level = _STUCK
-    since = call_history.started[period - 1]
-    found = _finding(call_history, since, text, level, repeats=repeats, period=period, tool=tools)
-    return _tempered(
-        found, call_history, policy, repeats - 1, call_history.matched[period - 1] + period, period
-    )
+    since = history.started[period - 1]
+    found = _finding(history, since, text, level, repeats=repeats, period=period, tool=tools)
+    return _tempered(found, history, policy, repeats - 1, history.matched[period - 1] + period, period)
 
 
 def _level(repeats: int, stuck: int, conclusive: int) -> _Level:
@@ -521,11 +503,9 @@ def _level(repeats: int, stuck: int, conclusive: int) -> _Level:
     return _CONCLUSIVE if repeats >= conclusive else _STUCK
 
 
-def _finding(
-    call_history: CallHistory, since: float, text: str, level: _Level, **numbers: float | str
-) -> Finding:
+def _finding(history: CallHistory, since: float, text: str, level: _Level, **numbers: float | str) -> Finding:
     severity, conclusive = level
-    text = f"{text}, for {_lasting(call_history.times[-1] - since)}."
+    text = f"{text}, for {_lasting(history.times[-1] - since)}."
     return Finding(Kind.LOOPING, since, severity, text, numbers, conclusive)
 
 
@@ -538,29 +518,29 @@ def _badness(finding: Finding) -> tuple[bool, int]:
 
 def _tempered(
     finding: Finding,
-    call_history: CallHistory,
+    history: CallHistory,
     policy: LoopingPolicy,
     turns: int,
     calls: int,
     period: int = 1,
 ) -> Finding:
     """A finding about the last `calls`, which took so many turns: no more than its waits allow."""
-    if _waits(call_history, policy, turns, calls, period):
-        return _waiting(finding, call_history, policy, turns + 1)
-    polled = call_history.polled_at is not None and finding.since < call_history.polled_at
-    if polled and call_history.times[-1] - finding.since < policy.polling_for + call_history.slept_for:
+    if _waits(history, policy, turns, calls, period):
+        return _waiting(finding, history, policy, turns + 1)
+    polled = history.polled_at is not None and finding.since < history.polled_at
+    if polled and history.times[-1] - finding.since < policy.polling_for + history.slept_for:
         return replace(finding, severity=Severity.DEGRADED, conclusive=False)
     return finding
 
 
-def _waits(call_history: CallHistory, policy: LoopingPolicy, turns: int, calls: int, period: int) -> bool:
+def _waits(history: CallHistory, policy: LoopingPolicy, turns: int, calls: int, period: int) -> bool:
     """Whether the time of these calls is mostly time between them. Only those on the tape are looked at."""
-    on_tape = min(calls, len(call_history.times))
+    on_tape = min(calls, len(history.times))
     turns = min(turns, max(1, (on_tape - 1) // period)) if calls > on_tape else turns
-    lasted = call_history.times[-1] - call_history.times[-on_tape]
-    if lasted < policy.wait_period_min * turns and not _backs_off(call_history.times[-on_tape:], period):
+    lasted = history.times[-1] - history.times[-on_tape]
+    if lasted < policy.wait_period_min * turns and not _backs_off(history.times[-on_tape:], period):
         return False
-    model_s = call_history.model_at[-1] - call_history.model_at[-on_tape]
+    model_s = history.model_at[-1] - history.model_at[-on_tape]
     return model_s < policy.wait_model_share * lasted
 
 
@@ -573,8 +553,8 @@ def _backs_off(times: Sequence[float], period: int) -> bool:
     return all(gaps[i] >= BACKOFF_GROWTH * gaps[i + 1] for i in range(len(gaps) - 1))
 
 
-def _waiting(finding: Finding, call_history: CallHistory, policy: LoopingPolicy, repeats: int) -> Finding:
-    known = call_history.model_known and repeats < policy.changing_human
+def _waiting(finding: Finding, history: CallHistory, policy: LoopingPolicy, repeats: int) -> Finding:
+    known = history.model_known and repeats < policy.changing_human
     numbers = {**finding.numbers, "waiting": 1} | ({"people": 1} if repeats >= policy.changing_human else {})
     severity = Severity.NOTICE if known else Severity.DEGRADED
     text = f"{finding.text} Most of that time it may have waited."

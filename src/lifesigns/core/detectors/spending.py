@@ -19,8 +19,8 @@ from lifesigns.core.words import duration
 FORGET: Final = 1 / 60
 """The weight of a new minute in the baseline: it follows the agent's habits over about an hour."""
 
-SPREAD_MIN: Final = 0.25
-"""The baseline's spread is taken as at least this part of its mean: a steady agent is not a nervous one."""
+SPREAD_MIN: Final = 1.0
+"""The baseline's spread is taken as at least this part of its mean: to use twice as much as usual is not far more."""
 
 STEP_MAX: Final = 4.0
 """The most one minute may add to the sum, in standard deviations: a spike has to last."""

@@ -17,12 +17,12 @@ from typing import Final
 from lifesigns.core.words import duration
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.hub.alerting import rows
+from lifesigns.hub.alerting.agent_lookup import AgentLookup
+from lifesigns.hub.alerting.alert_grouping import AlertGrouping
+from lifesigns.hub.alerting.alert_groups import NEVER, AlertGroup
 from lifesigns.hub.alerting.alerts import Ack, Alert, Alerts
-from lifesigns.hub.alerting.bundles import NEVER, Bundle
-from lifesigns.hub.alerting.bundling import Bundling
+from lifesigns.hub.alerting.channel_queue import ChannelQueue
 from lifesigns.hub.alerting.kinds import KINDS
-from lifesigns.hub.alerting.lookout import Lookout
-from lifesigns.hub.alerting.outlet import Outlet
 from lifesigns.hub.alerting.reading import Closed, Opened, changes, key_of
 from lifesigns.hub.alerting.rules import MINUTE, Rules, Silence, silenced
 from lifesigns.ports import Belief, Event, Notice
@@ -51,15 +51,15 @@ log: Final = logging.getLogger("lifesigns.alerting")
 class Alerting:
     """Which alerts are open, and what every channel was told of them."""
 
-    def __init__(self, rules: Rules, lookout: Lookout) -> None:
+    def __init__(self, rules: Rules, lookout: AgentLookup) -> None:
         self.rules = rules
         self.cursor = 0
         """The id of the last event that was looked at."""
         self._lookout = lookout
         self.alerts = Alerts(lookout.who, self._touch_alert)
-        self.outlets = {name: Outlet(name, rate) for name, rate in rules.channels.items()}
-        self._bundling = Bundling(
-            self.alerts, self.outlets, rules.pacing, is_silenced=self._is_silenced, touch=self._touch
+        self.queues = {name: ChannelQueue(name, rate) for name, rate in rules.channels.items()}
+        self._bundling = AlertGrouping(
+            self.alerts, self.queues, rules.pacing, is_silenced=self._is_silenced, touch=self._touch
         )
         self._silences: dict[str, Silence] = {}
         self._touched: dict[tuple[str, str], None] = {}
@@ -102,23 +102,26 @@ class Alerting:
         for alert in found:
             alert.ack = ack
             self._touch(rows.ALERT, alert.key)
-            for bundle in self._bundles_of(alert):
-                bundle.acknowledged = False
+            for alert_group in self._bundles_of(alert):
+                alert_group.acknowledged = False
         return found
 
     def _under(self, key: str) -> Sequence[Alert]:
         alert = self.alerts.get(key)
         if alert is not None:
             return [alert]
-        told = {name for outlet in self.outlets.values() for name in outlet.members.get(key, ())}
+        told = {name for queue in self.queues.values() for name in queue.members.get(key, ())}
         return [one for one in self.alerts if one.key in told]
 
-    def _bundles_of(self, alert: Alert) -> Iterator[Bundle]:
+    def _bundles_of(self, alert: Alert) -> Iterator[AlertGroup]:
         """Where it is told; what is changed about these is kept."""
-        for channel, key in alert.bundles.items():
-            if channel in self.outlets and (bundle := self.outlets[channel].bundles.get(key)) is not None:
+        for channel, key in alert.alert_groups.items():
+            if (
+                channel in self.queues
+                and (alert_group := self.queues[channel].alert_groups.get(key)) is not None
+            ):
                 self._touch(rows.NOTICE, rows.notice_key(channel, key))
-                yield bundle
+                yield alert_group
 
     def about(self, event: Event) -> Alert | None:
         """The alert that an event opened or was news of, if it still lasts."""
@@ -166,8 +169,8 @@ class Alerting:
             self._check(now)
         for alert in self.alerts.drop_gone(now, pacing.hold_for):
             self._bundling.gone(alert, now)
-        for outlet in self.outlets.values():
-            self._bundling.bundle(outlet, now)
+        for queue in self.queues.values():
+            self._bundling.alert_group(queue, now)
         self._tend_at, self._tended_at = self._next_tend(now), now
 
     def _next_tend(self, now: float) -> float:
@@ -194,8 +197,8 @@ class Alerting:
     def _end_ack(self, alert: Alert) -> None:
         alert.ack = None
         self._touch(rows.ALERT, alert.key)
-        for bundle in self._bundles_of(alert):
-            bundle.ack_over = True
+        for alert_group in self._bundles_of(alert):
+            alert_group.ack_over = True
 
     def _is_silenced(self, alert: Alert, now: float) -> bool:
         """Whether nobody is told of an alert now; it stands on record why."""
@@ -212,7 +215,7 @@ class Alerting:
     def next(self, channel: str, now: float) -> Notice | None:
         """What to tell there now. `told` or `failed` has to follow."""
         self.tend(now)
-        notice = self.outlets[channel].next(self.alerts, self.rules.pacing, self.rules.link, now)
+        notice = self.queues[channel].next(self.alerts, self.rules.pacing, self.rules.link, now)
         if notice is not None:
             self._touch(rows.OUTLET, channel)
             self._touch(rows.NOTICE, rows.notice_key(channel, notice.key))
@@ -220,30 +223,30 @@ class Alerting:
 
     def wake_at(self, channel: str) -> float:
         """When there may be something to tell there."""
-        due_at = self.outlets[channel].due_at(self.alerts, self.rules.pacing)
+        due_at = self.queues[channel].due_at(self.alerts, self.rules.pacing)
         return min(self._tend_at, due_at)
 
     def told(self, channel: str, now: float) -> None:
         """The channel took it."""
-        outlet = self.outlets[channel]
-        self._touch_attempt(outlet)
-        if outlet.trouble is not None:
+        queue = self.queues[channel]
+        self._touch_attempt(queue)
+        if queue.trouble is not None:
             log.warning(
                 "%s takes notices again", channel, extra={"action": "channel_back", "channel": channel}
             )
             self.alerts.close(Closed((f"channel_down:{channel}",), now, f"{channel} takes notices again"))
             self._tend_at = 0.0
-        outlet.told(now)
+        queue.told(now)
         self._touch(rows.OUTLET, channel)
 
     def failed(self, channel: str, error: AdapterError, now: float) -> None:
         """The channel did not take it."""
-        outlet = self.outlets[channel]
-        first = outlet.trouble is None
-        self._touch_attempt(outlet)
-        outlet.failed(error, now)
+        queue = self.queues[channel]
+        first = queue.trouble is None
+        self._touch_attempt(queue)
+        queue.failed(error, now)
         self._tend_at = 0.0
-        trouble = outlet.trouble
+        trouble = queue.trouble
         if first or not error.transient:
             extra = {"action": "channel_failed", "channel": channel}
             log.error("%s takes no notices: %s", channel, error, extra=extra)
@@ -281,9 +284,9 @@ class Alerting:
                     self._recall_alert(value)
                 case rows.NoticeRow():
                     notices.append(value)
-                case rows.OutletRow() if belief.key in self.outlets:
-                    self.outlets[belief.key].sent.extend(value.sent)
-                    self.outlets[belief.key].missed = value.missed
+                case rows.ChannelQueueRow() if belief.key in self.queues:
+                    self.queues[belief.key].sent.extend(value.sent)
+                    self.queues[belief.key].missed = value.missed
                 case Silence():
                     self._silences[value.id] = value
                 case int():
@@ -301,25 +304,25 @@ class Alerting:
         self._bundling.routes[alert.key] = dict(self.rules.told(alert))
 
     def _recall_bundle(self, row: rows.NoticeRow) -> None:
-        outlet = self.outlets.get(row.channel)
-        if outlet is None:
-            self._touch(rows.NOTICE, rows.notice_key(row.channel, row.bundle.key))
+        queue = self.queues.get(row.channel)
+        if queue is None:
+            self._touch(rows.NOTICE, rows.notice_key(row.channel, row.alert_group.key))
             return
-        outlet.bundles[row.bundle.key] = row.bundle
+        queue.alert_groups[row.alert_group.key] = row.alert_group
 
     def _mend(self, now: float) -> None:
         """Channels may be others than before, and what a hub says of itself it has to say anew."""
         for alert in list(self.alerts):
-            for channel, key in list(alert.bundles.items()):
-                outlet = self.outlets.get(channel)
-                if outlet is None or key not in outlet.bundles:
-                    del alert.bundles[channel]
+            for channel, key in list(alert.alert_groups.items()):
+                queue = self.queues.get(channel)
+                if queue is None or key not in queue.alert_groups:
+                    del alert.alert_groups[channel]
                     self._touch_alert(alert.key)
                 else:
-                    outlet.members.setdefault(key, {})[alert.key] = None
+                    queue.members.setdefault(key, {})[alert.key] = None
                     self._bundling.routes[alert.key].pop(channel, None)
         self.leave_behind(NEVER, now)
-        down = tuple(f"channel_down:{name}" for name in self.outlets)
+        down = tuple(f"channel_down:{name}" for name in self.queues)
         self.alerts.close(Closed(down or ("",), now, "the hub was started anew"))
         self._tend_at = 0.0
 
@@ -335,22 +338,22 @@ class Alerting:
         if kind == rows.SILENCE:
             return self._silences.get(key)
         if kind == rows.OUTLET:
-            outlet = self.outlets[key]
-            return rows.OutletRow(list(outlet.sent), outlet.missed)
+            queue = self.queues[key]
+            return rows.ChannelQueueRow(list(queue.sent), queue.missed)
         channel, _, bundle_key = key.partition("\n")
-        bundle = self.outlets[channel].bundles.get(bundle_key) if channel in self.outlets else None
-        return None if bundle is None else rows.NoticeRow(channel, bundle)
+        alert_group = self.queues[channel].alert_groups.get(bundle_key) if channel in self.queues else None
+        return None if alert_group is None else rows.NoticeRow(channel, alert_group)
 
     def _touch(self, kind: str, key: str) -> None:
         self._touched[(kind, key)] = None
 
-    def _touch_attempt(self, outlet: Outlet) -> None:
-        if outlet.attempt is not None:
-            self._touch(rows.NOTICE, rows.notice_key(outlet.name, outlet.attempt.notice.key))
+    def _touch_attempt(self, queue: ChannelQueue) -> None:
+        if queue.attempt is not None:
+            self._touch(rows.NOTICE, rows.notice_key(queue.name, queue.attempt.notice.key))
 
     def _touch_alert(self, key: str) -> None:
         self._touch(rows.ALERT, key)
         self._news = True
         alert = self.alerts.get(key)
-        if alert is not None and not alert.bundles and key not in self._bundling.routes:
+        if alert is not None and not alert.alert_groups and key not in self._bundling.routes:
             self._bundling.routes[key] = dict(self.rules.told(alert))

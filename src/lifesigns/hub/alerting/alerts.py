@@ -25,7 +25,7 @@ OTHERS: Final = "(others)"
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class AlertSubject:
     """What is known of an agent and matters for telling."""
 
     role: str = ""
@@ -33,7 +33,7 @@ class Who:
     provider: str = ""
 
 
-NOBODY: Final = Who()
+NOBODY: Final = AlertSubject()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Alert:
     ack: Ack | None = None
     count: int = 1
     """How many this stands for: one, or the others that had no place of their own."""
-    bundles: dict[str, str] = field(default_factory=dict)
+    alert_groups: dict[str, str] = field(default_factory=dict)
     """By channel the bundle in which it is told there."""
     details: dict[str, str | float] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class Alert:
 class Alerts:
     """The open ones, and those that have just closed. `changed` is told the key of each that changes."""
 
-    def __init__(self, who: Callable[[str], Who | None], changed: Callable[[str], None]) -> None:
+    def __init__(self, who: Callable[[str], AlertSubject | None], changed: Callable[[str], None]) -> None:
         self._who = who
         self._changed = changed
         self._alerts: dict[str, Alert] = {}

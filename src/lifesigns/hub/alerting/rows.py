@@ -14,15 +14,15 @@ from typing import Any, Final
 
 import msgspec
 
+from lifesigns.hub.alerting.alert_groups import AlertGroup
 from lifesigns.hub.alerting.alerts import Alert
-from lifesigns.hub.alerting.bundles import Bundle
 from lifesigns.hub.alerting.rules import Silence
 from lifesigns.ports import Belief
 
 ALERT, NOTICE, OUTLET, SILENCE, CURSOR = "alert", "notice", "outlet", "silence", "alerting"
 
 
-class OutletRow(msgspec.Struct):
+class ChannelQueueRow(msgspec.Struct):
     """A channel."""
 
     sent: list[float]
@@ -33,7 +33,7 @@ class NoticeRow(msgspec.Struct):
     """A bundle of a channel."""
 
     channel: str
-    bundle: Bundle
+    alert_group: AlertGroup
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -42,7 +42,7 @@ _DECODERS: Final[Mapping[str, msgspec.msgpack.Decoder[Any]]] = {
     for kind, of in (
         (ALERT, Alert),
         (NOTICE, NoticeRow),
-        (OUTLET, OutletRow),
+        (OUTLET, ChannelQueueRow),
         (SILENCE, Silence),
         (CURSOR, int),
     )
@@ -65,6 +65,6 @@ def read(belief: Belief) -> Any:
         return None
 
 
-def notice_key(channel: str, bundle: str) -> str:
+def notice_key(channel: str, alert_group: str) -> str:
     """Under which a bundle is kept."""
-    return f"{channel}\n{bundle}"
+    return f"{channel}\n{alert_group}"

@@ -16,7 +16,7 @@ MINUTE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Which:
+class Matcher:
     """Alerts by what they are about; what is left empty fits all."""
 
     kinds: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Route:
 
     channels: tuple[str, ...]
     """None: nobody is told."""
-    which: Which = field(default_factory=Which)
+    which: Matcher = field(default_factory=Matcher)
     at_least: NoticeSeverity = NoticeSeverity.INFO
     """It fits alerts that are at least this loud by themselves."""
     severity: NoticeSeverity | None = None
@@ -51,7 +51,7 @@ class Silence:
     """Alerts nobody wants to hear of for a while."""
 
     id: str
-    which: Which
+    which: Matcher
     until_at: float
     by: str
     why: str
@@ -70,7 +70,7 @@ class Window:
     """Maintenance that comes again: on these days (0 is Monday), from this time of day, for so long."""
 
     name: str
-    which: Which
+    which: Matcher
     days: frozenset[int]
     starts_after: float
     """Seconds after midnight, as the clock on the wall there shows them."""

@@ -1,6 +1,6 @@
-"""The audit log: every deed is on record, and the record cannot be changed unseen.
+"""The audit log: every audited act is on record, and the record cannot be changed unseen.
 
-    deeds.py      which events are deeds, and how one becomes an entry
+    records.py    which events are audited acts, and how one becomes an entry
     log.py        the log of a running hub: entries go on the page of their event, seals vouch for them
     reading.py    the log read from its beginning, after a start
     proofs.py     that an entry is in the log, and that a log goes on from an older one

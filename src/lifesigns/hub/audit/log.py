@@ -1,6 +1,6 @@
 """The audit log of a running hub.
 
-Deeds get their numbers when their page is made, and are kept in the same transaction as the events they are. What is
+Audited acts get their numbers when their page is made, and are kept in the same transaction as the events they are. What is
 kept is sealed: at once after a quiet time, then at most once a minute, and when the hub stops. So what came in the last
 minute before a crash is on record, but not sealed; the next hub seals it with what comes.
 
@@ -23,11 +23,11 @@ import msgspec
 from lifesigns.core import merkle
 from lifesigns.errors import AdapterError
 from lifesigns.hub.audit import notes
-from lifesigns.hub.audit.deeds import BROKEN, RETIRED, deed, is_deed
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.reading import AT_ONCE, read_log
+from lifesigns.hub.audit.records import BROKEN, RETIRED, audit_record, is_deed
 from lifesigns.hub.audit.seal_file import SealFile
-from lifesigns.ports import Belief, Deed, Event, Seal, Signer, Store
+from lifesigns.ports import AuditRecord, Belief, Event, Seal, Signer, Store
 
 KIND: Final = "audit"
 SEAL_EVERY: Final = 60.0
@@ -37,8 +37,8 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 
 @dataclass(slots=True)
-class Standing:
-    """What has to be known to go on with a log: a row of the store, on every page that has deeds."""
+class AuditState:
+    """What has to be known to go on with a log: a row of the store, on every commit that has audit records."""
 
     frontier: merkle.Frontier = field(default_factory=merkle.Frontier)
     retired_from: int = 0
@@ -49,23 +49,23 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class AuditWrites:
     """What a page has to hold for the log."""
 
-    deeds: Sequence[Deed] = ()
+    audit_records: Sequence[AuditRecord] = ()
     seals: Sequence[Seal] = ()
     beliefs: Sequence[Belief] = ()
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder(Standing).decode
-NOTHING: Final = Recorded()
+_decode: Final = msgspec.msgpack.Decoder(AuditState).decode
+NOTHING: Final = AuditWrites()
 
 Announce = Callable[[str, Mapping[str, object]], None]
 """Tell that something happened, and keep it."""
 
 
-class Writing(Protocol):
+class AuditWriter(Protocol):
     """What the log asks of the pages."""
 
     def wanted(self) -> None: ...
@@ -74,7 +74,7 @@ class Writing(Protocol):
 
 
 class AuditLog:
-    """Numbers deeds, seals them, proves them. Without a signer nothing is sealed."""
+    """Numbers audited acts, seals them, proves them. Without a signer nothing is sealed."""
 
     def __init__(self, store: Store, signer: Signer | None = None, file: SealFile | None = None) -> None:
         self._store = store
@@ -84,7 +84,7 @@ class AuditLog:
         """The number of the next entry: the size of the log, unless that is broken."""
         self._kept = merkle.Frontier()
         """The log without the page that is on its way."""
-        self._standing = Standing()
+        self._standing = AuditState()
         """With that page."""
         self._found = merkle.Frontier()
         """As it was when the hub started."""
@@ -120,18 +120,18 @@ class AuditLog:
                 ):  # Not ours: as if there were none, which will be noticed.
                     self._standing = _decode(row.value)
         self._kept, self._found = _copy(self._standing.frontier), _copy(self._standing.frontier)
-        newest = await self._store.deeds(newest_first=True, limit=1)
+        newest = await self._store.audit_records(newest_first=True, limit=1)
         self._next = max([self._kept.size, *(one.n + 1 for one in newest)])
         if self._kept.size:
             self._grown.set()
 
-    def record(self, events: Sequence[Event]) -> Recorded:
+    def record(self, events: Sequence[Event]) -> AuditWrites:
         """These events are kept next, together with what this returns."""
         frontier = self._standing.frontier
-        found: list[Deed] = []
+        found: list[AuditRecord] = []
         for event in events:
             if is_deed(event):
-                entry = deed(self._next, event)
+                entry = audit_record(self._next, event)
                 self._next += 1
                 frontier.append(entry.leaf)
                 found.append(entry)
@@ -140,7 +140,7 @@ class AuditLog:
         seals, self._to_keep = self._to_keep, []
         for one in found:
             self._read_on(one.leaf)
-        return Recorded(found, seals, [Belief(KIND, "", _encode(self._standing))] if found else ())
+        return AuditWrites(found, seals, [Belief(KIND, "", _encode(self._standing))] if found else ())
 
     def page_kept(self) -> None:
         """The page with what was recorded last is kept."""
@@ -158,7 +158,7 @@ class AuditLog:
 
     async def tend_on(
         self,
-        pages: Writing,
+        pages: AuditWriter,
         clock: Callable[[], float],
         announce: Announce,
     ) -> None:
@@ -178,7 +178,7 @@ class AuditLog:
                 log.warning("the audit log was not sealed: %s", error, extra={"action": "audit_not_sealed"})
             await asyncio.sleep(SEAL_EVERY)
 
-    async def seal(self, pages: Writing, now: float) -> None:
+    async def seal(self, pages: AuditWriter, now: float) -> None:
         """Seal what is kept, if it has grown; returns when the seal is kept, too."""
         async with self._sealing:
             seal = self.last_seal(now)
@@ -248,7 +248,7 @@ class AuditLog:
         return await self._tiles.consistency(old, size, self._leaves)
 
     async def _leaves(self, first: int, before: int) -> list[bytes]:
-        return [one.leaf for one in await self._store.deeds(after=first - 1, before=before)]
+        return [one.leaf for one in await self._store.audit_records(after=first - 1, before=before)]
 
     # --- retiring -------------------------------------------------------------------------------------
 
@@ -256,10 +256,10 @@ class AuditLog:
         self,
         now: float,
         keep_for: float,
-        pages: Writing,
+        pages: AuditWriter,
         announce: Announce,
     ) -> None:
-        """Drop entries older than `keep_for`, at most once a day. That is a deed itself, and kept before it is done: so
+        """Drop entries older than `keep_for`, at most once a day. That is an audited act itself, and kept before it is done: so
         what was retired can be told from what somebody removed."""
         standing = self._standing
         if self.proves and now - standing.retired_at >= RETIRE_EVERY:
@@ -274,7 +274,7 @@ class AuditLog:
     async def _first_kept(self, oldest: float) -> int:
         """The number of the first entry that is not too old. Numbers count, not moments: a clock may be set back."""
         n = self._standing.retired
-        while some := await self._store.deeds(after=n - 1, limit=AT_ONCE):
+        while some := await self._store.audit_records(after=n - 1, limit=AT_ONCE):
             for one in some:
                 if one.at >= oldest:
                     return one.n

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lifesigns.hub.audit.seal_file import SealFile
-    from lifesigns.ports import Deed, Seal, Store
+    from lifesigns.ports import AuditRecord, Seal, Store
 
 AT_ONCE: Final = 1000
 
@@ -36,7 +36,7 @@ class Reading:
     changed: str = ""
     """The first entry that does not have its hash. The hash is what is sealed, and convicts the change for ever."""
 
-    def hear(self, some: Sequence[Deed], sealed: notes.Note | None, in_store: dict[int, Seal]) -> None:
+    def hear(self, some: Sequence[AuditRecord], sealed: notes.Note | None, in_store: dict[int, Seal]) -> None:
         """The next entries."""
         for one in some:
             if one.n != self.log.size:
@@ -65,7 +65,7 @@ async def read_log(store: Store, size: int, file: SealFile | None) -> Reading:
         return found
     in_store = {seal.size: seal for seal in await store.seals(newest_first=True, limit=1)}
     while found.log.size < size and not found.wrong:
-        some = await store.deeds(after=found.log.size - 1, before=size, limit=AT_ONCE)
+        some = await store.audit_records(after=found.log.size - 1, before=size, limit=AT_ONCE)
         found.hear(some, sealed, in_store)
         await asyncio.sleep(0)
     if not found.wrong and sealed is not None and sealed.size > found.log.size:

@@ -17,9 +17,9 @@ import msgspec
 from lifesigns.core import merkle
 from lifesigns.errors import WireError
 from lifesigns.hub import telling
-from lifesigns.hub.audit import deeds, notes
+from lifesigns.hub.audit import notes, records
 from lifesigns.hub.audit.notes import Note, Trust
-from lifesigns.ports import Deed, Event
+from lifesigns.ports import AuditRecord, Event
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.codec import written
 
@@ -27,7 +27,7 @@ FAULTS_MAX: Final = 100
 """Told one by one; the others are counted."""
 
 
-class How(StrEnum):
+class FaultKind(StrEnum):
     """What was done to a log."""
 
     CHANGED = "changed"
@@ -45,14 +45,14 @@ class How(StrEnum):
 class Fault:
     """Something is not as it was sealed."""
 
-    how: How
+    how: FaultKind
     text: str
     n: int | None = None
     """The entry, if it is one."""
 
 
 @dataclass(slots=True)
-class Verdict:
+class AuditVerdict:
     """What was found."""
 
     entries: int = 0
@@ -70,14 +70,14 @@ class Verdict:
         """Whether nothing was done to it."""
         return self.faults_total == 0
 
-    def blame(self, how: How, text: str, n: int | None = None) -> None:
+    def blame(self, how: FaultKind, text: str, n: int | None = None) -> None:
         self.faults_total += 1
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(Fault(how, text, n))
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class VerifiedSeal:
     """A seal whose signature is good, and where it was found."""
 
     where: str
@@ -90,8 +90,8 @@ class Verifier:
     def __init__(self, keys: Sequence[bytes], verifies: Verifies) -> None:
         self._keys = keys
         self._verifies = verifies
-        self._verdict = Verdict()
-        self._seals: dict[int, list[Sealed]] = {}
+        self._verdict = AuditVerdict()
+        self._seals: dict[int, list[VerifiedSeal]] = {}
         self._read = merkle.Frontier()
         self._whole = True
         """No entry is missing so far: roots mean something."""
@@ -117,46 +117,48 @@ class Verifier:
         try:
             note = notes.read(text)
         except WireError as error:
-            self._verdict.blame(How.UNREADABLE, f"{where}: {error.detail}")
+            self._verdict.blame(FaultKind.UNREADABLE, f"{where}: {error.detail}")
             return
         match note.trust(self._keys, self._verifies):
             case Trust.GOOD:
                 self._verdict.seals += 1
-                self._seals.setdefault(note.size, []).append(Sealed(where, note))
+                self._seals.setdefault(note.size, []).append(VerifiedSeal(where, note))
                 if note.size == 0:
                     self._compare(0)
             case Trust.FORGED:
                 text = (
                     f"{where} (of {note.size} entries): its signature is not that of its key, {note.origin}"
                 )
-                self._verdict.blame(How.FORGED, text)
+                self._verdict.blame(FaultKind.FORGED, text)
             case Trust.STRANGER:
                 known = " or ".join(notes.key_name(key) for key in self._keys)
                 signed = ", ".join(name for name, _, _ in note.signatures) or "nobody"
                 text = f"{where} (of {note.size} entries) is signed by {signed}, not by {known}"
-                self._verdict.blame(How.WRONG_KEY, text)
+                self._verdict.blame(FaultKind.WRONG_KEY, text)
 
     def watch_events(self, first: int) -> None:
         """Events from this id on are compared with the log, later."""
         self._watch_from = first
 
-    def hear(self, entries: Iterable[Deed]) -> None:
+    def hear(self, entries: Iterable[AuditRecord]) -> None:
         """The next entries."""
         for one in entries:
             if one.n != self._read.size and self._whole:
                 self._out_of_place(one)
             self._hear(one)
 
-    def _out_of_place(self, one: Deed) -> None:
+    def _out_of_place(self, one: AuditRecord) -> None:
         expected = self._read.size
         self._whole = False
         if one.n > expected:
             last = f" to {one.n - 1}" if one.n > expected + 1 else ""
-            self._verdict.blame(How.REMOVED, f"entry {expected}{last} is missing", expected)
+            self._verdict.blame(FaultKind.REMOVED, f"entry {expected}{last} is missing", expected)
         else:
-            self._verdict.blame(How.SWAPPED, f"entry {one.n} stands where entry {expected} belongs", one.n)
+            self._verdict.blame(
+                FaultKind.SWAPPED, f"entry {one.n} stands where entry {expected} belongs", one.n
+            )
 
-    def _hear(self, one: Deed) -> None:
+    def _hear(self, one: AuditRecord) -> None:
         self._verdict.entries += 1
         if self._first_event is None:
             self._first_event = one.event_id
@@ -164,12 +166,12 @@ class Verifier:
             text = (
                 f"entry {one.n} (event {one.event_id}) stands after one of event {self._last_event}: swapped"
             )
-            self._verdict.blame(How.SWAPPED, text, one.n)
+            self._verdict.blame(FaultKind.SWAPPED, text, one.n)
         self._last_event = max(self._last_event, one.event_id)
         if one.entry is None:
             self._note_gone(one.n)
         elif wrong := self._wrong(one, one.entry):
-            self._verdict.blame(How.CHANGED, f"entry {one.n} was changed: {wrong}", one.n)
+            self._verdict.blame(FaultKind.CHANGED, f"entry {one.n} was changed: {wrong}", one.n)
         if self._watch_from is not None and one.event_id >= self._watch_from:
             self._logged[one.event_id] = one.n, one.leaf
         self._read.append(one.leaf)
@@ -177,16 +179,16 @@ class Verifier:
         if self._whole:
             self._compare(self._read.size)
 
-    def _wrong(self, one: Deed, entry: bytes) -> str:
+    def _wrong(self, one: AuditRecord, entry: bytes) -> str:
         if merkle.leaf(entry) != one.leaf:
             return "it is not what its hash says"
         try:
-            told, at = deeds.read(entry), written(one.at)
+            told, at = records.read(entry), written(one.at)
         except (msgspec.MsgspecError, ValueError):
             return "it cannot be read"
-        if told.type == deeds.RETIRED and isinstance(before := told.data.get("before"), int):
+        if told.type == records.RETIRED and isinstance(before := told.data.get("before"), int):
             self._retired_before = max(self._retired_before, min(before, one.n))
-        who = deeds.who_did(told.data.get("by"))
+        who = records.who_did(told.data.get("by"))
         if (told.id, told.agent_id, who) != (one.event_id, one.agent_id, one.who) or told.at != at:
             return "the columns beside it say something else than it does"
         return ""
@@ -205,37 +207,37 @@ class Verifier:
                 self._unlike = size, sealed.where
 
     def compare_events(self, events: Iterable[Event]) -> Sequence[tuple[int, Event]]:
-        """Events of the history, after all entries: each that is a deed must be in the log. Those that look otherwise there
+        """Events of the history, after all entries: each that is an audited act must be in the log. Those that look otherwise there
         are returned, with the number of their entry."""
         differing = []
         for event in events:
-            if not deeds.is_deed(event) or event.id < (self._first_event or 0):
+            if not records.is_deed(event) or event.id < (self._first_event or 0):
                 continue  # The log may have begun later than the history.
             logged = self._logged.get(event.id)
             if logged is None:
                 text = f"event {event.id} ({event.type} {event.agent_id}, {written(event.at)}) is missing in the log"
-                self._verdict.blame(How.REMOVED, text)
+                self._verdict.blame(FaultKind.REMOVED, text)
             elif logged[1] != merkle.leaf(telling.message(event)):
                 differing.append((logged[0], event))
         return differing
 
-    def differs(self, event: Event, one: Deed) -> None:
+    def differs(self, event: Event, one: AuditRecord) -> None:
         """An event and its entry, which do not look the same; they may still mean the same."""
         try:
-            same = one.entry is None or deeds.read(one.entry) == deeds.read(telling.message(event))
+            same = one.entry is None or records.read(one.entry) == records.read(telling.message(event))
         except msgspec.MsgspecError:
             same = False
         if not same:
             text = f"event {event.id} was changed in the history: the log has it otherwise, as entry {one.n}"
-            self._verdict.blame(How.CHANGED, text, one.n)
+            self._verdict.blame(FaultKind.CHANGED, text, one.n)
 
     def unreadable(self, what: str) -> None:
         """Something that should be there cannot be read."""
-        self._verdict.blame(How.UNREADABLE, what)
+        self._verdict.blame(FaultKind.UNREADABLE, what)
 
     # --- what is said ---------------------------------------------------------------------------------
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AuditVerdict:
         """All of it was heard."""
         found = self._verdict
         found.root, found.sealed = self._read.root(), self._held
@@ -247,14 +249,14 @@ class Verifier:
                 f"the first {size} entries are not those that were sealed ({where}): something was changed, removed or "
                 f"swapped together with its hash, {since}"
             )
-            found.blame(How.REWRITTEN, text, self._held)
+            found.blame(FaultKind.REWRITTEN, text, self._held)
         longest = max(self._seals, default=0)
         if longest > self._end:
             (sealed, *_) = self._seals[longest]
             text = f"the end is missing: the log has {self._end} entries, but {longest} were sealed ({sealed.where})"
-            found.blame(How.TRUNCATED, text, self._end)
+            found.blame(FaultKind.TRUNCATED, text, self._end)
         if not found.seals and self._read.size and found.good:
-            found.blame(How.UNSEALED, "there is no seal at all: nothing vouches for this log")
+            found.blame(FaultKind.UNSEALED, "there is no seal at all: nothing vouches for this log")
         return found
 
     def _blame_gone(self) -> None:
@@ -265,4 +267,4 @@ class Verifier:
                 first = max(first, self._retired_before)
                 which = f"entry {first}" if end == first + 1 else f"entries {first} to {end - 1}"
                 text = f"{which}: what is in it was removed, and no policy has retired it"
-                self._verdict.blame(How.REMOVED, text, first)
+                self._verdict.blame(FaultKind.REMOVED, text, first)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from lifesigns.errors import UsageError
-from lifesigns.ports import Notice, NoticeSeverity, NoticeStage, NotTold
+from lifesigns.ports import NotDelivered, Notice, NoticeSeverity, NoticeStage
 
 _TYPES: Final = {
     NoticeSeverity.INFO: "info",
@@ -42,7 +42,7 @@ class AppriseChannel:
         if not await self._apprise.async_notify(
             title=notice.title, body=body, notify_type=kind, body_format="text"
         ):
-            raise NotTold("at least one of its services did not take it; apprise's own log says which")
+            raise NotDelivered("at least one of its services did not take it; apprise's own log says which")
 
     async def close(self) -> None:
         """There is nothing to close."""

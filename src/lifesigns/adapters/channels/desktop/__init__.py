@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from lifesigns.ports import Notice, NoticeSeverity, NoticeStage, NotTold
+from lifesigns.ports import NotDelivered, Notice, NoticeSeverity, NoticeStage
 
 SHOW_FOR: Final = 10.0
 """Seconds the program may take: without a session to show it in, some wait for one."""
@@ -27,7 +27,7 @@ class DesktopChannel:
             if found := shutil.which(program, path=self._path):
                 await _run(found, program, arguments(notice))
                 return
-        raise NotTold(f"there is neither {' nor '.join(_PROGRAMS)} on this machine", transient=False)
+        raise NotDelivered(f"there is neither {' nor '.join(_PROGRAMS)} on this machine", transient=False)
 
     async def close(self) -> None:
         """There is nothing to close."""
@@ -43,18 +43,18 @@ async def _run(found: str, program: str, arguments: list[str]) -> None:
             stderr=asyncio.subprocess.DEVNULL,
         )
     except OSError as error:
-        raise NotTold(f"{program}: {error.strerror}") from error
+        raise NotDelivered(f"{program}: {error.strerror}") from error
     try:
         async with asyncio.timeout(SHOW_FOR):
             status = await process.wait()
     except TimeoutError:
-        raise NotTold(f"{program} took longer than {SHOW_FOR:g} s") from None
+        raise NotDelivered(f"{program} took longer than {SHOW_FOR:g} s") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if status:
-        raise NotTold(f"{program} ended with {status}; is anybody signed in at this screen?")
+        raise NotDelivered(f"{program} ended with {status}; is anybody signed in at this screen?")
 
 
 def _notify_send(notice: Notice) -> list[str]:

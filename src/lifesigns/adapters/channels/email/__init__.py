@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import Final
 
 from lifesigns.errors import UsageError
-from lifesigns.ports import Notice, NoticeStage, NotTold
+from lifesigns.ports import NotDelivered, Notice, NoticeStage
 from lifesigns.wire.codec import written
 
 TIMEOUT: Final = 20.0
@@ -83,10 +83,10 @@ class EmailChannel:
         except smtplib.SMTPRecipientsRefused as error:
             codes = [code for code, _ in error.recipients.values()]
             said = f"{server.host} takes nothing for {', '.join(error.recipients)}: {min(codes)}"
-            raise NotTold(said, transient=all(400 <= code < 500 for code in codes)) from None
+            raise NotDelivered(said, transient=all(400 <= code < 500 for code in codes)) from None
         except smtplib.SMTPAuthenticationError as error:
             transient = 400 <= error.smtp_code < 500
-            raise NotTold(
+            raise NotDelivered(
                 f"{server.host} did not let {server.user} in: {error.smtp_code}", transient=transient
             ) from None
         except smtplib.SMTPResponseException as error:
@@ -96,13 +96,13 @@ class EmailChannel:
                 else str(error.smtp_error)
             )
             text = self._clean(f"{server.host} answered {error.smtp_code}: {' '.join(said.split())}")
-            raise NotTold(text, transient=not 500 <= error.smtp_code < 600) from None
+            raise NotDelivered(text, transient=not 500 <= error.smtp_code < 600) from None
         except smtplib.SMTPNotSupportedError as error:
-            raise NotTold(f"{server.host}: {error}", transient=False) from None
+            raise NotDelivered(f"{server.host}: {error}", transient=False) from None
         except ssl.SSLCertVerificationError as error:
-            raise NotTold(f"{server.host}: {error.verify_message}", transient=False) from None
+            raise NotDelivered(f"{server.host}: {error.verify_message}", transient=False) from None
         except (OSError, smtplib.SMTPException) as error:
-            raise NotTold(
+            raise NotDelivered(
                 self._clean(f"{server.host}: {str(error) or type(error).__name__}"), uncertain=handed_over
             ) from None
 

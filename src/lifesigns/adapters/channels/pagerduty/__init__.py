@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from lifesigns.adapters.posting import Poster
-from lifesigns.ports import Notice, NoticeStage, NotTold
+from lifesigns.ports import NotDelivered, Notice, NoticeStage
 from lifesigns.wire.codec import written
 
 API: Final = "https://events.pagerduty.com"
@@ -35,7 +35,7 @@ class PagerDutyChannel:
     def __init__(self, routing_key: str, *, api: str = API, source: str = "lifesigns") -> None:
         self._routing_key = routing_key
         self._source = source
-        self._poster = Poster(api, NotTold, secrets=(routing_key,))
+        self._poster = Poster(api, NotDelivered, secrets=(routing_key,))
 
     async def tell(self, notice: Notice) -> None:
         body = {"routing_key": self._routing_key, **event(notice, self._source)}

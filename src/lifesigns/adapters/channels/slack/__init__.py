@@ -15,7 +15,7 @@ import msgspec
 from lifesigns.adapters.channels.slack.blocks import message
 from lifesigns.adapters.posting import Answer, Poster
 from lifesigns.errors import UsageError
-from lifesigns.ports import Notice, NoticeStage, NotTold
+from lifesigns.ports import NotDelivered, Notice, NoticeStage
 
 API: Final = "https://slack.com/api"
 THREADS_MAX: Final = 10_000
@@ -32,7 +32,7 @@ class SlackWebhook:
     """Posts to an incoming webhook, whose address is the secret."""
 
     def __init__(self, url: str) -> None:
-        self._poster = Poster(url, NotTold)
+        self._poster = Poster(url, NotDelivered)
 
     async def tell(self, notice: Notice) -> None:
         await self._poster.post("", msgspec.json.encode(message(notice)), {})
@@ -47,7 +47,7 @@ class SlackBot:
     def __init__(self, token: str, channel: str, *, api: str = API) -> None:
         if not token.isascii() or not token.isprintable() or not token:
             raise UsageError("the token of a Slack bot needs to look like xoxb-...")
-        self._poster = Poster(api, NotTold, secrets=(token,))
+        self._poster = Poster(api, NotDelivered, secrets=(token,))
         self._headers = {"Authorization": f"Bearer {token}"}
         self._channel = channel
         self._threads: OrderedDict[str, tuple[str, str]] = OrderedDict()

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from lifesigns.adapters.posting import Poster, signed
-from lifesigns.ports import Notice, NotTold
+from lifesigns.ports import NotDelivered, Notice
 from lifesigns.wire.codec import written
 
 VERSION: Final = 1
@@ -20,7 +20,7 @@ class WebhookChannel:
     def __init__(self, url: str, *, secret: str | None = None, headers: dict[str, str] | None = None) -> None:
         self._secret = secret
         self._headers = headers or {}
-        self._poster = Poster(url, NotTold, secrets=(secret or "", *self._headers.values()))
+        self._poster = Poster(url, NotDelivered, secrets=(secret or "", *self._headers.values()))
 
     async def tell(self, notice: Notice) -> None:
         body = encoded(notice)

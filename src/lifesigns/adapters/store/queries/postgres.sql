@@ -128,7 +128,7 @@ DELETE FROM journal WHERE position = ANY (ARRAY(
     WHERE size > $1 LIMIT $2
 ));
 
--- keep_deeds --
+-- keep_audit_records --
 -- What somebody else has put in the place of an entry to come is not in its way.
 INSERT INTO deeds (n, event_id, at, agent_id, who, leaf, entry)
 SELECT * FROM unnest(
@@ -142,19 +142,19 @@ ON CONFLICT (n) DO UPDATE SET
 INSERT INTO seals SELECT * FROM unnest($1::bigint[], $2::float8[], $3::text[])
 ON CONFLICT (size) DO UPDATE SET at = excluded.at, note = excluded.note;
 
--- deeds --
+-- audit_records --
 -- Some in a range of numbers. They are few enough to look through for an agent or a person.
 SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
 WHERE n > $1 AND n < $2 AND ($3::text IS NULL OR agent_id = $3) AND ($4::text IS NULL OR who = $4)
 ORDER BY n LIMIT $5;
 
--- newest_deeds --
+-- newest_audit_records --
 -- The same from the end.
 SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
 WHERE n > $1 AND n < $2 AND ($3::text IS NULL OR agent_id = $3) AND ($4::text IS NULL OR who = $4)
 ORDER BY n DESC LIMIT $5;
 
--- retire_deeds --
+-- retire_audit_records --
 -- Those in a range of numbers that are not retired yet.
 UPDATE deeds SET entry = NULL, agent_id = '', who = '' WHERE n >= $1 AND n < $2 AND entry IS NOT NULL;
 

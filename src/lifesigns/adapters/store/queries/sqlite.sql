@@ -99,26 +99,26 @@ DELETE FROM journal WHERE position IN (
     WHERE size > ? LIMIT ?
 );
 
--- keep_deeds --
+-- keep_audit_records --
 -- What somebody else has put in the place of an entry to come is not in its way.
 INSERT OR REPLACE INTO deeds (n, event_id, at, agent_id, who, leaf, entry) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- keep_seals --
 INSERT OR REPLACE INTO seals VALUES (?, ?, ?);
 
--- deeds --
+-- audit_records --
 -- Some in a range of numbers. They are few enough to look through for an agent or a person.
 SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
 WHERE n > ?1 AND n < ?2 AND (?3 IS NULL OR agent_id = ?3) AND (?4 IS NULL OR who = ?4)
 ORDER BY n LIMIT ?5;
 
--- newest_deeds --
+-- newest_audit_records --
 -- The same from the end.
 SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
 WHERE n > ?1 AND n < ?2 AND (?3 IS NULL OR agent_id = ?3) AND (?4 IS NULL OR who = ?4)
 ORDER BY n DESC LIMIT ?5;
 
--- retire_deeds --
+-- retire_audit_records --
 -- Those in a range of numbers that are not retired yet.
 UPDATE deeds SET entry = NULL, agent_id = '', who = '' WHERE n >= ?1 AND n < ?2 AND entry IS NOT NULL;
 

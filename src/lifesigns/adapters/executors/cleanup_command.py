@@ -1,0 +1,117 @@
+"""Cleaning up after agents by a command of yours, on the hub's machine: `rm -rf /work/{incarnation}`.
+
+It has done it if it ends with status 0 in time; otherwise it is started again, a little later each time. After a crash of
+the hub it may be started once more: removing what is gone must be no error. Whoever gives it up ends it, with all it
+started: what was to be cleaned up may belong to somebody by now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from lifesigns.adapters.executors import commands
+from lifesigns.core import templates
+from lifesigns.core.effects import CleanUp, Order
+from lifesigns.core.signals import CleanedUp, Signal
+from lifesigns.errors import AdapterError
+from lifesigns.ports import NotExecuted
+
+log: Final = logging.getLogger("lifesigns.executors")
+
+
+class CleanupCommand:
+    """Cleans up by a command. What it puts out is written in `folder`."""
+
+    def __init__(
+        self,
+        command: str,
+        folder: Path,
+        *,
+        shell: bool = False,
+        cwd: Path | None = None,
+        hub: str | None = None,
+    ) -> None:
+        commands.check(command, templates.CLEANUP_FACTS, shell=shell)
+        self._command = command
+        self._folder = folder
+        self._shell = shell
+        self._cwd = cwd
+        self._hub = hub
+
+    async def carry_out(self, order: Order) -> Signal | None:
+        """Have it cleaned up."""
+        assert isinstance(order, CleanUp)
+        process = await self._started(order)
+        try:
+            status = await process.wait()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        if status != 0:
+            raise NotExecuted(f"the command ended {commands.how_ended(status)}")
+        return CleanedUp(agent_id=order.agent_id, order_id=order.order_id)
+
+    async def close(self) -> None: ...
+
+    async def _started(self, order: CleanUp) -> asyncio.subprocess.Process:
+        words = commands.filled(self._command, _facts(order), shell=self._shell)
+        if isinstance(words, str):
+            words = ["/bin/sh", "-c", words]
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            output = commands.output_in(self._folder).open("ab")
+        except OSError as error:
+            raise NotExecuted(f"{self._folder} cannot be written: {error.strerror}") from error
+        with output:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *words,
+                    cwd=self._cwd,
+                    env=self._environment(order),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                raise AdapterError(f"the command cannot be started: {why}", transient=False) from error
+        log.info(
+            "cleaning up after %s, as process %d",
+            order.agent_id,
+            process.pid,
+            extra={"action": "cleanup_command"},
+        )
+        return process
+
+    def _environment(self, order: CleanUp) -> dict[str, str]:
+        facts = _facts(order)
+        return commands.environment(
+            {
+                "AGENT_ID": order.agent_id,
+                "INCARNATION": facts["incarnation"],
+                "TASK": facts["task_id"],
+                "CHECKPOINT": facts["checkpoint_id"],
+                "REASON": facts["reason"],
+                "HUB": self._hub or "",
+            }
+        )
+
+
+def _facts(order: CleanUp) -> dict[str, str]:
+    return {
+        "agent_id": order.agent_id,
+        "incarnation": order.incarnation or "",
+        "task_id": commands.fact(order.task_id or ""),
+        "checkpoint_id": commands.fact(order.checkpoint_id or ""),
+        "reason": commands.fact(order.reason),
+    }

@@ -1,0 +1,77 @@
+"""An orchestrator that is asked over HTTP: everything known about the agent, and what can be decided.
+
+It may decide in its answer, `{"decision": "more_time", "note": "..."}`, or later by the call that `decision_url` names. An
+answer without a decision means that it was told and thinks about it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from lifesigns.adapters.executors.webhook import Webhook, identity
+from lifesigns.core.effects import Escalate, Finding, Order
+from lifesigns.core.signals import Decision, EscalationDecided, Signal
+from lifesigns.wire.codec import written
+
+NOTE_MAX: Final = 2000
+
+log: Final = logging.getLogger("lifesigns.executors")
+
+
+class OrchestratorWebhook:
+    """Asks `webhook` about escalated agents. `context` adds what the hub knows; `name` stands for whoever decides, unless
+    the answer names somebody (`by`)."""
+
+    def __init__(
+        self,
+        webhook: Webhook,
+        context: Callable[[Escalate], Mapping[str, Any]],
+        *,
+        name: str = "orchestrator",
+    ) -> None:
+        self._webhook = webhook
+        self._context = context
+        self._name = name
+
+    async def carry_out(self, order: Order) -> Signal | None:
+        """Ask; the decision, if the answer has one."""
+        assert isinstance(order, Escalate)
+        question = {
+            **identity(order),
+            "reason": order.reason,
+            "findings": [{**_fields(one), "since": written(one.since)} for one in order.findings],
+            "options": list(Decision),
+            "asked_at": written(order.at),
+            "answer_by": written(order.answer_by),
+            **self._context(order),
+        }
+        answer = await self._webhook.post(order, "escalation", question)
+        said = answer.get("decision") if isinstance(answer, dict) else None
+        if said is None:
+            return None
+        if said not in list(Decision):
+            log.warning(
+                "the answer to escalation %s decides %r, which is none of %s",
+                order.order_id,
+                str(said)[:100],
+                ", ".join(Decision),
+                extra={"action": "decision_unknown"},
+            )
+            return None
+        return EscalationDecided(
+            agent_id=order.agent_id,
+            order_id=order.order_id,
+            decision=Decision(said),
+            by=str(answer.get("by") or self._name)[:100],
+            note=str(answer.get("note") or "")[:NOTE_MAX],
+        )
+
+    async def close(self) -> None:
+        await self._webhook.close()
+
+
+def _fields(finding: Finding) -> dict[str, Any]:
+    return {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}

@@ -1,0 +1,279 @@
+"""Agents started anew by a command of yours, on the hub's machine.
+
+The command is a template (`commands.py`). Its facts are also in the environment, as `lifesigns run` has them there, so a
+program that uses `lifesigns.Sender` needs no argument at all.
+
+The law: one start per order, whatever crashes in between. Before a command is started its order is written down, and
+flushed; after that, its process. An order that comes again finds one of three things:
+
+    nothing                    it was never begun: begin
+    a process                  it was started: say so again
+    its order and no process   the hub ended in between. If somebody lives with the new incarnation in its environment, that
+                               is the one; if not, it has failed, and the engine decides about another try
+
+And one life at a time. An order names the starts before it from which nobody was heard. While the process of one of them
+lives it may still come, for some take long: the next order waits for it, and the one after that ends it. What has left the
+session it was started in (a service manager has it, a terminal) is waited for in the same way and never ended here: should
+it come after all, the engine stops one of the two.
+
+The command finds a token in its environment that is made for this one life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from lifesigns.adapters.executors import commands
+from lifesigns.adapters.executors.respawn_webhook import started
+from lifesigns.core import templates
+from lifesigns.core.effects import Order, Respawn
+from lifesigns.core.signals import Signal
+from lifesigns.errors import AdapterError
+from lifesigns.ports import NotExecuted, sameness
+
+SETTLE_FOR: Final = 0.5
+"""A command that fails within this long has not started anything."""
+KEPT_FOR: Final = 30 * 86400.0
+"""How long it is remembered what was started; no order is given again after a day."""
+
+WAIT_EVERY: Final = 2.0
+"""How often is looked whether a start that is waited for has ended."""
+END_FOR: Final = 5.0
+"""How long a start that is ended may take before it is forced."""
+
+log: Final = logging.getLogger("lifesigns.executors")
+
+
+class RespawnCommand:
+    """Starts agents by a command. What it started is remembered in `folder`, and so is what they put out."""
+
+    def __init__(
+        self,
+        command: str,
+        folder: Path,
+        checkpoint_url: Callable[[Respawn], str | None],
+        *,
+        shell: bool = False,
+        cwd: Path | None = None,
+        hub: str | None = None,
+        token: Callable[[Respawn], Awaitable[str]] | None = None,
+    ) -> None:
+        commands.check(command, templates.RESPAWN_FACTS, shell=shell)
+        self._command = command
+        self._folder = folder
+        self._checkpoint_url = checkpoint_url
+        self._shell = shell
+        self._cwd = cwd
+        self._hub = hub
+        self._token = token
+        self._turn = threading.Lock()
+
+    async def carry_out(self, order: Order) -> Signal | None:
+        """Start it, once."""
+        assert isinstance(order, Respawn)
+        token = ""
+        if not await asyncio.to_thread(self._record(order).exists):
+            await asyncio.to_thread(self._make_room, order)
+            token = "" if self._token is None else await self._token(order)
+        # In a thread, as a whole: whoever gives up waiting does not leave it half done.
+        await asyncio.to_thread(self._start_once, order, token)
+        return started(order)
+
+    async def close(self) -> None: ...
+
+    # --- in a thread ----------------------------------------------------------------------------------
+
+    def _record(self, order: Respawn) -> Path:
+        return self._folder / f"{_name(sameness(order))}.json"
+
+    def _make_room(self, order: Respawn) -> None:
+        """Nobody is started beside a start that may still come."""
+        for life in order.instead_of:
+            living = _living(life)
+            if not living:
+                continue
+            waits = self._folder / f"{_name(life)}.waits"
+            try:
+                first = not waits.exists()
+                if first:
+                    waits.write_text(sameness(order))
+                if first or waits.read_text() == sameness(order):
+                    raise NotExecuted(
+                        f"the start before it still runs as process {living[0].pid}, and may still come",
+                        retry_after=WAIT_EVERY,
+                    )
+            except OSError as error:
+                raise NotExecuted(f"{self._folder} cannot be written: {error.strerror}") from error
+            self._end(order, life, living)
+
+    def _end(self, order: Respawn, life: str, living: list[psutil.Process]) -> None:
+        """End a start that was waited for; only what is still in the session it was started in."""
+        records = (_read(path) or {} for path in self._folder.glob("*.json"))
+        sessions = {known.get("pid") for known in records if known.get("incarnation") == life}
+        ours = [process for process in living if _session(process) in sessions]
+        log.warning(
+            "%s: nothing was heard of %s; processes %s are ended before it is started again",
+            order.agent_id,
+            life,
+            [process.pid for process in ours],
+            extra={"action": "respawn_ended"},
+        )
+        for process in ours:
+            with suppress(psutil.Error):
+                process.terminate()
+        _, stay = psutil.wait_procs(ours, timeout=END_FOR)
+        for process in stay:
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(stay, timeout=END_FOR)
+
+    def _start_once(self, order: Respawn, token: str) -> None:
+        with self._turn:
+            record = self._record(order)
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                known = _read(record)
+                if known is None:
+                    _write(record, {"order": sameness(order), "incarnation": order.new_incarnation})
+            except OSError as error:
+                raise NotExecuted(f"{self._folder} cannot be written: {error.strerror}") from error
+            pid: int | None
+            if known is None:
+                self._forget()
+                pid = self._start(order, token)
+            elif "pid" in known:
+                return
+            else:
+                living = _living(order.new_incarnation)
+                if not living:
+                    raise AdapterError(
+                        "the hub ended while it was started, and nobody lives from it", transient=False
+                    )
+                pid = living[0].pid
+            with suppress(OSError):  # Then it is found by its incarnation, should it be asked for again.
+                _write(record, {"order": sameness(order), "incarnation": order.new_incarnation, "pid": pid})
+
+    def _start(self, order: Respawn, token: str) -> int:
+        facts = self._facts(order)
+        words = commands.filled(self._command, facts, shell=self._shell)
+        try:
+            with commands.output_in(self._folder).open("ab") as output:
+                process = subprocess.Popen(  # noqa: S603 -- the command is the user's own, and is what this is for
+                    words,
+                    shell=self._shell,
+                    cwd=self._cwd,
+                    env=self._environment(order, facts, token),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # It outlives the hub.
+                )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise AdapterError(f"the command cannot be started: {why}", transient=False) from error
+        log.info(
+            "%s is started anew as process %d",
+            order.agent_id,
+            process.pid,
+            extra={"action": "respawn_command"},
+        )
+        try:
+            status = process.wait(SETTLE_FOR)
+        except subprocess.TimeoutExpired:
+            # Somebody has to hear of its end, or it would stay as a zombie for as long as the hub lives.
+            threading.Thread(target=process.wait, name=f"lifesigns wait {process.pid}", daemon=True).start()
+        else:
+            if status != 0:  # One that ended well has handed over to somebody: a service manager, a terminal.
+                how = commands.how_ended(status)
+                raise AdapterError(f"the command ended at once, {how}", transient=False)
+        return process.pid
+
+    def _facts(self, order: Respawn) -> dict[str, str]:
+        return {
+            "agent_id": order.agent_id,
+            "attempt": str(order.attempt),
+            "checkpoint_id": order.checkpoint_id or "",
+            "checkpoint_url": self._checkpoint_url(order) or "",
+            "handoff": commands.fact(order.handoff),
+            "new_incarnation": order.new_incarnation,
+            "task_id": order.task_id or "",
+        }
+
+    def _environment(self, order: Respawn, facts: Mapping[str, str], token: str) -> dict[str, str]:
+        told = {
+            "AGENT_ID": order.agent_id,
+            "INCARNATION": order.new_incarnation,
+            "TASK": facts["task_id"],
+            "HUB": self._hub or "",
+            "TOKEN": token,
+            "ATTEMPT": str(order.attempt + 1),
+            "CHECKPOINT": facts["checkpoint_id"],
+            "CHECKPOINT_URL": facts["checkpoint_url"],
+            "HANDOFF": facts["handoff"],
+        }
+        return commands.environment(told)
+
+    def _forget(self) -> None:
+        """What is too old to be asked for again."""
+        with suppress(OSError):
+            for record in (*self._folder.glob("*.json"), *self._folder.glob("*.waits")):
+                if time.time() - record.stat().st_mtime > KEPT_FOR:
+                    record.unlink(missing_ok=True)
+
+
+def _name(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _living(incarnation: str) -> list[psutil.Process]:
+    """The processes that were started as this life and live, the oldest first."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("LIFESIGNS_INCARNATION") == incarnation and process.status() != "zombie":
+                found.append(process)
+    return sorted(found, key=lambda process: process.create_time())
+
+
+def _session(process: psutil.Process) -> int | None:
+    with suppress(OSError, AttributeError):  # AttributeError: a system without sessions.
+        return os.getsid(process.pid)
+    return None
+
+
+def _read(record: Path) -> dict[str, Any] | None:
+    try:
+        known = json.loads(record.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return {}  # The disk was full, or lost power: it was begun.
+    return known if isinstance(known, dict) else {}
+
+
+def _write(record: Path, known: Mapping[str, Any]) -> None:
+    fresh = record.with_suffix(".new")
+    with fresh.open("w") as file:
+        json.dump(known, file)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(record)
+    if os.name != "nt":
+        handle = os.open(record.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,156 @@
+"""Nudges typed into a tmux pane, when nobody is disturbed by it.
+
+The law: never into a running call, never into a shell. A pane is idle if it is not in a mode (copy, view), if the program
+in front is one of those that read what is typed as text (`idle_commands`), if what it shows has not changed for
+`quiet_for`, and if the hub knows of no open call of its agent. Otherwise it is looked at again later.
+
+The text goes in as one line, as a bracketed paste where the program wants it so, then Enter. Which nudge was typed last the
+pane itself remembers, in an option of its own: a hub that crashed in between does not type it twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lifesigns.core import templates
+from lifesigns.core.effects import Order, SendNudge
+from lifesigns.core.signals import NudgeDelivered, Signal
+from lifesigns.errors import AdapterError, UsageError
+from lifesigns.ports import NotExecuted, sameness
+
+FACTS: Final = ("agent_id",)
+TEXT_MAX: Final = 4000
+QUIET_FOR: Final = 3.0
+ENTER_AFTER: Final = 0.3
+"""Programs take an Enter that comes with a paste for a part of it."""
+LOOK_AGAIN_AFTER: Final = 5.0
+ANSWER_FOR: Final = 5.0
+TYPED: Final = "@lifesigns_nudge"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pane:
+    id: str
+    mode: str
+    dead: str
+    typed: str
+    command: str
+    screen: str
+
+
+class TmuxNudge:
+    """Types nudges into the pane `target` of an agent (`agents:{agent_id}`), as tmux names panes. `socket` is the server's
+    (`tmux -L`); `is_busy` says whether the hub knows of an open call."""
+
+    def __init__(
+        self,
+        target: str,
+        idle_commands: Sequence[str],
+        is_busy: Callable[[str], bool],
+        *,
+        quiet_for: float = QUIET_FOR,
+        socket: str | None = None,
+    ) -> None:
+        if wrong := templates.fault(target, FACTS):
+            raise UsageError(f"the pane {wrong}")
+        self._target = target
+        self._idle_commands = frozenset(idle_commands)
+        self._is_busy = is_busy
+        self._quiet_for = quiet_for
+        self._tmux = ("tmux", *(("-L", socket) if socket else ()))
+
+    async def carry_out(self, order: Order) -> Signal | None:
+        """Type it, if this is a moment for it."""
+        assert isinstance(order, SendNudge)
+        target, key = templates.filled(self._target, {"agent_id": order.agent_id}), sameness(order)
+        pane = await self._look(target)
+        if pane.typed != key:
+            await self._until_quiet(order, pane)
+            await self._type(pane.id, key, one_line(order.text))
+        return NudgeDelivered(agent_id=order.agent_id, order_id=order.order_id)
+
+    async def close(self) -> None: ...
+
+    async def _until_quiet(self, order: SendNudge, pane: _Pane) -> None:
+        """Return if it is idle and stays so; otherwise it is tried again later."""
+        self._check(order, pane)
+        await asyncio.sleep(self._quiet_for)
+        later = await self._look(pane.id)
+        if later.screen != pane.screen:
+            raise _later("it puts something out")
+        self._check(order, later)
+
+    def _check(self, order: SendNudge, pane: _Pane) -> None:
+        if pane.dead == "1":
+            raise AdapterError(f"the program in pane {pane.id} has ended", transient=False)
+        if pane.mode != "0":
+            raise _later("somebody scrolls in it")
+        if pane.command not in self._idle_commands:
+            raise _later(f"{pane.command} runs in it, which is none of its idle commands")
+        if self._is_busy(order.agent_id):
+            raise _later("a call of its agent is open")
+
+    async def _type(self, pane: str, key: str, text: str) -> None:
+        buffer = "lifesigns"
+        # One message to the server: marked and typed, or neither.
+        await self._run(
+            *("set-option", "-p", "-t", pane, TYPED, key, ";"),
+            *("set-buffer", "-b", buffer, "--", _quoted(text), ";"),
+            *("paste-buffer", "-p", "-d", "-b", buffer, "-t", pane),
+        )
+        await asyncio.sleep(ENTER_AFTER)
+        await self._run("send-keys", "-t", pane, "Enter")
+
+    async def _look(self, target: str) -> _Pane:
+        facts = f"#{{pane_id}}|#{{pane_in_mode}}|#{{pane_dead}}|#{{{TYPED}}}|#{{pane_current_command}}"
+        # `display-message` shows another pane if there is none of this name; `capture-pane` fails, and nothing follows.
+        said = await self._run(
+            "capture-pane", "-p", "-t", target, ";", "display-message", "-p", "-t", target, facts
+        )
+        screen, _, last = said.rstrip("\n").rpartition("\n")
+        if last.count("|") < facts.count("|"):
+            raise NotExecuted(f"tmux says {last[:100]!r} about {target}", retry_after=LOOK_AGAIN_AFTER)
+        id_, mode, dead, typed, command = last.split("|", 4)
+        return _Pane(id_, mode, dead, typed, command, screen)
+
+    async def _run(self, *arguments: str) -> str:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._tmux, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+            )
+        except FileNotFoundError:
+            raise AdapterError("there is no tmux on this machine", transient=False) from None
+        try:
+            async with asyncio.timeout(ANSWER_FOR):
+                said, complaint = await process.communicate()
+        except BaseException as error:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            if isinstance(error, TimeoutError):
+                raise NotExecuted(f"tmux did not answer within {ANSWER_FOR:g} s") from None
+            raise
+        if process.returncode:
+            # A pane that is not there may be there soon: its agent was just respawned.
+            raise NotExecuted(
+                f"tmux: {complaint.decode(errors='replace').strip()[:200]}", retry_after=LOOK_AGAIN_AFTER
+            )
+        return said.decode(errors="replace")
+
+
+def one_line(text: str) -> str:
+    """A text that can be typed: one line, and nothing in it that a terminal would obey."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:TEXT_MAX]
+
+
+def _quoted(text: str) -> str:
+    """tmux takes a `;` at the end of an argument for the end of a command."""
+    return f"{text[:-1]}\\;" if text.endswith(";") else text
+
+
+def _later(why: str) -> NotExecuted:
+    return NotExecuted(f"this is no moment for a nudge: {why}", retry_after=LOOK_AGAIN_AFTER)

@@ -1,0 +1,228 @@
+"""Hands, put together: from what is configured to those who carry orders out, and where contents of checkpoints lie.
+
+Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from lifesigns import views
+from lifesigns.assembly.channels import secret
+from lifesigns.config.executors import (
+    CheckpointSettings,
+    CleanupSettings,
+    CommandSettings,
+    EscalationSettings,
+    ExecutorSettings,
+    NudgeSettings,
+    RespawnSettings,
+    TerminateSettings,
+    TmuxSettings,
+    WebhookSettings,
+)
+from lifesigns.core.agent import Agent
+from lifesigns.core.detectors.looping import past_calls
+from lifesigns.core.effects import CleanUp, Escalate, Respawn, SendNudge, Terminate
+from lifesigns.core.respawn import Checkpoint
+from lifesigns.errors import UsageError
+from lifesigns.hub.checkpoints import HERE
+from lifesigns.hub.life_tokens import token_for_life
+from lifesigns.hub.service import Service
+from lifesigns.ports import Contents, OrderExecutor, TooLarge
+from lifesigns.views.tasks import checkpoint_view
+
+if TYPE_CHECKING:
+    from lifesigns.adapters.executors.webhook import Webhook
+
+__all__ = ["TooLarge", "assign_executors", "contents_in"]
+
+CONTENTS: Final = "checkpoints"
+RESPAWNS: Final = "respawns"
+CLEANUPS: Final = "cleanups"
+TOOL_CALLS_MAX: Final = 20
+
+
+def contents_in(state: Path, settings: CheckpointSettings | None = None) -> Contents:
+    """Where the contents of checkpoints lie, in a hub's state folder."""
+    from lifesigns.adapters.checkpoints.folder import MB, FolderContents, Room
+
+    said = settings or CheckpointSettings()
+    usual = Room()
+    return FolderContents(
+        state / CONTENTS,
+        Room(
+            content_bytes=_bytes(said.content_mb, MB, usual.content_bytes),
+            task_bytes=_bytes(said.task_mb, MB, usual.task_bytes),
+            total_bytes=_bytes(said.total_mb, MB, usual.total_bytes),
+        ),
+    )
+
+
+def assign_executors(
+    service: Service, settings: ExecutorSettings, environ: Mapping[str, str], state: Path, link: str
+) -> None:
+    """Give a hub that has not started yet its executors. `link` is the address it is reached under."""
+    made = _Maker(service, environ, state, link.rstrip("/"))
+    for end in settings.terminate:
+        service.executors.assign(Terminate, made.terminate(end), agents=end.agents, roles=end.roles)
+    for cleanup in settings.cleanup:
+        service.executors.assign(CleanUp, made.cleanup(cleanup), agents=cleanup.agents, roles=cleanup.roles)
+    for respawn in settings.respawn:
+        service.executors.assign(Respawn, made.respawn(respawn), agents=respawn.agents, roles=respawn.roles)
+    for nudge in settings.nudges:
+        service.executors.assign(SendNudge, made.nudge(nudge), agents=nudge.agents, roles=nudge.roles)
+    for asked in settings.escalation:
+        service.executors.assign(Escalate, made.escalation(asked), agents=asked.agents, roles=asked.roles)
+    if settings.checkpoints.verify is not None:
+        from lifesigns.adapters.executors.checkpoint_webhook import CheckpointWebhook
+
+        webhook = made.webhook(settings.checkpoints.verify, "checkpoints.verify")
+        service.checkpoints.elsewhere = CheckpointWebhook(webhook)
+
+
+class _Maker:
+    """Makes executors. Drivers are imported here, by those who need them."""
+
+    def __init__(self, service: Service, environ: Mapping[str, str], state: Path, link: str) -> None:
+        self._where = OrderFacts(service, link)
+        self._environ = environ
+        self._state = state
+        self._link = link
+
+    def terminate(self, settings: TerminateSettings) -> OrderExecutor:
+        from lifesigns.adapters.executors.terminate_webhook import TerminateWebhook
+
+        return TerminateWebhook(self.webhook(settings.by, "terminate.webhook"))
+
+    def cleanup(self, settings: CleanupSettings) -> OrderExecutor:
+        if isinstance(settings.by, CommandSettings):
+            from lifesigns.adapters.executors.cleanup_command import CleanupCommand
+
+            by, folder = settings.by, self._state / CLEANUPS
+            return CleanupCommand(by.command, folder, shell=by.shell, cwd=by.cwd, hub=self._link)
+        from lifesigns.adapters.executors.cleanup_webhook import CleanupWebhook
+
+        return CleanupWebhook(self.webhook(settings.by, "cleanup.webhook"))
+
+    def respawn(self, settings: RespawnSettings) -> OrderExecutor:
+        if isinstance(settings.by, CommandSettings):
+            from lifesigns.adapters.executors.respawn_command import RespawnCommand
+
+            by, folder = settings.by, self._state / RESPAWNS
+            where = self._where
+            return RespawnCommand(
+                by.command,
+                folder,
+                where.checkpoint_url,
+                shell=by.shell,
+                cwd=by.cwd,
+                hub=self._link,
+                token=where.token,
+            )
+        from lifesigns.adapters.executors.respawn_webhook import RespawnWebhook
+
+        return RespawnWebhook(self.webhook(settings.by, "respawn.webhook"), self._where.checkpoint_url)
+
+    def nudge(self, settings: NudgeSettings) -> OrderExecutor:
+        if isinstance(settings.by, TmuxSettings):
+            from lifesigns.adapters.executors.tmux import TmuxNudge
+
+            by, is_busy = settings.by, self._where.is_busy
+            return TmuxNudge(by.pane, by.idle_commands, is_busy, quiet_for=by.quiet_for, socket=by.socket)
+        from lifesigns.adapters.executors.nudge_webhook import NudgeWebhook
+
+        return NudgeWebhook(self.webhook(settings.by, "nudges.webhook"))
+
+    def escalation(self, settings: EscalationSettings) -> OrderExecutor:
+        from lifesigns.adapters.executors.orchestrator_webhook import OrchestratorWebhook
+
+        webhook = self.webhook(settings.by, "escalation.webhook")
+        return OrchestratorWebhook(webhook, self._where.escalated, name=settings.name)
+
+    def webhook(self, settings: WebhookSettings, key: str) -> Webhook:
+        from lifesigns.adapters.executors.webhook import Webhook
+
+        def looked_up(said: str, name: str) -> str:
+            return secret(said, f"{key.partition('.')[0]}.{name}", self._environ)
+
+        key_ = None if settings.secret is None else looked_up(settings.secret, "secret")
+        headers = {name: looked_up(said, f"headers.{name}") for name, said in settings.headers.items()}
+        try:
+            return Webhook(looked_up(settings.url, key.rpartition(".")[2]), secret=key_, headers=headers)
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from error
+
+
+class OrderFacts:
+    """What the hub knows about the agents of its orders, and where that is to be had."""
+
+    def __init__(self, service: Service, link: str) -> None:
+        self._service = service
+        self._link = link
+
+    def is_busy(self, agent_id: str) -> bool:
+        """Whether a call of this agent is open."""
+        agent = self._service.engine.agent(agent_id)
+        return agent is not None and agent.busy
+
+    def checkpoint_url(self, order: Respawn) -> str | None:
+        """Where the content of its checkpoint is to be fetched; None if it is not here."""
+        saved = self._saved(order.agent_id, order.checkpoint_id)
+        if saved is None or order.task_id is None or not saved.digest.startswith(HERE):
+            return None
+        return f"{self._link}/api/v1/tasks/{_part(order.task_id)}/checkpoints/{_part(saved.id)}"
+
+    async def token(self, order: Respawn) -> str:
+        """A token for the life that is to begin."""
+        service, lives = self._service, order.instead_of
+        return await token_for_life(
+            service.access, order.agent_id, order.new_incarnation, lives, service.clock()
+        )
+
+    def escalated(self, order: Escalate) -> dict[str, Any]:
+        """Everything an orchestrator needs to decide."""
+        engine = self._service.engine
+        agent = engine.agent(order.agent_id)
+        saved = self._saved(order.agent_id, order.checkpoint_id)
+        return {
+            "agent": None
+            if agent is None
+            else views.agent_health(agent, engine.beliefs, self._service.clock()),
+            "last_tool_calls": [] if agent is None else tool_calls(agent),
+            "checkpoint": None if saved is None else checkpoint_view(order.agent_id, saved),
+            "decision_url": f"{self._link}/api/v1/escalations/{_part(order.order_id)}/decision",
+        }
+
+    def _saved(self, agent_id: str, checkpoint_id: str | None) -> Checkpoint | None:
+        lineage = self._service.engine.beliefs.lineages.get(agent_id)
+        chain = () if lineage is None else lineage.chain
+        return next((one for one in chain if one.id == checkpoint_id), None)
+
+
+def tool_calls(agent: Agent) -> list[dict[str, object]]:
+    """Its last tool calls, the newest last, as far as they can be told apart: what is the same has the same digests."""
+    call_history = agent.call_history
+    if call_history is None:
+        return []
+    return [
+        {
+            "at": views.moment(call.at),
+            "tool": call.tool or None,
+            "args_digest": call.args or None,
+            "outcome_digest": call.outcome or None,
+            "ok": None if not call.outcome else not call.failed,
+        }
+        for call in [*past_calls(call_history)][-TOOL_CALLS_MAX:]
+    ]
+
+
+def _bytes(said: float | None, unit: int, usual: int) -> int:
+    return usual if said is None else int(said * unit)
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,43 @@
+"""Glance: the fleet in numbers. It takes a look at every agent, so whoever asks within a second gets the same."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Final
+
+from lifesigns.hub.service import Service
+from lifesigns.views import FleetView, HubHealth, fleet_view, hub_health
+
+KEPT_FOR: Final = 1.0
+
+
+class FleetSnapshot:
+    """Looks at the fleet, not oftener than once a second."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._version = version("lifesigns")
+        self._seen: FleetView | None = None
+        self._seen_at = 0.0
+
+    def fleet(self) -> FleetView:
+        """Counts by state, who has room, and the hub's own health."""
+        now = self._service.clock()
+        if self._seen is None or now - self._seen_at >= KEPT_FOR:
+            self._seen, self._seen_at = fleet_view(self._service.engine, self._hub(now)), now
+        return self._seen
+
+    def _hub(self, now: float) -> HubHealth:
+        service = self._service
+        pulse = service.hub.pulse
+        return hub_health(
+            service.engine,
+            now,
+            inbox=service.hub.waiting,
+            look_late=pulse.look_late,
+            look_late_max=pulse.look_late_max,
+            store=service.store_state,
+            bus=service.bus_state,
+            epoch=service.hub.epoch,
+            version=self._version,
+        )

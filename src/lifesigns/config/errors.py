@@ -1,0 +1,64 @@
+"""What is wrong with a configuration, all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from lifesigns.errors import PolicyError
+
+COMPLAINTS_MAX: Final = 100
+"""Nobody reads more, and a hostile file must not make us look for a hundred thousand near misses."""
+
+
+class ConfigError(PolicyError):
+    """One thing that is wrong: the key as the user wrote it, what is wrong with it, and where it stands."""
+
+    def __init__(self, key: str, detail: str, where: str = "") -> None:
+        super().__init__(key, detail)
+        self.where = where
+
+    def __str__(self) -> str:
+        place = f" ({self.where})" if self.where else ""
+        return f"{self.key}: {self.detail}{place}"
+
+
+class ConfigErrors(PolicyError):
+    """Everything that is wrong; `key` and `detail` are those of the first."""
+
+    def __init__(self, errors: Sequence[ConfigError]) -> None:
+        super().__init__(errors[0].key, errors[0].detail)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+
+class ErrorCollector:
+    """The errors found so far."""
+
+    def __init__(self) -> None:
+        self.errors: list[ConfigError] = []
+
+    def add(self, key: str, detail: str, where: str = "") -> None:
+        self.errors.append(ConfigError(key, detail, where))
+        if len(self.errors) >= COMPLAINTS_MAX:
+            self.raise_if_any()
+
+    def about(self, key: str) -> bool:
+        """Whether this key has a complaint already."""
+        return any(error.key == key for error in self.errors)
+
+    def raise_if_any(self) -> None:
+        if self.errors:
+            raise ConfigErrors(self.errors)
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """The sentence for a name nobody knows: the nearest one if there is a near one, else all."""
+    names = sorted(known)
+    near = get_close_matches(name[:100], names, n=1)
+    if near:
+        return f"is unknown; did you mean {near[0]}?"
+    return f"is unknown; known are {', '.join(names)}"

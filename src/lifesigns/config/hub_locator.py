@@ -1,0 +1,123 @@
+"""Whereabouts: where the hub of this machine keeps its things, and how its clients find it.
+
+`serve` writes its address into the state folder, beside the admin's token; so on one machine nobody has to be told
+anything. Elsewhere there are `LIFESIGNS_HUB` and `LIFESIGNS_TOKEN`.
+
+The admin's token is only ever sent to the hub it belongs to. An address that came from anywhere else, the environment
+or a command line, gets it only if it is that hub's address.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from lifesigns.errors import UsageError
+
+HUB: Final = "http://127.0.0.1:8710"
+URL_FILE: Final = "hub.url"
+TOKEN_FILE: Final = "admin.token"  # noqa: S105 -- the name of a file
+FILE_MAX: Final = 4096
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class HubLocator:
+    """A hub, and the token to show there."""
+
+    hub: str
+    token: str | None = field(repr=False)
+
+
+def find(environ: Mapping[str, str], hub: str | None = None, token: str | None = None) -> HubLocator:
+    """Hub and token: what is given, else what the environment says, else what the state folder says."""
+    address = hub or hub_address(environ)
+    return HubLocator(address, token or token_for(environ, address))
+
+
+def state_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Where the hub of this user keeps its database, its keys and its admin's token."""
+    if named := environ.get("LIFESIGNS_STATE"):
+        return Path(named).expanduser()
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    if platform == "win32" and (local := environ.get("LOCALAPPDATA")):
+        return Path(local) / "lifesigns"
+    if platform == "darwin" and home and not environ.get("XDG_STATE_HOME"):
+        return Path(home) / "Library" / "Application Support" / "lifesigns"
+    if (state := environ.get("XDG_STATE_HOME")) and Path(state).is_absolute():
+        return Path(state) / "lifesigns"
+    if home:
+        return Path(home) / ".local" / "state" / "lifesigns"
+    raise UsageError("there is no home folder to keep state in; name one with LIFESIGNS_STATE or --state")
+
+
+def hub_address(environ: Mapping[str, str]) -> str:
+    """`LIFESIGNS_HUB`, else the hub that this user started last, else the usual place."""
+    return environ.get("LIFESIGNS_HUB") or _own_hub(environ) or HUB
+
+
+def token_for(environ: Mapping[str, str], hub: str) -> str | None:
+    """`LIFESIGNS_TOKEN`; else the admin's, but only for the hub of the state folder."""
+    if said := environ.get("LIFESIGNS_TOKEN"):
+        return said
+    return _read(environ, TOKEN_FILE) if _same(hub, _own_hub(environ) or HUB) else None
+
+
+def _own_hub(environ: Mapping[str, str]) -> str | None:
+    url = _read(environ, URL_FILE)
+    return url if url and _place(url) is not None else None
+
+
+def _read(environ: Mapping[str, str], name: str) -> str | None:
+    """A line of the state folder. Whoever may not read it, or has none, goes without; and a file that somebody else made,
+    or could have changed, is none: it would lead the token elsewhere."""
+    try:
+        with (state_folder(environ) / name).open("rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or not _is_ours(found):
+                return None
+            text = file.read(FILE_MAX).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError, UsageError):
+        return None
+    return text if text.isprintable() and text else None
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True  # Windows: what is below the user's profile is the user's.
+    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two addresses are one hub's: all names of loopback are."""
+    first, second = _place(one), _place(other)
+    return first is not None and first == second
+
+
+def _place(url: str) -> tuple[str, str, int] | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if port is None or not parts.hostname or parts.scheme not in _PORTS:
+        return None
+    return parts.scheme, "loopback" if _loops_back(parts.hostname) else parts.hostname, port
+
+
+def _loops_back(host: str) -> bool:
+    """By what it says, not by what a name server says of it."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,235 @@
+"""The stage: a hub and the fleet as real processes, in a folder of their own; all of it gone when the block is left.
+
+    async with Stage(FLEET, turn=2.0) as stage:
+        stage.url, stage.folder
+        async for agent_id, line in stage.lines(): ...
+
+Each process has a session of its own, so that Ctrl-C reaches us alone and we end them in order: agents first, so that
+their good-byes are heard, then the hub. Should we be killed, a small guardian (a shell that waits on a pipe) does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import psutil
+
+from lifesigns.config.hub_locator import TOKEN_FILE, URL_FILE
+from lifesigns.demo.fleet import DemoAgent
+from lifesigns.errors import AdapterError
+
+POLICY: Final = Path(__file__).with_name("lifesigns.yaml")
+PORT: Final = 8710
+START_WITHIN: Final = 60.0
+ASK_FOR: Final = 3.0
+"""How long an end may take that was asked for; then it is insisted on, and then forced."""
+INSIST_FOR: Final = 2.0
+TAIL: Final = 3
+"""Lines of a log that say what was wrong."""
+
+_GUARDIAN: Final = """
+pids=; while read -r pid; do pids="$pids $pid"; done
+kill -TERM $pids; sleep 1; kill -TERM $pids; sleep 1
+rm -rf "$0"
+"""
+"""Two SIGTERMs: after the first one `lifesigns run` gives its child time to save."""
+
+
+class DemoProcesses:
+    """Starts everything when it is entered. `port` None: the usual one if it is free, else any."""
+
+    def __init__(
+        self, fleet: Sequence[DemoAgent], *, turn: float, port: int | None = None, keep: bool = False
+    ) -> None:
+        self.url = ""
+        self.token = ""
+        self.folder = Path()
+        self.ended: asyncio.Event = asyncio.Event()
+        """The hub has ended, which it should not."""
+        self._fleet = fleet
+        self._turn = turn
+        self._port = port
+        self._keep = keep
+        self._hub: Process | None = None
+        self._agents: dict[str, Process] = {}
+        self._heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._guardian: Process | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with self._stack as stack:
+            self.folder = Path(tempfile.mkdtemp(prefix="lifesigns-demo-"))
+            stack.callback(self._clean_up)
+            stack.push_async_callback(self._end_all)
+            self._guardian = await self._start_guardian()
+            await self._start_hub()
+            for member in self._fleet:
+                await self._start_agent(member)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def lines(self) -> AsyncIterator[tuple[str, str]]:
+        """What agents print, line by line, for ever."""
+        while True:
+            yield await self._heard.get()
+
+    def last_words(self, name: str) -> str:
+        """The end of what a process wrote to its log."""
+        with suppress(OSError):
+            lines = (self.folder / f"{name}.log").read_text(errors="replace").splitlines()
+            return " | ".join(line.strip() for line in lines[-TAIL:] if line.strip())
+        return ""
+
+    # --- beginning ------------------------------------------------------------------------------------
+
+    async def _start_guardian(self) -> Process:
+        return await asyncio.create_subprocess_exec(
+            "/bin/sh",
+            "-c",
+            _GUARDIAN,
+            str(self.folder),
+            stdin=PIPE,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            start_new_session=True,
+        )
+
+    async def _start_hub(self) -> None:
+        port = _free_port() if self._port is None else self._port
+        state, config = str(self.folder), str(POLICY)
+        options = ("--state", state, "--config", config, "--host", "127.0.0.1", "--port", str(port))
+        self._hub = hub = await self._start("hub", "serve", *options, "--log-level", "warning")
+        self._tasks.append(asyncio.create_task(self._watch_hub(hub)))
+        announced = self.folder / URL_FILE
+        try:
+            async with asyncio.timeout(START_WITHIN):
+                while not announced.exists():
+                    if hub.returncode is not None:
+                        raise AdapterError(
+                            f"the hub did not start: {self.last_words('hub')}", transient=False
+                        )
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            waited = f"the hub did not start within {START_WITHIN:g} s"
+            raise AdapterError(f"{waited}: {self.last_words('hub')}", transient=True) from None
+        self.url = announced.read_text().strip()
+        self.token = (self.folder / TOKEN_FILE).read_text().strip()
+
+    async def _watch_hub(self, hub: Process) -> None:
+        await hub.wait()
+        self.ended.set()
+
+    async def _start_agent(self, member: DemoAgent) -> None:
+        program = (sys.executable, "-m", f"lifesigns.demo.agents.{member.id}", f"{self._turn:g}")
+        options = ("--id", member.id, "--task", member.task, "--hub", self.url)
+        watched = ("--restart", "on-failure", "--nudge", "file")
+        agent = await self._start(member.id, "run", *options, *watched, "--", *program)
+        self._agents[member.id] = agent
+        self._tasks.append(asyncio.create_task(self._listen(member.id, agent)))
+
+    async def _start(self, name: str, *command: str) -> Process:
+        with (self.folder / f"{name}.log").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "lifesigns",
+                *command,
+                stdin=DEVNULL,
+                stdout=PIPE if command[0] == "run" else log,
+                stderr=log,
+                cwd=self.folder,
+                env=environment(os.environ, self.folder),
+                start_new_session=True,
+            )
+        if self._guardian is not None and self._guardian.stdin is not None:
+            self._guardian.stdin.write(f"{process.pid}\n".encode())
+        return process
+
+    async def _listen(self, agent_id: str, agent: Process) -> None:
+        assert agent.stdout is not None
+        async for line in agent.stdout:
+            self._heard.put_nowait((agent_id, line.decode(errors="replace").rstrip()))
+
+    # --- end ------------------------------------------------------------------------------------------
+
+    async def _end_all(self) -> None:
+        """Agents, then the hub; whatever is left of them by force."""
+        offspring = await _ended(list(self._agents.values()))
+        if self._hub is not None:
+            offspring |= await _ended([self._hub])
+        for process in offspring:
+            with suppress(psutil.Error):
+                process.kill()
+        await asyncio.to_thread(psutil.wait_procs, offspring, INSIST_FOR)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._guardian is not None:
+            self._guardian.kill()
+            await self._guardian.communicate()
+
+    def _clean_up(self) -> None:
+        if not self._keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+async def _ended(processes: Sequence[Process]) -> set[psutil.Process]:
+    """Ask them to end, insist, and force those who do not. Returns everybody they had started: looked for each time anew,
+    because on a busy machine one of them starts somebody just when it is asked to end."""
+    offspring: set[psutil.Process] = set()
+    for number, wait_for in ((signal.SIGTERM, ASK_FOR), (signal.SIGTERM, INSIST_FOR), (signal.SIGKILL, None)):
+        left = [process for process in processes if process.returncode is None]
+        if not left:
+            break
+        offspring |= _offspring(left)
+        for process in left:
+            with suppress(ProcessLookupError):
+                process.send_signal(number)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_for):
+                await asyncio.gather(*(process.wait() for process in left))
+    return offspring
+
+
+def _offspring(processes: Sequence[Process]) -> set[psutil.Process]:
+    """Everybody who descends from these. They know each other by their time of birth, so that nobody else is hit later."""
+    found: set[psutil.Process] = set()
+    for process in processes:
+        with suppress(psutil.Error):
+            found |= set(psutil.Process(process.pid).children(recursive=True))
+    return found
+
+
+def environment(ours: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Ours, without whatever else is configured here: the demo is the same everywhere."""
+    kept = {name: value for name, value in ours.items() if not name.startswith("LIFESIGNS_")}
+    return {**kept, "LIFESIGNS_STATE": str(folder), "LIFESIGNS_CONFIG": str(POLICY)}
+
+
+def _free_port() -> int:
+    """The usual port, if nobody has it; else 0, for any."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", PORT))
+        except OSError:
+            return 0
+    return PORT

@@ -1,0 +1,170 @@
+"""Bundles: what a channel is told about, one alert or a whole group of them, and what it was told last.
+
+A bundle holds no notice. What there is to tell is the difference between what was told and what is true, and it is looked
+at when the channel has time: so the channel is always told the newest, and never what is outdated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from lifesigns.hub.alerting import wording
+from lifesigns.hub.alerting.alerts import Alert
+from lifesigns.hub.alerting.kinds import KINDS, LOUDNESS
+from lifesigns.hub.alerting.rules import Pacing
+from lifesigns.ports import Notice, NoticeSeverity, NoticeStage
+
+NEVER: Final = float("inf")
+_TEXTS_MAX: Final = 3
+"""Examples told of a group."""
+
+
+class Level(NamedTuple):
+    """How bad it is: more of anything is worse."""
+
+    ever: int = 0
+    """How many have been in it."""
+    rank: int = 0
+    news: int = 0
+
+
+@dataclass(slots=True)
+class AlertGroup:
+    """What one channel is told about under one key."""
+
+    key: str
+    kind: str
+    group: str
+    """Empty: it is about a single alert."""
+    severity: NoticeSeverity
+    title: str
+    since: float
+    made_at: float
+    ever: int = 0
+    agents: list[str] = field(default_factory=list)
+    """The first few."""
+    told_at: float | None = None
+    uncertain: bool = False
+    """It was never told for certain, but a notice was on its way, and may have arrived."""
+    told: Level = field(default_factory=Level)
+    opened_at: float | None = None
+    """When it was told first."""
+    empty_at: float | None = None
+    ending: str = ""
+    acknowledged: bool = False
+    """Whether the channel was told that somebody has taken on all that is in it."""
+    ack_over: bool = False
+    """Whoever took it on wanted to be done by now, and it lasts: people are reminded at once."""
+    not_before: float = 0.0
+
+    def join(self, alert: Alert, severity: NoticeSeverity) -> None:
+        """One more alert is told under this key."""
+        self.ever += alert.count
+        self.empty_at = None
+        self.since = min(self.since, alert.since)
+        if LOUDNESS[severity] > LOUDNESS[self.severity]:
+            self.severity = severity
+        if alert.agent_id and alert.agent_id not in self.agents and len(self.agents) < wording.AGENTS_MAX:
+            self.agents.append(alert.agent_id)
+
+    def leave(self, alert: Alert, now: float, *, last: bool) -> None:
+        """One of its alerts is over."""
+        self.ending = alert.ending
+        if last:
+            self.empty_at = now
+
+    @property
+    def may_be_known(self) -> bool:
+        """Whether the channel was told of it, as far as we know."""
+        return self.told_at is not None or self.uncertain
+
+    def level(self, members: Collection[Alert]) -> Level:
+        """How bad it is now."""
+        rank = max((alert.rank for alert in members if alert.is_open), default=0)
+        if self.group:
+            return Level(self.ever, rank)
+        crowd = max((alert.count for alert in members), default=1)
+        return Level(max(self.ever, crowd), rank, max((alert.news for alert in members), default=0))
+
+    def due(self, members: Collection[Alert], pacing: Pacing) -> tuple[NoticeStage, float] | None:
+        """What is to be told next, and when; None if there is nothing to tell as things are."""
+        lasting = [alert for alert in members if alert.is_open and not alert.silenced_by]
+        if not members:
+            return (NoticeStage.RESOLVED, self.empty_at or 0.0) if self.may_be_known else None
+        if self.told_at is None:
+            return (NoticeStage.OPENED, self.made_at) if lasting else None
+        if not lasting:
+            return None
+        taken_on = all(alert.ack is not None for alert in lasting)
+        if taken_on and not self.acknowledged:
+            return NoticeStage.ACKNOWLEDGED, self.told_at
+        level = self.level(lasting)
+        if any(now > told for now, told in zip(level, self.told, strict=True)):
+            return NoticeStage.WORSE, self.told_at + pacing.update_every
+        if taken_on:
+            return None
+        if self.ack_over:
+            return NoticeStage.REMINDER, self.told_at
+        return (NoticeStage.REMINDER, self.told_at + pacing.repeat_every) if pacing.repeat_every else None
+
+    def notice(self, stage: NoticeStage, members: Sequence[Alert], now: float, link: str) -> Notice:
+        """What people are told now."""
+        lasting = [alert for alert in members if alert.is_open] or list(members)
+        count = sum(alert.count for alert in lasting) or self.ever
+        if stage is NoticeStage.RESOLVED:
+            title, text, count = self.title, self.ending, self.ever
+        elif self.group and count > 1:
+            title, text = wording.group_title(count, KINDS[self.kind].many, self.group), _examples(lasting)
+        else:
+            title, text = lasting[0].title, lasting[0].text
+        if stage is NoticeStage.ACKNOWLEDGED:
+            text = "\n".join(dict.fromkeys(alert.ack.said() for alert in lasting if alert.ack is not None))
+        if stage is not NoticeStage.RESOLVED:
+            self.title = title
+        agents = tuple(self.agents)
+        if self.group and len(agents) > 1:
+            text = f"{text}\n{wording.names(agents, max(self.ever, len(agents)))}".strip()
+        details = dict(lasting[0].details) if len(lasting) == 1 and not self.group else {}
+        return Notice(
+            self.key,
+            stage,
+            self.severity,
+            self.kind,
+            wording.headline(stage, title, self.since, now),
+            text,
+            self.since,
+            now,
+            agents,
+            count,
+            self.group,
+            link,
+            details,
+        )
+
+    def tell(self, stage: NoticeStage, level: Level, now: float) -> None:
+        """The channel has taken a notice that was made at this level."""
+        self.told_at, self.not_before, self.uncertain = now, 0.0, False
+        self.told = Level(*(max(pair) for pair in zip(self.told, level, strict=True)))
+        if self.opened_at is None:
+            self.opened_at = now
+        self.acknowledged, self.ack_over = stage is NoticeStage.ACKNOWLEDGED, False
+
+    def begin_anew(self, now: float) -> None:
+        """The channel believes that it is over, and it is not."""
+        self.told_at = self.opened_at = self.empty_at = None
+        self.told, self.made_at = Level(), now
+        self.acknowledged = self.ack_over = False
+
+
+def _examples(alerts: Sequence[Alert]) -> str:
+    """The states in numbers, and the sentences of a few."""
+    states: dict[str, int] = {}
+    for alert in alerts:
+        state = str(alert.details.get("state", ""))
+        if state:
+            states[state] = states.get(state, 0) + alert.count
+    counted = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    some = dict.fromkeys(alert.text.partition("\n")[0] for alert in alerts if alert.text)
+    return wording.prose("\n".join(part for part in (counted, *list(some)[:_TEXTS_MAX]) if part))

@@ -1,0 +1,268 @@
+"""Pages: what the engine wants kept, written one page after the other.
+
+While one page is on its way to the disk the next one fills up: under load pages grow and commits do not become more.
+A page that could not be written is tried again, the same page, for as long as it takes; the hub watches on meanwhile,
+and nothing that is not kept is carried out. When there is nothing to write the store is asked now and then whether it
+would take a page: that it is away should be known before it is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from lifesigns.core.effects import Order
+from lifesigns.errors import AdapterError, Deposed
+from lifesigns.hub.audit.log import NOTHING, AuditWrites
+from lifesigns.hub.pulse import COMMIT_UP_TO, Spread
+from lifesigns.ports import Belief, Chunk, Commit, Event, Sample, Store, StoredOrder
+
+EVENTS_MAX: Final = 200_000
+"""Events kept in memory while the store is away, about 100 MB. Then the oldest unkept ones are lost, and counted."""
+
+SAMPLES_MAX: Final = 200_000
+"""The same for minutes of agents' lives: two of the largest fleet, a day and more of a small one."""
+
+CHUNKS_MAX: Final = 100
+"""Of the journal, while the store is away: a few megabytes, or a quarter of an hour."""
+
+RETRY_AFTER: Final = (0.1, 0.5, 1.0, 2.0)
+
+PING_EVERY: Final = 10.0
+"""How long a store that is not needed may be away before it is known."""
+
+SLOW_AFTER: Final = 5.0
+"""A page takes milliseconds, a very large one a second. Whatever the store will say to one that takes longer, it does not
+take pages now."""
+
+log = logging.getLogger("lifesigns.hub")
+
+
+class Committer:
+    """Writes pages; carries out what they hold when they are kept."""
+
+    def __init__(
+        self,
+        store: Store,
+        number: int,
+        event: int,
+        *,
+        beliefs: Callable[[], Sequence[Belief]],
+        kept: Callable[[Sequence[Event], Sequence[Order]], None],
+        encode: Callable[[Order], StoredOrder],
+        record: Callable[[Sequence[Event]], AuditWrites] = lambda _: NOTHING,
+    ) -> None:
+        self._store = store
+        self._number = number
+        """Of the last page."""
+        self._event = event
+        """The id of the last event on it."""
+        self._beliefs = beliefs
+        self._kept = kept
+        self._encode = encode
+        self._record = record
+        """What goes into the audit log, and on the same page."""
+        self._events: list[Event] = []
+        self._orders: list[Order] = []
+        self._settled: list[str] = []
+        self._samples: list[Sample] = []
+        self._journal: list[Chunk] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        self._wanted = asyncio.Event()
+        self._finishing = False
+        self._began_at: float | None = None
+        """When the page that is on its way was made."""
+        self.lost = 0
+        """Events that had no place any more."""
+        self.took = Spread(COMMIT_UP_TO)
+        """How long each page took to be kept, in seconds."""
+        self.events = 0
+        """Events kept so far."""
+        self.trouble: AdapterError | None = None
+        """Why the last attempt failed; None if it did not."""
+
+    @property
+    def late_for(self) -> float:
+        """How long the page that is on its way has been so."""
+        return 0.0 if self._began_at is None else time.monotonic() - self._began_at
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing will ever be kept any more: another hub has taken over the store, or it cannot be used."""
+        return self.trouble is not None and not self.trouble.transient
+
+    @property
+    def deposed(self) -> bool:
+        """Whether another hub has taken over the store, and judges now."""
+        return isinstance(self.trouble, Deposed)
+
+    @property
+    def state(self) -> str:
+        """`ok`, or why the store takes no pages, or cannot give back what it took."""
+        if self.trouble is not None:
+            return str(self.trouble)
+        if self._store.damage:
+            return self._store.damage
+        return "ok" if self.late_for < SLOW_AFTER else f"a page has been on its way for {self.late_for:.0f} s"
+
+    # --- what is to be written ------------------------------------------------------------------------
+
+    def add(self, events: Sequence[Event] = (), orders: Sequence[Order] = ()) -> None:
+        self._events.extend(events)
+        self._orders.extend(orders)
+        if len(self._events) > EVENTS_MAX:
+            over = len(self._events) - EVENTS_MAX
+            del self._events[:over]
+            self.lost += over
+        self._wanted.set()
+
+    def settle(self, order_id: str) -> None:
+        """The outcome of an order came back: it is not given again after a restart."""
+        self._settled.append(order_id)
+        self._wanted.set()
+
+    def sample(self, samples: Sequence[Sample]) -> None:
+        self._samples.extend(samples)
+        del self._samples[:-SAMPLES_MAX]
+        self._wanted.set()
+
+    def journal(self, chunks: Sequence[Chunk]) -> None:
+        """While the store is away the oldest go: what is lost is seen by its number."""
+        self._journal.extend(chunks)
+        del self._journal[:-CHUNKS_MAX]
+        if chunks:
+            self._wanted.set()
+
+    def wanted(self) -> None:
+        """A belief has changed without a word: write a page for it."""
+        self._wanted.set()
+
+    async def kept(self) -> None:
+        """Return when everything said so far is kept; fails if nothing ever will be any more."""
+        if self.trouble is not None and self.closed:
+            raise self.trouble
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        self._wanted.set()
+        await waiting
+
+    # --- writing --------------------------------------------------------------------------------------
+
+    async def write_on(self) -> None:
+        """One page after the other, until it is told to finish and everything is written."""
+        try:
+            while self._wanted.is_set() or not self._finishing:
+                if await self._something_to_write():
+                    await self.write()
+                else:
+                    await self._ping()
+        except AdapterError as error:
+            for waiting in self._waiting:
+                if not waiting.done():
+                    waiting.set_exception(error)
+            raise
+
+    async def _something_to_write(self) -> bool:
+        """Wait for it, but not for longer than the store may go unasked."""
+        try:
+            async with asyncio.timeout(PING_EVERY if self.trouble is None else RETRY_AFTER[-1]):
+                await self._wanted.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def finish(self) -> None:
+        """Let `write_on` end with the next page: the one that is on its way must not be cut off, nor what came since."""
+        self._finishing = True
+        self._wanted.set()
+
+    async def write(self) -> None:
+        """One page with everything there is now."""
+        self._wanted.clear()
+        events, self._events = self._events, []
+        orders, self._orders = self._orders, []
+        settled, self._settled = self._settled, []
+        samples, self._samples = self._samples, []
+        journal, self._journal = self._journal, []
+        waiting = len(self._waiting)
+        events = self._numbered(events)
+        recorded = self._record(events)
+        page = Commit(
+            self.next_number(),
+            [*self._beliefs(), *recorded.beliefs],
+            events,
+            [self._encode(o) for o in orders],
+            settled,
+            samples,
+            journal,
+            audit_records=recorded.audit_records,
+            seals=recorded.seals,
+        )
+        self._began_at = time.monotonic()
+        try:
+            await self._commit(page)
+        finally:
+            self._began_at = None
+        self._kept(events, orders)
+        for one in self._waiting[:waiting]:
+            if not one.done():
+                one.set_result(None)
+        del self._waiting[:waiting]
+
+    def next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _numbered(self, events: list[Event]) -> list[Event]:
+        """Ids have no gap, also where events had no place any more: those that are not kept were never told."""
+        first = self._event + 1
+        self._event += len(events)
+        if not events or events[0].id == first:
+            return events
+        return [replace(event, id=number) for number, event in enumerate(events, first)]
+
+    async def _commit(self, page: Commit) -> None:
+        attempt = 0
+        while True:
+            began_at = time.monotonic()
+            try:
+                await self._store.commit(page)
+            except AdapterError as error:
+                self._failed(error)
+                if not error.transient:
+                    raise
+                await asyncio.sleep(RETRY_AFTER[min(attempt, len(RETRY_AFTER) - 1)])
+                attempt += 1
+            except Exception as error:
+                bug = AdapterError(f"a bug of lifesigns: {type(error).__name__}: {error}", transient=False)
+                self._failed(bug)
+                raise bug from error
+            else:
+                self.took.add(time.monotonic() - began_at)
+                self.events += len(page.events)
+                self._succeeded()
+                return
+
+    async def _ping(self) -> None:
+        try:
+            await self._store.ping()
+        except AdapterError as error:
+            self._failed(error)
+            if not error.transient:
+                raise
+        else:
+            self._succeeded()
+
+    def _failed(self, error: AdapterError) -> None:
+        if self.trouble is None:
+            log.error("the store takes nothing: %s", error, extra={"action": "store_failed"})
+        self.trouble = error
+
+    def _succeeded(self) -> None:
+        if self.trouble is not None:
+            log.warning("the store takes pages again", extra={"action": "store_back"})
+        self.trouble = None

@@ -1,0 +1,155 @@
+"""Intake: what comes in by HTTP. May its sender say that, is there room for it, is it kept; and what waits for its agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import msgspec
+
+from lifesigns import wire
+from lifesigns.core.signals import Report, Signal
+from lifesigns.errors import AdapterError
+from lifesigns.hub.access import Principal
+from lifesigns.hub.clock import Clock
+from lifesigns.hub.hub import Hub
+
+T = TypeVar("T", bound=Signal)
+
+Orders = dict[str, list[msgspec.Raw]]
+"""By agent, as they read them."""
+
+KEEP_WAIT: Final = 1.5
+"""How long a word may take to be kept before its sender is told to come again. Its beats wait behind it: at the swiftest
+profile they are missed after 2.2 s, and a store that is away is nobody's silence."""
+
+
+@dataclass(slots=True)
+class IngestResult:
+    """What became of the messages in one delivery, and what waits for their agents."""
+
+    accepted: int
+    rejected: list[wire.Rejected] = field(default_factory=list)
+    orders: Orders = field(default_factory=dict)
+
+
+TAKEN: Final = IngestResult(1)
+"""Of nearly every single beat; the same one, and nobody changes it."""
+
+
+class InboxFull(Exception):
+    """There is no room in the inbox: come again in a second."""
+
+
+class NotLeader(Exception):
+    """Another hub has taken over the store of this one, and judges now: go there."""
+
+
+class NotStored(Exception):
+    """The store does not take it: come again in a second."""
+
+
+class HttpReceiver:
+    """Takes in beats and words. `orders_for` says what waits for agents."""
+
+    def __init__(self, hub: Hub, clock: Clock, orders_for: Callable[[Collection[str]], Orders]) -> None:
+        self._hub = hub
+        self._clock = clock
+        self._orders_for = orders_for
+
+    def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
+        """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `InboxFull` if there is no
+        room, `NotLeader` if this hub judges nobody any more: an agent that believes to be heard here would not look for the hub
+        that does, and that one would take it for dead."""
+        if self._hub.pages.deposed:
+            raise NotLeader
+        now = self._clock()
+        batch = wire.decode_beats(raw, who.token_id, now)
+        own = self._own(batch, who)
+        if not self._hub.hear_beats(own, raw, who.token_id, now):
+            raise InboxFull
+        return self._reception(own, batch)
+
+    def take_together(
+        self, raws: Sequence[bytes], whos: Sequence[Principal], at: float
+    ) -> Sequence[IngestResult] | None:
+        """Messages of one beat each that came in one round of the loop, and by whom. None, and none of them is heard, if
+        they have to be taken one by one: they are kept together, so it is all or nothing."""
+        if self._hub.pages.deposed:
+            return None
+        together = wire.decode_together(raws, now=at)
+        if together is None:
+            return None
+        for beat, who in zip(together.beats, whos, strict=True):
+            if not who.may_speak_for(beat.agent_id):
+                return None
+            beat.source = who.token_id
+        if not self._hub.hear_beats(together.beats, together.raw, "", at):
+            return None
+        waiting = self._orders_for([beat.agent_id for beat in together.beats])
+        if not waiting:
+            return [TAKEN] * len(raws)
+        return [_with_orders(beat.agent_id, waiting) for beat in together.beats]
+
+    async def take_words(self, raw: bytes, who: Principal) -> IngestResult:
+        """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""
+        batch = wire.decode_signals(raw, now=self._clock(), source=who.token_id)
+        own = self._own(batch, who)
+        if any(isinstance(signal, Report) for signal in own):
+            await self.keep(own)
+        elif self._hub.pages.deposed:
+            raise NotLeader
+        elif not self._hub.hear(own):
+            raise InboxFull
+        return self._reception(own, batch)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything is kept at the moment, as far as it is known."""
+        pages = self._hub.pages
+        return pages.trouble is None and not pages.deposed and pages.late_for <= KEEP_WAIT
+
+    async def keep(self, words: Sequence[Signal]) -> None:
+        """Hear words and return when what they changed is kept. Raises `InboxFull` or `NotStored`.
+
+        While it is known that nothing is kept, words are not heard either: they come again and again until they are
+        kept, and an error or a call that is heard twenty times looks like twenty of them.
+        """
+        if self._hub.pages.deposed:
+            raise NotLeader from self._hub.pages.trouble
+        if not self.keeps:
+            raise NotStored from self._hub.pages.trouble
+        try:
+            async with asyncio.timeout(KEEP_WAIT):
+                if not await self._hub.keep(words):
+                    raise InboxFull
+        except (TimeoutError, AdapterError) as error:
+            raise NotStored from error
+
+    def _own(self, batch: wire.Batch[T], who: Principal) -> list[T]:
+        """Those messages its sender may say; the others are rejected."""
+        if who.speaks_for_all:
+            return batch.accepted
+        bad = {rejected.index for rejected in batch.rejected}
+        places = (n for n in range(len(batch.accepted) + len(bad)) if n not in bad)
+        own: list[T] = []
+        for index, signal in zip(places, batch.accepted, strict=True):
+            agent_id = getattr(signal, "agent_id", "")
+            if who.may_speak_for(agent_id):
+                own.append(signal)
+            else:
+                batch.rejected.append(
+                    wire.Rejected(index, "agent_id", f"is {agent_id!r}, for which {who.name!r} may not speak")
+                )
+        return own
+
+    def _reception(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
+        self._hub.pulse.unreadable += len(batch.rejected)
+        orders = self._orders_for({getattr(signal, "agent_id", "") for signal in own})
+        return IngestResult(len(own), batch.rejected, orders)
+
+
+def _with_orders(agent_id: str, waiting: Orders) -> IngestResult:
+    return IngestResult(1, orders={agent_id: waiting[agent_id]}) if agent_id in waiting else TAKEN

@@ -1,0 +1,33 @@
+"""The hand: carries out an order that is more than a message to the agent's own side."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from lifesigns.core.effects import Order
+from lifesigns.core.signals import Signal
+from lifesigns.ports.not_taken import NotTaken
+
+
+class NotExecuted(NotTaken):
+    """An order could not be carried out."""
+
+
+class OrderExecutor(Protocol):
+    """Carries out orders of one kind.
+
+    The law: an order may come again, after a crash of the hub or of the hand, and is still the same order
+    (`sameness`). What it does to the world it does once.
+    """
+
+    async def carry_out(self, order: Order) -> Signal | None:
+        """Do it; the outcome, or None if that comes by another way and nothing is left to do here. Raises `AdapterError` if
+        it cannot be done: transient if it may be tried again, as `NotExecuted` if it is known when."""
+
+    async def close(self) -> None: ...
+
+
+def sameness(order: Order) -> str:
+    """What makes two orders the same: their id, and the moment they were given, because a hub whose store begins anew
+    counts from one again."""
+    return f"{order.order_id}@{round(order.at * 1000)}"

@@ -1,0 +1,112 @@
+"""The doorway: under which names this hub may be reached, and which pages may speak to it.
+
+A browser can be made to send requests by any page. Two checks keep other pages out:
+
+    Host      a page of evil.example may have its name resolve to 127.0.0.1 and then be *same-origin* with us (DNS
+              rebinding); but its requests carry that name. Addresses cannot be rebound, so they are fine.
+    Origin    other pages on this machine (another port is another origin, but the same *site*) may post with our
+              cookie; but the browser says where they come from.
+
+There is no CORS: nobody else's page has any business here.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from ipaddress import ip_address
+from typing import Any, Final
+
+from lifesigns.config.values import Listen
+from lifesigns.web.answers import Problem
+
+KNOWN_MAX: Final = 1000
+
+_host_of: Final = re.compile(rb"([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?").fullmatch
+
+
+@dataclass(slots=True)
+class HostPolicy:
+    """How this hub is reached."""
+
+    tls: bool = False
+    behind_proxy: bool = False
+    names: frozenset[str] = frozenset()
+    """Names of this hub beside those of the machine."""
+    _known: set[bytes] = field(default_factory=set, repr=False)
+    """`Host` headers that were found good: there are only ever a few."""
+
+    @classmethod
+    def of(cls, listen: Listen) -> HostPolicy:
+        """The doorway of a hub that listens there."""
+        names = frozenset(name.lower().rstrip(".") for name in (*listen.names, listen.host))
+        return cls(listen.tls_cert is not None, listen.behind_proxy, names)
+
+    def check_host(self, host: bytes | None) -> None:
+        """Raises a `Problem` if this is no name of ours."""
+        if host in self._known:
+            return
+        if host is None:
+            raise Problem(400, "the request has no Host header")
+        found = _host_of(host)
+        if found is None:
+            raise Problem(400, "Host is not a name or an address, with or without a port")
+        name = found[1].decode("ascii").lower().rstrip(".")
+        if not self._is_ours(name):
+            raise Problem(
+                421,
+                f"Host is {name!r}, which is no name of this hub; if it should be one, start it with --allow-host {name}",
+            )
+        if len(self._known) < KNOWN_MAX:
+            self._known.add(host)
+
+    def _is_ours(self, name: str) -> bool:
+        return (
+            name == "localhost"
+            or name.endswith(".localhost")
+            or name in self.names
+            or _is_address(name.strip("[]"))
+            or name in machine_names()
+        )
+
+    def same_origin(self, origin: bytes, host: bytes) -> bool:
+        """Whether a page of this origin is one of ours. A proxy may speak TLS where we do not."""
+        scheme, _, place = origin.lower().partition(b"://")
+        mine = (b"https", b"http") if self.behind_proxy else (b"https",) if self.tls else (b"http",)
+        return scheme in mine and place == host.lower()
+
+    def is_secure(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether the browser reaches us over TLS."""
+        return self.tls or (self.behind_proxy and headers.get(b"x-forwarded-proto", b"").lower() == b"https")
+
+    def address(self, scope: Mapping[str, Any]) -> str:
+        """Where a request comes from. Behind a proxy it is the last address that the proxy wrote down: what stands
+        before it is the client's own word, and without a proxy all of it is."""
+        client = scope.get("client")
+        peer = str(client[0]) if client else ""
+        if not self.behind_proxy:
+            return peer
+        forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+        for said in reversed(forwarded.decode("latin-1").split(",")):
+            bare = said.strip()
+            if _is_address(bare) and not ip_address(bare).is_loopback:
+                return bare
+        return peer
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def machine_names() -> frozenset[str]:
+    """What this machine calls itself. Asked once, and nobody else: a name server may take its time."""
+    whole = socket.gethostname().lower().rstrip(".")
+    return frozenset({whole, whole.partition(".")[0]} - {""})
