@@ -18,7 +18,7 @@ from lifesigns.hub.audit import notes
 from tests.hub.audited import AUDITED, Log, new_signer, written_log
 from tests.servers.postgres import PostgresServer
 
-TABLES = ("audited acts", "seals", "events")
+TABLES = ("deeds", "seals", "events")
 COLUMNS = "event_id, at, agent_id, who, leaf, entry"
 
 

@@ -329,7 +329,7 @@ async def test_retiring_goes_on_after_a_crash_in_the_middle_of_it(tmp_path: Path
 class Unretiring(MemoryStore):
     """All entries are old, and it crashes when they are to be dropped."""
 
-    async def records(self, *, after: int = -1, **_: Any) -> Sequence[AuditRecord]:
+    async def audit_records(self, *, after: int = -1, **_: Any) -> Sequence[AuditRecord]:
         return [AuditRecord(n, n, 0.0, "", "", b"", None) for n in range(after + 1, 40)]
 
     async def retire(self, first: int, before: int) -> int:
