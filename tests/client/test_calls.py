@@ -55,7 +55,7 @@ async def test_agents_are_asked_for_page_by_page(
     client: AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever iterates sees everybody once, however many pages that takes."""
-    monkeypatch.setattr("lifesigns.client.requests.PAGE_MAX", 7)
+    monkeypatch.setattr("lifesigns.client.parameters.PAGE_MAX", 7)
     names = [f"agent-{n:02}" for n in range(25)]
     await client.beats([{"agent_id": name, "host": "h"} for name in names])
     assert [agent.agent_id async for agent in client.agents()] == names

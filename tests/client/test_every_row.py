@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lifesigns.client import AsyncClient, Client, requests
+from lifesigns.client import AsyncClient, Client, parameters
 from lifesigns.client.call import Call
 from lifesigns.client.calls import Calls
 from lifesigns.client.request import Request
@@ -46,7 +46,7 @@ def test_what_it_asks_for_is_there(name: str) -> None:
 
 def test_every_row_has_its_call() -> None:
     table = RouteTable(CALLS)
-    asked = [asked_for(name) for name in NAMES] + [requests.events((), None, None)]
+    asked = [asked_for(name) for name in NAMES] + [parameters.events((), None, None)]
     covered = {
         (call.method, call.path)
         for call, _ in (table.find(request.method, request.path.encode()) for request in asked)

@@ -29,7 +29,7 @@ from lifesigns.core.watching import Watching
 from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
 from lifesigns.simulation.invariants import LAWS
 from lifesigns.simulation.monitor import Monitor
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 Break = Callable[[pytest.MonkeyPatch], None]
 HOUR = 3600.0
@@ -42,7 +42,7 @@ class Mutation:
     law: str
     name: str
     breaks: Break
-    ills: tuple[Ill, ...]
+    ills: tuple[Illness, ...]
     faults: str = "none"
     agents: int = 12
     days: float = 0.3
@@ -253,48 +253,59 @@ def nothing_is_forgiven(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTATIONS = [
-    Mutation("harm", "the ladder does not let go", the_ladder_does_not_let_go, (Ill.CUT,)),
-    Mutation("harm", "a stop waits for who returns", a_stop_waits_for_who_returns, (Ill.CUT,)),
+    Mutation("harm", "the ladder does not let go", the_ladder_does_not_let_go, (Illness.CUT,)),
+    Mutation("harm", "a stop waits for who returns", a_stop_waits_for_who_returns, (Illness.CUT,)),
     Mutation(
         "harm",
         "an agent's word for its own crash is enough",
         an_agents_word_for_its_own_crash_is_enough,
-        (Ill.CRASH_SEEN,),
+        (Illness.CRASH_SEEN,),
     ),
-    Mutation("twice", "order ids are reused", ids_are_reused, (Ill.CRASH, Ill.FREEZE)),
-    Mutation("twice", "a life gets two successors", a_life_gets_two_successors, (Ill.CRASH_SEEN,)),
+    Mutation("twice", "order ids are reused", ids_are_reused, (Illness.CRASH, Illness.FREEZE)),
+    Mutation("twice", "a life gets two successors", a_life_gets_two_successors, (Illness.CRASH_SEEN,)),
     Mutation(
         "lost",
         "a killed hub forgets its orders",
         a_killed_hub_forgets_its_orders,
-        (Ill.LOOP, Ill.CRASH_SEEN),
+        (Illness.LOOP, Illness.CRASH_SEEN),
         faults="crash=48",
     ),
     Mutation(
         "stale",
         "retired lives are believed",
         retired_lives_are_believed,
-        (Ill.CRASH, Ill.CUT),
+        (Illness.CRASH, Illness.CUT),
         days=1.0,
     ),
-    Mutation("heard", "answers are not heard", answers_are_not_heard, (Ill.CUT,), faults="loss=0.2"),
-    Mutation("unasked", "suspicion is conviction", suspicion_is_conviction, (Ill.CRASH,)),
-    Mutation("truce", "there is no truce", there_is_no_truce, (Ill.CRASH,), faults="stall=60"),
-    Mutation("downtime", "lapses are ignored", lapses_are_ignored, (Ill.CUT,), faults="clock=6", days=1.0),
-    Mutation("backwards", "facts are dated ahead", facts_are_dated_ahead, (Ill.CRASH, Ill.LOOP)),
-    Mutation("illegal", "any flip goes", any_flip_goes, (Ill.CRASH,)),
-    Mutation("evidence", "weak evidence is enough", weak_evidence_is_enough, (Ill.HUNG_CALL, Ill.ERRORS)),
-    Mutation("ladder", "nobody is asked before the end", nobody_is_asked_before_the_end, (Ill.CRASH,)),
-    Mutation("brake", "the brake does not hold", the_brake_does_not_hold, (Ill.CRASH,), faults="half=12"),
-    Mutation("speed", "there are no limits", there_are_no_limits, (Ill.LOOP, Ill.HANG), failure_every=HOUR),
+    Mutation("heard", "answers are not heard", answers_are_not_heard, (Illness.CUT,), faults="loss=0.2"),
+    Mutation("unasked", "suspicion is conviction", suspicion_is_conviction, (Illness.CRASH,)),
+    Mutation("truce", "there is no truce", there_is_no_truce, (Illness.CRASH,), faults="stall=60"),
     Mutation(
-        "orphaned", "who was ended is forgotten", a_life_that_was_ended_is_forgotten, (Ill.LOOP, Ill.FREEZE)
+        "downtime", "lapses are ignored", lapses_are_ignored, (Illness.CUT,), faults="clock=6", days=1.0
     ),
-    Mutation("nudged", "who waits is held to loop", who_waits_is_held_to_loop, (Ill.CRASH_SEEN,), days=0.6),
-    Mutation("left_alone", "nobody is left alone", nobody_is_left_alone, (Ill.LOOP, Ill.ERRORS)),
-    Mutation("open", "what is left stays open", what_is_left_stays_open, (Ill.LOOP, Ill.ERRORS)),
-    Mutation("poison", "the judge trips", the_judge_trips, (Ill.CUT,)),
-    Mutation("converged", "nothing is forgiven", nothing_is_forgiven, (Ill.CUT,)),
+    Mutation("backwards", "facts are dated ahead", facts_are_dated_ahead, (Illness.CRASH, Illness.LOOP)),
+    Mutation("illegal", "any flip goes", any_flip_goes, (Illness.CRASH,)),
+    Mutation(
+        "evidence", "weak evidence is enough", weak_evidence_is_enough, (Illness.HUNG_CALL, Illness.ERRORS)
+    ),
+    Mutation("ladder", "nobody is asked before the end", nobody_is_asked_before_the_end, (Illness.CRASH,)),
+    Mutation("brake", "the brake does not hold", the_brake_does_not_hold, (Illness.CRASH,), faults="half=12"),
+    Mutation(
+        "speed", "there are no limits", there_are_no_limits, (Illness.LOOP, Illness.HANG), failure_every=HOUR
+    ),
+    Mutation(
+        "orphaned",
+        "who was ended is forgotten",
+        a_life_that_was_ended_is_forgotten,
+        (Illness.LOOP, Illness.FREEZE),
+    ),
+    Mutation(
+        "nudged", "who waits is held to loop", who_waits_is_held_to_loop, (Illness.CRASH_SEEN,), days=0.6
+    ),
+    Mutation("left_alone", "nobody is left alone", nobody_is_left_alone, (Illness.LOOP, Illness.ERRORS)),
+    Mutation("open", "what is left stays open", what_is_left_stays_open, (Illness.LOOP, Illness.ERRORS)),
+    Mutation("poison", "the judge trips", the_judge_trips, (Illness.CUT,)),
+    Mutation("converged", "nothing is forgiven", nothing_is_forgiven, (Illness.CUT,)),
 ]
 
 

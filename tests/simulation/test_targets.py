@@ -11,7 +11,7 @@ from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.core.signals import CheckpointSaved, DoingChanged, ModelFinished, ModelStarted
 from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
 from lifesigns.simulation.lives.failing import FAILURES
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 from tests.core.harness import START, Watch
 
 HOUR = 3600.0
@@ -33,7 +33,7 @@ def test_over_enough_failures_of_every_kind_somebody_does_something_within_ten_m
     """From its onset on, a stale checkpoint and a hung call included, which policy gives half an hour each."""
     report = simulate(SimulationConfig(agents=60, days=1, seed=5, failure_every=8 * HOUR))
     assert report.interventions > 100
-    assert set(report.detections) == {*FAILURES, Ill.CUT}
+    assert set(report.detections) == {*FAILURES, Illness.CUT}
     assert (report.mean_time_to_intervention_s or inf) < 10 * MINUTE
     assert missed_targets(report) == []
 
@@ -99,7 +99,7 @@ def test_the_balanced_profile_finds_as_fast_as_it_promises() -> None:
             seed=6,
             policies=PolicyBook(profile("balanced")),
             faults=Faults.parse("none"),
-            ills=(Ill.CRASH_SEEN, Ill.CRASH, Ill.FREEZE),
+            ills=(Illness.CRASH_SEEN, Illness.CRASH, Illness.FREEZE),
             failure_every=2 * HOUR,
         )
     )

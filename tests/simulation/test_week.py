@@ -9,11 +9,11 @@ from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.simulation import Faults, SimulationConfig, World, simulate
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives import failing
 from lifesigns.simulation.lives.failing import FAILURES
 from lifesigns.simulation.report import of as report_of
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
+from lifesigns.simulation.truth import Illness
 
 NEVER_FAILS = 1e12
 
@@ -30,22 +30,22 @@ def test_one_agent_more_does_not_change_the_lives_of_the_others() -> None:
     worlds = [World(SimulationConfig(agents=n, days=0.05, seed=9, quiet_for=0)) for n in (4, 5)]
     for world in worlds:
         world.run()
-    assert len({world.beings[3].calls for world in worlds}) == 1
+    assert len({world.agents[3].calls for world in worlds}) == 1
 
 
-@pytest.mark.parametrize("ill", [Ill.ERRORS, Ill.FREEZE])
-def test_who_recovers_by_itself_lives_one_life(ill: Ill, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("illness", [Illness.ERRORS, Illness.FREEZE])
+def test_who_recovers_by_itself_lives_one_life(illness: Illness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A life that was replaced takes no step more. One that did once restarted its agent and never let it speak."""
     monkeypatch.setattr(failing, "ENDS_BY_ITSELF", 1.0)
     world = World(SimulationConfig(agents=1, seed=3))
-    being = world.beings[0]
-    being.born()
-    being.speak_up()
-    being.take_task()
-    life = FAILURES[ill](being)
-    while (wait := next(life, None)) is not None and being.failure is not None:
+    agent = world.agents[0]
+    agent.born()
+    agent.speak_up()
+    agent.take_task()
+    life = FAILURES[illness](agent)
+    while (wait := next(life, None)) is not None and agent.failure is not None:
         world.now += wait
-    assert being.failure is None
+    assert agent.failure is None
     assert wait == failing.FOREVER
 
 
@@ -78,16 +78,16 @@ def test_nobody_healthy_is_convicted_and_the_dead_are_found_afterwards(mishap: s
     world.at(HOUR + 20.0, lambda _: _die(world, 3))
     world.run()
     assert [str(violation) for violation in world.invariants.violations] == []
-    assert world.tally.false_findings == []
-    assert world.tally.false_terminations == 0
-    dead = [failure for failure in world.failures if failure.ill is Ill.CRASH]
+    assert world.counts.false_findings == []
+    assert world.counts.false_terminations == 0
+    dead = [failure for failure in world.failures if failure.illness is Illness.CRASH]
     assert len(dead) >= 3
     assert all(failure.found_at is not None for failure in dead)
 
 
 def _die(world: World, count: int) -> None:
-    for being in [b for b in world.beings if b.speaking and not b.cuts][:count]:
-        being.live(FAILURES[Ill.CRASH](being))
+    for agent in [b for b in world.agents if b.speaking and not b.cuts][:count]:
+        agent.live(FAILURES[Illness.CRASH](agent))
 
 
 # --- what looks like a failure and is none ----------------------------------------------------------------
@@ -106,28 +106,28 @@ def test_an_idle_hour_and_a_long_model_call_are_healthy(name: str) -> None:
             quiet_for=0.0,
         )
     )
-    for being in world.beings:
-        life = _idle_for_an_hour if being.index % 2 else _think_for_twenty_minutes
-        world.at(5 * MINUTE, lambda who: who[0].live(who[1](who[0])), (being, life))
+    for agent in world.agents:
+        life = _idle_for_an_hour if agent.index % 2 else _think_for_twenty_minutes
+        world.at(5 * MINUTE, lambda who: who[0].live(who[1](who[0])), (agent, life))
     world.run()
-    assert world.tally.false_findings == []
-    assert world.tally.nudges == 0
+    assert world.counts.false_findings == []
+    assert world.counts.nudges == 0
     assert all(str(agent.health) == "healthy" for agent in world.monitor.engine.agents())
 
 
-def _idle_for_an_hour(being: Being) -> Life:
-    being.finish_task()
-    being.do(Doing.IDLE)
+def _idle_for_an_hour(agent: SimulatedAgent) -> Life:
+    agent.finish_task()
+    agent.do(Doing.IDLE)
     yield 3 * HOUR
 
 
-def _think_for_twenty_minutes(being: Being) -> Life:
+def _think_for_twenty_minutes(agent: SimulatedAgent) -> Life:
     while True:
-        being.say(s.ModelStarted(agent_id=being.id, incarnation=being.incarnation, call_id="m"))
+        agent.say(s.ModelStarted(agent_id=agent.id, incarnation=agent.incarnation, call_id="m"))
         yield 20 * MINUTE
-        being.say(s.ModelFinished(agent_id=being.id, incarnation=being.incarnation, call_id="m"))
+        agent.say(s.ModelFinished(agent_id=agent.id, incarnation=agent.incarnation, call_id="m"))
         yield 30.0
-        being.work_a_little()
+        agent.work_a_little()
 
 
 # --- the report -------------------------------------------------------------------------------------------
@@ -154,4 +154,4 @@ def test_a_run_that_was_stopped_says_so() -> None:
 
 def test_whoever_lives_in_a_fleet_fails_in_ways_that_can_be_lived() -> None:
     """An illness without a life ended the whole run when it struck."""
-    assert set(SimulationConfig().ills) <= {*FAILURES, Ill.CUT}
+    assert set(SimulationConfig().ills) <= {*FAILURES, Illness.CUT}

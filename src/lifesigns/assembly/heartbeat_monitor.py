@@ -128,11 +128,11 @@ class _Worker(Sender):
         self.task(task_id).__enter__()
 
     def put_down(self, task_id: str) -> None:
-        self._statement.puts_down(task_id, done=None)
+        self._builder.puts_down(task_id, done=None)
 
     def count_task(self, *, done: bool) -> None:
-        self._statement.counts(done=done)
+        self._builder.counts(done=done)
 
     def counted(self) -> Metrics:
-        statement = self._statement
+        statement = self._builder
         return Metrics(tasks_completed=statement.tasks_completed, tasks_failed=statement.tasks_failed)

@@ -6,8 +6,8 @@ import os
 import threading
 from pathlib import Path
 
-from lifesigns.agent.sender import endings
 from lifesigns.agent.sender import sender as agent
+from lifesigns.agent.sender import shutdown
 from lifesigns.agent.sender.farewells import Farewells
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.assembly.links import link_to, without_password
@@ -64,8 +64,8 @@ def _forget() -> None:
     """In a forked child: the parent's relays are the parent's."""
     global _lock
     _lock = threading.Lock()  # Whoever held the old one does not exist here.
-    endings.keep_for_the_parent(dict(_relays))
+    shutdown.keep_for_the_parent(dict(_relays))
     _relays.clear()
 
 
-endings.after_fork(_forget)
+shutdown.after_fork(_forget)

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from lifesigns.agent.birth import checked_id
 from lifesigns.agent.supervise.child import End, die_of
-from lifesigns.agent.supervise.settings import Loudness, NudgeBy, Restart, RestartPolicy, Settings
+from lifesigns.agent.supervise.settings import NudgeBy, Restart, RestartPolicy, Settings, Verbosity
 from lifesigns.agent.supervise.supervisor import MakeWatch, Supervisor
-from lifesigns.agent.supervise.watch import Alone
+from lifesigns.agent.supervise.watch import LocalWatch
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES
 from lifesigns.core.profiles import profile as named
 
-__all__ = ["End", "Loudness", "NudgeBy", "Restart", "RestartPolicy", "Settings", "die_of", "supervise"]
+__all__ = ["End", "NudgeBy", "Restart", "RestartPolicy", "Settings", "Verbosity", "die_of", "supervise"]
 
 LOOKS_WHILE_IDLE: Final = 4
 """Beats within the time of silence that is allowed: enough to know that no CPU was used all the while."""
@@ -48,18 +48,20 @@ def supervise(settings: Settings, policy: Policy, profile: str | None = None) ->
 
 def _alone(settings: Settings, policy: Policy) -> MakeWatch:
     every = _beat_every(settings, policy)
-    return lambda _wake: Alone(policy, beat_every=every)
+    return lambda _wake: LocalWatch(policy, beat_every=every)
 
 
 def _at_hub(settings: Settings, profile: str | None) -> MakeWatch:
-    from lifesigns.agent.supervise.remote import AtHub  # These two bring asyncio, and alone nobody needs it.
+    from lifesigns.agent.supervise.remote import (
+        HubWatch,  # These two bring asyncio, and alone nobody needs it.
+    )
     from lifesigns.assembly.senders import relay_to
 
     # What matters of the relay's log is said as a verdict; a line of it would stand in the child's output.
     logging.getLogger("lifesigns").addHandler(logging.NullHandler())
     relay = relay_to(settings.hub)
     every = _beat_every(settings, named(profile or DEFAULT_PROFILE))
-    return lambda wake: AtHub(relay, settings.agent_id, every, wake)
+    return lambda wake: HubWatch(relay, settings.agent_id, every, wake)
 
 
 def _beat_every(settings: Settings, policy: Policy) -> float:

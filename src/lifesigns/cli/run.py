@@ -55,9 +55,9 @@ class Duration(click.ParamType[float]):
 @click.option("--max-time", "max_for", type=Duration(), help="End it after this long; exits with 124.")
 @click.option("--pty", is_flag=True, help="Give it a terminal, even if there is none here.")
 @click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
-@click.option("--quiet", "loudness", flag_value="quiet", help="Say nothing.")
-@click.option("--verbose", "loudness", flag_value="verbose", help="Say more.")
-@click.option("--json", "loudness", flag_value="json", help="Say it as JSON lines, on stderr.")
+@click.option("--quiet", "verbosity", flag_value="quiet", help="Say nothing.")
+@click.option("--verbose", "verbosity", flag_value="verbose", help="Say more.")
+@click.option("--json", "verbosity", flag_value="json", help="Say it as JSON lines, on stderr.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def run(
@@ -71,7 +71,7 @@ def run(
     max_for: float | None,
     pty: bool,
     profile: str | None,
-    loudness: str | None,
+    verbosity: str | None,
     command: tuple[str, ...],
 ) -> None:
     """Run any command, watched, and restarted if you like.
@@ -93,7 +93,7 @@ def run(
         idle_after=idle_after,
         max_for=max_for,
         pty=pty,
-        loudness=s.Loudness(loudness or "normal"),
+        verbosity=s.Verbosity(verbosity or "normal"),
     )
     end = s.supervise(settings, _policy(settings.agent_id, profile), profile)
     if end.signal is not None:

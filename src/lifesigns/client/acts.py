@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from lifesigns.client.call import Call
+from lifesigns.client.parameters import new_id
 from lifesigns.client.request import Request, agent_path, asked, encoded, get, path, post, reader
-from lifesigns.client.requests import new_id
 from lifesigns.views import AgentHealth
 from lifesigns.views.interventions import InterventionList, InterventionRecord
 from lifesigns.views.recoveries import Recoveries

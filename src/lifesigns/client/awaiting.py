@@ -11,13 +11,13 @@ from typing import Self, TypeVar, Unpack
 
 import httpx2
 
-from lifesigns.client import requests
+from lifesigns.client import parameters
 from lifesigns.client.blocking import RETRY_FOR, TIMEOUT
 from lifesigns.client.calls import Calls
 from lifesigns.client.connection import Connection, reply_of, was_heard
 from lifesigns.client.event_stream import EventStream, OnLink
+from lifesigns.client.parameters import AgentFilterFields
 from lifesigns.client.request import Request, refusal, value_of
-from lifesigns.client.requests import AgentFilterFields
 from lifesigns.errors import HubError
 from lifesigns.views import AgentHealth, EventView
 
@@ -60,7 +60,7 @@ class AsyncClient(Calls):
         self, *, limit: int | None = None, **which: Unpack[AgentFilterFields]
     ) -> AsyncIterator[AgentHealth]:
         """Every agent that matches all conditions, in the order they were first heard of; asked for page by page."""
-        pages = requests.PageFields(which, limit)
+        pages = parameters.PageFields(which, limit)
         while (request := pages.next()) is not None:
             for agent in pages.read(await self.send(request)):
                 yield agent
@@ -75,7 +75,7 @@ class AsyncClient(Calls):
         on_link: OnLink | None = None,
     ) -> AsyncGenerator[EventView, None]:
         """As `Client.events`."""
-        request = requests.events(types, agent, after)
+        request = parameters.events(types, agent, after)
         stream = EventStream(on_link)
         while True:
             lost: Exception | None = None

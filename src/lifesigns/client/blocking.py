@@ -9,12 +9,12 @@ from typing import Final, Self, TypeVar, Unpack
 
 import httpx2
 
-from lifesigns.client import requests
+from lifesigns.client import parameters
 from lifesigns.client.calls import Calls
 from lifesigns.client.connection import Connection, reply_of, was_heard
 from lifesigns.client.event_stream import EventStream, OnLink
+from lifesigns.client.parameters import AgentFilterFields
 from lifesigns.client.request import Request, refusal, value_of
-from lifesigns.client.requests import AgentFilterFields
 from lifesigns.errors import HubError
 from lifesigns.views import AgentHealth, EventView
 
@@ -64,7 +64,7 @@ class Client(Calls):
         self, *, limit: int | None = None, **which: Unpack[AgentFilterFields]
     ) -> Iterator[AgentHealth]:
         """Every agent that matches all conditions, in the order they were first heard of; asked for page by page."""
-        pages = requests.PageFields(which, limit)
+        pages = parameters.PageFields(which, limit)
         while (request := pages.next()) is not None:
             yield from pages.read(self.send(request))
 
@@ -83,7 +83,7 @@ class Client(Calls):
         there at the beginning, or says no, is an error. With `reconnect=False` the end of the stream is the end. `on_link` is
         told when the stream is lost, and why, and with None when it is there.
         """
-        request = requests.events(types, agent, after)
+        request = parameters.events(types, agent, after)
         stream = EventStream(on_link)
         while True:
             lost: Exception | None = None

@@ -13,8 +13,7 @@ from typing import Any, Unpack
 from lifesigns.client.acts import Acts
 from lifesigns.client.alerts import Alerts
 from lifesigns.client.call import Call
-from lifesigns.client.request import Request, agent_path, asked, encoded, get, nothing, path, post, reader
-from lifesigns.client.requests import (
+from lifesigns.client.parameters import (
     PAGE_MAX,
     AgentFilterFields,
     BeatFields,
@@ -23,6 +22,7 @@ from lifesigns.client.requests import (
     new_id,
     written,
 )
+from lifesigns.client.request import Request, agent_path, asked, encoded, get, nothing, path, post, reader
 from lifesigns.views import (
     AgentHealth,
     AgentList,

@@ -18,7 +18,7 @@ from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import HOUR, MINUTE
 
 if TYPE_CHECKING:
-    from lifesigns.simulation.being import Being
+    from lifesigns.simulation.simulated_agent import SimulatedAgent
     from lifesigns.simulation.world import World
 
 LAWS: Final = {
@@ -169,13 +169,13 @@ class Invariants:
 
     # --- what goes in -------------------------------------------------------------------------------
 
-    def heard(self, being: Being, signal: s.Signal) -> None:
+    def heard(self, agent: SimulatedAgent, signal: s.Signal) -> None:
         """One of the `TELLING` signals is heard by the engine."""
-        record = self._records[being.id]
+        record = self._records[agent.id]
         match signal:
             case s.AgentRegistered():
                 record.known = True
-            case s.DoingChanged() if signal.incarnation == being.incarnation:
+            case s.DoingChanged() if signal.incarnation == agent.incarnation:
                 record.doing = signal.doing
                 record.doing_until = inf if signal.until is None else signal.until
             case s.ConnectionClosed():
@@ -193,10 +193,10 @@ class Invariants:
         self._released_until[group] = self._world.monitor_now + RELEASED_FOR
         self._braked.discard(group)
 
-    def new_life(self, being: Being) -> None:
+    def new_life(self, agent: SimulatedAgent) -> None:
         """A new life was heard for the first time: what was ordered for the old one is history."""
-        record = self._records[being.id]
-        record.life = being.incarnation
+        record = self._records[agent.id]
+        record.life = agent.incarnation
         record.known = True
         record.lives += 1
         record.doing, record.doing_until = Doing.UNKNOWN, inf
@@ -275,40 +275,40 @@ class Invariants:
         kinds = {f.kind for f in worst}
         if not kinds & {e.Kind.SILENCE, e.Kind.NEVER_STARTED} or e.Kind.EXIT in kinds:
             return
-        world, being = self._world, self._world.being(flip.agent_id)
-        if world.now < world.truce_until - MOMENT or world.cannot_see(being):
-            self.violate("truce", f"{being.id} was convicted: {flip.reason}")
+        world, agent = self._world, self._world.agent(flip.agent_id)
+        if world.now < world.truce_until - MOMENT or world.cannot_see(agent):
+            self.violate("truce", f"{agent.id} was convicted: {flip.reason}")
         if e.Kind.SILENCE not in kinds:
             return
-        silence, heard_at = being.policy.silence, world.voices.heard_at[being.index]
+        silence, heard_at = agent.policy.silence, world.bulk_beats.heard_at[agent.index]
         least = silence.pings * silence.ping_wait
         if record.closed_at < heard_at:
             least += 0.9 * silence.interval
         if world.now - heard_at < least - MOMENT:
-            self.violate("heard", f"{being.id} was heard {world.now - heard_at:.3f} s ago: {flip.reason}")
+            self.violate("heard", f"{agent.id} was heard {world.now - heard_at:.3f} s ago: {flip.reason}")
         if record.pinged_from < heard_at or record.pings < silence.pings:
             asked = record.pings if record.pinged_from >= heard_at else 0
-            self.violate("unasked", f"{being.id} was convicted after {asked} of {silence.pings} pings")
+            self.violate("unasked", f"{agent.id} was convicted after {asked} of {silence.pings} pings")
         elif world.now - record.pinged_at < silence.ping_wait - MOMENT:
             waited = world.now - record.pinged_at
-            self.violate("unasked", f"{being.id} had {waited:.3f} s to answer its last ping")
+            self.violate("unasked", f"{agent.id} had {waited:.3f} s to answer its last ping")
 
     def _count(self, flip: e.Flip) -> None:
         """Whether the groups of an agent are to be braked, now that its health has changed."""
-        for group in self._groups(self._world.being(flip.agent_id)):
+        for group in self._groups(self._world.agent(flip.agent_id)):
             if self._too_many(group) and flip.at >= self._released_until.get(group, -inf):
                 self._braked.add(group)
             else:
                 self._braked.discard(group)
 
-    def _groups(self, being: Being) -> Sequence[str]:
+    def _groups(self, agent: SimulatedAgent) -> Sequence[str]:
         """Of one whose beats name no host nobody knows it."""
-        return ("fleet",) if being.plain is not None else (f"host {being.host}", "fleet")
+        return ("fleet",) if agent.plain is not None else (f"host {agent.host}", "fleet")
 
     def _too_many(self, group: str) -> bool:
         """Whether too many of a group are unwell at once. Who has been gone for long is no part of it any more."""
         limits, now = self._world.fleet, self._world.monitor_now
-        mine = [self._records[b.id] for b in self._world.beings if group in self._groups(b)]
+        mine = [self._records[b.id] for b in self._world.agents if group in self._groups(b)]
         members = [
             record
             for record in mine
@@ -328,7 +328,7 @@ class Invariants:
         self._under_way.pop(order.order_id, None)
 
     def _order(self, order: e.Order) -> None:
-        record, being = self._records[order.agent_id], self._world.being(order.agent_id)
+        record, agent = self._records[order.agent_id], self._world.agent(order.agent_id)
         known = self._orders.setdefault(order.order_id, order)
         if not isinstance(order, e.SendPing):
             self._under_way[order.order_id] = order
@@ -342,21 +342,21 @@ class Invariants:
             self.violate("stale", f"{type(order).__name__} for {order.incarnation}, but {record.life} lives")
         match order:
             case e.SendPing():
-                self._ping(record, being)
+                self._ping(record, agent)
             case e.SendNudge():
                 record.nudges += 1
                 self._nudge(order, record)
             case e.Escalate():
                 record.escalated_at = min(record.escalated_at, self._world.monitor_now)
             case e.Terminate():
-                self._terminate(order, record, being)
+                self._terminate(order, record, agent)
             case e.Respawn():
-                self._respawn(order, record, being)
+                self._respawn(order, record, agent)
             case _:
                 pass
 
-    def _ping(self, record: Record, being: Being) -> None:
-        if record.pinged_from < self._world.voices.heard_at[being.index]:
+    def _ping(self, record: Record, agent: SimulatedAgent) -> None:
+        if record.pinged_from < self._world.bulk_beats.heard_at[agent.index]:
             record.pings, record.pinged_from = 0, self._world.now
         record.pings += 1
         record.pinged_at = self._world.now
@@ -367,40 +367,40 @@ class Invariants:
         parked = record.doing is Doing.RATE_LIMITED and self._world.monitor_now < record.doing_until
         if waits or parked:
             self.violate("left_alone", f"{order.agent_id} was nudged, and is {record.doing}")
-        being, now = self._world.being(order.agent_id), self._world.now
-        well_from = max(being.ill_until, being.suspicious_until)
-        if being.well and now > well_from + WELL_FOR_LONG and not being.gives_reason:
-            self.violate("nudged", f"{being.id} was nudged, and is well: {order.text}")
+        agent, now = self._world.agent(order.agent_id), self._world.now
+        well_from = max(agent.ill_until, agent.suspicious_until)
+        if agent.well and now > well_from + WELL_FOR_LONG and not agent.gives_reason:
+            self.violate("nudged", f"{agent.id} was nudged, and is well: {order.text}")
 
-    def _terminate(self, order: e.Terminate, record: Record, being: Being) -> None:
+    def _terminate(self, order: e.Terminate, record: Record, agent: SimulatedAgent) -> None:
         if record.terminated and record.terminated != order.order_id:
-            self.violate("twice", f"{being.id} is ended by {record.terminated} and {order.order_id}")
+            self.violate("twice", f"{agent.id} is ended by {record.terminated} and {order.order_id}")
         again = record.terminated == order.order_id
         record.terminated = order.order_id
         if order.by:
             return
         if not again:
             self._act(order)
-        self._evidence(order, record, being)
+        self._evidence(order, record, agent)
 
-    def _evidence(self, order: e.Terminate, record: Record, being: Being) -> None:
+    def _evidence(self, order: e.Terminate, record: Record, agent: SimulatedAgent) -> None:
         findings = [f for f in order.findings if f.severity is not e.Severity.NOTICE]
         conclusive = [f for f in findings if f.conclusive]
         families = {WEAK_FAMILIES.get(f.kind, str(f.kind)) for f in findings}
-        ladder = being.policy.ladder
+        ladder = agent.policy.ladder
         if not conclusive and (len(families) < 2 or record.nudges < ladder.nudge_max):
             kinds = ", ".join(sorted(f.kind for f in findings)) or "nothing"
-            self.violate("evidence", f"{being.id} is ended for {kinds} after {record.nudges} nudges")
+            self.violate("evidence", f"{agent.id} is ended for {kinds} after {record.nudges} nudges")
         if any(f.kind is e.Kind.SPENDING for f in conclusive):
             return  # A cap is the user's own word.
         waited = self._world.monitor_now - record.escalated_at
         if waited < ladder.escalation_timeout - 1.0:
-            self.violate("ladder", f"{being.id} is ended {max(waited, 0):.0f} s after an escalation")
+            self.violate("ladder", f"{agent.id} is ended {max(waited, 0):.0f} s after an escalation")
 
-    def _respawn(self, order: e.Respawn, record: Record, being: Being) -> None:
+    def _respawn(self, order: e.Respawn, record: Record, agent: SimulatedAgent) -> None:
         waited = self._world.monitor_now - record.respawned_at
-        if record.respawn_open and waited < being.policy.respawn.start_timeout - MOMENT:
-            self.violate("twice", f"{being.id} gets two successors: {record.respawned}, {order.order_id}")
+        if record.respawn_open and waited < agent.policy.respawn.start_timeout - MOMENT:
+            self.violate("twice", f"{agent.id} gets two successors: {record.respawned}, {order.order_id}")
         record.respawned, record.respawned_at = order.order_id, self._world.monitor_now
         record.orphaned = ""
         record.respawn_open = True
@@ -412,75 +412,73 @@ class Invariants:
 
     def _act(self, order: e.Order) -> None:
         """Something is done automatically: is the group braked, is it too much at once?"""
-        being, limits, now = self._world.being(order.agent_id), self._world.fleet, self._world.monitor_now
-        for group in self._groups(being):
+        agent, limits, now = self._world.agent(order.agent_id), self._world.fleet, self._world.monitor_now
+        for group in self._groups(agent):
             if group in self._braked and self._too_many(group):
-                self.violate("brake", f"{type(order).__name__} for {being.id} in {group}")
-        self._acted[being.id] = now
+                self.violate("brake", f"{type(order).__name__} for {agent.id} in {group}")
+        self._acted[agent.id] = now
         self._acted = {name: at for name, at in self._acted.items() if at > now - MINUTE}
-        most = max(1, int(limits.acted_share * len(self._world.beings)))
+        most = max(1, int(limits.acted_share * len(self._world.agents)))
         if len(self._acted) > most:
             self.violate("speed", f"{len(self._acted)} agents were acted on in a minute, {most} are allowed")
 
-    def reached(self, order: e.Order, being: Being) -> None:
+    def reached(self, order: e.Order, agent: SimulatedAgent) -> None:
         """An order reached its agent's side: the moment at which it can harm."""
         if isinstance(order, e.Terminate):
-            harmed = order.incarnation == being.incarnation and not order.by
+            harmed = order.incarnation == agent.incarnation and not order.by
         elif isinstance(order, e.Respawn):
             harmed = True
         else:
             return
         # A successor that was started and is cut off is started again: of the two, the first one heard stays.
-        replaced = isinstance(order, e.Respawn) and order.incarnation == being.incarnation
-        if replaced and self._is_alone(being) and order.order_id not in self._wanted:
-            self._world.tally.false_terminations += 1
-            self.violate("harm", f"{being.id} is replaced, and may be asleep or cut off with its host")
-        if harmed and being.goes_on:
-            self.violate("harm", f"{type(order).__name__} reached {being.id}, whose process goes on")
+        replaced = isinstance(order, e.Respawn) and order.incarnation == agent.incarnation
+        if replaced and self._is_alone(agent) and order.order_id not in self._wanted:
+            self._world.counts.false_terminations += 1
+            self.violate("harm", f"{agent.id} is replaced, and may be asleep or cut off with its host")
+        if harmed and agent.goes_on:
+            self.violate("harm", f"{type(order).__name__} reached {agent.id}, whose process goes on")
         # One that only beats has nothing to say when its link is back, until its next beat.
-        unheard_for = ON_ITS_WAY + (being.interval if being.plain is not None else 0.0)
-        if harmed and being.well_since is not None and being.well_since < order.at - unheard_for:
-            self._world.tally.false_terminations += 1
-            self.violate("harm", f"{type(order).__name__} reached {being.id}, which is well")
+        unheard_for = ON_ITS_WAY + (agent.interval if agent.plain is not None else 0.0)
+        if harmed and agent.well_since is not None and agent.well_since < order.at - unheard_for:
+            self._world.counts.false_terminations += 1
+            self.violate("harm", f"{type(order).__name__} reached {agent.id}, which is well")
 
-    def _is_alone(self, being: Being) -> bool:
+    def _is_alone(self, agent: SimulatedAgent) -> bool:
         """Whether it lives and is not sick, and nobody on its host was heard lately: all that is known is its silence."""
-        if not being.running or being.failure is not None:
+        if not agent.running or agent.failure is not None:
             return False
-        heard_at, lately = self._world.voices.heard_at, self._world.now - 3 * being.policy.silence.timeout
-        beside = (b for b in self._world.beings if b is not being and b.host == being.host)
+        heard_at, lately = self._world.bulk_beats.heard_at, self._world.now - 3 * agent.policy.silence.timeout
+        beside = (b for b in self._world.agents if b is not agent and b.host == agent.host)
         return all(heard_at[b.index] < lately for b in beside)
 
-    def ended_by(self, order: e.Terminate, being: Being) -> None:
+    def ended_by(self, order: e.Terminate, agent: SimulatedAgent) -> None:
         """An agent's process really ended because it was told to. Who was only cut off or asleep then was not sick."""
-        self._records[being.id].orphaned = order.order_id
-        if not order.by and being.failure is None and being.sick_until < order.at:
-            self._world.tally.false_terminations += 1
-            self.violate("harm", f"{being.id} was ended, and was never sick: {order.reason}")
+        self._records[agent.id].orphaned = order.order_id
+        if not order.by and agent.failure is None and agent.sick_until < order.at:
+            self._world.counts.false_terminations += 1
+            self.violate("harm", f"{agent.id} was ended, and was never sick: {order.reason}")
 
     # --- the end ------------------------------------------------------------------------------------
 
     def converge(self) -> None:
         """The world has been quiet for a while: everybody must be believed as they are."""
         engine = self._world.monitor.engine
-        for being in self._world.beings:
-            agent = engine.agent(being.id)
-            believed = str(agent.health) if agent else "forgotten"
-            right = believed in ("healthy", "degraded") or being.gives_reason
-            if being.well and being.speaking and not right:
-                self.violate("converged", f"{being.id} is well and believed {believed}")
-            orphaned = self._records[being.id].orphaned
-            if orphaned and not being.running:
-                self.violate("orphaned", f"{being.id} was ended by {orphaned}, and nobody was told")
-            step = self._records[being.id].step
-            if step and agent is not None and agent.case is None:
-                self.violate("open", f"nothing is done about {being.id} any more, and {step} is open")
-            if being.failure is not None and being.failure.found_at is None:
-                since = self._world.now - being.failure.since
-                if self._world.now > being.failure.due_at:
-                    text = (
-                        f"{being.id} has had {being.failure.ill} for {since:.0f} s and is believed {believed}"
-                    )
+        for agent in self._world.agents:
+            belief = engine.agent(agent.id)
+            believed = str(belief.health) if belief else "forgotten"
+            right = believed in ("healthy", "degraded") or agent.gives_reason
+            if agent.well and agent.speaking and not right:
+                self.violate("converged", f"{agent.id} is well and believed {believed}")
+            orphaned = self._records[agent.id].orphaned
+            if orphaned and not agent.running:
+                self.violate("orphaned", f"{agent.id} was ended by {orphaned}, and nobody was told")
+            step = self._records[agent.id].step
+            if step and belief is not None and belief.case is None:
+                self.violate("open", f"nothing is done about {agent.id} any more, and {step} is open")
+            if agent.failure is not None and agent.failure.found_at is None:
+                since = self._world.now - agent.failure.since
+                if self._world.now > agent.failure.due_at:
+                    text = f"{agent.id} has had {agent.failure.illness} for {since:.0f} s and is believed {believed}"
                     self.violate("converged", text)
         for order in self._under_way.values():
             if order.at < self._world.monitor_now - MINUTE:

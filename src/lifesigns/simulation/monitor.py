@@ -102,11 +102,11 @@ class Monitor:
             elif isinstance(effect, e.FindingOpened):
                 world.found(effect)
             elif isinstance(effect, e.FindingClosed):
-                world.being(effect.agent_id).accused_of.discard(effect.kind)
+                world.agent(effect.agent_id).accused_of.discard(effect.kind)
             elif isinstance(effect, e.Recovery):
-                world.tally.recovery(effect, over=not world.being(effect.agent_id).running)
+                world.counts.recovery(effect, over=not world.agent(effect.agent_id).running)
             elif isinstance(effect, e.NeedsHuman):
-                world.people.needed(effect)
+                world.operators.needed(effect)
 
     # --- bad days -----------------------------------------------------------------------------------
 

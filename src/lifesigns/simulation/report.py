@@ -11,7 +11,7 @@ from typing import Any, Final
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.invariants import Violation
 from lifesigns.simulation.trials import DETECTORS, Outcome, run_all
-from lifesigns.simulation.truth import Failure, Ill, bound
+from lifesigns.simulation.truth import Failure, Illness, bound
 from lifesigns.simulation.world import World
 
 FALSE_FINDINGS_MAX: Final = 0.001
@@ -163,33 +163,33 @@ class Report:
 
 def of(world: World) -> Report:
     """The report of a world, at its end or wherever it was stopped."""
-    tally, config = world.tally, world.config
+    counts, config = world.counts, world.config
     acted = [f.acted_at - f.since for f in world.failures if f.acted_at is not None]
-    ended = tally.recovered + tally.given_up
+    ended = counts.recovered + counts.given_up
     return Report(
         seed=config.seed,
         agents=config.agents,
         days=config.days,
         faults=str(config.faults),
         complete=world.now >= world.end + config.quiet_for,
-        healthy_agent_days=sum(being.well_time() for being in world.beings) / 86_400,
-        false_findings=len(tally.false_findings),
-        reasoned_findings=tally.reasoned_findings,
-        false_terminations=tally.false_terminations,
+        healthy_agent_days=sum(agent.well_time() for agent in world.agents) / 86_400,
+        false_findings=len(counts.false_findings),
+        reasoned_findings=counts.reasoned_findings,
+        false_terminations=counts.false_terminations,
         detections=dict(_detections(world)),
-        nudges=tally.nudges,
-        escalations=tally.escalations,
-        terminations=tally.terminations,
-        recoveries=tally.recovered,
-        given_up=tally.given_up,
-        recovery_success=round(tally.recovered / ended, 4) if ended else None,
+        nudges=counts.nudges,
+        escalations=counts.escalations,
+        terminations=counts.terminations,
+        recoveries=counts.recovered,
+        given_up=counts.given_up,
+        recovery_success=round(counts.recovered / ended, 4) if ended else None,
         mean_time_to_intervention_s=round(mean(acted), 1) if acted else None,
         interventions=len(acted),
         intervention_error_s=round(stdev(acted) / len(acted) ** 0.5, 1) if len(acted) > 1 else 0.0,
         violations=tuple(world.invariants.violations),
         events=world.events,
         false_finding_texts=tuple(
-            f"{at:.0f} s: {agent_id}: {finding.text}" for at, agent_id, finding in tally.false_findings[:20]
+            f"{at:.0f} s: {agent_id}: {finding.text}" for at, agent_id, finding in counts.false_findings[:20]
         ),
         unfound_texts=tuple(str(f) for f in world.failures if f.late or f.missed(world.now))[:20],
         trials=tuple(run_all(world.policies, config.seed)) if config.trials else (),
@@ -198,11 +198,11 @@ def of(world: World) -> Report:
 
 def _detections(world: World) -> Iterator[tuple[str, Detection]]:
     policy = world.policies.default
-    for ill in Ill:
-        failures = [f for f in world.failures if f.ill is ill]
+    for illness in Illness:
+        failures = [f for f in world.failures if f.illness is illness]
         if failures:
-            limit = bound(ill, policy)
-            yield str(ill), _detection(failures, world.now, None if limit == inf else limit)
+            limit = bound(illness, policy)
+            yield str(illness), _detection(failures, world.now, None if limit == inf else limit)
 
 
 def _detection(failures: list[Failure], now: float, limit: float | None) -> Detection:

@@ -14,7 +14,7 @@ from lifesigns.core.policy import MINUTE, Policy
 from lifesigns.core.watching import HELD_FOR_MIN
 
 
-class Ill(StrEnum):
+class Illness(StrEnum):
     """The ways an agent really fails here."""
 
     CRASH_SEEN = "crash_seen"
@@ -48,33 +48,33 @@ STALLS: Final = frozenset(
     {Kind.NO_TOOL_CALL, Kind.NO_CHECKPOINT, Kind.NO_TOKENS, Kind.NO_OUTPUT, Kind.TASK_STALLED}
 )
 
-SHOWS_AS: Final[Mapping[Ill, frozenset[Kind]]] = {
-    Ill.CRASH_SEEN: frozenset({Kind.EXIT, Kind.SILENCE}),
-    Ill.CRASH: frozenset({Kind.SILENCE}),
-    Ill.FREEZE: frozenset({Kind.FREEZE}),
-    Ill.HANG: STALLS,
-    Ill.HUNG_CALL: frozenset({Kind.LONG_CALL, Kind.TASK_STALLED}),
-    Ill.STALE: frozenset({Kind.NO_CHECKPOINT, Kind.TASK_STALLED}),
-    Ill.LATE: frozenset({Kind.TASK_STALLED}),
-    Ill.SPIN: frozenset({Kind.SPINNING, Kind.OVERLOAD}),
-    Ill.OVERLOAD: frozenset({Kind.OVERLOAD}),
-    Ill.SELF_REPORTED: frozenset({Kind.SELF_REPORTED}),
-    Ill.TALK: frozenset({Kind.LOOPING}),
-    Ill.LOOP: frozenset({Kind.LOOPING}),
-    Ill.ERRORS: frozenset({Kind.ERRORS, Kind.LOOPING}),
-    Ill.SPENDING: frozenset({Kind.SPENDING}),
-    Ill.NEVER_STARTED: frozenset({Kind.NEVER_STARTED}),
-    Ill.CUT: frozenset({Kind.SILENCE}),
+SHOWS_AS: Final[Mapping[Illness, frozenset[Kind]]] = {
+    Illness.CRASH_SEEN: frozenset({Kind.EXIT, Kind.SILENCE}),
+    Illness.CRASH: frozenset({Kind.SILENCE}),
+    Illness.FREEZE: frozenset({Kind.FREEZE}),
+    Illness.HANG: STALLS,
+    Illness.HUNG_CALL: frozenset({Kind.LONG_CALL, Kind.TASK_STALLED}),
+    Illness.STALE: frozenset({Kind.NO_CHECKPOINT, Kind.TASK_STALLED}),
+    Illness.LATE: frozenset({Kind.TASK_STALLED}),
+    Illness.SPIN: frozenset({Kind.SPINNING, Kind.OVERLOAD}),
+    Illness.OVERLOAD: frozenset({Kind.OVERLOAD}),
+    Illness.SELF_REPORTED: frozenset({Kind.SELF_REPORTED}),
+    Illness.TALK: frozenset({Kind.LOOPING}),
+    Illness.LOOP: frozenset({Kind.LOOPING}),
+    Illness.ERRORS: frozenset({Kind.ERRORS, Kind.LOOPING}),
+    Illness.SPENDING: frozenset({Kind.SPENDING}),
+    Illness.NEVER_STARTED: frozenset({Kind.NEVER_STARTED}),
+    Illness.CUT: frozenset({Kind.SILENCE}),
 }
 """The findings that name an illness rightly."""
 
-TOLD_BY: Final[Mapping[Ill, type[s.Signal]]] = {
-    Ill.CRASH_SEEN: s.ProcessExited,
-    Ill.NEVER_STARTED: s.AgentRegistered,
+TOLD_BY: Final[Mapping[Illness, type[s.Signal]]] = {
+    Illness.CRASH_SEEN: s.ProcessExited,
+    Illness.NEVER_STARTED: s.AgentRegistered,
 }
 """What cannot be known before somebody's word of it has come: its time begins there."""
 
-SILENT: Final = frozenset({Ill.CRASH, Ill.CUT})
+SILENT: Final = frozenset({Illness.CRASH, Illness.CUT})
 """What shows as silence: its time begins with the last thing heard."""
 
 AT_ONCE: Final = 2.0
@@ -89,7 +89,7 @@ class Failure:
     """One time an agent was really unwell."""
 
     agent_id: str
-    ill: Ill
+    illness: Illness
     since: float
     due_at: float
     """Until when it must be found; later when the monitor itself could not see."""
@@ -108,28 +108,28 @@ class Failure:
 
     def __str__(self) -> str:
         found = "not found" if self.found_at is None else f"found at {self.found_at:.0f} s"
-        return f"{self.since:.0f} s: {self.agent_id}: {self.ill}, due at {self.due_at:.0f} s, {found}"
+        return f"{self.since:.0f} s: {self.agent_id}: {self.illness}, due at {self.due_at:.0f} s, {found}"
 
 
-def bound(ill: Ill, policy: Policy, *, shaken: bool = False, late_host: bool = False) -> float:
+def bound(illness: Illness, policy: Policy, *, shaken: bool = False, late_host: bool = False) -> float:
     """How long after its onset a failure may stay unfound; `inf` where the onset is not what counts.
 
     `shaken`: the monitor had reason to doubt itself lately, and every wait for an answer may be nine times as
     long (a self-health score of 8). `late_host`: its whole host was late, and its verdict waited once more.
     """
     silence = policy.silence
-    if ill in SILENT:
+    if illness in SILENT:
         if shaken:
             return silence.suspect_after + silence.pings * silence.ping_wait * 9 + AT_ONCE
         held_for = max(HELD_FOR_MIN, silence.timeout) if late_host else 0.0
         return silence.timeout + 2 * silence.ping_wait + held_for
-    waits: dict[Ill, float] = {
-        Ill.CRASH_SEEN: AT_ONCE,
-        Ill.FREEZE: policy.freeze.after + 2 * silence.interval + AT_ONCE,
-        Ill.HANG: max(policy.stall.tool_call_after, policy.stall.checkpoint_degraded_after) + LENIENCY,
-        Ill.HUNG_CALL: policy.stall.call_max + LENIENCY,
-        Ill.STALE: policy.stall.checkpoint_degraded_after + LENIENCY,
-        Ill.NEVER_STARTED: silence.grace + AT_ONCE,
+    waits: dict[Illness, float] = {
+        Illness.CRASH_SEEN: AT_ONCE,
+        Illness.FREEZE: policy.freeze.after + 2 * silence.interval + AT_ONCE,
+        Illness.HANG: max(policy.stall.tool_call_after, policy.stall.checkpoint_degraded_after) + LENIENCY,
+        Illness.HUNG_CALL: policy.stall.call_max + LENIENCY,
+        Illness.STALE: policy.stall.checkpoint_degraded_after + LENIENCY,
+        Illness.NEVER_STARTED: silence.grace + AT_ONCE,
     }
     # A loop, an error storm and a runaway are due when they have done enough to be seen: their lives say when.
-    return waits.get(ill, inf)
+    return waits.get(illness, inf)

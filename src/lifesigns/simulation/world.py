@@ -20,18 +20,18 @@ from lifesigns.core.fleet import Fleet
 from lifesigns.core.judgement import RANK
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.simulation.being import Being, Life
+from lifesigns.simulation.bulk_beats import BulkBeats
 from lifesigns.simulation.bus import LATE, TWICE, Bus, odd
+from lifesigns.simulation.counts import Counts
 from lifesigns.simulation.faults import MILD, Faults
 from lifesigns.simulation.invariants import TELLING, Invariants
 from lifesigns.simulation.lives import biography
 from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
 from lifesigns.simulation.lives.healthy import send_what_a_document_lists
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
-from lifesigns.simulation.people import People
-from lifesigns.simulation.tally import Tally
-from lifesigns.simulation.truth import SHOWS_AS, SILENT, TOLD_BY, Failure, Ill, bound
-from lifesigns.simulation.voices import Voices
+from lifesigns.simulation.operators import Operators
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
+from lifesigns.simulation.truth import SHOWS_AS, SILENT, TOLD_BY, Failure, Illness, bound
 
 DAY: Final = 86_400.0
 
@@ -73,9 +73,9 @@ class SimulationConfig:
     faults: Faults = MILD
     failure_every: float = 3 * DAY
     """The mean time between two failures of one agent."""
-    ills: tuple[Ill, ...] = (*FAILURES, Ill.CUT)
+    ills: tuple[Illness, ...] = (*FAILURES, Illness.CUT)
     """The ways agents fail here. The others are lived through in `trials/` only."""
-    first: Callable[[Being], Life] | None = None
+    first: Callable[[SimulatedAgent], Life] | None = None
     """What the first agent lives through, instead of a biography."""
     trials: bool = False
     """Whether every detector is also shown the pairs it must tell apart (`trials/`), in worlds of their own."""
@@ -110,17 +110,17 @@ class World:
         self.beats = 0
         self.bus = Bus(config.faults, chance(config.seed, "bus"), config.agents)
         self.failures: list[Failure] = []
-        self.tally = Tally()
+        self.counts = Counts()
         self.invariants = Invariants(self)
         self.witnesses: list[Callable[[Sequence[e.Effect]], None]] = [self.invariants.see]
         """Whoever looks at everything the engine says."""
-        self.people = People(self, chance(config.seed, "people"))
+        self.operators = Operators(self, chance(config.seed, "people"))
         self.monitor = Monitor(self)
         self._parked: list[s.Signal] = []
-        self.beings = list(self._populate())
-        self._by_id = {being.id: being for being in self.beings}
-        self.voices = Voices(min(being.interval for being in self.beings), len(self.beings))
-        self._timer_late = min(TIMER_LATE * self.voices.interval, TIMER_LATE_MAX)
+        self.agents = list(self._populate())
+        self._by_id = {agent.id: agent for agent in self.agents}
+        self.bulk_beats = BulkBeats(min(agent.interval for agent in self.agents), len(self.agents))
+        self._timer_late = min(TIMER_LATE * self.bulk_beats.interval, TIMER_LATE_MAX)
         self.end = config.days * DAY
         self.at(inf, lambda _: None)  # The heap is never empty.
         self._schedule()
@@ -130,7 +130,7 @@ class World:
         """The monitor's clock; set back, it stands still until it is as late as it was."""
         return max(self.now + self.monitor.offset, self.monitor.never_before)
 
-    def being(self, agent_id: str) -> Being:
+    def agent(self, agent_id: str) -> SimulatedAgent:
         return self._by_id[agent_id]
 
     # --- time ---------------------------------------------------------------------------------------
@@ -148,10 +148,10 @@ class World:
     def run(self) -> None:
         """To the end, the quiet time included."""
         last = self.end + self.config.quiet_for
-        interval, slot = self.voices.interval, 0
+        interval, slot = self.bulk_beats.interval, 0
         told_at = 0.0
         while (start := slot * interval) < last:
-            arrivals = self.voices.slot(start, self.bus)
+            arrivals = self.bulk_beats.slot(start, self.bus)
             while arrivals and arrivals[-1][0] >= start + interval:
                 self._odd_beat(*arrivals.pop(), slot)
             self._live_through(arrivals, slot)
@@ -169,8 +169,8 @@ class World:
         The engine is woken (in `_happen`) only if its wake-up lies well before the next beat: hearing a beat
         does everything that fell due before it.
         """
-        heap, monitor, voices = self.heap, self.monitor, self.voices
-        beats, mute_from, heard_at = voices.beats, voices.mute_from, voices.heard_at
+        heap, monitor, bulk_beats = self.heap, self.monitor, self.bulk_beats
+        beats, mute_from, heard_at = bulk_beats.beats, bulk_beats.mute_from, bulk_beats.heard_at
         hear, wake_at, offset = monitor.engine.hear, monitor.engine.wake_at, monitor.offset
         late = self._timer_late - offset
         deaf = self.bus.cut or not monitor.listening
@@ -199,7 +199,7 @@ class World:
         if not self.bus.cut and self.monitor.stalled:
             self.now = arrival
             self.monitor.hear(beat)
-            self.voices.heard_at[index] = arrival
+            self.bulk_beats.heard_at[index] = arrival
 
     def _happen(self, until: float) -> None:
         """Everything up to a moment: what is on the heap, and what falls due for the engine, in order."""
@@ -222,138 +222,138 @@ class World:
 
     # --- the way to the monitor ---------------------------------------------------------------------
 
-    def carry(self, being: Being, signal: s.Signal) -> None:
+    def carry(self, agent: SimulatedAgent, signal: s.Signal) -> None:
         """A signal sets out. It is sent until it is there, and in order, unless the bus reorders."""
-        if being.cuts or self.bus.cut:
-            being.spool.append(signal)
+        if agent.cuts or self.bus.cut:
+            agent.spool.append(signal)
             return
         way = self.bus.way()
         if way >= TWICE:
-            self._carry_oddly(being, signal, *odd(way))
+            self._carry_oddly(agent, signal, *odd(way))
             return
         when = self.now + way
-        if when < being.line_at:
-            when = being.line_at
-        being.line_at = when
+        if when < agent.line_at:
+            when = agent.line_at
+        agent.line_at = when
         self._events += 1
-        heappush(self.heap, (when, self._events, self._arrive, (being, signal)))
+        heappush(self.heap, (when, self._events, self._arrive, (agent, signal)))
 
-    def _carry_oddly(self, being: Being, signal: s.Signal, fate: float, way: float) -> None:
-        when = max(self.now + way, being.line_at)
+    def _carry_oddly(self, agent: SimulatedAgent, signal: s.Signal, fate: float, way: float) -> None:
+        when = max(self.now + way, agent.line_at)
         late = self.chance.uniform(0.1, 5.0)
         if fate == TWICE:
-            being.line_at = when
-            self.at(when, self._arrive, (being, signal))
-        self.at(when + late, self._arrive, (being, signal))
+            agent.line_at = when
+            self.at(when, self._arrive, (agent, signal))
+        self.at(when + late, self._arrive, (agent, signal))
 
-    def _arrive(self, what: tuple[Being, s.Signal]) -> None:
-        being, signal = what
+    def _arrive(self, what: tuple[SimulatedAgent, s.Signal]) -> None:
+        agent, signal = what
         if self.monitor.down:
-            being.spool.append(signal)
+            agent.spool.append(signal)
             return
-        kind, current = type(signal), getattr(signal, "incarnation", None) == being.incarnation
+        kind, current = type(signal), getattr(signal, "incarnation", None) == agent.incarnation
         if kind in TELLING:
-            self.invariants.heard(being, signal)
-        if being.failure is not None and TOLD_BY.get(being.failure.ill) is kind:
-            self._begins_to_count(being, being.failure)
-        if current and being.incarnation != being.heard_life:
-            self._new_life(being)
+            self.invariants.heard(agent, signal)
+        if agent.failure is not None and TOLD_BY.get(agent.failure.illness) is kind:
+            self._begins_to_count(agent, agent.failure)
+        if current and agent.incarnation != agent.heard_life:
+            self._new_life(agent)
         self.monitor.hear(signal)
         if current and kind not in WORLDS_VOICE:
-            self.voices.heard_at[being.index] = self.now
-            self._silent_from_now(being)
+            self.bulk_beats.heard_at[agent.index] = self.now
+            self._silent_from_now(agent)
 
-    def _begins_to_count(self, being: Being, failure: Failure) -> None:
+    def _begins_to_count(self, agent: SimulatedAgent, failure: Failure) -> None:
         """The word may have been lost on its way and sent again; an end is told by silence too."""
-        due_at = self.now + bound(failure.ill, being.policy)
-        if failure.ill is Ill.CRASH_SEEN:
-            due_at = min(due_at, failure.since + bound(Ill.CRASH, being.policy))
+        due_at = self.now + bound(failure.illness, agent.policy)
+        if failure.illness is Illness.CRASH_SEEN:
+            due_at = min(due_at, failure.since + bound(Illness.CRASH, agent.policy))
         failure.due_at = max(failure.due_at, due_at)
 
-    def _new_life(self, being: Being) -> None:
-        being.heard_life = being.incarnation
-        self.invariants.new_life(being)
+    def _new_life(self, agent: SimulatedAgent) -> None:
+        agent.heard_life = agent.incarnation
+        self.invariants.new_life(agent)
 
-    def carry_beat(self, being: Being, beat: s.BeatReceived) -> None:
+    def carry_beat(self, agent: SimulatedAgent, beat: s.BeatReceived) -> None:
         """A beat of its own sets out; if it is lost, it is lost."""
-        if not (self.bus.cut or being.cuts):
-            self.at(self.now + self.bus.delay(), self._beat_arrives, (being, beat))
+        if not (self.bus.cut or agent.cuts):
+            self.at(self.now + self.bus.delay(), self._beat_arrives, (agent, beat))
 
-    def _beat_arrives(self, what: tuple[Being, s.BeatReceived]) -> None:
-        being, beat = what
+    def _beat_arrives(self, what: tuple[SimulatedAgent, s.BeatReceived]) -> None:
+        agent, beat = what
         if self.monitor.down or self.bus.cut:
             return
-        current = beat.incarnation == being.incarnation
-        if current and beat.incarnation != being.heard_life:
-            self._new_life(being)
+        current = beat.incarnation == agent.incarnation
+        if current and beat.incarnation != agent.heard_life:
+            self._new_life(agent)
         self.monitor.hear(beat)
         if current:
-            self.voices.heard_at[being.index] = self.now
+            self.bulk_beats.heard_at[agent.index] = self.now
 
     def _odd_beat(self, arrival: float, index: int, slot: int) -> None:
         """A beat that is lost, comes twice, or too late for its slot."""
         fate, when = odd(arrival)
-        being = self.beings[index]
+        agent = self.agents[index]
         if fate != TWICE:
-            being.unlucky_at = self.now
+            agent.unlucky_at = self.now
         if fate > LATE or self.bus.cut:
             return
-        beat = s.BeatReceived(being.id, slot, being.incarnation, loop_lag_ms=2.0, load=0.4, host=being.host)
+        beat = s.BeatReceived(agent.id, slot, agent.incarnation, loop_lag_ms=2.0, load=0.4, host=agent.host)
         if fate == LATE:
-            late = self.chance.uniform(0.5, 2.5) * self.voices.interval
-            self.at(when + late, self._straggle, (being, beat))
+            late = self.chance.uniform(0.5, 2.5) * self.bulk_beats.interval
+            self.at(when + late, self._straggle, (agent, beat))
         else:
-            self.at(when, self._beat_arrives, (being, beat))
+            self.at(when, self._beat_arrives, (agent, beat))
         if fate == TWICE:
-            self.at(when + self.chance.uniform(0.0, 6.0), self._straggle, (being, beat))
+            self.at(when + self.chance.uniform(0.0, 6.0), self._straggle, (agent, beat))
 
-    def _straggle(self, what: tuple[Being, s.BeatReceived]) -> None:
+    def _straggle(self, what: tuple[SimulatedAgent, s.BeatReceived]) -> None:
         """A beat that comes too late to say anything, but that there was somebody to send it."""
-        being, beat = what
+        agent, beat = what
         if not self.monitor.down and not self.bus.cut:
             self.monitor.hear(beat)
-            if beat.incarnation == being.incarnation:
-                self._silent_from_now(being)
+            if beat.incarnation == agent.incarnation:
+                self._silent_from_now(agent)
 
-    def _silent_from_now(self, being: Being) -> None:
+    def _silent_from_now(self, agent: SimulatedAgent) -> None:
         """What was still under way when somebody fell silent is the last that is heard of them."""
-        for failure in (being.failure, being.unreachable):
-            if failure is not None and failure.ill in SILENT:
-                failure.due_at = max(failure.due_at, self.now + bound(failure.ill, being.policy))
+        for failure in (agent.failure, agent.unreachable):
+            if failure is not None and failure.illness in SILENT:
+                failure.due_at = max(failure.due_at, self.now + bound(failure.illness, agent.policy))
 
-    def linger(self, being: Being, life: str | None, how_long: float) -> None:
+    def linger(self, agent: SimulatedAgent, life: str | None, how_long: float) -> None:
         """The last beats of a life that is over are still on their way."""
-        for number in range(int(how_long // being.interval) + 1):
-            seq = int((self.now + how_long) // being.interval) + number
-            beat = s.BeatReceived(being.id, seq, life, loop_lag_ms=2.0, load=0.4, host=being.host)
-            self.at(self.now + number * being.interval + self.bus.delay(), self._straggle, (being, beat))
+        for number in range(int(how_long // agent.interval) + 1):
+            seq = int((self.now + how_long) // agent.interval) + number
+            beat = s.BeatReceived(agent.id, seq, life, loop_lag_ms=2.0, load=0.4, host=agent.host)
+            self.at(self.now + number * agent.interval + self.bus.delay(), self._straggle, (agent, beat))
 
     def tell(self, signal: s.Signal, after: float = 0.0) -> None:
         """The outcome of an order, or a person's word: it is told at the monitor's own door."""
         self.at(self.now + after, self._told, signal)
 
-    def tell_by_bus(self, being: Being, signal: s.Signal, after: float) -> None:
+    def tell_by_bus(self, agent: SimulatedAgent, signal: s.Signal, after: float) -> None:
         """What somebody beside the agent saw."""
-        self.at(self.now + after, lambda _: self.carry(being, signal))
+        self.at(self.now + after, lambda _: self.carry(agent, signal))
 
     def _told(self, signal: s.Signal) -> None:
         if self.monitor.down:
             self._parked.append(signal)
             return
         if isinstance(signal, s.AgentSignal) and type(signal) in TELLING:
-            self.invariants.heard(self.being(signal.agent_id), signal)
+            self.invariants.heard(self.agent(signal.agent_id), signal)
         self.monitor.hear(signal)
 
     # --- what the monitor wants ---------------------------------------------------------------------
 
     def dispatch(self, order: e.Order) -> None:
-        being = self.being(order.agent_id)
-        self.tally.ordered(order)
+        agent = self.agent(order.agent_id)
+        self.counts.ordered(order)
         if isinstance(order, e.SendPing):
-            self._asked_in_doubt(being)
-            self._asked_on_a_late_host(being)
+            self._asked_in_doubt(agent)
+            self._asked_on_a_late_host(agent)
         if isinstance(order, e.SendNudge | e.Escalate | e.Terminate | e.Respawn):
-            for failure in (being.failure, being.unreachable):
+            for failure in (agent.failure, agent.unreachable):
                 if failure is not None and failure.acted_at is None:
                     failure.acted_at = self.now
         self.hand_over(order)
@@ -361,9 +361,9 @@ class World:
     def hand_over(self, order: e.Order) -> None:
         """An order sets out to whom it is for; not for the first time, if the monitor was away."""
         if isinstance(order, e.Escalate):
-            self.people.asked(order)
+            self.operators.asked(order)
         else:
-            self.at(self.now + self.bus.delay(), self.being(order.agent_id).obey, order)
+            self.at(self.now + self.bus.delay(), self.agent(order.agent_id).obey, order)
 
     def send_canary(self, order: e.SendCanary) -> None:
         if not self.bus.cut and not self.bus.loses():
@@ -378,74 +378,74 @@ class World:
         """A detector says something: is it true?"""
         if fact.finding.severity is e.Severity.NOTICE:
             return
-        being = self.being(fact.agent_id)
-        being.accused_of.add(fact.finding.kind)
-        for failure in (being.failure, being.unreachable):
+        agent = self.agent(fact.agent_id)
+        agent.accused_of.add(fact.finding.kind)
+        for failure in (agent.failure, agent.unreachable):
             if failure is None or failure.found_at is not None:
                 continue
-            if fact.finding.kind in SHOWS_AS[failure.ill]:
+            if fact.finding.kind in SHOWS_AS[failure.illness]:
                 failure.found_at = self.now
-        worst = being.suspicious.get(fact.finding.kind)
+        worst = agent.suspicious.get(fact.finding.kind)
         if worst is not None and RANK[fact.finding.severity] <= RANK[worst]:
-            self.tally.reasoned_findings += being.failure is None
+            self.counts.reasoned_findings += agent.failure is None
             return
-        wronged = being.failure is None and not being.cuts
-        if wronged and not self._is_of_the_past(being, fact.finding) and not self._died_down(being):
-            self.tally.false_findings.append((self.now, being.id, fact.finding))
-            unheard = self.voices.heard_at[being.index] < being.unlucky_at
+        wronged = agent.failure is None and not agent.cuts
+        if wronged and not self._is_of_the_past(agent, fact.finding) and not self._died_down(agent):
+            self.counts.false_findings.append((self.now, agent.id, fact.finding))
+            unheard = self.bulk_beats.heard_at[agent.index] < agent.unlucky_at
             by_chance = unheard and fact.finding.kind is e.Kind.SILENCE
             if self.now < self.outage_until + OUTAGE_TAIL and not by_chance:
-                self.invariants.violate("downtime", f"{being.id}: {fact.finding.text}")
+                self.invariants.violate("downtime", f"{agent.id}: {fact.finding.text}")
 
-    def _is_of_the_past(self, being: Being, finding: e.Finding) -> bool:
+    def _is_of_the_past(self, agent: SimulatedAgent, finding: e.Finding) -> bool:
         """Whether it tells of an illness, or of a wait, that is over: late, not false."""
         since = finding.since - self.monitor.offset
-        if finding.kind is e.Kind.LOOPING and since <= being.remembered_until:
+        if finding.kind is e.Kind.LOOPING and since <= agent.remembered_until:
             return True  # The same calls are still among the last ones, and it says since when.
         if finding.kind is e.Kind.ERRORS:
-            return self.now <= max(being.ill_until, being.suspicious_until) + ERRORS_TAIL
-        return self.now <= being.ill_until + max(TAIL, being.policy.silence.timeout)
+            return self.now <= max(agent.ill_until, agent.suspicious_until) + ERRORS_TAIL
+        return self.now <= agent.ill_until + max(TAIL, agent.policy.silence.timeout)
 
-    def _died_down(self, being: Being) -> bool:
+    def _died_down(self, agent: SimulatedAgent) -> bool:
         """Stopped on purpose, and the word of it is still on its way."""
-        return not being.running and bool(being.spool)
+        return not agent.running and bool(agent.spool)
 
     # --- what is due when ---------------------------------------------------------------------------
 
-    def failing(self, being: Being, ill: Ill) -> Failure:
+    def failing(self, agent: SimulatedAgent, illness: Illness) -> Failure:
         """A failure begins now; somebody who is held to be silent already has died in silence."""
-        wait = bound(ill, being.policy, shaken=self.now < self.monitor.shaken_until)
+        wait = bound(illness, agent.policy, shaken=self.now < self.monitor.shaken_until)
         due_at = self.now + wait + max(0.0, self.truce_until - self.now)
-        failure = Failure(being.id, ill, self.now, due_at)
-        if being.accused_of & SHOWS_AS[ill]:
+        failure = Failure(agent.id, illness, self.now, due_at)
+        if agent.accused_of & SHOWS_AS[illness]:
             failure.found_at = self.now
         self.failures.append(failure)
         return failure
 
-    def _asked_in_doubt(self, being: Being) -> None:
+    def _asked_in_doubt(self, agent: SimulatedAgent) -> None:
         """A monitor that doubts itself waits longer for an answer."""
         if self.monitor.engine.beliefs.awareness.score:
-            for failure in (being.failure, being.unreachable):
+            for failure in (agent.failure, agent.unreachable):
                 if failure is not None and failure.found_at is None:
-                    stretched = failure.since + bound(failure.ill, being.policy, shaken=True)
+                    stretched = failure.since + bound(failure.illness, agent.policy, shaken=True)
                     failure.due_at = max(failure.due_at, stretched)
 
-    def _asked_on_a_late_host(self, being: Being) -> None:
+    def _asked_on_a_late_host(self, agent: SimulatedAgent) -> None:
         """Where a whole host is late, each of its agents is waited for longer."""
         fleet = Fleet(self.fleet, self.monitor.engine.beliefs.fleet)
-        agent = self.monitor.engine.agent(being.id)
-        if agent is None or not fleet.late_together(agent, self.now):
+        belief = self.monitor.engine.agent(agent.id)
+        if belief is None or not fleet.late_together(belief, self.now):
             return
-        for other in self.beings:
+        for other in self.agents:
             for failure in (other.failure, other.unreachable):
-                if other.host == being.host and failure is not None and failure.found_at is None:
-                    due_at = failure.since + bound(failure.ill, other.policy, late_host=True)
+                if other.host == agent.host and failure is not None and failure.found_at is None:
+                    due_at = failure.since + bound(failure.illness, other.policy, late_host=True)
                     failure.due_at = max(failure.due_at, due_at)
 
-    def cannot_see(self, being: Being) -> bool:
+    def cannot_see(self, agent: SimulatedAgent) -> bool:
         """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""
         late = self.fleet.canary_late_after + 2 * self.fleet.canary_every + 1.0
-        return self.bus.cut and (being.failure is None or self.now - self.cut_since > late)
+        return self.bus.cut and (agent.failure is None or self.now - self.cut_since > late)
 
     def excuse(self, gone_for: float, *, asleep: bool) -> None:
         """The monitor could not see for a while: nobody can be found in that time, nor in the truce after.
@@ -456,8 +456,8 @@ class World:
         self.truce_until = max(self.truce_until, self.now + truce - 2.0)
         self.outage_until = self.now
         self.monitor.shaken_until = self.now + truce + SHAKEN_FOR
-        for being in self.beings:
-            for failure in (being.failure, being.unreachable):
+        for agent in self.agents:
+            for failure in (agent.failure, agent.unreachable):
                 if failure is not None and failure.found_at is None:
                     failure.due_at += gone_for + truce + SHAKEN_FOR
 
@@ -468,13 +468,13 @@ class World:
             for signal in parked:
                 self.tell(signal, 0.5)
             if not self.bus.cut:
-                for being in self.beings:
-                    if being.spool and not being.cuts:
-                        being.flush()
+                for agent in self.agents:
+                    if agent.spool and not agent.cuts:
+                        agent.flush()
 
     # --- how it all begins, and what goes wrong -----------------------------------------------------
 
-    def _populate(self) -> Iterator[Being]:
+    def _populate(self) -> Iterator[SimulatedAgent]:
         chances = chance(self.config.seed, "hosts")
         index = host = 0
         while index < self.config.agents:
@@ -482,13 +482,13 @@ class World:
             for _ in range(chances.randint(8, 12)):
                 if index < self.config.agents:
                     where = f"laptop-{index}" if index % LAPTOPS == LAPTOPS - 1 else f"ws-{host}"
-                    yield Being(self, index, where, chance(self.config.seed, f"agent {index}"))
+                    yield SimulatedAgent(self, index, where, chance(self.config.seed, f"agent {index}"))
                     index += 1
 
     def _schedule(self) -> None:
-        for being in self.beings:
-            self.at(being.chance.uniform(0, 60), self._begin, being)
-            self._plan_strike(being)
+        for agent in self.agents:
+            self.at(agent.chance.uniform(0, 60), self._begin, agent)
+            self._plan_strike(agent)
         faults = self.config.faults
         plans: tuple[tuple[float, Callable[[], None]], ...] = (
             (faults.partition, self.partition),
@@ -503,46 +503,46 @@ class World:
         for a_day, fault in plans:
             self._plan_fault(a_day, fault)
 
-    def _begin(self, being: Being) -> None:
-        if self.config.first is not None and being.index == 0:
-            being.live(self.config.first(being))
+    def _begin(self, agent: SimulatedAgent) -> None:
+        if self.config.first is not None and agent.index == 0:
+            agent.live(self.config.first(agent))
             return
-        if being.index % 13 == 6:
-            being.live(send_what_a_document_lists(being))
+        if agent.index % 13 == 6:
+            agent.live(send_what_a_document_lists(agent))
             return
-        being.born()
-        being.register()
-        being.live(biography(being, start_in=being.chance.uniform(1, 20)))
+        agent.born()
+        agent.register()
+        agent.live(biography(agent, start_in=agent.chance.uniform(1, 20)))
 
-    def _plan_strike(self, being: Being) -> None:
-        when = self.now + being.chance.expovariate(1 / self.config.failure_every)
+    def _plan_strike(self, agent: SimulatedAgent) -> None:
+        when = self.now + agent.chance.expovariate(1 / self.config.failure_every)
         if when < self.end:
-            self.at(max(when, 10 * MINUTE), self._strike, being)
+            self.at(max(when, 10 * MINUTE), self._strike, agent)
 
-    def _strike(self, being: Being) -> None:
+    def _strike(self, agent: SimulatedAgent) -> None:
         """Something goes wrong with one agent, if it is not wrong already."""
-        self._plan_strike(being)
-        ills = [ill for ill in self.config.ills if being.capped or ill is not Ill.SPENDING]
-        if being.plain is not None:  # Its beats stop, or do not get through: more cannot be told by them.
-            ills = [ill for ill in ills if ill in (Ill.CRASH, Ill.CUT)] or [Ill.CRASH]
-        ill = being.chance.choice(ills)
-        if being.failure is not None or not being.speaking or being.leaving or being.doom is not None:
+        self._plan_strike(agent)
+        ills = [illness for illness in self.config.ills if agent.capped or illness is not Illness.SPENDING]
+        if agent.plain is not None:  # Its beats stop, or do not get through: more cannot be told by them.
+            ills = [illness for illness in ills if illness in (Illness.CRASH, Illness.CUT)] or [Illness.CRASH]
+        illness = agent.chance.choice(ills)
+        if agent.failure is not None or not agent.speaking or agent.leaving or agent.doom is not None:
             return
-        if ill is Ill.CUT:
-            how_long = being.chance.uniform(5, 180)
+        if illness is Illness.CUT:
+            how_long = agent.chance.uniform(5, 180)
             if self._cuts.random() < CUT_FOR_LONG:
                 how_long = self._cuts.uniform(15 * MINUTE, HOUR)
-            self.cut([being], how_long)
-        elif ill in AT_ANY_TIME:
-            being.live(FAILURES[ill](being))
+            self.cut([agent], how_long)
+        elif illness in AT_ANY_TIME:
+            agent.live(FAILURES[illness](agent))
         else:
-            being.doom = ill
+            agent.doom = illness
 
-    def cut(self, beings: list[Being], how_long: float) -> None:
+    def cut(self, agents: list[SimulatedAgent], how_long: float) -> None:
         """Break links, and mend them after a while."""
-        for being in beings:
-            being.cut_off()
-            self.at(self.now + how_long, lambda one: one.reconnect(), being)
+        for agent in agents:
+            agent.cut_off()
+            self.at(self.now + how_long, lambda one: one.reconnect(), agent)
 
     def _plan_fault(self, a_day: float, fault: Callable[[], None]) -> None:
         if not a_day:
@@ -558,24 +558,24 @@ class World:
 
     def partition(self) -> None:
         """A host's link is cut for a while."""
-        host = self.chance.choice(self.beings).host
-        self.cut([b for b in self.beings if b.host == host], self.chance.uniform(5, 600))
+        host = self.chance.choice(self.agents).host
+        self.cut([b for b in self.agents if b.host == host], self.chance.uniform(5, 600))
 
     def lose_host(self) -> None:
         """A host vanishes, and half of its agents are dead."""
-        host = self.chance.choice(self.beings).host
-        self._vanish([b for b in self.beings if b.host == host], self.chance.uniform(60, 600), 0.5)
+        host = self.chance.choice(self.agents).host
+        self._vanish([b for b in self.agents if b.host == host], self.chance.uniform(60, 600), 0.5)
 
     def lose_half(self) -> None:
         """Half of the fleet vanishes at once, and some of it is dead."""
-        half = self.chance.sample(self.beings, len(self.beings) // 2)
+        half = self.chance.sample(self.agents, len(self.agents) // 2)
         self._vanish(half, 300.0, 0.1)
 
-    def _vanish(self, beings: list[Being], how_long: float, dead: float) -> None:
-        for being in beings:
-            if being.speaking and being.failure is None and self.chance.random() < dead:
-                being.live(FAILURES[Ill.CRASH](being))
-        self.cut(beings, how_long)
+    def _vanish(self, agents: list[SimulatedAgent], how_long: float, dead: float) -> None:
+        for agent in agents:
+            if agent.speaking and agent.failure is None and self.chance.random() < dead:
+                agent.live(FAILURES[Illness.CRASH](agent))
+        self.cut(agents, how_long)
 
     def stall(self, how_long: float = 60.0) -> None:
         """The monitor stands still."""
@@ -608,7 +608,7 @@ class World:
     def jump_clock(self, by: float | None = None) -> None:
         """Every wall clock jumps, by an hour if nothing else is said."""
         by = by or self.chance.choice((-HOUR, HOUR))
-        for being in self.beings:
-            being.skew += by
-            being.keep_beating()
+        for agent in self.agents:
+            agent.skew += by
+            agent.keep_beating()
         self.monitor.jump(by)

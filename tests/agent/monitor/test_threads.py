@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lifesigns.agent.monitor import Monitor, Watched
+from lifesigns.agent.monitor import Monitor, WatchedAgent
 from lifesigns.errors import UsageError
 from tests.agent.monitor.heard import QUICK, WITHIN, Heard
 
@@ -92,7 +92,7 @@ def test_a_thread_that_breaks_its_promise_to_beat_is_frozen_and_its_stack_says_w
     """`beats_every` is a promise; kept again, it is back."""
     with Monitor(policy=QUICK) as monitor:
         heard = Heard(monitor)
-        hang, go_on, watched = threading.Event(), threading.Event(), list[Watched]()
+        hang, go_on, watched = threading.Event(), threading.Event(), list[WatchedAgent]()
         ready = threading.Event()
 
         def hangs_here() -> None:

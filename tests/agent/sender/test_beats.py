@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from lifesigns.agent.sender.rounds import SLACK
+from lifesigns.agent.sender.relay_loop import SLACK
 from lifesigns.assembly.senders import Sender
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import AgentLeft, AgentRegistered

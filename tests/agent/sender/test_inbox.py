@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifesigns.agent.sender.inbox import Inbox
+from lifesigns.agent.sender.order_inbox import OrderInbox
 from lifesigns.core.effects import (
     AskStatus,
     Remind,
@@ -45,7 +45,7 @@ class Agent:
 
 def test_an_order_for_us_is_taken_and_obeyed_once() -> None:
     agent = Agent()
-    inbox = Inbox("one", agent, lambda: None)
+    inbox = OrderInbox("one", agent, lambda: None)
     assert [inbox.obey(STOP), inbox.obey(STOP), inbox.obey(NUDGE)] == [True, True, True]
     assert agent.told == ["o-1", "o-2"]
 
@@ -54,10 +54,10 @@ def test_the_news_that_another_life_was_replaced_is_not_for_us() -> None:
     """Also if that was replaced by another one than us: it lay in the mailbox while two more lives began."""
     agent = Agent()
     for life in ("two", "three"):
-        inbox = Inbox(life, agent, lambda: None)
+        inbox = OrderInbox(life, agent, lambda: None)
         assert not inbox.obey(StopStranger(0.0, "o-3", 1, "a", "two", "one was replaced", "one"))
     assert agent.told == []
-    assert Inbox("one", agent, lambda: None).obey(
+    assert OrderInbox("one", agent, lambda: None).obey(
         StopStranger(0.0, "o-3", 1, "a", "two", "one was replaced", "one")
     )
     assert agent.told == ["o-3"]
@@ -66,7 +66,7 @@ def test_the_news_that_another_life_was_replaced_is_not_for_us() -> None:
 def test_beside_a_supervisor_a_stop_is_obeyed_and_left_for_it() -> None:
     """It can force what we cannot, and tells the outcome. If we took the order, it might never see it."""
     agent = Agent()
-    inbox = Inbox("one", agent, lambda: None, supervised=True)
+    inbox = OrderInbox("one", agent, lambda: None, supervised=True)
     assert [inbox.obey(STOP), inbox.obey(STOP), inbox.obey(NUDGE)] == [False, False, True]
     assert agent.told == ["o-1", "o-2"]
 
@@ -76,6 +76,6 @@ def test_a_stop_that_comes_after_its_withdrawal_is_not_obeyed() -> None:
     withdrawn = Withdraw(0.0, "o-1-withdrawn", 1, "a", "one", withdrawn="o-1")
     for supervised in (False, True):
         agent = Agent()
-        inbox = Inbox("one", agent, lambda: None, supervised=supervised)
+        inbox = OrderInbox("one", agent, lambda: None, supervised=supervised)
         assert [inbox.obey(withdrawn), inbox.obey(STOP)] == [not supervised, not supervised]
         assert agent.told == []

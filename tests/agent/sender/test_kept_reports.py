@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from lifesigns.agent.sender.farewells import FILES_MAX, FOLDER, Farewells
-from lifesigns.agent.sender.voice import Alert
+from lifesigns.agent.sender.session import Alert
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
 from tests.agent.sender.ear import Ear

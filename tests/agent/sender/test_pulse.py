@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.agent.sender.pulse import FASTER_FOR, SLOWER_AFTER, Pulse, next_on_grid
+from lifesigns.agent.sender.beat_rhythm import FASTER_FOR, SLOWER_AFTER, BeatRhythm, next_on_grid
 from lifesigns.agent.sender.rhythm import rhythm
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PROFILES
 from lifesigns.errors import PolicyError, UsageError
 
-SWARM = Pulse(5.0, 11.0)
+SWARM = BeatRhythm(5.0, 11.0)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_who_idles_for_long_beats_slower(idle_for: float, every: float) -> None:
 
 
 def test_a_slow_pulse_is_at_most_half_again_as_slow() -> None:
-    assert Pulse(5.0, 1000.0).every(stirred_for=None, idle_for=1e6) == 7.5
+    assert BeatRhythm(5.0, 1000.0).every(stirred_for=None, idle_for=1e6) == 7.5
 
 
 def test_a_question_wakes_who_idles() -> None:
@@ -45,7 +45,7 @@ def test_no_pulse_ever_comes_near_the_suspicion(
     interval: float, factor: float, stirred: float | None, idle: float | None
 ) -> None:
     """However slow, there is time for the beat to be late; and the promise is only ever stretched by half."""
-    pulse = Pulse(interval, interval * factor)
+    pulse = BeatRhythm(interval, interval * factor)
     every = pulse.every(stirred_for=stirred, idle_for=idle)
     assert interval / 2 <= every <= interval * 1.5
     assert every <= max(interval, pulse.suspect_after / 1.5)
@@ -71,7 +71,7 @@ def test_the_grid_does_not_drift() -> None:
 
 
 def test_who_asks_for_nothing_announces_nothing() -> None:
-    assert rhythm(None, None) == (Pulse(5.0, 11.0), None)
+    assert rhythm(None, None) == (BeatRhythm(5.0, 11.0), None)
 
 
 @pytest.mark.parametrize("name", sorted(set(PROFILES) - {"swarm"}))

@@ -4,17 +4,17 @@ import sys
 import threading
 from collections.abc import Callable
 
-from lifesigns.agent.sender.statement import STACK, Statement
+from lifesigns.agent.sender.beat_builder import STACK, BeatBuilder
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.standstill import STACK_MAX, stack_of
 from lifesigns.wire.limits import METADATA_MAX, TEXT_MAX
 
 
-def statement() -> Statement:
-    return Statement(host="h", pid=1, role=None, task=None)
+def builder() -> BeatBuilder:
+    return BeatBuilder(host="h", pid=1, role=None, task=None)
 
 
-def beat_metadata(said: Statement, stack: str | None) -> dict[str, str]:
+def beat_metadata(said: BeatBuilder, stack: str | None) -> dict[str, str]:
     return dict(said.beat("a", "i", 1, Vitals(0.0, 1.0), 5.0, stack).metadata or {})
 
 
@@ -70,7 +70,7 @@ def test_a_thread_that_is_not_there_stands_nowhere() -> None:
 
 
 def test_it_rides_along_with_the_beat_and_changes_nothing_else() -> None:
-    said = statement()
+    said = builder()
     said.tags({"provider": "p"})
     assert beat_metadata(said, "a.py:1 in f") == {"provider": "p", STACK: "a.py:1 in f"}
     assert beat_metadata(said, None) == {"provider": "p"}
@@ -78,12 +78,12 @@ def test_it_rides_along_with_the_beat_and_changes_nothing_else() -> None:
 
 def test_metadata_that_is_full_stays_as_it_is() -> None:
     """One key more, and every beat of the frozen agent would be refused: then it would be silent as well."""
-    said = statement()
+    said = builder()
     said.tags({f"k{n}": n for n in range(METADATA_MAX)})
     assert STACK not in beat_metadata(said, "a.py:1 in f")
     assert len(beat_metadata(said, "a.py:1 in f")) == METADATA_MAX
 
 
 def test_a_name_that_is_no_unicode_costs_no_beat() -> None:
-    said = beat_metadata(statement(), "\udcff" * 2000)[STACK]
+    said = beat_metadata(builder(), "\udcff" * 2000)[STACK]
     assert len(said.encode("utf-8")) <= TEXT_MAX

@@ -168,7 +168,7 @@ def test_a_save_hook_that_raises_or_takes_too_long_does_not_keep_the_agent(ear: 
 
 def test_an_agent_that_goes_on_is_not_said_to_be_stopped(ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
     """A frozen loop cannot be cancelled. If we said it was stopped, two lives would run at once."""
-    monkeypatch.setattr("lifesigns.agent.sender.obedience.END_FOR", 0.3)
+    monkeypatch.setattr("lifesigns.agent.sender.order_handler.END_FOR", 0.3)
 
     def work() -> None:
         with Sender("a", ear.url):
@@ -186,7 +186,7 @@ def test_an_agent_that_goes_on_is_not_said_to_be_stopped(ear: Ear, monkeypatch: 
 
 
 async def test_a_frozen_loop_is_not_said_to_be_stopped(ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifesigns.agent.sender.obedience.END_FOR", 0.2)
+    monkeypatch.setattr("lifesigns.agent.sender.order_handler.END_FOR", 0.2)
 
     async def freeze() -> None:
         async with Sender("a", ear.url):

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 import pytest
 
 from lifesigns import wire
-from lifesigns.agent.sender import endings
-from lifesigns.agent.sender.voice import Alert
+from lifesigns.agent.sender import shutdown
+from lifesigns.agent.sender.session import Alert
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
 from lifesigns.core.effects import SendNudge, SendPing
@@ -208,7 +208,7 @@ def test_many_senders_that_start_while_nobody_is_there_are_one_try_and_end_toget
     assert lives[0].stats.failed <= 6
     assert len([record for record in caplog.records if record.name == "lifesigns.sender"]) == 1
     began = time.monotonic()
-    endings.leave_all("exit")
+    shutdown.leave_all("exit")
     assert time.monotonic() - began < 2
 
 

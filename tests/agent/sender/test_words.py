@@ -212,7 +212,7 @@ def test_a_word_that_cannot_be_written_does_not_hold_up_the_others(
     ear: Ear, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR, "lifesigns.sender"), Sender("a", ear.url) as life:
-        life._voice.say(s.CanaryReturned(seq=1))  # no word an agent sends
+        life._session.say(s.CanaryReturned(seq=1))  # no word an agent sends
         life.progress("after it")
         assert ear.until_word(s.ProgressMade).note == "after it"
     assert "CanaryReturned cannot be written" in caplog.text
@@ -222,7 +222,7 @@ def test_a_word_that_cannot_be_written_does_not_hold_up_the_others(
 
 
 def _doing(life: Sender) -> Doing | None:
-    return life._statement.doing
+    return life._builder.doing
 
 
 def test_doing_follows_calls_and_tasks_until_the_agent_says_it_itself() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lifesigns.agent.supervise.life import Inheritance, Life
-from lifesigns.agent.supervise.orders import Orders
+from lifesigns.agent.supervise.life import Handoff, Life
+from lifesigns.agent.supervise.orders import OrderHandler
 from lifesigns.agent.supervise.settings import Settings
 from lifesigns.agent.supervise.stopping import Stopping
 from lifesigns.core.effects import TurnBreaker
@@ -23,7 +23,7 @@ class Grave:
 
     def spare(self, order_id: str) -> None: ...
 
-    def start_now(self, inherited: Inheritance, now: float) -> None: ...
+    def start_now(self, inherited: Handoff, now: float) -> None: ...
 
     def tell(self, signal_: Signal, now: float) -> None:
         self.told.append(signal_)
@@ -32,7 +32,7 @@ class Grave:
 def test_nobody_is_waited_for_who_is_gone() -> None:
     """The same answer however often it is asked, and none to a hub that was deposed."""
     body = Grave()
-    orders = Orders(Settings(command=("true",), agent_id="a"), body)
+    orders = OrderHandler(Settings(command=("true",), agent_id="a"), body)
     order = TurnBreaker(0.0, "2-1", 2, "a", "one", "search", BreakerAct.RESET, "ann")
     orders.obey(order, 1.0)
     orders.obey(order, 2.0)

@@ -11,11 +11,11 @@ import pytest
 from lifesigns.agent.supervise.flows import Flow, Line, Sink
 from lifesigns.agent.supervise.interrupts import Interrupts
 from lifesigns.agent.supervise.restarts import Next, Restarts
-from lifesigns.agent.supervise.settings import Loudness, Restart, RestartPolicy
-from lifesigns.agent.supervise.speaking import Speaker
+from lifesigns.agent.supervise.settings import Restart, RestartPolicy, Verbosity
+from lifesigns.agent.supervise.status_messages import StatusMessage
+from lifesigns.agent.supervise.status_printer import StatusPrinter
 from lifesigns.agent.supervise.stopping import Stopping
 from lifesigns.agent.supervise.tail import BYTES_MAX, LINES_MAX, Tail
-from lifesigns.agent.supervise.verdicts import Verdict
 
 ON_FAILURE = RestartPolicy(when=Restart.ON_FAILURE)
 
@@ -189,9 +189,9 @@ def heard(fd: int) -> str:
 def test_we_wait_for_the_end_of_a_line_for_a_second(pipe: tuple[int, int]) -> None:
     read, write = pipe
     sink = Sink(write)
-    speaker = Speaker(sink, "a", Loudness.NORMAL, is_raw=lambda: False)
+    speaker = StatusPrinter(sink, "a", Verbosity.NORMAL, is_raw=lambda: False)
     sink.put(b"half")
-    speaker.say(Verdict("T", "a word."), 10.0)
+    speaker.say(StatusMessage("T", "a word."), 10.0)
     assert heard(read) == "half"
     assert speaker.wake_at() == 11.0
     speaker.flush(10.9)
@@ -204,9 +204,9 @@ def test_a_full_screen_is_not_spoken_into(pipe: tuple[int, int]) -> None:
     """An editor has it; there is no line to stand on. We speak when it is given back."""
     read, write = pipe
     sink = Sink(write)
-    speaker = Speaker(sink, "a", Loudness.NORMAL, is_raw=lambda: True)
+    speaker = StatusPrinter(sink, "a", Verbosity.NORMAL, is_raw=lambda: True)
     sink.put(b"\x1b[?1049hediting\n")
-    speaker.say(Verdict("T", "a word."), 10.0)
+    speaker.say(StatusMessage("T", "a word."), 10.0)
     speaker.flush(99.0)
     assert "a word" not in heard(read)
     sink.put(b"\x1b[?1049l")

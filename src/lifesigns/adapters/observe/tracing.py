@@ -105,7 +105,7 @@ class Tracing:
         self._closed = False
 
     def looked(self, due_at: float, began_at: float, ended_at: float, effects: int) -> None:
-        """The hub looked at deadlines that were due: `Pulse.witness`."""
+        """The hub looked at deadlines that were due: `BeatRhythm.witness`."""
         self._looks += self._ratio
         if self._looks >= 1.0 and not self._closed:
             self._looks -= 1.0

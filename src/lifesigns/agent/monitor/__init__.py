@@ -16,6 +16,6 @@ from __future__ import annotations
 from lifesigns.agent.monitor.aliases import AgentHealthMonitor
 from lifesigns.agent.monitor.events import AgentMetrics, Event
 from lifesigns.agent.monitor.monitor import Monitor
-from lifesigns.agent.monitor.watched import Watched
+from lifesigns.agent.monitor.watched import WatchedAgent
 
-__all__ = ["AgentHealthMonitor", "AgentMetrics", "Event", "Monitor", "Watched"]
+__all__ = ["AgentHealthMonitor", "AgentMetrics", "Event", "Monitor", "WatchedAgent"]

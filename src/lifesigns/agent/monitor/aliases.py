@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from lifesigns.agent.monitor.events import AgentMetrics
 from lifesigns.agent.monitor.monitor import Monitor
-from lifesigns.agent.monitor.watched import Watched
+from lifesigns.agent.monitor.watched import WatchedAgent
 from lifesigns.errors import UsageError
 
 DURATIONS: Final[Mapping[str, float]] = {
@@ -37,7 +37,7 @@ class AgentHealthMonitor(Monitor):
         if not known["enable_activity_tracking"]:
             self.natural_events = ()
 
-    def register_agent(self, agent: Any) -> Watched:
+    def register_agent(self, agent: Any) -> WatchedAgent:
         """Watch it. Without heartbeats only its own activity shows that it lives."""
         return self.watch(agent) if self._asks else self.watch(agent, beats_every=self._every)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from lifesigns.agent.monitor.events import AgentMetrics
-from lifesigns.agent.monitor.watched import Watched
+from lifesigns.agent.monitor.watched import WatchedAgent
 from lifesigns.core.agent import Agent
 
 
@@ -14,7 +14,7 @@ def wall(moment: float) -> float:
     return time.time() - time.monotonic() + moment
 
 
-def last_heartbeat_at(watched: Watched) -> float:
+def last_heartbeat_at(watched: WatchedAgent) -> float:
     """When it last answered, or was seen alive; of the monotonic clock."""
     if watched.last_heartbeat_at is not None:
         return watched.last_heartbeat_at
@@ -23,7 +23,7 @@ def last_heartbeat_at(watched: Watched) -> float:
     return max(watched.folded_at, watched.active_at)
 
 
-def missed_heartbeats(watched: Watched, agent: Agent | None, now: float) -> int:
+def missed_heartbeats(watched: WatchedAgent, agent: Agent | None, now: float) -> int:
     """How many answers or beats in a row should have come and did not: none while nobody doubts it. What came counts
     from when it came, not from when the engine was told."""
     if watched.ending is not None:
@@ -35,7 +35,7 @@ def missed_heartbeats(watched: Watched, agent: Agent | None, now: float) -> int:
     return 0 if watched.loop_watch is None else watched.loop_watch.missed
 
 
-def heartbeats(watched: Watched) -> int:
+def heartbeats(watched: WatchedAgent) -> int:
     """How often it answered, was seen alive or beat, in all its lives."""
     before = watched.heartbeats_before
     if watched.last_heartbeat_at is not None:
@@ -45,7 +45,7 @@ def heartbeats(watched: Watched) -> int:
     return before + watched.beats
 
 
-def metrics(watched: Watched, agent: Agent | None, now: float) -> AgentMetrics:
+def metrics(watched: WatchedAgent, agent: Agent | None, now: float) -> AgentMetrics:
     """Everything that is counted, as of now."""
     seen_at = last_heartbeat_at(watched)
     ended_at = now if watched.ending is None else seen_at

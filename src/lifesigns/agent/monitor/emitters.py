@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from lifesigns.agent.monitor.tie import Ending, Report
+from lifesigns.agent.monitor.attachment import Ending, Report
 
 NATURAL: Final = ("response_generated", "tool_executed", "config_updated", "personality_updated")
 """What the agents of seed 000 emit while they work."""
 REMOVED: Final = "agent-removed"
 
 
-class ObjectTie:
+class ObjectAttachment:
     """Any object."""
 
     here = False
@@ -42,7 +42,7 @@ class ObjectTie:
         """There is nothing to undo."""
 
 
-class EmitterTie(ObjectTie):
+class EmitterAttachment(ObjectAttachment):
     """An object with `.on(event, handler)`, and perhaps `.emit(event, data)`."""
 
     def __init__(self, what: Any, loop: asyncio.AbstractEventLoop | None, events: Iterable[str]) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from lifesigns.agent.monitor.emitters import EmitterTie
-from lifesigns.agent.monitor.tie import place_of, stack_of
-from lifesigns.agent.monitor.watched import Declared, Watched
+from lifesigns.agent.monitor.attachment import place_of, stack_of
+from lifesigns.agent.monitor.emitters import EmitterAttachment
+from lifesigns.agent.monitor.watched import DeclaredCall, WatchedAgent
 from lifesigns.agent.probe import LoopProbe
 
 LOOK_AGAIN_AFTER: Final = 0.25
@@ -32,9 +32,9 @@ class LoopWatch:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.probe = LoopProbe(loop)
-        self.carried: dict[str, Watched] = {}
+        self.carried: dict[str, WatchedAgent] = {}
         """Those for whom the loop answers."""
-        self.own: dict[str, Watched] = {}
+        self.own: dict[str, WatchedAgent] = {}
         """Those who beat by themselves; a freeze of the loop is theirs as well."""
         self.owes = 0.0
         """For how long it has owed an answer, in time that counts."""
@@ -48,10 +48,10 @@ class LoopWatch:
         self._will_tell = False
         self._evidence: tuple[str, str | None] | None = None
         self._thread_id: int | None = None
-        self._declared: list[Declared] = []
+        self._declared: list[DeclaredCall] = []
 
     @property
-    def members(self) -> list[Watched]:
+    def members(self) -> list[WatchedAgent]:
         return [*self.carried.values(), *self.own.values()]
 
     def look(self, now: float, counts: float) -> None:
@@ -83,10 +83,10 @@ class LoopWatch:
         """Whether it was never asked."""
         return self.probe.asked_at is None and self.probe.answered_at is None
 
-    def ping(self, watched: Watched) -> None:
+    def ping(self, watched: WatchedAgent) -> None:
         """Ask one emitter, on its own loop."""
-        if isinstance(watched.tie, EmitterTie):
-            self._call(watched.tie.ping)
+        if isinstance(watched.attachment, EmitterAttachment):
+            self._call(watched.attachment.ping)
 
     def tell_when_it_turns(self, tell: Callable[[], None]) -> None:
         """Have this called on the loop as soon as it turns again, once."""
@@ -118,11 +118,11 @@ class LoopWatch:
             self._evidence = said, stack_of(self.thread_id())
         return self._evidence
 
-    def excuse(self, declared: Declared) -> None:
+    def excuse(self, declared: DeclaredCall) -> None:
         """A blocking call was declared; from any thread."""
         self._declared.append(declared)
 
-    def excuse_no_more(self, declared: Declared) -> None:
+    def excuse_no_more(self, declared: DeclaredCall) -> None:
         self._declared.remove(declared)
 
     def _is_excused(self, now: float) -> bool:
@@ -141,8 +141,10 @@ class LoopWatch:
         """On the loop itself, in the same round as its answer."""
         self._thread_id = threading.get_ident()
         for watched in tuple(self.own.values()):
-            if isinstance(watched.tie, EmitterTie):
-                self.loop.call_soon(watched.tie.ping)  # Each by itself: one that raises is its own affair.
+            if isinstance(watched.attachment, EmitterAttachment):
+                self.loop.call_soon(
+                    watched.attachment.ping
+                )  # Each by itself: one that raises is its own affair.
 
     def _call(self, what: Callable[[], None]) -> None:
         try:

@@ -22,14 +22,14 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from lifesigns.agent.birth import new_incarnation
+from lifesigns.agent.monitor.attachment import Ending
 from lifesigns.agent.monitor.counting import last_heartbeat_at, metrics, wall
-from lifesigns.agent.monitor.emitters import NATURAL, EmitterTie
+from lifesigns.agent.monitor.emitters import NATURAL, EmitterAttachment
 from lifesigns.agent.monitor.events import NAMES, AgentMetrics
 from lifesigns.agent.monitor.listeners import Callback, Listeners
+from lifesigns.agent.monitor.monitor_thread import SELF, MonitorThread
 from lifesigns.agent.monitor.naming import name_of, tie_to
-from lifesigns.agent.monitor.rounds import SELF, Rounds
-from lifesigns.agent.monitor.tie import Ending
-from lifesigns.agent.monitor.watched import Watched
+from lifesigns.agent.monitor.watched import WatchedAgent
 from lifesigns.core.engine import Engine
 from lifesigns.core.fleet import least_loaded
 from lifesigns.core.health import Health
@@ -91,7 +91,7 @@ class Monitor:
         """Those in use, by what was asked for: to check one takes a millisecond."""
         self._listeners = Listeners(self._loop_of)
         book = PolicyBook(self._policy.but(CARRIED))
-        self._rounds = Rounds(Engine(book, limits), tick, self._listeners.tell)
+        self._rounds = MonitorThread(Engine(book, limits), tick, self._listeners.tell)
         self._lock = threading.RLock()
         self._started = self._stopped = self._muted = False
         if registry is not None:
@@ -142,7 +142,7 @@ class Monitor:
         policy: Mapping[str, Any] | None = None,
         beats_every: float | None = None,
         events: Iterable[str] | None = None,
-    ) -> Watched:
+    ) -> WatchedAgent:
         """Watch an agent: an asyncio task, an event loop, a thread, a process or its pid, or any object with a name.
 
         With `beats_every` it promises to call `beat()` on what is returned here (or `activity()`, or to emit one of
@@ -160,21 +160,21 @@ class Monitor:
                 raise UsageError(
                     f"{called!r} is watched already, as {known.what!r}: unwatch it or choose another name"
                 )
-            tie = tie_to(what, (*self.natural_events, *(events or ())))
-            watched = Watched(self._rounds, what, called, role, new_incarnation(), tie)
+            attachment = tie_to(what, (*self.natural_events, *(events or ())))
+            watched = WatchedAgent(self._rounds, what, called, role, new_incarnation(), attachment)
             try:
                 self._set_policy(watched, role, policy, beats_every)
                 self.start()
             except UsageError:
-                tie.loosen()
+                attachment.loosen()
                 raise
             if self._muted:
-                tie.loosen()
+                attachment.loosen()
             else:
                 self._enter(watched, known)
             return watched
 
-    def watch_all(self, agents: Iterable[Any] | Mapping[str, Any]) -> list[Watched]:
+    def watch_all(self, agents: Iterable[Any] | Mapping[str, Any]) -> list[WatchedAgent]:
         """Watch many; of a mapping the values, by the names they have there."""
         if isinstance(agents, Mapping):
             return [self.watch(agent, name) for name, agent in agents.items()]
@@ -189,31 +189,35 @@ class Monitor:
         self._rounds.ended(watched, Ending(False, "unwatched", forget=True))
         return True
 
-    def _enter(self, watched: Watched, before: Watched | None) -> None:
-        tie = watched.tie
+    def _enter(self, watched: WatchedAgent, before: WatchedAgent | None) -> None:
+        attachment = watched.attachment
         if before is not None:
             _succeed(before, watched)
             self._rounds.replaced(before)
-        if tie.loop is not None:
-            watched.loop_watch = self._rounds.loop_watch(tie.loop)
-        if isinstance(tie, EmitterTie):
-            tie.acts = watched.activity
-            tie.answers = lambda: self._answered(watched)
+        if attachment.loop is not None:
+            watched.loop_watch = self._rounds.loop_watch(attachment.loop)
+        if isinstance(attachment, EmitterAttachment):
+            attachment.acts = watched.activity
+            attachment.answers = lambda: self._answered(watched)
         self._rounds.records[watched.name] = watched
         self._rounds.begin(watched)
         try:
-            tie.fasten(lambda ending: self._rounds.ended(watched, ending))
+            attachment.fasten(lambda ending: self._rounds.ended(watched, ending))
         except BaseException:
             self.unwatch(watched.name)
             raise
 
-    def _answered(self, watched: Watched) -> None:
+    def _answered(self, watched: WatchedAgent) -> None:
         watched.beat()
         if not watched.by_itself:
             self._rounds.speaks_for_itself(watched)
 
     def _set_policy(
-        self, watched: Watched, role: str | None, own: Mapping[str, Any] | None, beats_every: float | None
+        self,
+        watched: WatchedAgent,
+        role: str | None,
+        own: Mapping[str, Any] | None,
+        beats_every: float | None,
     ) -> None:
         """Its policy, checked here so that a mistake is the caller's to see."""
         if beats_every is not None:
@@ -294,7 +298,7 @@ class Monitor:
 
     def _loop_of(self, name: str) -> asyncio.AbstractEventLoop | None:
         watched = self._rounds.records.get(name)
-        return None if watched is None else watched.tie.loop
+        return None if watched is None else watched.attachment.loop
 
     def _mute(self) -> None:
         """In a forked child: the agents are the parent's, and so is the watching."""
@@ -308,11 +312,11 @@ class Monitor:
 _LIVING: Final = frozenset({Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.FAILING})
 
 
-def _is_there(watched: Watched) -> bool:
+def _is_there(watched: WatchedAgent) -> bool:
     return watched.ending is None and watched.health is not Health.DISCONNECTED
 
 
-def _succeed(before: Watched, after: Watched) -> None:
+def _succeed(before: WatchedAgent, after: WatchedAgent) -> None:
     """A new life under a known name: what was counted goes on, and who was lost comes back."""
     after.disconnections = before.disconnections
     after.heartbeats_before = before.heartbeats_before

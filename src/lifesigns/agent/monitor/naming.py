@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from lifesigns.agent.monitor.emitters import EmitterTie, ObjectTie
-from lifesigns.agent.monitor.processes import ProcessTie, is_process
-from lifesigns.agent.monitor.tasks import LoopTie, TaskTie, running_loop
-from lifesigns.agent.monitor.threads import ThreadTie
-from lifesigns.agent.monitor.tie import Tie
+from lifesigns.agent.monitor.attachment import Attachment
+from lifesigns.agent.monitor.emitters import EmitterAttachment, ObjectAttachment
+from lifesigns.agent.monitor.processes import ProcessAttachment, is_process
+from lifesigns.agent.monitor.tasks import LoopAttachment, TaskAttachment, running_loop
+from lifesigns.agent.monitor.threads import ThreadAttachment
 from lifesigns.errors import UsageError, WireError
 from lifesigns.wire.limits import check_id
 
@@ -41,19 +41,19 @@ def _own_name(what: Any) -> object:
     return None
 
 
-def tie_to(what: Any, events: Iterable[str]) -> Tie:
+def tie_to(what: Any, events: Iterable[str]) -> Attachment:
     """The tie for this kind of thing."""
     if inspect.iscoroutine(what):
         what.close()
         raise UsageError("a coroutine does not run by itself: watch the task, asyncio.create_task(...)")
     if isinstance(what, asyncio.Future):
-        return TaskTie(what)
+        return TaskAttachment(what)
     if isinstance(what, asyncio.AbstractEventLoop):
-        return LoopTie(what)
+        return LoopAttachment(what)
     if isinstance(what, threading.Thread):
-        return ThreadTie(what)
+        return ThreadAttachment(what)
     if is_process(what):
-        return ProcessTie(what)
+        return ProcessAttachment(what)
     if callable(getattr(what, "on", None)):
-        return EmitterTie(what, running_loop(), events)
-    return ObjectTie(what, running_loop())
+        return EmitterAttachment(what, running_loop(), events)
+    return ObjectAttachment(what, running_loop())

@@ -14,14 +14,14 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from lifesigns.agent.monitor.tie import Ending, Report
+from lifesigns.agent.monitor.attachment import Ending, Report
 from lifesigns.errors import UsageError
 
 LOOKS_MAX: Final = 20
 """How often we look for the status of a child that another thread is just reaping."""
 
 
-class ProcessTie:
+class ProcessAttachment:
     """A process: a `Popen`, a `multiprocessing` or asyncio process, or a bare pid."""
 
     loop = None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from time import monotonic
 
+from lifesigns.agent.monitor.attachment import stack_of
 from lifesigns.agent.monitor.counting import last_heartbeat_at, metrics, wall
 from lifesigns.agent.monitor.events import NAMES, RECONNECTED, TYPES, Event
-from lifesigns.agent.monitor.processes import ProcessTie
-from lifesigns.agent.monitor.tie import stack_of
-from lifesigns.agent.monitor.watched import Watched
+from lifesigns.agent.monitor.processes import ProcessAttachment
+from lifesigns.agent.monitor.watched import WatchedAgent
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Flip, Kind
 from lifesigns.core.health import Cause, Health
 
 
-def events_of(flip: Flip, watched: Watched, agent: Agent) -> list[Event]:
+def events_of(flip: Flip, watched: WatchedAgent, agent: Agent) -> list[Event]:
     """What is told about a change of health; the agent's own record is brought up to date by the way."""
     watched.health = flip.now
     if flip.now is Health.STARTING:
@@ -40,14 +40,14 @@ def events_of(flip: Flip, watched: Watched, agent: Agent) -> list[Event]:
     return news
 
 
-def _back_at(flip: Flip, watched: Watched) -> float:
+def _back_at(flip: Flip, watched: WatchedAgent) -> float:
     """When it came back; a loop knows better than we, who look once a tick."""
     if watched.loop_watch is None or watched.by_itself:
         return flip.at
     return min(flip.at, watched.loop_watch.probe.answered_at or flip.at)
 
 
-def _disconnected(flip: Flip, watched: Watched, agent: Agent) -> Event:
+def _disconnected(flip: Flip, watched: WatchedAgent, agent: Agent) -> Event:
     watched.disconnections += 1
     watched.lost_at = last_heartbeat_at(watched)
     reason, stack = _evidence(flip, watched)
@@ -64,7 +64,7 @@ def _disconnected(flip: Flip, watched: Watched, agent: Agent) -> Event:
     )
 
 
-def _evidence(flip: Flip, watched: Watched) -> tuple[str, str | None]:
+def _evidence(flip: Flip, watched: WatchedAgent) -> tuple[str, str | None]:
     """Why, and where it hangs or crashed."""
     if watched.ending is not None:
         return watched.ending.reason, watched.ending.stack
@@ -75,13 +75,13 @@ def _evidence(flip: Flip, watched: Watched) -> tuple[str, str | None]:
     reason = (
         f"{flip.reason} Its last sign of life: {watched.active_by}." if watched.active_by else flip.reason
     )
-    return reason, stack_of(watched.tie.thread_id() or watched.thread_id)
+    return reason, stack_of(watched.attachment.thread_id() or watched.thread_id)
 
 
-def _type_of(flip: Flip, watched: Watched) -> str | None:
+def _type_of(flip: Flip, watched: WatchedAgent) -> str | None:
     """What kind of disconnection. Silence of one that can only be here is a freeze: no network is between us."""
-    if flip.cause is Cause.PARTITION and watched.tie.here:
+    if flip.cause is Cause.PARTITION and watched.attachment.here:
         return TYPES[Cause.FREEZE]
     if flip.cause is Cause.UNKNOWN and any(f.kind is Kind.SILENCE for f in flip.evidence):
-        return None if isinstance(watched.tie, ProcessTie) else TYPES[Cause.FREEZE]
+        return None if isinstance(watched.attachment, ProcessAttachment) else TYPES[Cause.FREEZE]
     return None if flip.cause is None else TYPES.get(flip.cause)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from lifesigns.agent.monitor.tie import Ending, Report, crash
+from lifesigns.agent.monitor.attachment import Ending, Report, crash
 
 
-class TaskTie:
+class TaskAttachment:
     """An asyncio task."""
 
     by_itself = False
@@ -50,7 +50,7 @@ class TaskTie:
         self._report(Ending(False, "finished") if error is None else crash("task", error))
 
 
-class LoopTie:
+class LoopAttachment:
     """An event loop."""
 
     by_itself = False

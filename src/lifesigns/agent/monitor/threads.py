@@ -11,16 +11,16 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from lifesigns.agent.monitor.tie import Ending, Report, crash
+from lifesigns.agent.monitor.attachment import Ending, Report, crash
 
 _lock = threading.Lock()
-_heirs: Final[list[ThreadTie]] = []
+_heirs: Final[list[ThreadAttachment]] = []
 """Who wants to know how a thread died; of one thread there may be several, one for each monitor."""
 _before: Callable[[Any], Any] | None = None
 """The hook that was there before ours; None while ours is not installed."""
 
 
-class ThreadTie:
+class ThreadAttachment:
     """A thread of this process."""
 
     loop = None
@@ -56,7 +56,7 @@ class ThreadTie:
         _stop_listening(self)
 
 
-def _listen(heir: ThreadTie) -> None:
+def _listen(heir: ThreadAttachment) -> None:
     global _before
     with _lock:
         _heirs.append(heir)
@@ -64,7 +64,7 @@ def _listen(heir: ThreadTie) -> None:
             _before, threading.excepthook = threading.excepthook, _hook
 
 
-def _stop_listening(heir: ThreadTie) -> None:
+def _stop_listening(heir: ThreadAttachment) -> None:
     """The hook goes with the last thread, unless somebody put theirs over it: then ours stays and passes on."""
     global _before
     with _lock:

@@ -14,18 +14,18 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from lifesigns.agent.monitor.telling import Telling
-from lifesigns.agent.monitor.tie import Ending, Tie
+from lifesigns.agent.monitor.attachment import Attachment, Ending
+from lifesigns.agent.monitor.work_reports import Reporting
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.signals import BeatReceived, DoingChanged, Report
 
 if TYPE_CHECKING:
     from lifesigns.agent.monitor.loops import LoopWatch
-    from lifesigns.agent.monitor.rounds import Rounds
+    from lifesigns.agent.monitor.monitor_thread import MonitorThread
 
 
 @dataclass(eq=False, slots=True)
-class Declared:
+class DeclaredCall:
     """A blocking call that was announced."""
 
     note: str
@@ -34,7 +34,7 @@ class Declared:
     """The task that announced it; None outside of tasks."""
 
 
-class Watched(Telling):
+class WatchedAgent(Reporting):
     """One watched agent."""
 
     __slots__ = (
@@ -43,6 +43,7 @@ class Watched(Telling):
         "acted_at",
         "active_at",
         "active_by",
+        "attachment",
         "beat_at",
         "beats",
         "beats_from",
@@ -66,22 +67,27 @@ class Watched(Telling):
         "since",
         "suspect_after",
         "thread_id",
-        "tie",
         "what",
     )
 
     def __init__(
-        self, rounds: Rounds, what: object, name: str, role: str | None, incarnation: str, tie: Tie
+        self,
+        rounds: MonitorThread,
+        what: object,
+        name: str,
+        role: str | None,
+        incarnation: str,
+        attachment: Attachment,
     ) -> None:
         now = monotonic()
         self._rounds = rounds
-        self._busy: list[Declared] = []
+        self._busy: list[DeclaredCall] = []
         self.what = what
         self.name = name
         self.role = role
         self.incarnation = incarnation
-        self.tie = tie
-        self.by_itself = tie.by_itself
+        self.attachment = attachment
+        self.by_itself = attachment.by_itself
         self.freeze_after = inf
         self.suspect_after = inf
         self.call_max = inf
@@ -152,7 +158,7 @@ class Watched(Telling):
         Without a bound it is what the policy allows a call (`stall.call_max`). Over its bound, it is a finding.
         """
         until = monotonic() + (self.call_max if bound is None else bound)
-        declared = Declared(note, until, _current_task())
+        declared = DeclaredCall(note, until, _current_task())
         where = self.loop_watch
         self._busy.append(declared)
         if where is not None:

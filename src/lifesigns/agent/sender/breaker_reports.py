@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.guard.breakers import BREAKERS, Registry
-from lifesigns.agent.sender.statement import text
+from lifesigns.agent.sender.beat_builder import text
 from lifesigns.core.breaker import BreakerStatus, Turn
 from lifesigns.core.signals import BreakerAct, BreakerReported, BreakerState, Report
 

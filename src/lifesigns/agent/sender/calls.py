@@ -13,29 +13,29 @@ from types import TracebackType
 from typing import Final, Self
 
 from lifesigns.agent.sender import evidence
-from lifesigns.agent.sender.statement import Statement, amount, count, prose, text
+from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, prose, text
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 
 CANCELLED: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 
 
-class Scene:
+class CallScope:
     """What the calls of one agent share: who it is, what it says of itself, and whom it tells."""
 
-    __slots__ = ("agent_id", "began", "ended", "incarnation", "say", "statement", "unwell")
+    __slots__ = ("agent_id", "began", "builder", "ended", "incarnation", "say", "unwell")
 
     def __init__(
         self,
         agent_id: str,
         incarnation: str,
-        statement: Statement,
+        builder: BeatBuilder,
         say: Callable[[s.Report], None],
         began: Callable[[object], None],
         ended: Callable[[object], None],
         unwell: Callable[[], None],
     ) -> None:
-        self.agent_id, self.incarnation, self.statement = agent_id, incarnation, statement
+        self.agent_id, self.incarnation, self.builder = agent_id, incarnation, builder
         self.say, self.began, self.ended, self.unwell = say, began, ended, unwell
 
     def tell(self, kind: Callable[..., s.Report], **values: object) -> None:
@@ -46,10 +46,10 @@ class Scene:
 class Call:
     """A call that has begun and not ended. While one is open the agent is busy, and no nudge interrupts it."""
 
-    __slots__ = ("_bound", "_call_id", "_error", "_error_kind", "_scene", "_started_at")
+    __slots__ = ("_bound", "_call_id", "_error", "_error_kind", "_scope", "_started_at")
 
-    def __init__(self, scene: Scene, call_id: str, bound: float | None) -> None:
-        self._scene = scene
+    def __init__(self, scope: CallScope, call_id: str, bound: float | None) -> None:
+        self._scope = scope
         self._call_id = call_id
         self._bound = None if bound is None else amount(bound, "bound")
         self._error: str | None = None
@@ -64,8 +64,8 @@ class Call:
 
     def __enter__(self) -> Self:
         self._started_at = time.monotonic()
-        self._scene.statement.works()
-        self._scene.began(self)
+        self._scope.builder.works()
+        self._scope.began(self)
         self._begin()
         return self
 
@@ -76,9 +76,9 @@ class Call:
             self._error = _described(error)
             self._error_kind = _kind_of(error)
         self._end()
-        self._scene.ended(self)
+        self._scope.ended(self)
         if self._error is not None:
-            self._scene.unwell()
+            self._scope.unwell()
 
     def _begin(self) -> None:
         raise NotImplementedError
@@ -93,9 +93,9 @@ class ToolCall(Call):
     __slots__ = ("_args", "_result", "_retry", "_tool")
 
     def __init__(
-        self, scene: Scene, call_id: str, tool: str, args: object, bound: float | None, retry: bool
+        self, scope: CallScope, call_id: str, tool: str, args: object, bound: float | None, retry: bool
     ) -> None:
-        super().__init__(scene, call_id, bound)
+        super().__init__(scope, call_id, bound)
         self._tool = text(tool) or "tool"
         self._args = evidence.of_arguments(args)
         self._result = ""
@@ -106,9 +106,9 @@ class ToolCall(Call):
         self._result = evidence.of_result(value)
 
     def _begin(self) -> None:
-        scene = self._scene
-        scene.statement.tool_at = time.time()
-        scene.tell(
+        scope = self._scope
+        scope.builder.tool_at = time.time()
+        scope.tell(
             s.ToolStarted,
             call_id=self._call_id,
             tool=self._tool,
@@ -117,8 +117,8 @@ class ToolCall(Call):
         )
 
     def _end(self) -> None:
-        scene = self._scene
-        scene.tell(
+        scope = self._scope
+        scope.tell(
             s.ToolFinished,
             call_id=self._call_id,
             tool=self._tool,
@@ -137,8 +137,8 @@ class ModelCall(Call):
 
     __slots__ = ("_cost", "_in", "_out")
 
-    def __init__(self, scene: Scene, call_id: str, bound: float | None) -> None:
-        super().__init__(scene, call_id, bound)
+    def __init__(self, scope: CallScope, call_id: str, bound: float | None) -> None:
+        super().__init__(scope, call_id, bound)
         self._in = self._out = 0
         self._cost = 0.0
 
@@ -149,18 +149,18 @@ class ModelCall(Call):
         self._cost += amount(cost, "cost")
 
     def _begin(self) -> None:
-        scene = self._scene
-        scene.tell(
+        scope = self._scope
+        scope.tell(
             s.ModelStarted,
             call_id=self._call_id,
             bound=self._bound,
         )
 
     def _end(self) -> None:
-        scene = self._scene
+        scope = self._scope
         if self._in or self._out or self._cost:
-            scene.statement.spends(self._in + self._out, self._cost)
-        scene.tell(
+            scope.builder.spends(self._in + self._out, self._cost)
+        scope.tell(
             s.ModelFinished,
             call_id=self._call_id,
             tokens_in=self._in,
@@ -176,27 +176,27 @@ class BusyCall(Call):
 
     __slots__ = ("_note",)
 
-    def __init__(self, scene: Scene, call_id: str, note: str, bound: float | None) -> None:
-        super().__init__(scene, call_id, bound)
+    def __init__(self, scope: CallScope, call_id: str, note: str, bound: float | None) -> None:
+        super().__init__(scope, call_id, bound)
         self._note = prose(note)
 
     def _begin(self) -> None:
         until = None if self._bound is None else time.time() + self._bound
-        self._scene.statement.busy[id(self)] = until, self._note
+        self._scope.builder.busy[id(self)] = until, self._note
         self._tell(Doing.BUSY, until, self._note)
 
     def _end(self) -> None:
-        statement = self._scene.statement
-        statement.busy.pop(id(self), None)
-        still = list(statement.busy.values())
+        builder = self._scope.builder
+        builder.busy.pop(id(self), None)
+        still = list(builder.busy.values())
         if still:
-            self._tell(Doing.BUSY, statement.until, still[-1][1])
+            self._tell(Doing.BUSY, builder.until, still[-1][1])
         else:
-            self._tell(statement.said or statement.derived or Doing.WORKING, statement.until, "")
+            self._tell(builder.said or builder.derived or Doing.WORKING, builder.until, "")
 
     def _tell(self, doing: Doing, until: float | None, note: str) -> None:
-        scene = self._scene
-        scene.tell(
+        scope = self._scope
+        scope.tell(
             s.DoingChanged,
             doing=doing,
             until=until,
@@ -207,11 +207,11 @@ class BusyCall(Call):
 class TaskScope:
     """`with life.task("t-19"):` done when the block ends, failed if it raises. Cancelled is neither."""
 
-    __slots__ = ("_expected_for", "_failed", "_scene", "id")
+    __slots__ = ("_expected_for", "_failed", "_scope", "id")
 
-    def __init__(self, scene: Scene, task_id: str, expected_for: float | None) -> None:
+    def __init__(self, scope: CallScope, task_id: str, expected_for: float | None) -> None:
         self.id = text(task_id)
-        self._scene = scene
+        self._scope = scope
         self._expected_for = None if expected_for is None else amount(expected_for, "expected_for")
         self._failed: str | None = None
 
@@ -220,9 +220,9 @@ class TaskScope:
         self._failed = prose(reason) or "failed"
 
     def __enter__(self) -> Self:
-        scene = self._scene
-        scene.statement.takes(self.id)
-        scene.tell(
+        scope = self._scope
+        scope.builder.takes(self.id)
+        scope.tell(
             s.TaskAssigned,
             task_id=self.id,
             expected_for=self._expected_for,
@@ -232,17 +232,17 @@ class TaskScope:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        scene, statement = self._scene, self._scene.statement
+        scope, builder = self._scope, self._scope.builder
         if isinstance(error, CANCELLED):
-            statement.puts_down(self.id, done=None)
+            builder.puts_down(self.id, done=None)
             return
         reason = self._failed or (None if error is None else _described(error))
-        statement.puts_down(self.id, done=reason is None)
+        builder.puts_down(self.id, done=reason is None)
         if reason is None:
-            scene.tell(s.TaskDone, task_id=self.id)
+            scope.tell(s.TaskDone, task_id=self.id)
         else:
-            scene.tell(s.TaskFailed, task_id=self.id, reason=reason)
-            scene.unwell()
+            scope.tell(s.TaskFailed, task_id=self.id, reason=reason)
+            scope.unwell()
 
 
 def _described(error: BaseException) -> str:

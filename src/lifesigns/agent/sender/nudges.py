@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Final
 
-from lifesigns.agent.sender.statement import prose
+from lifesigns.agent.sender.beat_builder import prose
 from lifesigns.core.signals import Answer
 from lifesigns.errors import UsageError
 
@@ -71,12 +71,12 @@ class Nudges:
         self._ready: queue.SimpleQueue[Nudge | None] = queue.SimpleQueue()
         self._open_calls: set[object] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._bell: asyncio.Event | None = None
+        self._wakeup: asyncio.Event | None = None
         self._closed = False
 
     def listen_on(self, loop: asyncio.AbstractEventLoop) -> None:
         """The agent's loop: its iterators are woken there."""
-        self._loop, self._bell = loop, asyncio.Event()
+        self._loop, self._wakeup = loop, asyncio.Event()
 
     def began(self, call: object) -> None:
         """A call began: nothing is handed out until it has ended."""
@@ -123,15 +123,15 @@ class Nudges:
 
     async def each(self) -> AsyncIterator[Nudge]:
         """Every one as it comes, until the sender ends."""
-        bell = self._bell
-        if bell is None:
+        wakeup = self._wakeup
+        if wakeup is None:
             raise UsageError("nudges() is for `async with`; in a thread, call next_nudge(timeout=...)")
         while True:
-            bell.clear()
+            wakeup.clear()
             try:
                 nudge = self._taken(self._ready.get_nowait())
             except queue.Empty:
-                await bell.wait()
+                await wakeup.wait()
                 continue
             if nudge is None:
                 return
@@ -146,6 +146,6 @@ class Nudges:
         return nudge
 
     def _ring(self) -> None:
-        if self._loop is not None and self._bell is not None:
+        if self._loop is not None and self._wakeup is not None:
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._bell.set)
+                self._loop.call_soon_threadsafe(self._wakeup.set)

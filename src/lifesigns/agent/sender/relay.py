@@ -17,8 +17,8 @@ from typing import Final
 from lifesigns.agent.probe import LoopProbe
 from lifesigns.agent.sender.farewells import Farewells
 from lifesigns.agent.sender.quiet_loop import QuietLoop
-from lifesigns.agent.sender.rounds import Rounds
-from lifesigns.agent.sender.voice import Voice
+from lifesigns.agent.sender.relay_loop import RelayLoop
+from lifesigns.agent.sender.session import AgentSession
 from lifesigns.ports import Link
 
 log: Final = logging.getLogger("lifesigns.sender")
@@ -34,18 +34,18 @@ class Relay:
         self.name = name
         self.farewells = farewells or Farewells()
         self._lock = threading.Lock()
-        self._voices: tuple[Voice, ...] = ()
+        self._sessions: tuple[AgentSession, ...] = ()
         self._thread: threading.Thread | None = None
-        self._at_work: tuple[asyncio.AbstractEventLoop, Rounds] | None = None
+        self._at_work: tuple[asyncio.AbstractEventLoop, RelayLoop] | None = None
         self._phase = random.random()  # noqa: S311 -- spreads processes over the interval, no secret
         self.rung = False
         """Somebody has rung and was not heard yet: to ring again would be a waste."""
 
-    def join(self, voice: Voice) -> None:
+    def join(self, session: AgentSession) -> None:
         """Carry this voice, too; its first beat goes out within a window, the very first at once."""
-        voice.speaks_through(self)
+        session.speaks_through(self)
         with self._lock:
-            self._voices = (*self._voices, voice)
+            self._sessions = (*self._sessions, session)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="lifesigns-relay", daemon=True)
                 self._thread.start()
@@ -55,15 +55,15 @@ class Relay:
     def ring(self) -> None:
         """Words are waiting: send them with the next window."""
         self.rung = True
-        self._call(Rounds.ring)
+        self._call(RelayLoop.ring)
 
     def hurry(self) -> None:
         """Something must not wait for the window."""
-        self._call(Rounds.hurry)
+        self._call(RelayLoop.hurry)
 
     def probe(self, loop: asyncio.AbstractEventLoop) -> LoopProbe:
         """The probe of this loop: one, however many agents live on it."""
-        probes = (voice.probe for voice in self._voices)
+        probes = (session.probe for session in self._sessions)
         return next((probe for probe in probes if probe is not None and probe.loop is loop), LoopProbe(loop))
 
     @property
@@ -72,7 +72,7 @@ class Relay:
         thread = self._thread
         return thread is not None and thread.is_alive()
 
-    def _call(self, what: Callable[[Rounds], None]) -> None:
+    def _call(self, what: Callable[[RelayLoop], None]) -> None:
         at_work = self._at_work
         if at_work is not None:
             loop, rounds = at_work
@@ -88,36 +88,36 @@ class Relay:
         except Exception:
             log.exception("the relay to %s broke: a bug of ours. Its agents go on, unheard", self.name)
             with self._lock:
-                voices, self._voices, self._thread = self._voices, (), None
-            for voice in voices:
-                voice.end()
+                sessions, self._sessions, self._thread = self._sessions, (), None
+            for session in sessions:
+                session.end()
 
     async def _live(self) -> None:
-        rounds = Rounds(self._make_link(), self)
+        rounds = RelayLoop(self._make_link(), self)
         self._at_work = asyncio.get_running_loop(), rounds
         await rounds.live()
 
     # --- for its rounds, in its thread ----------------------------------------------------------------------------
 
     @property
-    def voices(self) -> tuple[Voice, ...]:
-        return self._voices
+    def sessions(self) -> tuple[AgentSession, ...]:
+        return self._sessions
 
     @property
     def phase(self) -> float:
         """Where the grid of its beats lies, 0 to 1."""
         return self._phase
 
-    def dismiss(self, voice: Voice) -> None:
+    def dismiss(self, session: AgentSession) -> None:
         """It has said its last."""
         with self._lock:
-            self._voices = tuple(other for other in self._voices if other is not voice)
-        voice.end()
+            self._sessions = tuple(other for other in self._sessions if other is not session)
+        session.end()
 
     def may_end(self) -> bool:
         """Whether nobody is left; then whoever joins next needs a new thread."""
         with self._lock:
-            if self._voices:
+            if self._sessions:
                 return False
             self._thread = self._at_work = None
             return True

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, Final
 
-from lifesigns.agent.sender.pulse import Pulse
+from lifesigns.agent.sender.beat_rhythm import BeatRhythm
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES, profile
 from lifesigns.errors import UsageError
@@ -24,7 +24,7 @@ LEASE_MIN: Final = 600.0
 
 
 @lru_cache(maxsize=64)
-def rhythm(name: str | None, interval: float | None) -> tuple[Pulse, Mapping[str, Any] | None]:
+def rhythm(name: str | None, interval: float | None) -> tuple[BeatRhythm, Mapping[str, Any] | None]:
     """The pulse, and what to announce of it; None if there is nothing to announce.
 
     Remembered, because the agents of a process usually share it, and checking a policy takes half a millisecond.
@@ -33,7 +33,7 @@ def rhythm(name: str | None, interval: float | None) -> tuple[Pulse, Mapping[str
         raise UsageError(f"interval is {interval!r}, but it has to be at least {INTERVAL_MIN} s")
     changes = _changes(name, interval)
     policy = profile(DEFAULT_PROFILE) if changes is None else Policy().but(changes)
-    return Pulse(interval or policy.silence.interval, policy.silence.suspect_after), changes
+    return BeatRhythm(interval or policy.silence.interval, policy.silence.suspect_after), changes
 
 
 def _changes(name: str | None, interval: float | None) -> dict[str, Any] | None:

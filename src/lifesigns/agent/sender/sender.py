@@ -26,18 +26,18 @@ from types import TracebackType
 from typing import Final, Self
 
 from lifesigns.agent import birth
-from lifesigns.agent.sender import endings
+from lifesigns.agent.sender import shutdown
+from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, prose, text
 from lifesigns.agent.sender.breaker_reports import BreakerReports
 from lifesigns.agent.sender.callbacks import Callback, call, until_done
-from lifesigns.agent.sender.calls import CANCELLED, BusyCall, ModelCall, Scene, TaskScope, ToolCall
+from lifesigns.agent.sender.calls import CANCELLED, BusyCall, CallScope, ModelCall, TaskScope, ToolCall
 from lifesigns.agent.sender.nudges import Nudge
-from lifesigns.agent.sender.obedience import Obedience
+from lifesigns.agent.sender.order_handler import OrderHandler
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.agent.sender.rhythm import rhythm
-from lifesigns.agent.sender.statement import Statement, amount, count, prose, text
+from lifesigns.agent.sender.session import ALERT_AFTER, WORDS_MAX, AgentSession, Alert, Stats
 from lifesigns.agent.sender.states import WAITING_MAX, content_of, digest_of
-from lifesigns.agent.sender.stopping import Ender, Ending, Stop, StopFlag
-from lifesigns.agent.sender.voice import ALERT_AFTER, WORDS_MAX, Alert, Stats, Voice
+from lifesigns.agent.sender.stopping import Ending, Stop, StopAction, StopFlag
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError
@@ -77,16 +77,16 @@ class Sender:
         self._find_relay()  # A wrong address is told now; which relay it is, when it starts: a fork may lie between.
         self._close_for = amount(close_for, "close_for")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._statement = Statement(
+        self._builder = BeatBuilder(
             host=text(host or socket.gethostname()),
             pid=os.getpid(),
             role=None if role is None else text(role),
             task=None if born.task is None else text(born.task),
         )
-        self._voice = Voice(
+        self._session = AgentSession(
             born.agent_id,
             born.incarnation,
-            self._statement,
+            self._builder,
             pulse,
             words_max=max(1, count(words_max, "words_max")),
             retries=max(1, count(retries, "retries")),
@@ -94,17 +94,17 @@ class Sender:
             tell=None if on_alert is None else lambda alert: self._call(on_alert, alert),
             alert_after=amount(alert_after, "alert_after"),
         )
-        self._breakers = BreakerReports(born.agent_id, born.incarnation, self._voice.say)
+        self._breakers = BreakerReports(born.agent_id, born.incarnation, self._session.say)
         beside = born.supervised_at is not None and hub in (None, born.supervised_at)
-        self._orders = Obedience(self._voice, self._breakers, on_nudge, on_stop, supervised=beside)
-        self._scene = Scene(
+        self._orders = OrderHandler(self._session, self._breakers, on_nudge, on_stop, supervised=beside)
+        self._scope = CallScope(
             born.agent_id,
             born.incarnation,
-            self._statement,
-            self._voice.say,
+            self._builder,
+            self._session.say,
             self._orders.nudges.began,
             self._orders.nudges.ended,
-            self._voice.stir,
+            self._session.stir,
         )
         self._call_ids = itertools.count(1)
         self._started = False
@@ -140,35 +140,35 @@ class Sender:
     @property
     def stats(self) -> Stats:
         """How sending went so far."""
-        return self._voice.stats()
+        return self._session.stats()
 
     # --- what it says about itself --------------------------------------------------------------------------------
 
     def status(self, status: str | None) -> None:
         """A word of your own; `idle`, `busy`, `waiting_for_human` and the like also say what it is doing."""
-        self._statement.status = None if status is None else text(status)
+        self._builder.status = None if status is None else text(status)
 
     def load(self, load: float | None) -> None:
         """How full it is, 0 to 1; more is 1."""
-        self._statement.load = None if load is None else min(1.0, amount(load, "load"))
+        self._builder.load = None if load is None else min(1.0, amount(load, "load"))
 
     def capacity(self, tasks: int | None) -> None:
         """How many more tasks it could take."""
-        self._statement.capacity = None if tasks is None else count(tasks, "capacity")
+        self._builder.capacity = None if tasks is None else count(tasks, "capacity")
 
     def phase(self, phase: str | None) -> None:
         """Where in its work it is."""
-        self._statement.phase = None if phase is None else text(phase)
+        self._builder.phase = None if phase is None else text(phase)
 
     def metadata(self, **values: object) -> None:
         """Texts that go along with every beat; None takes one away. `provider` groups agents by their model provider."""
-        self._statement.tags(values)
+        self._builder.tags(values)
 
     def progress(self, note: str, percent: float | None = None) -> None:
         """It came forward."""
-        self._statement.progress = text(note)
+        self._builder.progress = text(note)
         done = None if percent is None else amount(percent, "percent")
-        self._say(s.ProgressMade, task_id=self._statement.task, percent=done, note=prose(note))
+        self._say(s.ProgressMade, task_id=self._builder.task, percent=done, note=prose(note))
 
     def checkpoint(
         self,
@@ -184,38 +184,38 @@ class Sender:
         With `state` (bytes, a path, or anything that JSON can write) the hub keeps the content, if it is reached over HTTP
         and the agent has a task; the checkpoint counts when it is kept. Over a bus only its digest is told.
         """
-        self._statement.checkpoint_at = time.time()
+        self._builder.checkpoint_at = time.time()
         content = None if state is None else content_of(state)
         saved = s.CheckpointSaved(
             agent_id=self.agent_id,
             incarnation=self.incarnation,
             checkpoint_id=text(checkpoint_id),
-            task_id=self._statement.task,
+            task_id=self._builder.task,
             parent_id=None if parent is None else text(parent),
             digest=text(digest) if content is None else digest_of(content),
             size=count(size, "size") if content is None else len(content),
         )
         if content is None:
             birth.has_saved(saved.checkpoint_id, self.agent_id)
-        room = content is not None and self._voice.state_bytes + len(content) <= WAITING_MAX
-        self._voice.say(SavedState(saved, content) if content is not None and room else saved)
+        room = content is not None and self._session.state_bytes + len(content) <= WAITING_MAX
+        self._session.say(SavedState(saved, content) if content is not None and room else saved)
 
     def doing(self, doing: str | Doing | None, *, until: float | None = None, note: str = "") -> None:
         """Say what it does (`working`, `idle`, `waiting_for_human`, `rate_limited` ...), until when by the wall clock if
         that is known. It holds until you say otherwise; None leaves it to what your calls and tasks show."""
         known = None if doing is None else _doing(doing)
-        self._statement.says(known, None if until is None else amount(until, "until"))
-        told = known or self._statement.derived or Doing.UNKNOWN
+        self._builder.says(known, None if until is None else amount(until, "until"))
+        told = known or self._builder.derived or Doing.UNKNOWN
         self._say(s.DoingChanged, doing=told, until=until, note=prose(note))
 
     def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
         """Tokens and money used since the last time; what `model()` calls report is added by itself."""
         used = count(tokens_in, "tokens_in") + count(tokens_out, "tokens_out")
-        self._statement.spends(used, amount(cost, "cost"))
+        self._builder.spends(used, amount(cost, "cost"))
 
     def error(self, message: object, *, recoverable: bool = True) -> None:
         """Something went wrong outside of a tool or model call."""
-        self._voice.stir()
+        self._session.stir()
         self._say(s.ErrorReported, message=prose(message) or "error", recoverable=bool(recoverable))
 
     # --- what it is in the middle of --------------------------------------------------------------------------------
@@ -225,19 +225,19 @@ class Sender:
     ) -> ToolCall:
         """A tool call. `bound`: how long it may take before somebody should look; `retry`: a declared retry of a call
         that failed, never counted as a loop."""
-        return ToolCall(self._scene, str(next(self._call_ids)), name, args, bound, retry)
+        return ToolCall(self._scope, str(next(self._call_ids)), name, args, bound, retry)
 
     def model(self, *, bound: float | None = None) -> ModelCall:
         """A model call."""
-        return ModelCall(self._scene, str(next(self._call_ids)), bound)
+        return ModelCall(self._scope, str(next(self._call_ids)), bound)
 
     def busy(self, note: str = "", *, bound: float | None = None) -> BusyCall:
         """A long operation that may block loop and thread: within its bound that is no freeze and no stall."""
-        return BusyCall(self._scene, str(next(self._call_ids)), note, bound)
+        return BusyCall(self._scope, str(next(self._call_ids)), note, bound)
 
     def task(self, task_id: str, *, expected_for: float | None = None) -> TaskScope:
         """A task: done when the block ends, failed if it raises."""
-        return TaskScope(self._scene, task_id, expected_for)
+        return TaskScope(self._scope, task_id, expected_for)
 
     # --- what it is told ------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Sender:
 
     def start(self) -> Self:
         """Begin to beat. `with` and `async with` do this and `close` by themselves."""
-        self._start("process" if endings.is_main_thread() else "word")
+        self._start("process" if shutdown.is_main_thread() else "word")
         return self
 
     def close(self, reason: str = "done", *, crashed: bool = False) -> None:
@@ -274,10 +274,10 @@ class Sender:
         """`close` for coroutines."""
         await self._orders.until_saved()
         self.leave(reason, crashed=crashed)
-        if not self._started or self._voice.mute:
+        if not self._started or self._session.mute:
             return
-        if not await until_done(self._voice.gone, max(0.0, self._leave_by - time.monotonic())):
-            self._voice.leave_farewell()
+        if not await until_done(self._session.gone, max(0.0, self._leave_by - time.monotonic())):
+            self._session.leave_farewell()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -306,20 +306,20 @@ class Sender:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
             self._loop = None
-        voice, relay = self._voice, self._find_relay()
-        self._statement.pid = os.getpid()
+        session, relay = self._session, self._find_relay()
+        self._builder.pid = os.getpid()
         if self._loop is not None:
-            voice.probe = relay.probe(self._loop)
-        self._orders.listen(self._loop, Ender(how, self._loop))
-        voice.introduce = self._introduce
-        voice.kept = lambda checkpoint_id: birth.has_saved(checkpoint_id, self.agent_id)
-        voice.was_active = birth.activity_mark()
-        voice.speaks_through(relay)
+            session.probe = relay.probe(self._loop)
+        self._orders.listen(self._loop, StopAction(how, self._loop))
+        session.introduce = self._introduce
+        session.kept = lambda checkpoint_id: birth.has_saved(checkpoint_id, self.agent_id)
+        session.was_active = birth.activity_mark()
+        session.speaks_through(relay)
         self._introduce()
         self._breakers.begin()
         birth.speaks_for_itself(self.agent_id)
-        endings.begins(self)
-        relay.join(voice)
+        shutdown.begins(self)
+        relay.join(session)
 
     def leave(self, reason: str, *, crashed: bool = False) -> None:
         """Say good-bye and wait for nothing; from here on every call is harmless and has no effect."""
@@ -336,18 +336,18 @@ class Sender:
                 agent_id=agent_id, incarnation=incarnation, detail=detail, orphaned=orphaned
             )
         self._leave_by = min(self._leave_by, time.monotonic() + self._close_for)
-        self._voice.say_last(last, self._leave_by)
+        self._session.say_last(last, self._leave_by)
         self._orders.nudges.close()
-        endings.ended(self)
+        shutdown.ended(self)
 
     def wait_until_gone(self) -> None:
         """Until the good-bye has arrived, or `close_for` is over."""
-        if self._started and not self._voice.mute:
-            self._voice.wait_until_gone(max(0.0, self._leave_by - time.monotonic()))
+        if self._started and not self._session.mute:
+            self._session.wait_until_gone(max(0.0, self._leave_by - time.monotonic()))
 
     def fall_silent(self) -> None:
         """In a forked child: this life goes on in the parent."""
-        self._voice.mute = True
+        self._session.mute = True
         self._orders.nudges.close()
 
     # --- parts ----------------------------------------------------------------------------------------------------
@@ -356,9 +356,9 @@ class Sender:
         """What a hub should know before the first beat, and again when the way to it was lost."""
         self._say(
             s.AgentRegistered,
-            role=self._statement.role,
-            host=self._statement.host,
-            task_id=self._statement.task,
+            role=self._builder.role,
+            host=self._builder.host,
+            task_id=self._builder.task,
             policy=self._policy,
         )
         self._breakers.tell_all()
@@ -370,15 +370,15 @@ class Sender:
         if error is None:
             return "done"
         if self._crashed(error):
-            self.error(endings.told(error), recoverable=False)
-        return endings.told(error)
+            self.error(shutdown.told(error), recoverable=False)
+        return shutdown.told(error)
 
     def _crashed(self, error: BaseException | None) -> bool:
         """Whether the block ended as nobody wanted it to."""
-        return not self.stopping and endings.is_crash(error)
+        return not self.stopping and shutdown.is_crash(error)
 
     def _say(self, kind: Callable[..., s.Report], **values: object) -> None:
-        self._voice.say(kind(agent_id=self._birth.agent_id, incarnation=self._birth.incarnation, **values))
+        self._session.say(kind(agent_id=self._birth.agent_id, incarnation=self._birth.incarnation, **values))
 
     def _call(self, callback: Callback[Alert], alert: Alert) -> None:
         call(callback, alert, self._loop)

@@ -79,7 +79,7 @@ class StopFlag:
         return True
 
 
-class Ender:
+class StopAction:
     """Knows what ends its agent."""
 
     def __init__(self, how: Ending, loop: asyncio.AbstractEventLoop | None = None) -> None:

@@ -15,7 +15,7 @@ MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ProcessFacts:
     """One look at a process tree."""
 
     cpu_percent: float | None
@@ -26,7 +26,7 @@ class Facts:
     """Of the child itself: running, sleeping, stopped, zombie ..."""
 
 
-class Observer:
+class ProcessObserver:
     """Looks at one process and its descendants, again and again."""
 
     def __init__(self, pid: int) -> None:
@@ -40,7 +40,7 @@ class Observer:
         """Who was there at the last look, the child first."""
         return list(self._known)
 
-    def look(self, now: float) -> Facts | None:
+    def look(self, now: float) -> ProcessFacts | None:
         """What is there now; None if it is gone, or hides from us."""
         try:
             state = self._root.status()
@@ -60,7 +60,7 @@ class Observer:
             # Those who ended without being waited for took their time with them: no less than nothing.
             percent = max(0.0, cpu_s - self._cpu_s) / (now - self._looked_at) * 100
         self._looked_at, self._cpu_s = now, cpu_s
-        return Facts(percent, memory / MEGABYTE, len(alive), str(state))
+        return ProcessFacts(percent, memory / MEGABYTE, len(alive), str(state))
 
     def _tree(self) -> list[psutil.Process]:
         pids = [self._root.pid, *_descendants(self._root)]

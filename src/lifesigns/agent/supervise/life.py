@@ -17,12 +17,12 @@ import psutil
 from lifesigns.agent.birth import ACTIVE, new_incarnation
 from lifesigns.agent.supervise import prompts
 from lifesigns.agent.supervise.child import Child, End
-from lifesigns.agent.supervise.facts import Observer
+from lifesigns.agent.supervise.facts import ProcessObserver
 from lifesigns.agent.supervise.nudging import Nudge
 from lifesigns.agent.supervise.prompts import Screen
 from lifesigns.agent.supervise.reading import Reading, reading
 from lifesigns.agent.supervise.settings import LINGER_FOR, NudgeBy, Settings
-from lifesigns.agent.supervise.streams import DRAIN_FOR, Keys, Ours, Streams
+from lifesigns.agent.supervise.streams import DRAIN_FOR, Keys, OwnStreams, Streams
 from lifesigns.agent.supervise.tail import Tail
 from lifesigns.agent.supervise.terminal import takes_keys
 from lifesigns.core.health import Doing
@@ -47,7 +47,7 @@ LOOK_EVERY: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Inheritance:
+class Handoff:
     """What a life gets from the one before it, or from a hub."""
 
     attempt: int = 1
@@ -62,8 +62,8 @@ class Life:
     def __init__(
         self,
         settings: Settings,
-        inherited: Inheritance,
-        ours: Ours,
+        inherited: Handoff,
+        ours: OwnStreams,
         keys: Keys,
         folder: Path,
         now: float,
@@ -291,16 +291,14 @@ def _changed_at(file: Path) -> int:
     return 0
 
 
-def _observe(pid: int) -> Observer | None:
+def _observe(pid: int) -> ProcessObserver | None:
     try:
-        return Observer(pid)
+        return ProcessObserver(pid)
     except psutil.Error:
         return None
 
 
-def environment(
-    settings: Settings, inherited: Inheritance, incarnation: str, folder: Path
-) -> Mapping[str, str]:
+def environment(settings: Settings, inherited: Handoff, incarnation: str, folder: Path) -> Mapping[str, str]:
     """What a child finds in its environment: ours, and who it is."""
     told: dict[str, str | None] = {
         "AGENT_ID": settings.agent_id,

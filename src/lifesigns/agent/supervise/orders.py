@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final, Protocol
 
-from lifesigns.agent.supervise.life import Inheritance, Life
+from lifesigns.agent.supervise.life import Handoff, Life
 from lifesigns.agent.supervise.nudging import Nudge
 from lifesigns.agent.supervise.settings import Settings
 from lifesigns.agent.supervise.stopping import Stopping
@@ -40,7 +40,7 @@ ENDS_WITHIN: Final = 5.0
 """An agent that tells its own crash is still there for a moment. If it stays, it lives."""
 
 
-class Body(Protocol):
+class ProcessHandle(Protocol):
     """What can be done with the child."""
 
     life: Life | None
@@ -49,14 +49,14 @@ class Body(Protocol):
 
     def stop(self, stopping: Stopping) -> None: ...
     def spare(self, order_id: str) -> None: ...
-    def start_now(self, inherited: Inheritance, now: float) -> None: ...
+    def start_now(self, inherited: Handoff, now: float) -> None: ...
     def tell(self, signal_: Signal, now: float) -> None: ...
 
 
-class Orders:
+class OrderHandler:
     """Obeys."""
 
-    def __init__(self, settings: Settings, body: Body) -> None:
+    def __init__(self, settings: Settings, body: ProcessHandle) -> None:
         self._settings = settings
         self._body = body
         self._epoch = 0
@@ -173,9 +173,7 @@ class Orders:
             reason = f"{order.incarnation} is not the life that ended here"
         else:
             self._respawn = order
-            inherited = Inheritance(
-                order.attempt + 1, order.new_incarnation, order.checkpoint_id, order.handoff
-            )
+            inherited = Handoff(order.attempt + 1, order.new_incarnation, order.checkpoint_id, order.handoff)
             self._body.start_now(inherited, now)
             return
         self._refuse(order, reason, now)

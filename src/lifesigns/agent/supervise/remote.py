@@ -17,13 +17,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from lifesigns.agent.sender.pulse import Pulse
+from lifesigns.agent.sender.beat_builder import BeatBuilder
+from lifesigns.agent.sender.beat_rhythm import BeatRhythm
 from lifesigns.agent.sender.relay import Relay
-from lifesigns.agent.sender.statement import Statement
+from lifesigns.agent.sender.session import AgentSession, Alert
 from lifesigns.agent.sender.vitals import Vitals
-from lifesigns.agent.sender.voice import Alert, Voice
 from lifesigns.agent.supervise.life import Life
-from lifesigns.agent.supervise.verdicts import Verdict
+from lifesigns.agent.supervise.status_messages import StatusMessage
 from lifesigns.core.effects import Effect, Order, Respawn, Withdraw
 from lifesigns.core.policy_changes import merged
 from lifesigns.core.signals import (
@@ -43,14 +43,14 @@ ONLY_WHEN_TOLD: Final = 1e9
 """The relay beats for senders by its own clock; a child's beats go out when the supervisor has looked at it."""
 
 
-class ChildVoice(Voice):
+class ChildSession(AgentSession):
     """The voice of a child that cannot speak: its beats are what was last seen of it."""
 
     may_repeat = False
 
     def __init__(self, agent_id: str, tell: Callable[[Alert], None]) -> None:
-        statement = Statement(host=socket.gethostname(), pid=os.getpid(), role=None, task=None)
-        super().__init__(agent_id, "", statement, Pulse(ONLY_WHEN_TOLD, ONLY_WHEN_TOLD), tell=tell)
+        builder = BeatBuilder(host=socket.gethostname(), pid=os.getpid(), role=None, task=None)
+        super().__init__(agent_id, "", builder, BeatRhythm(ONLY_WHEN_TOLD, ONLY_WHEN_TOLD), tell=tell)
         self.newest = BeatReceived(agent_id)
         self.due_at = math.inf
 
@@ -62,7 +62,7 @@ class ChildVoice(Voice):
         return self.newest
 
 
-class AtHub:
+class HubWatch:
     """The watch is a hub."""
 
     remote = True
@@ -72,30 +72,30 @@ class AtHub:
         self._relay = relay
         self._agent_id = agent_id
         self._wake = wake
-        self._came: deque[Order | Verdict] = deque(maxlen=1000)
+        self._came: deque[Order | StatusMessage] = deque(maxlen=1000)
         self._introduction: list[Report] = []
         self._joined = False
         self._life: Life | None = None
         self.answers = True
-        self._voice = ChildVoice(agent_id, self._sending_changed)
-        self._voice.obey = self._take
-        self._voice.introduce = self._introduce
-        self._voice.speaks_through(relay)
+        self._session = ChildSession(agent_id, self._sending_changed)
+        self._session.obey = self._take
+        self._session.introduce = self._introduce
+        self._session.speaks_through(relay)
 
-    def tell(self, signal: Signal, now: float) -> Sequence[Effect | Verdict]:
+    def tell(self, signal: Signal, now: float) -> Sequence[Effect | StatusMessage]:
         if isinstance(signal, Report):
             self._remember(signal)
-            self._voice.say(signal)
+            self._session.say(signal)
         elif isinstance(signal, BeatReceived):
-            self._voice.newest, self._voice.due_at = signal, 0.0
+            self._session.newest, self._session.due_at = signal, 0.0
             self._relay.hurry()
         if not self._joined:  # With the first word: a child may be gone before its first beat.
             self._joined = True
-            self._relay.join(self._voice)
+            self._relay.join(self._session)
         return ()
 
-    def look(self, now: float) -> Sequence[Effect | Verdict]:
-        came: list[Effect | Verdict] = []
+    def look(self, now: float) -> Sequence[Effect | StatusMessage]:
+        came: list[Effect | StatusMessage] = []
         while self._came:
             came.append(self._came.popleft())
         return came
@@ -106,10 +106,10 @@ class AtHub:
     def close(self) -> None:
         """Wait a moment for the last words to arrive."""
         if self._joined:
-            self._voice.leaving_by = time.monotonic() + LAST_WORDS_FOR
+            self._session.leaving_by = time.monotonic() + LAST_WORDS_FOR
             self._relay.hurry()
             with suppress(NotYet):
-                self._voice.gone.result(LAST_WORDS_FOR + 1.0)
+                self._session.gone.result(LAST_WORDS_FOR + 1.0)
 
     def _remember(self, word: Report) -> None:
         """What a hub that lost us must be told again: who lives, and that it works."""
@@ -144,7 +144,7 @@ class AtHub:
 
     def _introduce(self) -> None:
         for word in list(self._introduction):
-            self._voice.say(word)
+            self._session.say(word)
 
     def _sending_changed(self, alert: Alert) -> None:
         self.answers = alert.well
@@ -155,5 +155,5 @@ class AtHub:
                 f"the hub cannot be reached ({alert.error}); {self._agent_id} runs on, and is told of later."
             )
         kind = "HUB_REACHED" if alert.well else "HUB_AWAY"
-        self._came.append(Verdict(kind, text, minor=alert.well, details={"error": alert.error}))
+        self._came.append(StatusMessage(kind, text, minor=alert.well, details={"error": alert.error}))
         self._wake()

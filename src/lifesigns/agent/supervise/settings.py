@@ -26,7 +26,7 @@ class NudgeBy(StrEnum):
     FILE = "file"
 
 
-class Loudness(StrEnum):
+class Verbosity(StrEnum):
     """How much we say ourselves."""
 
     QUIET = "quiet"
@@ -67,7 +67,7 @@ class Settings:
     max_for: float | None = None
     """All lives together may take this long."""
     pty: bool = False
-    loudness: Loudness = Loudness.NORMAL
+    verbosity: Verbosity = Verbosity.NORMAL
     save_for: float = 30.0
     """Between asking a child to end and ending it."""
     respawn_wait: float = 2 * MINUTE

@@ -33,7 +33,7 @@ class Keys(Protocol):
         """Whether it is ours to do; otherwise the child gets the key."""
 
 
-class Ours:
+class OwnStreams:
     """Our own three streams and the terminal, for as long as we live."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Streams:
     """Made before a child starts, followed while it lives, drained when it has ended."""
 
     def __init__(
-        self, ours: Ours, keys: Keys, seen: Callable[[bytes], None], *, pty: bool, feed: bool
+        self, ours: OwnStreams, keys: Keys, seen: Callable[[bytes], None], *, pty: bool, feed: bool
     ) -> None:
         self._ours = ours
         self._keys = keys

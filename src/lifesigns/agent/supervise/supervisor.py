@@ -19,19 +19,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from lifesigns.agent.supervise import facts, verdicts
+from lifesigns.agent.supervise import facts, status_messages
 from lifesigns.agent.supervise.child import CannotStart, End, reap_orphans
+from lifesigns.agent.supervise.exit_report import ExitReport
 from lifesigns.agent.supervise.guardian import Guardian, stty_settings
 from lifesigns.agent.supervise.interrupts import Interrupts
-from lifesigns.agent.supervise.life import LOOK_EVERY, Inheritance, Life
-from lifesigns.agent.supervise.obituary import Obituary
-from lifesigns.agent.supervise.orders import Orders
+from lifesigns.agent.supervise.life import LOOK_EVERY, Handoff, Life
+from lifesigns.agent.supervise.orders import OrderHandler
 from lifesigns.agent.supervise.restarts import Next, Restarts
 from lifesigns.agent.supervise.settings import Restart, Settings
-from lifesigns.agent.supervise.speaking import Speaker
+from lifesigns.agent.supervise.status_messages import StatusMessage
+from lifesigns.agent.supervise.status_printer import StatusPrinter
 from lifesigns.agent.supervise.stopping import Stopping
-from lifesigns.agent.supervise.streams import STDIN, Ours
-from lifesigns.agent.supervise.verdicts import Verdict
+from lifesigns.agent.supervise.streams import STDIN, OwnStreams
 from lifesigns.agent.supervise.wakeup import Wakeup
 from lifesigns.agent.supervise.watch import Watch
 from lifesigns.core.effects import Effect, Order, Terminate
@@ -59,7 +59,7 @@ class Supervisor:
     def __init__(self, settings: Settings, make_watch: MakeWatch, policy: Mapping[str, object]) -> None:
         self._settings = settings
         self._policy = policy
-        self._ours = Ours()
+        self._ours = OwnStreams()
         self._folder = Path(tempfile.mkdtemp(prefix="lifesigns-run-"))
         terminal = self._ours.terminal
         self._guardian = Guardian(
@@ -68,14 +68,14 @@ class Supervisor:
             stty_settings(terminal.fd) if terminal and terminal.keys else "",
         )
         self._wakeup = Wakeup()
-        self._speaker = Speaker(
+        self._speaker = StatusPrinter(
             self._ours.err,
             settings.agent_id,
-            settings.loudness,
+            settings.verbosity,
             is_raw=lambda: terminal is not None and terminal.is_raw,
         )
         self._watch = make_watch(self._wakeup.wake)
-        self._orders = Orders(settings, self)
+        self._orders = OrderHandler(settings, self)
         self._restarts = Restarts(settings.restart)
         self._interrupts = Interrupts()
         self._users_act_at = -math.inf
@@ -87,7 +87,7 @@ class Supervisor:
         self._outcome: End | None = None
         self._beat_at = math.inf
         self._start_at = math.inf
-        self._start_as = Inheritance()
+        self._start_as = Handoff()
         self._finish_at = math.inf
         self._max_at = math.inf
 
@@ -193,7 +193,7 @@ class Supervisor:
 
     # --- lives ------------------------------------------------------------------------------------------
 
-    def _start(self, inherited: Inheritance, now: float) -> None:
+    def _start(self, inherited: Handoff, now: float) -> None:
         self._start_at = self._finish_at = math.inf
         terminal = self._ours.terminal
         if terminal is not None:
@@ -205,7 +205,7 @@ class Supervisor:
             self._guardian.watch(None)
             if terminal is not None:
                 terminal.restore()
-            self.say(Verdict("CANNOT_START", str(error), details={"status": error.status}), now)
+            self.say(StatusMessage("CANNOT_START", str(error), details={"status": error.status}), now)
             self._orders.start_failed(str(error), now)
             self._outcome = End(status=error.status)
             return
@@ -213,7 +213,9 @@ class Supervisor:
         self._watch.attend(life)
         if inherited.attempt > 1:
             text = f"{self._settings.agent_id} was started again."
-            self.say(Verdict("RESTARTED", text, minor=True, details={"attempt": inherited.attempt}), now)
+            self.say(
+                StatusMessage("RESTARTED", text, minor=True, details={"attempt": inherited.attempt}), now
+            )
         self._start_as = inherited
         self._beat_at = now
         for word in life.introduction(self._policy):
@@ -225,10 +227,10 @@ class Supervisor:
         """The child has ended: those it left behind follow, its last bytes are passed on, and then what?"""
         if self.last is None:
             self.last = life  # The first time we look at its end.
-            obituary = Obituary(self._settings.agent_id, life)
+            exit_report = ExitReport(self._settings.agent_id, life)
             for signal_ in life.last_checkpoint():
                 self.tell(signal_, now)
-            self.tell(obituary.left() if self._wanted(life) else obituary.exited(), now)
+            self.tell(exit_report.left() if self._wanted(life) else exit_report.exited(), now)
         if not life.finished(now):
             return
         self.life = None
@@ -248,29 +250,29 @@ class Supervisor:
     def _what_next(self, life: Life, now: float) -> None:
         assert life.end is not None
         stopping, self.stopping = self.stopping, None
-        obituary = Obituary(self._settings.agent_id, life)
+        exit_report = ExitReport(self._settings.agent_id, life)
         if life.ended_at >= self._max_at:
             self._outcome = End(status=TIMED_OUT)
             reason = f"it ran longer than {duration(self._settings.max_for or 0.0)} (--max-time)"
-            self.say(obituary.stopped(reason, forced=bool(stopping and stopping.forced)), now)
+            self.say(exit_report.stopped(reason, forced=bool(stopping and stopping.forced)), now)
         elif stopping is not None and stopping.order is not None:
             self._orders.stopped(stopping, now)
-            self.say(obituary.stopped(stopping.reason, forced=stopping.forced), now)
+            self.say(exit_report.stopped(stopping.reason, forced=stopping.forced), now)
             self._finish_at = now + self._successor_wait(isinstance(stopping.order, Terminate))
         elif life.told_to_stop and not self._wanted(life):
-            self.say(obituary.stopped("the hub wants it", forced=False), now)
+            self.say(exit_report.stopped("the hub wants it", forced=False), now)
             self._finish_at = now + self._successor_wait(told_to_stop=True)
         elif self._wanted(life) or life.streams.broken:
             self._outcome = life.end
         else:
-            self._follow(life, obituary, now)
+            self._follow(life, exit_report, now)
 
     def _successor_wait(self, told_to_stop: bool) -> float:
         """How long we are there for the hub's word to start anew."""
         restarts = self._settings.restart.when is not Restart.NEVER and not self._users_end
         return self._settings.respawn_wait if told_to_stop and self._watch.remote and restarts else 0.0
 
-    def _follow(self, life: Life, obituary: Obituary, now: float) -> None:
+    def _follow(self, life: Life, exit_report: ExitReport, now: float) -> None:
         assert life.end is not None
         plan = self._restarts.ended(
             now,
@@ -280,14 +282,14 @@ class Supervisor:
         )
         if plan.next is Next.RESTART and self._watch.answers:
             plan = replace(plan, wait=max(plan.wait, HUB_FIRST_FOR))
-        self.say(obituary.ended(plan, self._settings.restart), now)
+        self.say(exit_report.ended(plan, self._settings.restart), now)
         if plan.next is Next.RESTART:
             self._start_at = now + plan.wait
-            self._start_as = obituary.inheritance(self._start_as)
+            self._start_as = exit_report.inheritance(self._start_as)
         else:
             self._outcome = life.end
 
-    def start_now(self, inherited: Inheritance, now: float) -> None:
+    def start_now(self, inherited: Handoff, now: float) -> None:
         """Somebody else wants the next life, and at once."""
         self._start(inherited, now)
 
@@ -310,7 +312,8 @@ class Supervisor:
                 self._outcome = End(status=TIMED_OUT)
                 reason = f"{duration(self._settings.max_for or 0.0)} (--max-time) are over"
                 self.say(
-                    Verdict("TIME_IS_UP", f"{self._settings.agent_id} is not started again: {reason}."), now
+                    StatusMessage("TIME_IS_UP", f"{self._settings.agent_id} is not started again: {reason}."),
+                    now,
                 )
         elif self.life.end is not None:
             if now >= self._max_at + self._settings.save_for:  # Nobody reads its last bytes, and time is up.
@@ -404,17 +407,17 @@ class Supervisor:
         """The watch hears what we saw, and we hear what it makes of that."""
         self._hear(self._watch.tell(signal_, now), now)
 
-    def _hear(self, effects: Iterable[Effect | Verdict], now: float) -> None:
+    def _hear(self, effects: Iterable[Effect | StatusMessage], now: float) -> None:
         stopped = self.life.child.pid if self.life is not None and self.life.stopped_at is not None else None
         for effect in effects:
-            if isinstance(effect, Verdict):
+            if isinstance(effect, StatusMessage):
                 self.say(effect, now)
             elif isinstance(effect, Order):
                 self._orders.obey(effect, now)
             else:
-                for verdict in verdicts.of(effect, stopped, attended=self._ours.tty[STDIN]):
+                for verdict in status_messages.of(effect, stopped, attended=self._ours.tty[STDIN]):
                     self.say(verdict, now)
 
-    def say(self, verdict: Verdict, now: float) -> None:
+    def say(self, verdict: StatusMessage, now: float) -> None:
         """Say it, between two lines of the child's."""
         self._speaker.say(verdict, now)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from lifesigns.agent.supervise.life import Life
-from lifesigns.agent.supervise.verdicts import Verdict
+from lifesigns.agent.supervise.status_messages import StatusMessage
 from lifesigns.core.effects import Effect
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy, Policy
@@ -38,9 +38,9 @@ class Watch(Protocol):
     def attend(self, life: Life) -> None:
         """This is the child from now on."""
 
-    def tell(self, signal: Signal, now: float) -> Sequence[Effect | Verdict]: ...
+    def tell(self, signal: Signal, now: float) -> Sequence[Effect | StatusMessage]: ...
 
-    def look(self, now: float) -> Sequence[Effect | Verdict]:
+    def look(self, now: float) -> Sequence[Effect | StatusMessage]:
         """What fell due, or came in."""
 
     def wake_at(self) -> float:
@@ -49,7 +49,7 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
-class Alone:
+class LocalWatch:
     """An engine of our own. It judges and nudges; it ends nobody, for nobody is there to be asked first."""
 
     remote = False

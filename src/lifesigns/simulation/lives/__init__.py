@@ -6,8 +6,8 @@ is a sequence of chapters, until something happens.
 
 from __future__ import annotations
 
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives import failing, healthy, rounds
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 
 CHAPTERS = (
     (healthy.steady, 50),
@@ -33,26 +33,26 @@ CHAPTERS = (
 """Chapters and how often each is chosen."""
 
 
-def biography(being: Being, start_in: float | None = None) -> Life:
+def biography(agent: SimulatedAgent, start_in: float | None = None) -> Life:
     """Start if it has not, then chapter after chapter; a doom that needs an agent at work begins between them."""
     if start_in is not None:
         yield start_in
-        being.speak_up()
-        if being.task_id is not None:
-            yield from healthy.settle_in(being)
+        agent.speak_up()
+        if agent.task_id is not None:
+            yield from healthy.settle_in(agent)
     chapters, weights = zip(*CHAPTERS, strict=True)
     while True:
-        if being.task_id is None or being.now - being.task_at > healthy.TASK_MAX:
-            being.finish_task()
-            being.take_task()
-            yield from healthy.steady(being)
-        (chapter,) = being.chance.choices(chapters, weights)
-        yield from chapter(being)
-        if being.doom is not None and being.task_id is not None:
-            doom, being.doom = being.doom, None
+        if agent.task_id is None or agent.now - agent.task_at > healthy.TASK_MAX:
+            agent.finish_task()
+            agent.take_task()
+            yield from healthy.steady(agent)
+        (chapter,) = agent.chance.choices(chapters, weights)
+        yield from chapter(agent)
+        if agent.doom is not None and agent.task_id is not None:
+            doom, agent.doom = agent.doom, None
             # Who has not begun yet cannot be seen to stop.
-            yield from healthy.settle_in(being)
-            yield from failing.FAILURES[doom](being)
+            yield from healthy.settle_in(agent)
+            yield from failing.FAILURES[doom](agent)
 
 
 __all__ = ["biography"]

@@ -7,11 +7,11 @@ from typing import Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.policy import MINUTE
-from lifesigns.simulation.being import TASK_TOKENS_MAX, Being, Life
 from lifesigns.simulation.lives import rounds
 from lifesigns.simulation.lives.habits import think, turn
 from lifesigns.simulation.lives.healthy import be_rate_limited, say_goodbye, wait_for_human
-from lifesigns.simulation.truth import AT_ONCE, LENIENCY, Ill
+from lifesigns.simulation.simulated_agent import TASK_TOKENS_MAX, Life, SimulatedAgent
+from lifesigns.simulation.truth import AT_ONCE, LENIENCY, Illness
 
 FOREVER: Final = 365 * 86_400.0
 ENDS_BY_ITSELF: Final = 0.3
@@ -21,193 +21,193 @@ INSIDE_A_CALL: Final = 0.3
 """How many loops are inside of a call when they are stopped."""
 
 
-def crash(being: Being, *, seen: bool) -> Life:
+def crash(agent: SimulatedAgent, *, seen: bool) -> Life:
     """The process ends. Sometimes a supervisor sees it, sometimes only the connection is gone."""
-    being.fall_ill(Ill.CRASH_SEEN if seen else Ill.CRASH)
-    life = being.incarnation
-    being.stop()
+    agent.fall_ill(Illness.CRASH_SEEN if seen else Illness.CRASH)
+    life = agent.incarnation
+    agent.stop()
     if seen:
-        being.world.tell_by_bus(
-            being,
-            s.ProcessExited(agent_id=being.id, incarnation=life, status=139),
-            after=being.chance.uniform(0.05, 0.5),
+        agent.world.tell_by_bus(
+            agent,
+            s.ProcessExited(agent_id=agent.id, incarnation=life, status=139),
+            after=agent.chance.uniform(0.05, 0.5),
         )
-    elif being.chance.random() < 0.2:
-        being.world.tell_by_bus(being, s.ConnectionClosed(agent_id=being.id, incarnation=life), after=0.1)
+    elif agent.chance.random() < 0.2:
+        agent.world.tell_by_bus(agent, s.ConnectionClosed(agent_id=agent.id, incarnation=life), after=0.1)
     yield FOREVER
 
 
-def catch_and_go_on(being: Being) -> Life:
+def catch_and_go_on(agent: SimulatedAgent) -> Life:
     """An error ends its life, and it says so itself; but its process catches it, and begins another one."""
-    being.fall_ill(Ill.CRASH_SEEN)
-    life = being.incarnation
-    being.stop()
-    being.goes_on = True
-    being.world.tell_by_bus(
-        being, s.ProcessExited(agent_id=being.id, incarnation=life, detail="KeyError: 'x'"), after=0.05
+    agent.fall_ill(Illness.CRASH_SEEN)
+    life = agent.incarnation
+    agent.stop()
+    agent.goes_on = True
+    agent.world.tell_by_bus(
+        agent, s.ProcessExited(agent_id=agent.id, incarnation=life, detail="KeyError: 'x'"), after=0.05
     )
-    yield being.chance.uniform(0.1, 5)
-    being.goes_on = False
-    being.born()
-    being.register()
-    being.speak_up()
-    being.come_round()
+    yield agent.chance.uniform(0.1, 5)
+    agent.goes_on = False
+    agent.born()
+    agent.register()
+    agent.speak_up()
+    agent.come_round()
     yield FOREVER  # Another life has begun: not one step of this one more.
 
 
-def freeze(being: Being) -> Life:
+def freeze(agent: SimulatedAgent) -> Life:
     """The loop stands still; the sender's thread goes on beating and says so."""
-    being.fall_ill(Ill.FREEZE)
-    being.frozen_at = being.now
-    being.keep_beating()
-    yield from _until_it_ends(being, 20, 5 * MINUTE)
+    agent.fall_ill(Illness.FREEZE)
+    agent.frozen_at = agent.now
+    agent.keep_beating()
+    yield from _until_it_ends(agent, 20, 5 * MINUTE)
 
 
-def hang(being: Being) -> Life:
+def hang(agent: SimulatedAgent) -> Life:
     """It beats and does nothing, in the middle of its work."""
-    being.fall_ill(Ill.HANG)
+    agent.fall_ill(Illness.HANG)
     yield FOREVER
 
 
-def hung_call(being: Being) -> Life:
+def hung_call(agent: SimulatedAgent) -> Life:
     """A call that was announced and never comes back."""
-    being.start_tool("fetch", "")
-    being.fall_ill(Ill.HUNG_CALL)
+    agent.start_tool("fetch", "")
+    agent.fall_ill(Illness.HUNG_CALL)
     yield FOREVER
 
 
-def loop(being: Being) -> Life:
+def loop(agent: SimulatedAgent) -> Life:
     """One to five calls over and over, with the same results; a rate limit does not end it."""
-    period = being.chance.randint(1, 5)
-    limits = being.policy.looping
+    period = agent.chance.randint(1, 5)
+    limits = agent.policy.looping
     enough = limits.same_notice if period == 1 else limits.cycle_notice * period
-    failure = being.fall_ill(Ill.LOOP)
+    failure = agent.fall_ill(Illness.LOOP)
     calls = 0
     while True:
-        yield from _ponder(being, being.chance.uniform(15, 45))
+        yield from _ponder(agent, agent.chance.uniform(15, 45))
         step = calls % period
-        being.use_tool(("grep", "read", "bash", "edit", "write")[step], f"again {step}", "the same")
+        agent.use_tool(("grep", "read", "bash", "edit", "write")[step], f"again {step}", "the same")
         calls += 1
         if calls == enough:
-            failure.due_at = being.now + LENIENCY
+            failure.due_at = agent.now + LENIENCY
         if calls % 5 == 0:
-            being.think(4000)
+            agent.think(4000)
         if calls % 30 == 0:
-            yield from be_rate_limited(being)
+            yield from be_rate_limited(agent)
 
 
-def loop_inside_a_call(being: Being) -> Life:
+def loop_inside_a_call(agent: SimulatedAgent) -> Life:
     """It loops and saves, and ends by itself when it is told to: that cancels the call it is in."""
-    failure = being.fall_ill(Ill.LOOP)
-    being.last_words = lambda: rounds.cancel_and_leave(being)
+    failure = agent.fall_ill(Illness.LOOP)
+    agent.last_words = lambda: rounds.cancel_and_leave(agent)
     calls = 0
     while True:
-        yield from turn(being, "search", "x", "nothing", thought=30.0, takes=25.0)
-        being.save()
+        yield from turn(agent, "search", "x", "nothing", thought=30.0, takes=25.0)
+        agent.save()
         calls += 1
-        if calls == being.policy.looping.same_stuck:
-            failure.due_at = being.now + LENIENCY
+        if calls == agent.policy.looping.same_stuck:
+            failure.due_at = agent.now + LENIENCY
 
 
-def never_save(being: Being) -> Life:
+def never_save(agent: SimulatedAgent) -> Life:
     """Calls like no other all day, long ones among them, and no checkpoint any more."""
-    being.fall_ill(Ill.STALE)
+    agent.fall_ill(Illness.STALE)
     while True:
-        yield from turn(being, thought=30.0, takes=being.chance.choice((2.0, 2.0, 40.0)))
-        yield being.chance.uniform(10, 240)
+        yield from turn(agent, thought=30.0, takes=agent.chance.choice((2.0, 2.0, 40.0)))
+        yield agent.chance.uniform(10, 240)
 
 
-def only_talk(being: Being) -> Life:
+def only_talk(agent: SimulatedAgent) -> Life:
     """Model call after model call and never a deed, for a while."""
-    failure = being.fall_ill(Ill.TALK)
-    end = being.now + being.chance.uniform(15, 60) * MINUTE
+    failure = agent.fall_ill(Illness.TALK)
+    end = agent.now + agent.chance.uniform(15, 60) * MINUTE
     calls = 0
-    while being.now < end:
-        yield from think(being, being.chance.uniform(10, 40))
+    while agent.now < end:
+        yield from think(agent, agent.chance.uniform(10, 40))
         calls += 1
-        if calls == being.policy.looping.talk_notice + 1:
-            failure.due_at = being.now + LENIENCY
-    being.come_round()
+        if calls == agent.policy.looping.talk_notice + 1:
+            failure.due_at = agent.now + LENIENCY
+    agent.come_round()
     yield FOREVER  # Another life has begun: not one step of this one more.
 
 
-def _ponder(being: Being, seconds: float) -> Life:
+def _ponder(agent: SimulatedAgent, seconds: float) -> Life:
     """A model call: between the calls of a loop there is nothing else."""
-    being.start_model_call(f"p{being.calls}")
+    agent.start_model_call(f"p{agent.calls}")
     yield seconds
-    being.end_model_call()
+    agent.end_model_call()
 
 
-def err(being: Being) -> Life:
+def err(agent: SimulatedAgent) -> Life:
     """Whatever it tries fails; now and then it asks a person, which does not help."""
-    failure = being.fall_ill(Ill.ERRORS)
-    end = being.now + being.chance.uniform(10, 60) * MINUTE
-    ends = being.chance.random() < ENDS_BY_ITSELF
+    failure = agent.fall_ill(Illness.ERRORS)
+    end = agent.now + agent.chance.uniform(10, 60) * MINUTE
+    ends = agent.chance.random() < ENDS_BY_ITSELF
     failures = 0
-    while not ends or being.now < end:
-        yield being.chance.uniform(20, 60)
-        what = f"{being.chance.random():.9f}"
-        being.use_tool("bash", what, what, error=f"no such thing: {what}")
+    while not ends or agent.now < end:
+        yield agent.chance.uniform(20, 60)
+        what = f"{agent.chance.random():.9f}"
+        agent.use_tool("bash", what, what, error=f"no such thing: {what}")
         failures += 1
-        if failures == being.policy.erring.consecutive_max + 1:
-            failure.due_at = being.now + LENIENCY
+        if failures == agent.policy.erring.consecutive_max + 1:
+            failure.due_at = agent.now + LENIENCY
         if failures % 4 == 0:
-            being.think(4000)
+            agent.think(4000)
         if failures % 20 == 0:
-            yield from wait_for_human(being)
-    being.come_round()
+            yield from wait_for_human(agent)
+    agent.come_round()
     yield FOREVER  # Another life has begun: not one step of this one more.
 
 
-def overspend(being: Being) -> Life:
+def overspend(agent: SimulatedAgent) -> Life:
     """Tokens as if they cost nothing, until the cap of its task."""
-    failure = being.fall_ill(Ill.SPENDING)
+    failure = agent.fall_ill(Illness.SPENDING)
     used = 0
     while True:
-        yield being.chance.uniform(15, 30)
-        tokens = being.chance.randint(30_000, 60_000)
-        being.say(s.ModelFinished(agent_id=being.id, incarnation=being.incarnation, tokens_in=tokens))
-        being.work_a_little()
+        yield agent.chance.uniform(15, 30)
+        tokens = agent.chance.randint(30_000, 60_000)
+        agent.say(s.ModelFinished(agent_id=agent.id, incarnation=agent.incarnation, tokens_in=tokens))
+        agent.work_a_little()
         used += tokens
         if used >= TASK_TOKENS_MAX > used - tokens:
-            failure.due_at = being.now + AT_ONCE
+            failure.due_at = agent.now + AT_ONCE
 
 
-def never_start(being: Being) -> Life:
+def never_start(agent: SimulatedAgent) -> Life:
     """It left properly, is expected back, and is not heard of again."""
-    being.finish_task()
-    yield from say_goodbye(being)
-    yield being.chance.uniform(5, 20) * MINUTE
-    being.born()
-    being.register()
-    being.fall_ill(Ill.NEVER_STARTED)
+    agent.finish_task()
+    yield from say_goodbye(agent)
+    yield agent.chance.uniform(5, 20) * MINUTE
+    agent.born()
+    agent.register()
+    agent.fall_ill(Illness.NEVER_STARTED)
     yield FOREVER
 
 
-def _until_it_ends(being: Being, least: float, most: float) -> Life:
-    if being.chance.random() < ENDS_BY_ITSELF:
-        yield being.chance.uniform(least, most)
-        being.come_round()
+def _until_it_ends(agent: SimulatedAgent, least: float, most: float) -> Life:
+    if agent.chance.random() < ENDS_BY_ITSELF:
+        yield agent.chance.uniform(least, most)
+        agent.come_round()
     yield FOREVER
 
 
-FAILURES: Final[Mapping[Ill, Callable[[Being], Life]]] = {
-    Ill.CRASH_SEEN: lambda being: (
-        catch_and_go_on(being) if being.chance.random() < CAUGHT else crash(being, seen=True)
+FAILURES: Final[Mapping[Illness, Callable[[SimulatedAgent], Life]]] = {
+    Illness.CRASH_SEEN: lambda agent: (
+        catch_and_go_on(agent) if agent.chance.random() < CAUGHT else crash(agent, seen=True)
     ),
-    Ill.CRASH: lambda being: crash(being, seen=False),
-    Ill.FREEZE: freeze,
-    Ill.HANG: hang,
-    Ill.HUNG_CALL: hung_call,
-    Ill.LOOP: lambda being: (
-        loop_inside_a_call(being) if being.chance.random() < INSIDE_A_CALL else loop(being)
+    Illness.CRASH: lambda agent: crash(agent, seen=False),
+    Illness.FREEZE: freeze,
+    Illness.HANG: hang,
+    Illness.HUNG_CALL: hung_call,
+    Illness.LOOP: lambda agent: (
+        loop_inside_a_call(agent) if agent.chance.random() < INSIDE_A_CALL else loop(agent)
     ),
-    Ill.STALE: never_save,
-    Ill.TALK: only_talk,
-    Ill.ERRORS: err,
-    Ill.SPENDING: overspend,
-    Ill.NEVER_STARTED: never_start,
+    Illness.STALE: never_save,
+    Illness.TALK: only_talk,
+    Illness.ERRORS: err,
+    Illness.SPENDING: overspend,
+    Illness.NEVER_STARTED: never_start,
 }
 
-AT_ANY_TIME: Final = frozenset({Ill.CRASH_SEEN, Ill.CRASH})
+AT_ANY_TIME: Final = frozenset({Illness.CRASH_SEEN, Illness.CRASH})
 """What strikes whatever the agent is doing; everything else begins between two chapters."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.policy import MINUTE
-from lifesigns.simulation.being import Being, Life
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
+from lifesigns.simulation.truth import Illness
 
 FOREVER: Final = 365 * 86_400.0
 TOKENS: Final = 400
@@ -18,41 +18,41 @@ SAVES_EVERY: Final = 5 * MINUTE
 
 
 def begin(
-    being: Being, policy: Mapping[str, Any] | None = None, *, expected_for: float | None = None
+    agent: SimulatedAgent, policy: Mapping[str, Any] | None = None, *, expected_for: float | None = None
 ) -> Life:
     """It starts, says so, and takes up a task."""
-    being.born()
-    being.say(
+    agent.born()
+    agent.say(
         s.AgentRegistered(
-            agent_id=being.id, incarnation=being.incarnation, host=being.host, policy=policy or None
+            agent_id=agent.id, incarnation=agent.incarnation, host=agent.host, policy=policy or None
         )
     )
     yield 2.0
-    being.speak_up()
+    agent.speak_up()
     if expected_for is None:
-        being.take_task()
+        agent.take_task()
     else:
-        being.tasks += 1
-        being.task_id = f"{being.id}/t{being.tasks}"
-        tell(being, s.TaskAssigned, task_id=being.task_id, expected_for=expected_for)
+        agent.tasks += 1
+        agent.task_id = f"{agent.id}/t{agent.tasks}"
+        tell(agent, s.TaskAssigned, task_id=agent.task_id, expected_for=expected_for)
     yield 1.0
 
 
-def tell(being: Being, word: Any, **values: Any) -> None:
+def tell(agent: SimulatedAgent, word: Any, **values: Any) -> None:
     """Say a word of this agent's life."""
-    being.say(word(agent_id=being.id, incarnation=being.incarnation, **values))
+    agent.say(word(agent_id=agent.id, incarnation=agent.incarnation, **values))
 
 
-def think(being: Being, takes: float, tokens: int = TOKENS) -> Life:
+def think(agent: SimulatedAgent, takes: float, tokens: int = TOKENS) -> Life:
     """A model call, from its begin to its end."""
-    being.calls += 1
-    being.start_model_call(f"m{being.calls}")
+    agent.calls += 1
+    agent.start_model_call(f"m{agent.calls}")
     yield takes
-    being.end_model_call(tokens, tokens // 4)
+    agent.end_model_call(tokens, tokens // 4)
 
 
 def call(
-    being: Being,
+    agent: SimulatedAgent,
     tool: str,
     args: str = "",
     result: str = "",
@@ -62,38 +62,38 @@ def call(
     **outcome: Any,
 ) -> Life:
     """A tool call, from its begin to its end; like no other if nothing is said about its arguments."""
-    args = args or f"{being.calls} {being.now}"
-    call_id = being.start_tool(tool, args, bound)
+    args = args or f"{agent.calls} {agent.now}"
+    call_id = agent.start_tool(tool, args, bound)
     yield takes
-    being.use_tool(tool, args, result or args, call_id=call_id, **outcome)
+    agent.use_tool(tool, args, result or args, call_id=call_id, **outcome)
 
 
-def turn(being: Being, tool: str = "bash", args: str = "", result: str = "", **more: Any) -> Life:
+def turn(agent: SimulatedAgent, tool: str = "bash", args: str = "", result: str = "", **more: Any) -> Life:
     """What a model-driven agent does all day: it thinks, then it calls."""
-    yield from think(being, more.pop("thought", 12.0))
-    yield from call(being, tool, args, result, **more)
+    yield from think(agent, more.pop("thought", 12.0))
+    yield from call(agent, tool, args, result, **more)
 
 
-def work(being: Being, how_long: float, *, saves: bool = True, every: float = 20.0) -> Life:
+def work(agent: SimulatedAgent, how_long: float, *, saves: bool = True, every: float = 20.0) -> Life:
     """Turns like no other, and a checkpoint every few minutes."""
-    end, saved_at = being.now + how_long, being.now
+    end, saved_at = agent.now + how_long, agent.now
     if saves:
-        being.save()
-    while being.now < end:
-        yield from turn(being)
+        agent.save()
+    while agent.now < end:
+        yield from turn(agent)
         yield every
-        if saves and being.now - saved_at >= SAVES_EVERY:
-            being.save()
-            saved_at = being.now
+        if saves and agent.now - saved_at >= SAVES_EVERY:
+            agent.save()
+            saved_at = agent.now
 
 
-def on_and_on(being: Being) -> Life:
+def on_and_on(agent: SimulatedAgent) -> Life:
     """Good work, to the end of the trial."""
     while True:
-        yield from work(being, 10 * MINUTE)
+        yield from work(agent, 10 * MINUTE)
 
 
-def forever(being: Being, ill: Ill) -> Life:
+def forever(agent: SimulatedAgent, illness: Illness) -> Life:
     """It falls ill of this, and that is it."""
-    being.fall_ill(ill)
+    agent.fall_ill(illness)
     yield FOREVER

@@ -9,154 +9,154 @@ from lifesigns.core import signals as s
 from lifesigns.core.effects import Kind, Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives import habits, plain, rounds
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 
 TASK_MAX: Final = 3 * HOUR
 TOKENS: Final = 4000
 THINKS_EVERY: Final = 5 * MINUTE
 
 
-def steady(being: Being) -> Life:
+def steady(agent: SimulatedAgent) -> Life:
     """Work: a tool call every few minutes, tokens, now and then a checkpoint."""
-    yield from _work_until(being, being.now + being.chance.uniform(20, 90) * MINUTE)
+    yield from _work_until(agent, agent.now + agent.chance.uniform(20, 90) * MINUTE)
 
 
-def settle_in(being: Being) -> Life:
+def settle_in(agent: SimulatedAgent) -> Life:
     """A new life takes up its work."""
-    yield being.chance.uniform(5, 20)
-    being.work_a_little()
-    being.think(TOKENS)
-    being.save()
+    yield agent.chance.uniform(5, 20)
+    agent.work_a_little()
+    agent.think(TOKENS)
+    agent.save()
 
 
-def _work_until(being: Being, end: float) -> Life:
-    chance = being.chance
-    call_at = being.now + chance.uniform(10, 120)
-    save_at = max(being.now + 5, being.checkpoint_at + chance.uniform(4, 8) * MINUTE)
-    while being.now < end and being.doom is None:
-        yield min(call_at, save_at) - being.now
-        if being.now >= save_at:
-            being.save()
-            save_at = being.now + chance.uniform(4, 8) * MINUTE
+def _work_until(agent: SimulatedAgent, end: float) -> Life:
+    chance = agent.chance
+    call_at = agent.now + chance.uniform(10, 120)
+    save_at = max(agent.now + 5, agent.checkpoint_at + chance.uniform(4, 8) * MINUTE)
+    while agent.now < end and agent.doom is None:
+        yield min(call_at, save_at) - agent.now
+        if agent.now >= save_at:
+            agent.save()
+            save_at = agent.now + chance.uniform(4, 8) * MINUTE
         else:
             if chance.random() < 0.1:
-                yield from _announced_call(being)
-            being.work_a_little()
-            if being.now > being.thought_at + THINKS_EVERY:
-                being.think(TOKENS)
-            call_at = being.now + chance.uniform(120, 360)
+                yield from _announced_call(agent)
+            agent.work_a_little()
+            if agent.now > agent.thought_at + THINKS_EVERY:
+                agent.think(TOKENS)
+            call_at = agent.now + chance.uniform(120, 360)
 
 
-def _announced_call(being: Being) -> Life:
-    what = f"{being.calls}"
-    call = being.start_tool("bash", what)
-    yield being.chance.uniform(1, 20)
-    being.use_tool("bash", what, what, call_id=call)
+def _announced_call(agent: SimulatedAgent) -> Life:
+    what = f"{agent.calls}"
+    call = agent.start_tool("bash", what)
+    yield agent.chance.uniform(1, 20)
+    agent.use_tool("bash", what, what, call_id=call)
 
 
-def idle(being: Being) -> Life:
+def idle(agent: SimulatedAgent) -> Life:
     """Nothing to do, for an hour or more: that is healthy."""
-    being.finish_task()
-    being.do(Doing.IDLE)
-    yield being.chance.uniform(5, 100) * MINUTE
-    being.do(Doing.WORKING)
+    agent.finish_task()
+    agent.do(Doing.IDLE)
+    yield agent.chance.uniform(5, 100) * MINUTE
+    agent.do(Doing.WORKING)
 
 
-def long_model_call(being: Being) -> Life:
+def long_model_call(agent: SimulatedAgent) -> Life:
     """A model that thinks for almost half an hour, as announced."""
-    being.start_model_call(f"m{being.calls}")
-    yield being.chance.uniform(20, 28) * MINUTE
-    being.end_model_call(tokens_out=TOKENS)
-    yield from _work_until(being, being.now + 15 * MINUTE)
+    agent.start_model_call(f"m{agent.calls}")
+    yield agent.chance.uniform(20, 28) * MINUTE
+    agent.end_model_call(tokens_out=TOKENS)
+    yield from _work_until(agent, agent.now + 15 * MINUTE)
 
 
-def long_tool_call(being: Being) -> Life:
+def long_tool_call(agent: SimulatedAgent) -> Life:
     """A build that takes most of an hour; it says so beforehand."""
-    what = f"{being.calls}"
-    call = being.start_tool("build", what, bound=HOUR)
-    yield being.chance.uniform(5, 55) * MINUTE
-    being.use_tool("build", what, what, call_id=call)
-    yield from _work_until(being, being.now + 15 * MINUTE)
+    what = f"{agent.calls}"
+    call = agent.start_tool("build", what, bound=HOUR)
+    yield agent.chance.uniform(5, 55) * MINUTE
+    agent.use_tool("build", what, what, call_id=call)
+    yield from _work_until(agent, agent.now + 15 * MINUTE)
 
 
-def wait_for_human(being: Being) -> Life:
+def wait_for_human(agent: SimulatedAgent) -> Life:
     """A question to a person, who takes their time."""
-    being.do(Doing.WAITING_FOR_HUMAN, note="which of the two?")
-    yield min(being.chance.expovariate(1 / (20 * MINUTE)), 4 * HOUR)
-    being.do(Doing.WORKING)
+    agent.do(Doing.WAITING_FOR_HUMAN, note="which of the two?")
+    yield min(agent.chance.expovariate(1 / (20 * MINUTE)), 4 * HOUR)
+    agent.do(Doing.WORKING)
 
 
-def be_rate_limited(being: Being) -> Life:
+def be_rate_limited(agent: SimulatedAgent) -> Life:
     """The provider says: not before then. Afterwards work goes on, if not on the second."""
-    wait = being.chance.uniform(5, 60) * MINUTE
-    being.do(Doing.RATE_LIMITED, until=being.now + wait)
-    yield wait + being.chance.uniform(1, 30)
-    being.do(Doing.WORKING)
+    wait = agent.chance.uniform(5, 60) * MINUTE
+    agent.do(Doing.RATE_LIMITED, until=agent.now + wait)
+    yield wait + agent.chance.uniform(1, 30)
+    agent.do(Doing.WORKING)
 
 
-def poll(being: Being) -> Life:
+def poll(agent: SimulatedAgent) -> Life:
     """Looking again and again whether something is done, with a tool that says it is for that."""
-    yield from settle_in(being)
-    end = being.now + being.chance.uniform(15, 50) * MINUTE
+    yield from settle_in(agent)
+    end = agent.now + agent.chance.uniform(15, 50) * MINUTE
     looks = 0
-    while being.now < end:
-        yield being.chance.uniform(30, 60)
-        being.use_tool("check_ci", "build 77", "pending")
+    while agent.now < end:
+        yield agent.chance.uniform(30, 60)
+        agent.use_tool("check_ci", "build 77", "pending")
         looks += 1
         if looks % 4 == 0:
-            being.think(TOKENS / 2)
-            note = s.ProgressMade(agent_id=being.id, incarnation=being.incarnation, note="still building")
-            being.say(note)
-    yield from settle_in(being)
+            agent.think(TOKENS / 2)
+            note = s.ProgressMade(agent_id=agent.id, incarnation=agent.incarnation, note="still building")
+            agent.say(note)
+    yield from settle_in(agent)
 
 
-def batch(being: Being) -> Life:
+def batch(agent: SimulatedAgent) -> Life:
     """The same tool a hundred times, the same "ok" a hundred times, each time for another file."""
-    yield from settle_in(being)
-    for number in range(being.chance.randint(30, 100)):
-        yield being.chance.uniform(10, 30)
-        being.use_tool("convert", f"file {being.births}.{being.tasks}.{being.now:.0f}", "ok")
+    yield from settle_in(agent)
+    for number in range(agent.chance.randint(30, 100)):
+        yield agent.chance.uniform(10, 30)
+        agent.use_tool("convert", f"file {agent.births}.{agent.tasks}.{agent.now:.0f}", "ok")
         if number % 12 == 0:
-            being.think(TOKENS)
-            being.save()
+            agent.think(TOKENS)
+            agent.save()
 
 
-def leave_and_return(being: Being) -> Life:
+def leave_and_return(agent: SimulatedAgent) -> Life:
     """A proper good-bye, and a new life later; some take their time to start."""
-    being.finish_task()
-    yield from say_goodbye(being)
-    yield being.chance.uniform(5, 60) * MINUTE
-    being.born()
-    being.register()
-    slow = being.chance.random() < 0.3
-    grace = being.policy.silence.grace
-    yield being.chance.uniform(0.5, 0.95) * grace if slow else being.chance.uniform(1, 20)
-    being.speak_up()
+    agent.finish_task()
+    yield from say_goodbye(agent)
+    yield agent.chance.uniform(5, 60) * MINUTE
+    agent.born()
+    agent.register()
+    slow = agent.chance.random() < 0.3
+    grace = agent.policy.silence.grace
+    yield agent.chance.uniform(0.5, 0.95) * grace if slow else agent.chance.uniform(1, 20)
+    agent.speak_up()
 
 
-def say_goodbye(being: Being) -> Life:
+def say_goodbye(agent: SimulatedAgent) -> Life:
     """It does not go before it has said so."""
-    being.leaving = True
-    being.say(s.AgentLeft(agent_id=being.id, incarnation=being.incarnation, reason="the day is over"))
+    agent.leaving = True
+    agent.say(s.AgentLeft(agent_id=agent.id, incarnation=agent.incarnation, reason="the day is over"))
     yield 5.0
-    while being.spool:
+    while agent.spool:
         yield 5.0
-    being.stop()
+    agent.stop()
 
 
-def restart(being: Being) -> Life:
+def restart(agent: SimulatedAgent) -> Life:
     """A deploy: the new life begins while the last words of the old one are still on their way."""
-    old, was_heard = being.incarnation, being.heard_life == being.incarnation
-    being.stop()
-    being.born()
-    being.register()
-    yield being.chance.uniform(0.5, 10)
-    being.speak_up()
-    how_long = being.chance.uniform(0, 30)
+    old, was_heard = agent.incarnation, agent.heard_life == agent.incarnation
+    agent.stop()
+    agent.born()
+    agent.register()
+    yield agent.chance.uniform(0.5, 10)
+    agent.speak_up()
+    how_long = agent.chance.uniform(0, 30)
     if was_heard:  # Who was cut off all its life has nothing on its way.
-        being.world.linger(being, old, how_long)
-    yield from settle_in(being)
+        agent.world.linger(agent, old, how_long)
+    yield from settle_in(agent)
 
 
 # --- what looks like a loop, and is none --------------------------------------------------------------------------
@@ -173,57 +173,57 @@ ASKED_ABOUT: Final = {
 }
 
 
-def in_rounds(one: Callable[[Being], Life]) -> Callable[[Being], Life]:
+def in_rounds(one: Callable[[SimulatedAgent], Life]) -> Callable[[SimulatedAgent], Life]:
     """A chapter of such rounds."""
 
-    def chapter(being: Being) -> Life:
-        yield from settle_in(being)
-        end = being.now + being.chance.uniform(15, 60) * MINUTE
-        while being.now < end and being.doom is None:
-            yield from one(being)
-        yield from settle_in(being)
+    def chapter(agent: SimulatedAgent) -> Life:
+        yield from settle_in(agent)
+        end = agent.now + agent.chance.uniform(15, 60) * MINUTE
+        while agent.now < end and agent.doom is None:
+            yield from one(agent)
+        yield from settle_in(agent)
 
     return chapter
 
 
-def wait_and_look(being: Being) -> Life:
+def wait_and_look(agent: SimulatedAgent) -> Life:
     """A job, a mailbox, a build: for hours, and always the same answer. People may hear of it, no more."""
-    yield from settle_in(being)
-    how = being.chance.choice((rounds.SLEEP_AND_CHECK, rounds.EMPTY_MAILBOX, rounds.CI))
-    end = being.now + being.chance.uniform(30, 150) * MINUTE
-    being.suspicious = AT_MOST_DEGRADED
-    while being.now < end and being.doom is None:
-        yield from rounds.look(being, *how)
-    yield from settle_in(being)
+    yield from settle_in(agent)
+    how = agent.chance.choice((rounds.SLEEP_AND_CHECK, rounds.EMPTY_MAILBOX, rounds.CI))
+    end = agent.now + agent.chance.uniform(30, 150) * MINUTE
+    agent.suspicious = AT_MOST_DEGRADED
+    while agent.now < end and agent.doom is None:
+        yield from rounds.look(agent, *how)
+    yield from settle_in(agent)
     yield MINUTE
-    being.suspicious, being.suspicious_until = {}, being.now
+    agent.suspicious, agent.suspicious_until = {}, agent.now
 
 
-def retry_and_succeed(being: Being) -> Life:
+def retry_and_succeed(agent: SimulatedAgent) -> Life:
     """Each pause is twice as long as the one before, and in the end it works. Until then it may well be asked about."""
-    yield from settle_in(being)
-    being.suspicious = ASKED_ABOUT
-    yield from rounds.retry(being, being.chance.randint(3, 8))
-    yield from habits.call(being, "fetch", "report", "here it is")
-    yield from settle_in(being)
+    yield from settle_in(agent)
+    agent.suspicious = ASKED_ABOUT
+    yield from rounds.retry(agent, agent.chance.randint(3, 8))
+    yield from habits.call(agent, "fetch", "report", "here it is")
+    yield from settle_in(agent)
     yield MINUTE
-    being.suspicious, being.suspicious_until = {}, being.now
+    agent.suspicious, agent.suspicious_until = {}, agent.now
 
 
-def use_long_tools(being: Being) -> Life:
+def use_long_tools(agent: SimulatedAgent) -> Life:
     """Calls of minutes, one after the other, and a checkpoint after each."""
-    yield from settle_in(being)
-    for _ in range(being.chance.randint(3, 8)):
-        yield from habits.turn(being, "train", takes=being.chance.uniform(3, 8) * MINUTE, thought=30.0)
-        being.save()
+    yield from settle_in(agent)
+    for _ in range(agent.chance.randint(3, 8)):
+        yield from habits.turn(agent, "train", takes=agent.chance.uniform(3, 8) * MINUTE, thought=30.0)
+        agent.save()
 
 
-def send_what_a_document_lists(being: Being) -> Life:
+def send_what_a_document_lists(agent: SimulatedAgent) -> Life:
     """Beats and nothing else, for good."""
-    being.born()
-    being.incarnation = None
-    being.plain = being.chance.choice((plain.swarm, plain.fleet, plain.worker))
-    being.speaking = True
-    being.send_beat()
-    being.keep_beating()
+    agent.born()
+    agent.incarnation = None
+    agent.plain = agent.chance.choice((plain.swarm, plain.fleet, plain.worker))
+    agent.speaking = True
+    agent.send_beat()
+    agent.keep_beating()
     yield 365 * 86_400.0

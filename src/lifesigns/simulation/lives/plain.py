@@ -8,51 +8,51 @@ from typing import Any, Final
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import MINUTE
-from lifesigns.simulation.being import Being
+from lifesigns.simulation.simulated_agent import SimulatedAgent
 
 BEGINNING: Final = 1_767_225_600.0
 """The simulated world begins with 2026."""
 
 
-def moment(being: Being, at: float) -> str:
+def moment(agent: SimulatedAgent, at: float) -> str:
     """As the agent's own clock writes it."""
-    return datetime.fromtimestamp(BEGINNING + at + being.skew, UTC).isoformat()
+    return datetime.fromtimestamp(BEGINNING + at + agent.skew, UTC).isoformat()
 
 
-def beat(being: Being, **fields: Any) -> s.BeatReceived:
+def beat(agent: SimulatedAgent, **fields: Any) -> s.BeatReceived:
     """A beat of these fields, and the time."""
-    return s.BeatReceived(being.id, sent_at=being.now + being.skew, **fields)
+    return s.BeatReceived(agent.id, sent_at=agent.now + agent.skew, **fields)
 
 
-def seven_fields(being: Being, number: int, **other: Any) -> dict[str, Any]:
+def seven_fields(agent: SimulatedAgent, number: int, **other: Any) -> dict[str, Any]:
     """Seed 002: what FR-002 lists, of an agent that gets on."""
     return {
         "task_id": "task-1",
         "phase": "implementing",
-        "last_tool_call": moment(being, being.now - 30.0),
+        "last_tool_call": moment(agent, agent.now - 30.0),
         "token_count": 2000 * number,
         "error_count": 0,
         "progress": f"{number} files",
     } | other
 
 
-def metrics(being: Being, done: int, cpu: float, memory: float) -> dict[str, Any]:
+def metrics(agent: SimulatedAgent, done: int, cpu: float, memory: float) -> dict[str, Any]:
     """Seed 003: a worker's beat."""
-    of = s.Metrics(cpu, memory, tasks_completed=done, tasks_failed=0, uptime_s=being.now)
+    of = s.Metrics(cpu, memory, tasks_completed=done, tasks_failed=0, uptime_s=agent.now)
     return {"status": "healthy", "tasks": ("task-123", "task-456"), "capacity_available": 3, "metrics": of}
 
 
-def swarm(being: Being) -> s.BeatReceived:
+def swarm(agent: SimulatedAgent) -> s.BeatReceived:
     """Seed 001: agent, timestamp, status, load, metadata."""
-    doing = Doing.WORKING if being.now // (20 * MINUTE) % 2 else Doing.IDLE
-    return beat(being, status=str(doing), doing=doing, load=0.6, metadata={"version": "1.4"})
+    doing = Doing.WORKING if agent.now // (20 * MINUTE) % 2 else Doing.IDLE
+    return beat(agent, status=str(doing), doing=doing, load=0.6, metadata={"version": "1.4"})
 
 
-def fleet(being: Being) -> s.BeatReceived:
+def fleet(agent: SimulatedAgent) -> s.BeatReceived:
     """Seed 002, and it gets on."""
-    return beat(being, **seven_fields(being, int(being.now // MINUTE)))
+    return beat(agent, **seven_fields(agent, int(agent.now // MINUTE)))
 
 
-def worker(being: Being) -> s.BeatReceived:
+def worker(agent: SimulatedAgent) -> s.BeatReceived:
     """Seed 003, at an easy pace."""
-    return beat(being, **metrics(being, int(being.now // MINUTE), 45.2, 2048.0))
+    return beat(agent, **metrics(agent, int(agent.now // MINUTE), 45.2, 2048.0))

@@ -5,101 +5,101 @@ from __future__ import annotations
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import MINUTE
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives.habits import FOREVER, begin, on_and_on, tell, turn, work
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 # --- sick -----------------------------------------------------------------------------------------------
 
 
-def fails_at_everything(being: Being) -> Life:
+def fails_at_everything(agent: SimulatedAgent) -> Life:
     """Whatever it tries, and it tries something else each time."""
-    yield from begin(being)
-    yield from work(being, 5 * MINUTE)
-    being.fall_ill(Ill.ERRORS)
+    yield from begin(agent)
+    yield from work(agent, 5 * MINUTE)
+    agent.fall_ill(Illness.ERRORS)
     while True:
-        yield from turn(being, error=f"no such file {being.now:.0f}")
-        being.save()
+        yield from turn(agent, error=f"no such file {agent.now:.0f}")
+        agent.save()
 
 
-def fails_at_every_other(being: Being) -> Life:
+def fails_at_every_other(agent: SimulatedAgent) -> Life:
     """Half of its calls."""
-    yield from begin(being)
-    yield from work(being, 5 * MINUTE)
-    being.fall_ill(Ill.ERRORS)
+    yield from begin(agent)
+    yield from work(agent, 5 * MINUTE)
+    agent.fall_ill(Illness.ERRORS)
     while True:
-        yield from turn(being, error=f"refused {being.now:.0f}")
-        yield from turn(being)
-        being.save()
+        yield from turn(agent, error=f"refused {agent.now:.0f}")
+        yield from turn(agent)
+        agent.save()
 
 
-def gives_up(being: Being) -> Life:
+def gives_up(agent: SimulatedAgent) -> Life:
     """It says itself that it cannot go on."""
-    yield from begin(being)
-    yield from work(being, 5 * MINUTE)
-    being.fall_ill(Ill.ERRORS)
-    tell(being, s.ErrorReported, message="the repository is gone", recoverable=False)
+    yield from begin(agent)
+    yield from work(agent, 5 * MINUTE)
+    agent.fall_ill(Illness.ERRORS)
+    tell(agent, s.ErrorReported, message="the repository is gone", recoverable=False)
     yield FOREVER
 
 
-def its_beats_count_errors(being: Being) -> Life:
+def its_beats_count_errors(agent: SimulatedAgent) -> Life:
     """It reports no calls; its beats carry a count that grows with each of them."""
-    yield from begin(being)
-    being.beat.error_count = 0
+    yield from begin(agent)
+    agent.beat.error_count = 0
     yield 5 * MINUTE
-    being.fall_ill(Ill.ERRORS)
+    agent.fall_ill(Illness.ERRORS)
     while True:
-        being.beat.error_count += 1
-        yield being.interval
+        agent.beat.error_count += 1
+        yield agent.interval
 
 
 # --- healthy ----------------------------------------------------------------------------------------------
 
 
-def one_in_ten(being: Being) -> Life:
+def one_in_ten(agent: SimulatedAgent) -> Life:
     """One call in ten fails, and it goes on."""
-    yield from begin(being)
+    yield from begin(agent)
     number = 0
     while True:
         number += 1
         error = f"not found {number}" if number % 10 == 0 else None
-        yield from turn(being, error=error)
+        yield from turn(agent, error=error)
         if number % 12 == 0:
-            being.save()
+            agent.save()
 
 
-def a_red_test_and_its_repair(being: Being) -> Life:
+def a_red_test_and_its_repair(agent: SimulatedAgent) -> Life:
     """Edit, red, edit, red, edit, green; and many other calls between."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
         for number in range(2):
-            yield from turn(being, "edit")
-            yield from turn(being, "pytest", "all", error=f"{number + 1} failed {being.now}")
-        yield from turn(being, "edit")
-        yield from turn(being, "pytest", "all", f"passed {being.now}")
-        being.save()
-        yield from work(being, 5 * MINUTE)
+            yield from turn(agent, "edit")
+            yield from turn(agent, "pytest", "all", error=f"{number + 1} failed {agent.now}")
+        yield from turn(agent, "edit")
+        yield from turn(agent, "pytest", "all", f"passed {agent.now}")
+        agent.save()
+        yield from work(agent, 5 * MINUTE)
 
 
-def waits_out_a_rate_limit(being: Being) -> Life:
+def waits_out_a_rate_limit(agent: SimulatedAgent) -> Life:
     """A refusal, a pause as it was told, and on."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        yield from work(being, 10 * MINUTE)
-        being.use_tool("search", f"{being.now}", "", error="429", error_kind="rate_limit")
-        being.do(Doing.RATE_LIMITED, until=being.now + 5 * MINUTE)
+        yield from work(agent, 10 * MINUTE)
+        agent.use_tool("search", f"{agent.now}", "", error="429", error_kind="rate_limit")
+        agent.do(Doing.RATE_LIMITED, until=agent.now + 5 * MINUTE)
         yield 5 * MINUTE + 3.0
-        being.do(Doing.WORKING)
+        agent.do(Doing.WORKING)
 
 
-def erred_long_ago(being: Being) -> Life:
+def erred_long_ago(agent: SimulatedAgent) -> Life:
     """Three failures in a row early in its task; since then, none."""
-    yield from begin(being)
-    yield from work(being, 12 * MINUTE)
-    for number in range(being.policy.erring.consecutive_max):
-        yield from turn(being, error=f"not installed {number}")
-    yield from on_and_on(being)
+    yield from begin(agent)
+    yield from work(agent, 12 * MINUTE)
+    for number in range(agent.policy.erring.consecutive_max):
+        yield from turn(agent, error=f"not installed {number}")
+    yield from on_and_on(agent)
 
 
 TRIALS = (

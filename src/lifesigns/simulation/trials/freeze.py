@@ -3,99 +3,99 @@
 from __future__ import annotations
 
 from lifesigns.core.policy import MINUTE
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives.habits import FOREVER, begin, on_and_on, think, work
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 
-def _freeze(being: Being) -> Life:
-    being.fall_ill(Ill.FREEZE)
-    being.frozen_at = being.now
-    being.keep_beating()
+def _freeze(agent: SimulatedAgent) -> Life:
+    agent.fall_ill(Illness.FREEZE)
+    agent.frozen_at = agent.now
+    agent.keep_beating()
     yield FOREVER
 
 
-def freezes_at_work(being: Being) -> Life:
+def freezes_at_work(agent: SimulatedAgent) -> Life:
     """In the middle of good work."""
-    yield from begin(being)
-    yield from work(being, 15 * MINUTE)
-    yield from _freeze(being)
+    yield from begin(agent)
+    yield from work(agent, 15 * MINUTE)
+    yield from _freeze(agent)
 
 
-def freezes_at_once(being: Being) -> Life:
+def freezes_at_once(agent: SimulatedAgent) -> Life:
     """With its first beat."""
-    yield from begin(being)
-    yield from _freeze(being)
+    yield from begin(agent)
+    yield from _freeze(agent)
 
 
-def freezes_after_a_call(being: Being) -> Life:
+def freezes_after_a_call(agent: SimulatedAgent) -> Life:
     """The call that excused it is over."""
-    yield from begin(being)
-    call = being.start_tool("parse", "huge.json")
+    yield from begin(agent)
+    call = agent.start_tool("parse", "huge.json")
     yield 5 * MINUTE
-    being.use_tool("parse", "huge.json", "ok", call_id=call)
-    yield from _freeze(being)
+    agent.use_tool("parse", "huge.json", "ok", call_id=call)
+    yield from _freeze(agent)
 
 
-def _lags(being: Being, lag: float) -> None:
+def _lags(agent: SimulatedAgent, lag: float) -> None:
     """Its beats say that its loop is this late."""
-    being.beat.loop_lag_ms = 1000.0 * lag
+    agent.beat.loop_lag_ms = 1000.0 * lag
 
 
-def lags_a_little(being: Being) -> Life:
+def lags_a_little(agent: SimulatedAgent) -> Life:
     """All the time, and always just below the line."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        _lags(being, 0.9 * being.policy.freeze.after)
-        yield from work(being, 5 * MINUTE)
+        _lags(agent, 0.9 * agent.policy.freeze.after)
+        yield from work(agent, 5 * MINUTE)
 
 
-def blocks_inside_a_call(being: Being) -> Life:
+def blocks_inside_a_call(agent: SimulatedAgent) -> Life:
     """A call that holds its loop, as it had said."""
-    yield from begin(being)
-    yield from work(being, 5 * MINUTE)
-    call = being.start_tool("compress", "archive")
-    being.frozen_at = being.now + 1.0
+    yield from begin(agent)
+    yield from work(agent, 5 * MINUTE)
+    call = agent.start_tool("compress", "archive")
+    agent.frozen_at = agent.now + 1.0
     yield 1.0
-    being.keep_beating()
+    agent.keep_beating()
     yield 10 * MINUTE
-    being.frozen_at = None
-    being.send_beat()
-    being.keep_beating()
+    agent.frozen_at = None
+    agent.send_beat()
+    agent.keep_beating()
     yield 1.0
-    being.use_tool("compress", "archive", "ok", call_id=call)
-    yield from on_and_on(being)
+    agent.use_tool("compress", "archive", "ok", call_id=call)
+    yield from on_and_on(agent)
 
 
-def blocks_inside_a_model_call(being: Being) -> Life:
+def blocks_inside_a_model_call(agent: SimulatedAgent) -> Life:
     """A model in its own process, which holds the loop while it thinks."""
-    yield from begin(being)
+    yield from begin(agent)
     for _ in range(4):
-        being.save()
-        calls = think(being, 6 * MINUTE)
+        agent.save()
+        calls = think(agent, 6 * MINUTE)
         wait = next(calls)
         yield 1.0
-        being.frozen_at = being.now
-        being.keep_beating()
+        agent.frozen_at = agent.now
+        agent.keep_beating()
         yield wait
-        being.frozen_at = None
-        being.send_beat()
-        being.keep_beating()
+        agent.frozen_at = None
+        agent.send_beat()
+        agent.keep_beating()
         yield 1.0
         for _ in calls:
             pass
-        yield from work(being, 2 * MINUTE)
+        yield from work(agent, 2 * MINUTE)
 
 
-def pauses_now_and_then(being: Being) -> Life:
+def pauses_now_and_then(agent: SimulatedAgent) -> Life:
     """A garbage collection: one beat in twenty shows half the lag that counts."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        _lags(being, 0.5 * being.policy.freeze.after)
-        yield being.interval
-        _lags(being, 0.002)
-        yield 19 * being.interval
+        _lags(agent, 0.5 * agent.policy.freeze.after)
+        yield agent.interval
+        _lags(agent, 0.002)
+        yield 19 * agent.interval
 
 
 TRIALS = (

@@ -12,11 +12,11 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.effects import Severity
 from lifesigns.core.policy import MINUTE
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives import rounds
 from lifesigns.simulation.lives.habits import begin, call, tell, think, turn, work
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 NAMES: Final = (
     "read",
@@ -34,167 +34,167 @@ NAMES: Final = (
 )
 
 
-def _ill_after(being: Being, ill: Ill = Ill.LOOP) -> Life:
+def _ill_after(agent: SimulatedAgent, illness: Illness = Illness.LOOP) -> Life:
     """A quarter of an hour of good work first."""
-    yield from begin(being)
-    yield from work(being, 15 * MINUTE)
-    being.fall_ill(ill)
+    yield from begin(agent)
+    yield from work(agent, 15 * MINUTE)
+    agent.fall_ill(illness)
 
 
 # --- the same in a row ------------------------------------------------------------------------------------
 
 
-def _repeats(tool: str, thought: float, takes: float) -> Callable[[Being], Life]:
+def _repeats(tool: str, thought: float, takes: float) -> Callable[[SimulatedAgent], Life]:
     """The same call with the same result, at this pace."""
 
-    def life(being: Being) -> Life:
-        yield from _ill_after(being)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from _ill_after(agent)
         while True:
-            yield from turn(being, tool, "x", "the same", thought=thought, takes=takes)
+            yield from turn(agent, tool, "x", "the same", thought=thought, takes=takes)
 
     return life
 
 
-def repeats_fast(being: Being) -> Life:
+def repeats_fast(agent: SimulatedAgent) -> Life:
     """Ten times a second, and no model in between; saving all the while."""
-    yield from _ill_after(being)
+    yield from _ill_after(agent)
     for number in range(1200):
-        yield from call(being, "grep", "x", "nothing", takes=0.1)
+        yield from call(agent, "grep", "x", "nothing", takes=0.1)
         if number % 400 == 0:
-            being.save()
+            agent.save()
     while True:
-        yield from turn(being, "grep", "x", "nothing")
+        yield from turn(agent, "grep", "x", "nothing")
 
 
-def repeats_and_obeys(being: Being) -> Life:
+def repeats_and_obeys(agent: SimulatedAgent) -> Life:
     """It loops, and saves. Told to stop, it ends by itself: that cancels the call it is in or comes to next."""
-    yield from _ill_after(being)
-    being.last_words = lambda: rounds.cancel_and_leave(being)
+    yield from _ill_after(agent)
+    agent.last_words = lambda: rounds.cancel_and_leave(agent)
     while True:
-        being.save()
-        yield from turn(being, "search", "x", "nothing", thought=30.0, takes=25.0)
+        agent.save()
+        yield from turn(agent, "search", "x", "nothing", thought=30.0, takes=25.0)
 
 
-def _again(one: Callable[[Being], Life], *, after: float = 0.0) -> Callable[[Being], Life]:
+def _again(one: Callable[[SimulatedAgent], Life], *, after: float = 0.0) -> Callable[[SimulatedAgent], Life]:
     """Round after round of this, after so much other work."""
 
-    def life(being: Being) -> Life:
-        yield from begin(being)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from begin(agent)
         if after:
-            yield from work(being, after)
+            yield from work(agent, after)
         while True:
-            yield from one(being)
+            yield from one(agent)
 
     return life
 
 
-def _polls(how: tuple[str, str, float, float]) -> Callable[[Being], Life]:
-    return _again(lambda being: rounds.look(being, *how), after=10 * MINUTE)
+def _polls(how: tuple[str, str, float, float]) -> Callable[[SimulatedAgent], Life]:
+    return _again(lambda agent: rounds.look(agent, *how), after=10 * MINUTE)
 
 
-def converts(being: Being) -> Life:
+def converts(agent: SimulatedAgent) -> Life:
     """The same tool, the same "ok", each time for another file."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
         for _ in range(20):
-            yield from turn(being, "convert", "", "ok", thought=3.0)
-        being.save()
+            yield from turn(agent, "convert", "", "ok", thought=3.0)
+        agent.save()
 
 
 # --- the same error ------------------------------------------------------------------------------------------
 
 
-def _fails(pause: float) -> Callable[[Being], Life]:
+def _fails(pause: float) -> Callable[[SimulatedAgent], Life]:
     """The same failing call, thought about each time."""
 
-    def life(being: Being) -> Life:
-        yield from _ill_after(being)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from _ill_after(agent)
         while True:
-            yield from turn(being, "bash", "make", error="no rule to make target")
+            yield from turn(agent, "bash", "make", error="no rule to make target")
             yield pause
 
     return life
 
 
-def fails_between_looks(being: Being) -> Life:
+def fails_between_looks(agent: SimulatedAgent) -> Life:
     """The same failing call, and in between it looks at what it has seen before."""
-    yield from _ill_after(being)
+    yield from _ill_after(agent)
     while True:
-        yield from turn(being, "bash", "make", error="no rule to make target")
+        yield from turn(agent, "bash", "make", error="no rule to make target")
         for _ in range(2):
-            yield from _looks_again(being)
+            yield from _looks_again(agent)
 
 
-def _looks_again(being: Being) -> Life:
+def _looks_again(agent: SimulatedAgent) -> Life:
     """One of five files it has read before, and nothing in them has changed."""
-    what = f"file {being.chance.randrange(5)}"
-    yield from turn(being, "read", what, what)
+    what = f"file {agent.chance.randrange(5)}"
+    yield from turn(agent, "read", what, what)
 
 
-def gives_up_at_last(being: Being) -> Life:
+def gives_up_at_last(agent: SimulatedAgent) -> Life:
     """Its retries fail with growing pauses, and it says that it gives up."""
-    yield from begin(being)
-    yield from work(being, 10 * MINUTE)
-    being.fall_ill(Ill.LOOP)
-    yield from rounds.retry(being, 7)
+    yield from begin(agent)
+    yield from work(agent, 10 * MINUTE)
+    agent.fall_ill(Illness.LOOP)
+    yield from rounds.retry(agent, 7)
     while True:
-        yield from turn(being, "deploy", "prod", error="the key was revoked")
+        yield from turn(agent, "deploy", "prod", error="the key was revoked")
 
 
-def retries_and_succeeds(being: Being) -> Life:
+def retries_and_succeeds(agent: SimulatedAgent) -> Life:
     """Twice as long a pause after each failure; then it works. Until then it may well be asked about."""
-    yield from begin(being)
-    yield from work(being, 10 * MINUTE)
-    being.fall_ill(Ill.ERRORS)
-    yield from rounds.retry(being, 10)
-    yield from call(being, "fetch", "report", "here it is")
-    being.recover()
+    yield from begin(agent)
+    yield from work(agent, 10 * MINUTE)
+    agent.fall_ill(Illness.ERRORS)
+    yield from rounds.retry(agent, 10)
+    yield from call(agent, "fetch", "report", "here it is")
+    agent.recover()
     while True:
-        yield from work(being, 10 * MINUTE)
+        yield from work(agent, 10 * MINUTE)
 
 
-def retries_twice(being: Being) -> Life:
+def retries_twice(agent: SimulatedAgent) -> Life:
     """Two failures with a longer pause each, and it works."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        yield from work(being, 15 * MINUTE)
-        yield from rounds.retry(being, 2)
-        yield from call(being, "fetch", "report", f"here it is {being.now}")
+        yield from work(agent, 15 * MINUTE)
+        yield from rounds.retry(agent, 2)
+        yield from call(agent, "fetch", "report", f"here it is {agent.now}")
 
 
-def retries_as_declared(being: Being) -> Life:
+def retries_as_declared(agent: SimulatedAgent) -> Life:
     """Each try is said to be one."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        yield from work(being, 15 * MINUTE)
+        yield from work(agent, 15 * MINUTE)
         for _ in range(4):
-            yield from call(being, "push", "main", error="the remote is ahead", error_kind="503", retry=True)
+            yield from call(agent, "push", "main", error="the remote is ahead", error_kind="503", retry=True)
             yield 20.0
-        yield from call(being, "push", "main", f"pushed {being.now}")
+        yield from call(agent, "push", "main", f"pushed {agent.now}")
 
 
-def the_world_is_down(being: Being) -> Life:
+def the_world_is_down(agent: SimulatedAgent) -> Life:
     """A server's 503, again and again, until it is back."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        yield from work(being, 20 * MINUTE)
+        yield from work(agent, 20 * MINUTE)
         for number in range(3):
-            yield from call(being, "search", "x", error="unavailable", error_kind="503")
+            yield from call(agent, "search", "x", error="unavailable", error_kind="503")
             yield 10.0 * 2**number
-        yield from call(being, "search", "x", f"found {being.now}")
+        yield from call(agent, "search", "x", f"found {agent.now}")
 
 
 # --- cycles --------------------------------------------------------------------------------------------------------
 
 
-def _goes_round(period: int) -> Callable[[Being], Life]:
+def _goes_round(period: int) -> Callable[[SimulatedAgent], Life]:
     """So many calls, over and over, with the same results."""
 
-    def life(being: Being) -> Life:
-        yield from _ill_after(being)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from _ill_after(agent)
         while True:
             for tool in NAMES[:period]:
-                yield from turn(being, tool, "x", "the same")
+                yield from turn(agent, tool, "x", "the same")
 
     return life
 
@@ -202,115 +202,115 @@ def _goes_round(period: int) -> Callable[[Being], Life]:
 # --- the same call, other results -----------------------------------------------------------------------------------
 
 
-def _asks_again(thought: float, what: str) -> Callable[[Being], Life]:
+def _asks_again(thought: float, what: str) -> Callable[[SimulatedAgent], Life]:
     """The same question over and over; the answer differs, and it learns nothing from it."""
 
-    def life(being: Being) -> Life:
-        yield from _ill_after(being)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from _ill_after(agent)
         while True:
-            yield from turn(being, "roll", what, f"{being.now}", thought=thought)
+            yield from turn(agent, "roll", what, f"{agent.now}", thought=thought)
 
     return life
 
 
-def asks_again_and_saves(being: Being) -> Life:
+def asks_again_and_saves(agent: SimulatedAgent) -> Life:
     """The same question over and over, and a checkpoint now and then: of what?"""
-    yield from _ill_after(being)
+    yield from _ill_after(agent)
     while True:
         for _ in range(10):
-            yield from turn(being, "search", "x", f"{being.now}")
-        being.save()
+            yield from turn(agent, "search", "x", f"{agent.now}")
+        agent.save()
 
 
-def _watches(pause: float) -> Callable[[Being], Life]:
+def _watches(pause: float) -> Callable[[SimulatedAgent], Life]:
     """A job that gets on: another percentage each time."""
 
-    def life(being: Being) -> Life:
-        yield from begin(being)
-        yield from work(being, 10 * MINUTE)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from begin(agent)
+        yield from work(agent, 10 * MINUTE)
         while True:
-            yield from turn(being, "squeue", "job 7", f"{being.now} done", thought=4.0)
-            tell(being, s.ProgressMade, note="getting on")
+            yield from turn(agent, "squeue", "job 7", f"{agent.now} done", thought=4.0)
+            tell(agent, s.ProgressMade, note="getting on")
             yield pause
 
     return life
 
 
-def turns_pages(being: Being) -> Life:
+def turns_pages(agent: SimulatedAgent) -> Life:
     """The same tool, another page each time."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
         for _ in range(15):
-            yield from turn(being, "search")
-        being.save()
+            yield from turn(agent, "search")
+        agent.save()
 
 
-def measures(being: Being) -> Life:
+def measures(agent: SimulatedAgent) -> Life:
     """The same benchmark after each of its edits, another number each time."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
         for _ in range(6):
-            yield from turn(being, "edit")
-            yield from turn(being, "bench", "all", f"{being.now} ms")
-        being.save()
+            yield from turn(agent, "edit")
+            yield from turn(agent, "bench", "all", f"{agent.now} ms")
+        agent.save()
 
 
 # --- the same among the last ----------------------------------------------------------------------------------------
 
 
-def _returns_to(share: int, error: str | None = None) -> Callable[[Being], Life]:
+def _returns_to(share: int, error: str | None = None) -> Callable[[SimulatedAgent], Life]:
     """Every so many calls it is the same one again, with the same outcome; in between it reads what it has read before."""
 
-    def life(being: Being) -> Life:
-        yield from _ill_after(being)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from _ill_after(agent)
         while True:
-            for _ in range(being.chance.randint(1, share)):
-                yield from _looks_again(being)
-            yield from turn(being, "grep", "main", "the same", error=error)
+            for _ in range(agent.chance.randint(1, share)):
+                yield from _looks_again(agent)
+            yield from turn(agent, "grep", "main", "the same", error=error)
 
     return life
 
 
-def looks_where_it_is(being: Being) -> Life:
+def looks_where_it_is(agent: SimulatedAgent) -> Life:
     """`git status` after every few edits, mostly with the same words."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
         for _ in range(6):
-            yield from turn(being, "edit")
-        yield from turn(being, "bash", "git status", "nothing to commit")
-        being.save()
+            yield from turn(agent, "edit")
+        yield from turn(agent, "bash", "git status", "nothing to commit")
+        agent.save()
 
 
 # --- talk -----------------------------------------------------------------------------------------------------------
 
 
-def _talks(thought: float) -> Callable[[Being], Life]:
+def _talks(thought: float) -> Callable[[SimulatedAgent], Life]:
     """Model call after model call, and never a deed."""
 
-    def life(being: Being) -> Life:
-        yield from _ill_after(being, Ill.TALK)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from _ill_after(agent, Illness.TALK)
         while True:
-            yield from think(being, thought)
+            yield from think(agent, thought)
 
     return life
 
 
-def talks_between_rare_deeds(being: Being) -> Life:
+def talks_between_rare_deeds(agent: SimulatedAgent) -> Life:
     """Two hundred model calls, one look at a file, two hundred more."""
-    yield from _ill_after(being, Ill.TALK)
+    yield from _ill_after(agent, Illness.TALK)
     while True:
         for _ in range(200):
-            yield from think(being, 10.0)
-        yield from call(being, "read")
+            yield from think(agent, 10.0)
+        yield from call(agent, "read")
 
 
-def writes(being: Being) -> Life:
+def writes(agent: SimulatedAgent) -> Life:
     """A text, chapter by chapter: each call ends with something to keep."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
         for _ in range(4):
-            yield from think(being, 40.0)
-        tell(being, s.ProgressMade, note="one more chapter")
+            yield from think(agent, 40.0)
+        tell(agent, s.ProgressMade, note="one more chapter")
 
 
 SAME, ERROR, CYCLE, CHANGING = "looping: same", "looping: error", "looping: cycle", "looping: changing"

@@ -6,61 +6,61 @@ from collections.abc import Callable
 
 from lifesigns.core.policy import MINUTE
 from lifesigns.core.signals import Metrics
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives.habits import begin, work
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 
-def _loaded(being: Being, cpu: float, memory: float) -> None:
-    being.beat.metrics = Metrics(cpu_percent=cpu, memory_mb=memory)
+def _loaded(agent: SimulatedAgent, cpu: float, memory: float) -> None:
+    agent.beat.metrics = Metrics(cpu_percent=cpu, memory_mb=memory)
 
 
-def _for_good(cpu: float, memory: float) -> Callable[[Being], Life]:
+def _for_good(cpu: float, memory: float) -> Callable[[SimulatedAgent], Life]:
     """Works for a while, then under this load for good."""
 
-    def life(being: Being) -> Life:
-        yield from begin(being)
-        _loaded(being, 20.0, 500.0)
-        yield from work(being, 5 * MINUTE)
-        _loaded(being, cpu, memory)
-        being.fall_ill(Ill.OVERLOAD)
+    def life(agent: SimulatedAgent) -> Life:
+        yield from begin(agent)
+        _loaded(agent, 20.0, 500.0)
+        yield from work(agent, 5 * MINUTE)
+        _loaded(agent, cpu, memory)
+        agent.fall_ill(Illness.OVERLOAD)
         while True:
-            yield from work(being, 10 * MINUTE)
+            yield from work(agent, 10 * MINUTE)
 
     return life
 
 
-def leaks(being: Being) -> Life:
+def leaks(agent: SimulatedAgent) -> Life:
     """Its memory grows by 100 MB a minute."""
-    yield from begin(being)
+    yield from begin(agent)
     memory = 500.0
     while True:
-        _loaded(being, 20.0, memory)
-        if memory > being.policy.overload.memory_degraded_mb and being.failure is None:
-            being.fall_ill(Ill.OVERLOAD)
-        yield from work(being, MINUTE)
+        _loaded(agent, 20.0, memory)
+        if memory > agent.policy.overload.memory_degraded_mb and agent.failure is None:
+            agent.fall_ill(Illness.OVERLOAD)
+        yield from work(agent, MINUTE)
         memory += 100.0
 
 
-def busy_moments(being: Being) -> Life:
+def busy_moments(agent: SimulatedAgent) -> Life:
     """Two beats in a row at full load, every few minutes."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        _loaded(being, 20.0, 500.0)
-        yield from work(being, 3 * MINUTE)
-        _loaded(being, 99.0, 500.0)
-        yield (being.policy.overload.beats - 1) * being.interval
-        _loaded(being, 20.0, 500.0)
-        yield 2 * being.interval
+        _loaded(agent, 20.0, 500.0)
+        yield from work(agent, 3 * MINUTE)
+        _loaded(agent, 99.0, 500.0)
+        yield (agent.policy.overload.beats - 1) * agent.interval
+        _loaded(agent, 20.0, 500.0)
+        yield 2 * agent.interval
 
 
-def _steady(cpu: float, memory: float) -> Callable[[Being], Life]:
-    def life(being: Being) -> Life:
-        yield from begin(being)
+def _steady(cpu: float, memory: float) -> Callable[[SimulatedAgent], Life]:
+    def life(agent: SimulatedAgent) -> Life:
+        yield from begin(agent)
         while True:
-            _loaded(being, cpu, memory)
-            yield from work(being, 10 * MINUTE)
+            _loaded(agent, cpu, memory)
+            yield from work(agent, 10 * MINUTE)
 
     return life
 

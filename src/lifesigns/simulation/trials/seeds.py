@@ -9,156 +9,158 @@ from typing import Any, Final
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives import plain
 from lifesigns.simulation.lives.habits import FOREVER
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 SWARM: Final = 5.0
 FLEET: Final = 5 * MINUTE
 
 
-def _appear(being: Being) -> None:
+def _appear(agent: SimulatedAgent) -> None:
     """It is there; it has no name for its life."""
-    being.born()
-    being.incarnation = None
-    being.speaking = True
+    agent.born()
+    agent.incarnation = None
+    agent.speaking = True
 
 
-def _say(being: Being, **fields: Any) -> None:
-    being.world.carry_beat(being, plain.beat(being, **fields))
+def _say(agent: SimulatedAgent, **fields: Any) -> None:
+    agent.world.carry_beat(agent, plain.beat(agent, **fields))
 
 
-def _vanish(being: Being) -> Life:
-    being.fall_ill(Ill.CRASH)
-    being.stop()
+def _vanish(agent: SimulatedAgent) -> Life:
+    agent.fall_ill(Illness.CRASH)
+    agent.stop()
     yield FOREVER
 
 
 # --- seed 001: agent, timestamp, status, load, metadata --------------------------------------------------------
 
 
-def _swarm(being: Being, how_long: float, doing: Doing, load: float) -> Life:
-    end = being.now + how_long
-    while being.now < end:
-        _say(being, status=str(doing), doing=doing, load=load, metadata={"version": "1.4"})
+def _swarm(agent: SimulatedAgent, how_long: float, doing: Doing, load: float) -> Life:
+    end = agent.now + how_long
+    while agent.now < end:
+        _say(agent, status=str(doing), doing=doing, load=load, metadata={"version": "1.4"})
         yield SWARM
 
 
-def swarm_dies(being: Being) -> Life:
+def swarm_dies(agent: SimulatedAgent) -> Life:
     """Its beats stop."""
-    _appear(being)
-    yield from _swarm(being, 20 * MINUTE, Doing.WORKING, 0.6)
-    yield from _vanish(being)
+    _appear(agent)
+    yield from _swarm(agent, 20 * MINUTE, Doing.WORKING, 0.6)
+    yield from _vanish(agent)
 
 
-def swarm_idles(being: Being) -> Life:
+def swarm_idles(agent: SimulatedAgent) -> Life:
     """Beats that say idle, for hours."""
-    _appear(being)
-    yield from _swarm(being, 10 * HOUR, Doing.IDLE, 0.0)
+    _appear(agent)
+    yield from _swarm(agent, 10 * HOUR, Doing.IDLE, 0.0)
 
 
-def swarm_works(being: Being) -> Life:
+def swarm_works(agent: SimulatedAgent) -> Life:
     """Busy all day, at full load: a beat proves that it lives, and nothing else was promised."""
-    _appear(being)
+    _appear(agent)
     while True:
-        yield from _swarm(being, 20 * MINUTE, Doing.WORKING, 1.0)
-        yield from _swarm(being, 5 * MINUTE, Doing.IDLE, 0.1)
+        yield from _swarm(agent, 20 * MINUTE, Doing.WORKING, 1.0)
+        yield from _swarm(agent, 5 * MINUTE, Doing.IDLE, 0.1)
 
 
 # --- seed 002: a heartbeat of seven fields, every five minutes ---------------------------------------------------
 
 
-def _reports(being: Being, beats: int, first: int = 1) -> Life:
+def _reports(agent: SimulatedAgent, beats: int, first: int = 1) -> Life:
     for number in range(first, first + beats):
-        _say(being, **plain.seven_fields(being, number))
+        _say(agent, **plain.seven_fields(agent, number))
         yield FLEET
 
 
-def _gets_stuck(ill: Ill, change: Callable[[Being, int, float], dict[str, Any]]) -> Callable[[Being], Life]:
+def _gets_stuck(
+    illness: Illness, change: Callable[[SimulatedAgent, int, float], dict[str, Any]]
+) -> Callable[[SimulatedAgent], Life]:
     """Six good beats, then beats with this change in them for good."""
 
-    def life(being: Being) -> Life:
-        _appear(being)
-        yield from _reports(being, 6)
-        being.fall_ill(ill)
-        since = being.now
+    def life(agent: SimulatedAgent) -> Life:
+        _appear(agent)
+        yield from _reports(agent, 6)
+        agent.fall_ill(illness)
+        since = agent.now
         for number in range(7, 1000):
-            _say(being, **plain.seven_fields(being, number, **change(being, number, since)))
+            _say(agent, **plain.seven_fields(agent, number, **change(agent, number, since)))
             yield FLEET
 
     return life
 
 
-def fleet_dies(being: Being) -> Life:
+def fleet_dies(agent: SimulatedAgent) -> Life:
     """Its beats stop."""
-    _appear(being)
-    yield from _reports(being, 6)
-    yield from _vanish(being)
+    _appear(agent)
+    yield from _reports(agent, 6)
+    yield from _vanish(agent)
 
 
-def fleet_works(being: Being) -> Life:
+def fleet_works(agent: SimulatedAgent) -> Life:
     """Every field as it should be."""
-    _appear(being)
-    yield from _reports(being, 1000)
+    _appear(agent)
+    yield from _reports(agent, 1000)
 
 
 # --- seed 003: a worker's beat --------------------------------------------------------------------------------
 
 
-def _works_at(being: Being, how_long: float, cpu: float, memory: float) -> Life:
-    end, done = being.now + how_long, 0
-    while being.now < end:
+def _works_at(agent: SimulatedAgent, how_long: float, cpu: float, memory: float) -> Life:
+    end, done = agent.now + how_long, 0
+    while agent.now < end:
         done += 1
-        _say(being, **plain.metrics(being, done, cpu, memory))
+        _say(agent, **plain.metrics(agent, done, cpu, memory))
         yield FLEET
 
 
-def worker_dies(being: Being) -> Life:
+def worker_dies(agent: SimulatedAgent) -> Life:
     """Its beats stop."""
-    _appear(being)
-    yield from _works_at(being, HOUR, 45.2, 2048.0)
-    yield from _vanish(being)
+    _appear(agent)
+    yield from _works_at(agent, HOUR, 45.2, 2048.0)
+    yield from _vanish(agent)
 
 
-def worker_is_overloaded(being: Being) -> Life:
+def worker_is_overloaded(agent: SimulatedAgent) -> Life:
     """Its metrics say that it is at its limit."""
-    _appear(being)
-    yield from _works_at(being, HOUR, 45.2, 2048.0)
-    being.fall_ill(Ill.OVERLOAD)
-    yield from _works_at(being, 10 * HOUR, 96.0, 2048.0)
+    _appear(agent)
+    yield from _works_at(agent, HOUR, 45.2, 2048.0)
+    agent.fall_ill(Illness.OVERLOAD)
+    yield from _works_at(agent, 10 * HOUR, 96.0, 2048.0)
 
 
-def worker_works(being: Being) -> Life:
+def worker_works(agent: SimulatedAgent) -> Life:
     """Its metrics are those of the example."""
-    _appear(being)
-    yield from _works_at(being, 10 * HOUR, 45.2, 2048.0)
+    _appear(agent)
+    yield from _works_at(agent, 10 * HOUR, 45.2, 2048.0)
 
 
 # --- seed 004: it is asked, and answers -------------------------------------------------------------------------
 
 
-def _answers_only(being: Being, role: str) -> None:
+def _answers_only(agent: SimulatedAgent, role: str) -> None:
     """It never beats by itself: a ping is what makes it speak."""
-    being.born()
-    being.incarnation = None
-    being.speaking = True
-    being.say(s.AgentRegistered(agent_id=being.id, role=role))
-    being.say(s.PongReceived(agent_id=being.id, seq=1, status="healthy", task_id="feature X"))
+    agent.born()
+    agent.incarnation = None
+    agent.speaking = True
+    agent.say(s.AgentRegistered(agent_id=agent.id, role=role))
+    agent.say(s.PongReceived(agent_id=agent.id, seq=1, status="healthy", task_id="feature X"))
 
 
-def answers(being: Being) -> Life:
+def answers(agent: SimulatedAgent) -> Life:
     """Whenever it is asked."""
-    _answers_only(being, "active-development")
+    _answers_only(agent, "active-development")
     yield FOREVER
 
 
-def answers_no_more(being: Being) -> Life:
+def answers_no_more(agent: SimulatedAgent) -> Life:
     """Half an hour of answers, then none."""
-    _answers_only(being, "active-development")
+    _answers_only(agent, "active-development")
     yield 30 * MINUTE
-    yield from _vanish(being)
+    yield from _vanish(agent)
 
 
 TRIALS = (
@@ -169,21 +171,21 @@ TRIALS = (
     sick(
         "stall: tool call",
         "seed 002: the same lastToolCall in every beat",
-        _gets_stuck(Ill.HANG, lambda being, _, since: {"last_tool_call": plain.moment(being, since)}),
+        _gets_stuck(Illness.HANG, lambda agent, _, since: {"last_tool_call": plain.moment(agent, since)}),
         profile="fleet",
         hours=3,
     ),
     sick(
         "stall: tokens",
         "seed 002: the same tokenCount in every beat",
-        _gets_stuck(Ill.HANG, lambda _, __, ___: {"token_count": 12_000}),
+        _gets_stuck(Illness.HANG, lambda _, __, ___: {"token_count": 12_000}),
         profile="fleet",
         hours=3,
     ),
     sick(
         "erring",
         "seed 002: a larger errorCount in every beat",
-        _gets_stuck(Ill.ERRORS, lambda _, number, __: {"error_count": 3 * number}),
+        _gets_stuck(Illness.ERRORS, lambda _, number, __: {"error_count": 3 * number}),
         profile="fleet",
         hours=3,
     ),

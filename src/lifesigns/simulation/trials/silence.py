@@ -5,160 +5,160 @@ from __future__ import annotations
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives.habits import FOREVER, begin, on_and_on, tell, work
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 BUSY_FOR = 8 * MINUTE
 
 # --- sick -----------------------------------------------------------------------------------------------
 
 
-def killed(being: Being) -> Life:
+def killed(agent: SimulatedAgent) -> Life:
     """Its process is gone, and nobody saw it go."""
-    yield from begin(being)
-    yield from work(being, 20 * MINUTE)
-    being.fall_ill(Ill.CRASH)
-    being.stop()
+    yield from begin(agent)
+    yield from work(agent, 20 * MINUTE)
+    agent.fall_ill(Illness.CRASH)
+    agent.stop()
     yield FOREVER
 
 
-def killed_and_the_link_closed(being: Being) -> Life:
+def killed_and_the_link_closed(agent: SimulatedAgent) -> Life:
     """Its connection is closed with it: a reason to ask at once."""
-    yield from begin(being)
-    yield from work(being, 20 * MINUTE)
-    being.fall_ill(Ill.CRASH)
-    life = being.incarnation
-    being.stop()
-    being.say(s.ConnectionClosed(agent_id=being.id, incarnation=life))
+    yield from begin(agent)
+    yield from work(agent, 20 * MINUTE)
+    agent.fall_ill(Illness.CRASH)
+    life = agent.incarnation
+    agent.stop()
+    agent.say(s.ConnectionClosed(agent_id=agent.id, incarnation=life))
     yield FOREVER
 
 
-def killed_in_a_call(being: Being) -> Life:
+def killed_in_a_call(agent: SimulatedAgent) -> Life:
     """In the middle of a call that it had announced."""
-    yield from begin(being)
-    yield from work(being, 5 * MINUTE)
-    being.start_tool("build", "all", bound=HOUR)
+    yield from begin(agent)
+    yield from work(agent, 5 * MINUTE)
+    agent.start_tool("build", "all", bound=HOUR)
     yield 10.0
-    being.fall_ill(Ill.CRASH)
-    being.stop()
+    agent.fall_ill(Illness.CRASH)
+    agent.stop()
     yield FOREVER
 
 
-def killed_and_its_last_beats_straggle(being: Being) -> Life:
+def killed_and_its_last_beats_straggle(agent: SimulatedAgent) -> Life:
     """What it had sent before still comes in for half a minute."""
-    yield from begin(being)
-    yield from work(being, 20 * MINUTE)
-    life = being.incarnation
-    being.fall_ill(Ill.CRASH)
-    being.stop()
-    being.world.linger(being, life, 30.0)
+    yield from begin(agent)
+    yield from work(agent, 20 * MINUTE)
+    life = agent.incarnation
+    agent.fall_ill(Illness.CRASH)
+    agent.stop()
+    agent.world.linger(agent, life, 30.0)
     yield FOREVER
 
 
-def never_heard(being: Being) -> Life:
+def never_heard(agent: SimulatedAgent) -> Life:
     """It was announced, and never speaks."""
-    being.born()
-    being.register()
-    being.fall_ill(Ill.NEVER_STARTED)
+    agent.born()
+    agent.register()
+    agent.fall_ill(Illness.NEVER_STARTED)
     yield FOREVER
 
 
-def says_busy_and_dies(being: Being) -> Life:
+def says_busy_and_dies(agent: SimulatedAgent) -> Life:
     """It said until when it would be busy, and did not live to see it."""
-    yield from begin(being)
-    yield from work(being, 20 * MINUTE)
-    being.do(Doing.BUSY, until=being.now + BUSY_FOR)
+    yield from begin(agent)
+    yield from work(agent, 20 * MINUTE)
+    agent.do(Doing.BUSY, until=agent.now + BUSY_FOR)
     yield 1.0
-    failure = being.fall_ill(Ill.CRASH)
+    failure = agent.fall_ill(Illness.CRASH)
     failure.due_at += BUSY_FOR
-    being.stop()
+    agent.stop()
     yield FOREVER
 
 
 # --- healthy ----------------------------------------------------------------------------------------------
 
 
-def busy_and_silent(being: Being) -> Life:
+def busy_and_silent(agent: SimulatedAgent) -> Life:
     """A build takes all it has, its heartbeat too; it said until when."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        yield from work(being, 20 * MINUTE)
-        being.do(Doing.BUSY, until=being.now + BUSY_FOR)
+        yield from work(agent, 20 * MINUTE)
+        agent.do(Doing.BUSY, until=agent.now + BUSY_FOR)
         yield 1.0
-        being.speaking = False
-        being.keep_beating()
+        agent.speaking = False
+        agent.keep_beating()
         yield BUSY_FOR - 30.0
-        being.speaking = True
-        being.keep_beating()
-        being.do(Doing.WORKING)
+        agent.speaking = True
+        agent.keep_beating()
+        agent.do(Doing.WORKING)
 
 
-def idles(being: Being) -> Life:
+def idles(agent: SimulatedAgent) -> Life:
     """It has nothing to do, and beats."""
-    yield from begin(being)
-    being.finish_task()
-    being.do(Doing.IDLE)
+    yield from begin(agent)
+    agent.finish_task()
+    agent.do(Doing.IDLE)
     yield FOREVER
 
 
-def starts_slowly(being: Being) -> Life:
+def starts_slowly(agent: SimulatedAgent) -> Life:
     """It takes nearly all the time it has for its first word."""
-    being.born()
-    being.register()
-    yield 0.9 * being.policy.silence.grace
-    being.speak_up()
+    agent.born()
+    agent.register()
+    yield 0.9 * agent.policy.silence.grace
+    agent.speak_up()
     yield FOREVER
 
 
-def beats_unevenly(being: Being) -> Life:
+def beats_unevenly(agent: SimulatedAgent) -> Life:
     """Its beats come early and late, by a third of an interval."""
-    being.born()
-    being.register()
+    agent.born()
+    agent.register()
     yield 2.0
-    being.speaking = True
+    agent.speaking = True
     slot = 0
     while True:
-        being.send_beat(slot)
+        agent.send_beat(slot)
         slot += 1
-        yield being.interval * being.chance.uniform(0.67, 1.33)
+        yield agent.interval * agent.chance.uniform(0.67, 1.33)
 
 
-def loses_one_beat_in_ten(being: Being) -> Life:
+def loses_one_beat_in_ten(agent: SimulatedAgent) -> Life:
     """Its link is bad; it answers when it is asked."""
-    being.born()
-    being.register()
+    agent.born()
+    agent.register()
     yield 2.0
-    being.speaking = True
+    agent.speaking = True
     slot = 0
     while True:
-        if slot == 0 or being.chance.random() > 0.1:
-            being.send_beat(slot)
+        if slot == 0 or agent.chance.random() > 0.1:
+            agent.send_beat(slot)
         slot += 1
-        yield being.interval
+        yield agent.interval
 
 
-def its_clock_is_wrong(being: Being) -> Life:
+def its_clock_is_wrong(agent: SimulatedAgent) -> Life:
     """By hours, and it jumps."""
-    being.skew = -7 * HOUR
-    yield from begin(being)
-    yield from work(being, 10 * MINUTE)
-    being.skew = 3 * HOUR
-    being.keep_beating()
-    yield from on_and_on(being)
+    agent.skew = -7 * HOUR
+    yield from begin(agent)
+    yield from work(agent, 10 * MINUTE)
+    agent.skew = 3 * HOUR
+    agent.keep_beating()
+    yield from on_and_on(agent)
 
 
-def leaves_and_returns(being: Being) -> Life:
+def leaves_and_returns(agent: SimulatedAgent) -> Life:
     """It says good-bye, and comes back later."""
-    yield from begin(being)
-    being.finish_task()
-    tell(being, s.AgentLeft, reason="done for today")
+    yield from begin(agent)
+    agent.finish_task()
+    tell(agent, s.AgentLeft, reason="done for today")
     yield 5.0
-    being.stop()
+    agent.stop()
     yield 20 * MINUTE
-    yield from begin(being)
-    yield from on_and_on(being)
+    yield from begin(agent)
+    yield from on_and_on(agent)
 
 
 TRIALS = (

@@ -6,48 +6,48 @@ from typing import Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.policy import HOUR, MINUTE
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.lives.habits import begin, call, tell, think, work
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
-from lifesigns.simulation.truth import Ill
+from lifesigns.simulation.truth import Illness
 
 BUDGET: Final = {"spending": {"task_tokens_max": 200_000}}
 
 # --- sick -----------------------------------------------------------------------------------------------
 
 
-def over_its_budget(being: Being) -> Life:
+def over_its_budget(agent: SimulatedAgent) -> Life:
     """Its calls report what they used, until it is too much."""
-    yield from begin(being, BUDGET)
-    being.fall_ill(Ill.SPENDING)
+    yield from begin(agent, BUDGET)
+    agent.fall_ill(Illness.SPENDING)
     while True:
-        yield from think(being, 20.0, 20_000)
-        yield from call(being, "read")
-        being.save()
+        yield from think(agent, 20.0, 20_000)
+        yield from call(agent, "read")
+        agent.save()
 
 
-def over_its_budget_by_its_beats(being: Being) -> Life:
+def over_its_budget_by_its_beats(agent: SimulatedAgent) -> Life:
     """Its beats carry the total."""
-    yield from begin(being, BUDGET)
-    being.fall_ill(Ill.SPENDING)
-    being.beat.token_count = 0
+    yield from begin(agent, BUDGET)
+    agent.fall_ill(Illness.SPENDING)
+    agent.beat.token_count = 0
     while True:
-        being.beat.token_count += 10_000
-        yield from call(being, "read")
-        being.save()
+        agent.beat.token_count += 10_000
+        yield from call(agent, "read")
+        agent.save()
         yield 30.0
 
 
-def its_first_beat_says_all(being: Being) -> Life:
+def its_first_beat_says_all(agent: SimulatedAgent) -> Life:
     """It had used all of it before it was first heard."""
-    being.born()
-    being.say(s.AgentRegistered(agent_id=being.id, incarnation=being.incarnation, policy=MONEY))
+    agent.born()
+    agent.say(s.AgentRegistered(agent_id=agent.id, incarnation=agent.incarnation, policy=MONEY))
     yield 2.0
-    being.beat.token_count, being.beat.cost_usd = 5000, 5.0
-    being.fall_ill(Ill.SPENDING)
-    failure = being.failure
-    being.speaking = True
-    being.keep_beating()
+    agent.beat.token_count, agent.beat.cost_usd = 5000, 5.0
+    agent.fall_ill(Illness.SPENDING)
+    failure = agent.failure
+    agent.speaking = True
+    agent.keep_beating()
     assert failure is not None
     while True:
         yield MINUTE
@@ -56,81 +56,81 @@ def its_first_beat_says_all(being: Being) -> Life:
 MONEY: Final = {"spending": {"cost_max": 1.0}}
 
 
-def runs_away(being: Being) -> Life:
+def runs_away(agent: SimulatedAgent) -> Life:
     """No cap; but ten times what it used to use, for good."""
-    yield from begin(being)
-    end = being.now + 40 * MINUTE
-    while being.now < end:
-        yield from think(being, 20.0, 1500)
-        yield from call(being, "read")
-        being.save()
+    yield from begin(agent)
+    end = agent.now + 40 * MINUTE
+    while agent.now < end:
+        yield from think(agent, 20.0, 1500)
+        yield from call(agent, "read")
+        agent.save()
         yield 20.0
-    being.fall_ill(Ill.SPENDING)
+    agent.fall_ill(Illness.SPENDING)
     while True:
-        yield from think(being, 20.0, 30_000)
-        yield from call(being, "read")
-        being.save()
+        yield from think(agent, 20.0, 30_000)
+        yield from call(agent, "read")
+        agent.save()
         yield 20.0
 
 
 # --- healthy ----------------------------------------------------------------------------------------------
 
 
-def within_its_budget(being: Being) -> Life:
+def within_its_budget(agent: SimulatedAgent) -> Life:
     """Half of what its task may use, in two hours."""
-    yield from begin(being, BUDGET)
+    yield from begin(agent, BUDGET)
     while True:
-        yield from think(being, 20.0, 600)
-        yield from call(being, "read")
-        being.save()
+        yield from think(agent, 20.0, 600)
+        yield from call(agent, "read")
+        agent.save()
         yield MINUTE
 
 
-def a_new_task_a_new_budget(being: Being) -> Life:
+def a_new_task_a_new_budget(agent: SimulatedAgent) -> Life:
     """Much in all, but little for each of its tasks."""
-    yield from begin(being, BUDGET)
+    yield from begin(agent, BUDGET)
     while True:
         for _ in range(5):
-            yield from think(being, 20.0, 20_000)
-            yield from call(being, "read")
-            being.save()
-        being.finish_task()
-        being.take_task()
+            yield from think(agent, 20.0, 20_000)
+            yield from call(agent, "read")
+            agent.save()
+        agent.finish_task()
+        agent.take_task()
 
 
-def expensive_from_the_start(being: Being) -> Life:
+def expensive_from_the_start(agent: SimulatedAgent) -> Life:
     """It uses a lot, all the time: that is its habit."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        yield from think(being, 20.0, 40_000)
-        yield from call(being, "read")
-        being.save()
+        yield from think(agent, 20.0, 40_000)
+        yield from call(agent, "read")
+        agent.save()
 
 
-def one_large_call(being: Being) -> Life:
+def one_large_call(agent: SimulatedAgent) -> Life:
     """Now and then it reads the whole repository at once."""
-    yield from begin(being)
+    yield from begin(agent)
     while True:
-        yield from work(being, 30 * MINUTE)
-        yield from think(being, 40.0, 60_000)
+        yield from work(agent, 30 * MINUTE)
+        yield from think(agent, 40.0, 60_000)
 
 
-def a_new_life_begins_at_zero(being: Being) -> Life:
+def a_new_life_begins_at_zero(agent: SimulatedAgent) -> Life:
     """Its totals are those of its life: in the next one they begin again."""
-    yield from begin(being, BUDGET)
+    yield from begin(agent, BUDGET)
     for _ in range(4):
-        being.beat.token_count = 0
+        agent.beat.token_count = 0
         for _ in range(20):
-            being.beat.token_count += 1000
-            yield from call(being, "read")
-            being.save()
+            agent.beat.token_count += 1000
+            yield from call(agent, "read")
+            agent.save()
             yield 30.0
-        being.finish_task()
-        tell(being, s.AgentLeft, reason="done")
+        agent.finish_task()
+        tell(agent, s.AgentLeft, reason="done")
         yield 5.0
-        being.stop()
+        agent.stop()
         yield 30.0
-        yield from begin(being, BUDGET)
+        yield from begin(agent, BUDGET)
     yield HOUR
 
 

@@ -18,8 +18,8 @@ from lifesigns.core.health import Health
 from lifesigns.core.judgement import RANK
 from lifesigns.core.policy import HOUR, FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
-from lifesigns.simulation.being import Being, Life
 from lifesigns.simulation.faults import NONE
+from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.world import DAY, SimulationConfig, World
 
 NEVER_FAILS: Final = 1e12
@@ -60,7 +60,7 @@ class Trial:
 
     detector: str
     name: str
-    life: Callable[[Being], Life]
+    life: Callable[[SimulatedAgent], Life]
     sick: bool
     severity: Severity = Severity.DEGRADED
     """Sick: at least this is found. Healthy: findings of the detector must be milder than this."""
@@ -93,13 +93,13 @@ class Outcome:
 
 
 def sick(
-    detector: str, name: str, life: Callable[[Being], Life], *, ended: bool = False, **more: object
+    detector: str, name: str, life: Callable[[SimulatedAgent], Life], *, ended: bool = False, **more: object
 ) -> Trial:
     """A life that must be found."""
     return Trial(detector, name, life, sick=True, ended=ended, **more)  # type: ignore[arg-type]
 
 
-def healthy(detector: str, name: str, life: Callable[[Being], Life], **more: object) -> Trial:
+def healthy(detector: str, name: str, life: Callable[[SimulatedAgent], Life], **more: object) -> Trial:
     """A life that must be spared."""
     return Trial(detector, name, life, sick=False, **more)  # type: ignore[arg-type]
 
@@ -111,7 +111,7 @@ class Witness:
         self._world = world
         self._kinds = DETECTORS[trial.detector]
         self._least = RANK[trial.severity]
-        self._subject = world.beings[0].id
+        self._subject = world.agents[0].id
         self.found_at = inf
         self.held_for = 0.0
         self._open: dict[Kind, Severity] = {}
@@ -186,12 +186,12 @@ def run(trial: Trial, policies: PolicyBook, seed: int) -> Outcome:
         quiet_for=0.0,
     )
     world = World(config)
-    world.beings[0].heeds = world.beings[0].capped = False
+    world.agents[0].heeds = world.agents[0].capped = False
     witness = Witness(world, trial)
     world.witnesses.append(witness.see)
     world.run()
     witness.end()
-    since = next((f.since for f in world.failures if f.agent_id == world.beings[0].id), inf)
+    since = next((f.since for f in world.failures if f.agent_id == world.agents[0].id), inf)
     wrong = _not_found(trial, witness, world.now) if trial.sick else _not_spared(trial, witness)
     if not wrong and world.invariants.violations:
         wrong = str(world.invariants.violations[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 
-class Bell:
+class Wakeup:
     """Rung by anybody, heard and silenced by the one who sleeps."""
 
     def __init__(self) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from lifesigns.agent.supervise.life import HANDOFF_MAX, Inheritance, Life, cut
+from lifesigns.agent.supervise.life import HANDOFF_MAX, Handoff, Life, cut
 from lifesigns.agent.supervise.restarts import Next, Plan
 from lifesigns.agent.supervise.settings import RestartPolicy
-from lifesigns.agent.supervise.verdicts import Verdict
+from lifesigns.agent.supervise.status_messages import StatusMessage
 from lifesigns.core.signals import AgentLeft, ProcessExited
 from lifesigns.core.words import duration, times
 
@@ -16,7 +16,7 @@ DETAIL_MAX: Final = 400
 LINES_SAID: Final = 20
 
 
-class Obituary:
+class ExitReport:
     """One life, looked back at."""
 
     def __init__(self, agent_id: str, life: Life) -> None:
@@ -42,7 +42,7 @@ class Obituary:
         reason = f"ended by its user, with {self._end}"
         return AgentLeft(agent_id=self._agent_id, incarnation=self._life.incarnation, reason=reason)
 
-    def ended(self, plan: Plan, policy: RestartPolicy) -> Verdict:
+    def ended(self, plan: Plan, policy: RestartPolicy) -> StatusMessage:
         """For people: it ended by itself."""
         then = "."
         if plan.next is Next.RESTART:
@@ -53,23 +53,23 @@ class Obituary:
             then = f"; it was restarted {times(plan.attempt)} within {window}, and is not restarted any more."
         details = self._details() | {"next": plan.next, "restart_in_s": round(plan.wait, 3)}
         quiet = not self._end.failed
-        return Verdict("PROCESS_EXITED", f"{self._agent_id} {self._how()}{then}", quiet, details)
+        return StatusMessage("PROCESS_EXITED", f"{self._agent_id} {self._how()}{then}", quiet, details)
 
-    def stopped(self, reason: str, *, forced: bool) -> Verdict:
+    def stopped(self, reason: str, *, forced: bool) -> StatusMessage:
         """For people: it was ended."""
         by_force = " It did not end when asked and was killed." if forced else ""
         text = f"{self._agent_id} was stopped after {self._after}: {reason.rstrip('.')}.{by_force}"
-        return Verdict(
+        return StatusMessage(
             "AGENT_TERMINATED", text, details=self._details() | {"reason": reason, "forced": forced}
         )
 
-    def inheritance(self, before: Inheritance) -> Inheritance:
+    def inheritance(self, before: Handoff) -> Handoff:
         """For the life that follows."""
         told = f"The life before this one (attempt {before.attempt}) {self._how()}."
         lines = self._life.tail.last(bytes_max=HANDOFF_MAX - len(told.encode()) - 32)
         note = "\n".join([told, "Its last output:", *lines]) if lines else told
         checkpoint = self._life.checkpoint() or before.checkpoint
-        return Inheritance(before.attempt + 1, "", checkpoint, cut(note, HANDOFF_MAX))
+        return Handoff(before.attempt + 1, "", checkpoint, cut(note, HANDOFF_MAX))
 
     def _how(self) -> str:
         if self._end.signal is not None:

@@ -31,7 +31,7 @@ STACK: Final = "stack"
 """The key of the metadata under which a frozen agent says where it stands. Not reserved: it is there only while it stands."""
 
 
-class Statement:
+class BeatBuilder:
     """The newest words of one agent about itself. Safe from any thread."""
 
     def __init__(self, *, host: str, pid: int, role: str | None, task: str | None) -> None:

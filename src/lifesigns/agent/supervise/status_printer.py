@@ -10,29 +10,31 @@ from datetime import UTC, datetime
 from typing import Final
 
 from lifesigns.agent.supervise.flows import Sink
-from lifesigns.agent.supervise.settings import Loudness
-from lifesigns.agent.supervise.verdicts import Verdict
+from lifesigns.agent.supervise.settings import Verbosity
+from lifesigns.agent.supervise.status_messages import StatusMessage
 
 WAIT_MAX: Final = 1.0
 """How long we wait for the child to finish its line, before we begin a new one: a prompt may stand for hours."""
 KEPT_MAX: Final = 100
 
 
-class Speaker:
+class StatusPrinter:
     """Says verdicts when there is a place for them."""
 
-    def __init__(self, sink: Sink, agent_id: str, loudness: Loudness, *, is_raw: Callable[[], bool]) -> None:
+    def __init__(
+        self, sink: Sink, agent_id: str, verbosity: Verbosity, *, is_raw: Callable[[], bool]
+    ) -> None:
         self._sink = sink
         self._agent_id = agent_id
-        self._loudness = loudness
+        self._loudness = verbosity
         self._is_raw = is_raw
         self._waiting: deque[tuple[float, str]] = deque(maxlen=KEPT_MAX)
 
-    def say(self, verdict: Verdict, now: float) -> None:
+    def say(self, verdict: StatusMessage, now: float) -> None:
         """Say it at the next place for it, if it is to be said at all."""
-        if self._loudness is Loudness.QUIET or (verdict.minor and self._loudness is Loudness.NORMAL):
+        if self._loudness is Verbosity.QUIET or (verdict.minor and self._loudness is Verbosity.NORMAL):
             return
-        said = self._json(verdict) if self._loudness is Loudness.JSON else f"lifesigns: {verdict.text}"
+        said = self._json(verdict) if self._loudness is Verbosity.JSON else f"lifesigns: {verdict.text}"
         self._waiting.append((now, said))
         self.flush(now)
 
@@ -55,7 +57,7 @@ class Speaker:
             begin = "" if line.at_start else end
             self._sink.put(f"{begin}{text}{end}".encode(errors="replace"))
 
-    def _json(self, verdict: Verdict) -> str:
+    def _json(self, verdict: StatusMessage) -> str:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return json.dumps(
             {

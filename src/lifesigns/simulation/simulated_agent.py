@@ -16,14 +16,14 @@ from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import Policy
-from lifesigns.simulation.truth import Failure, Ill
+from lifesigns.simulation.truth import Failure, Illness
 
 if TYPE_CHECKING:
     from lifesigns.simulation.world import World
 
 Life = Iterator[float]
 
-NUDGE_HELPS: Final = {Ill.LOOP: 0.6, Ill.HANG: 0.4, Ill.ERRORS: 0.4, Ill.STALE: 0.6}
+NUDGE_HELPS: Final = {Illness.LOOP: 0.6, Illness.HANG: 0.4, Illness.ERRORS: 0.4, Illness.STALE: 0.6}
 """How often an agent that reads a nudge comes back to its senses."""
 
 STOP_FAILS: Final = 0.03
@@ -32,7 +32,7 @@ CHECKPOINT_ROTS: Final = 0.03
 CHAIN_MAX: Final = 8
 
 
-class Being:
+class SimulatedAgent:
     """One agent: its process, its link to the bus, its work."""
 
     def __init__(self, world: World, index: int, host: str, chance: Random) -> None:
@@ -57,7 +57,7 @@ class Being:
         """Whether it reads the nudges it gets."""
         self.last_words: Callable[[], None] | None = None
         """What it says when it is told to stop, and ends by itself."""
-        self.plain: Callable[[Being], s.BeatReceived] | None = None
+        self.plain: Callable[[SimulatedAgent], s.BeatReceived] | None = None
         """How it writes a beat that has only what a document lists; it says nothing beside."""
         self.supervised = index % 7 == 3
         """Whether a supervisor watches its output and its CPU, beside the sender inside of it."""
@@ -88,7 +88,7 @@ class Being:
         self.accused_of: set[e.Kind] = set()
         """What the monitor holds against it."""
         self.well_for = 0.0
-        self.doom: Ill | None = None
+        self.doom: Illness | None = None
         self.task_id: str | None = None
         self.lost_task: str | None = None
         self.task_at = 0.0
@@ -172,14 +172,14 @@ class Being:
         """Join those who beat as always, or beat by itself if there is more to say than that."""
         self._beat_no += 1
         alone = self.frozen_at is not None or self.plain is not None
-        if alone or self.interval != self.world.voices.interval:
-            self.world.voices.leave(self.index, self.now)
+        if alone or self.interval != self.world.bulk_beats.interval:
+            self.world.bulk_beats.leave(self.index, self.now)
             if self.speaking:
                 self._schedule_beat(self._beat_no)
         elif self.speaking and not self.cuts:
-            self.world.voices.join(self)
+            self.world.bulk_beats.join(self)
         else:
-            self.world.voices.leave(self.index, self.now)
+            self.world.bulk_beats.leave(self.index, self.now)
 
     def _schedule_beat(self, number: int) -> None:
         slot = (self.now - self.phase + 1e-6) // self.interval + 1
@@ -223,9 +223,9 @@ class Being:
 
     # --- being well or not --------------------------------------------------------------------------
 
-    def fall_ill(self, ill: Ill) -> Failure:
+    def fall_ill(self, illness: Illness) -> Failure:
         """From now on it is really unwell."""
-        failure = self.failure = self.world.failing(self, ill)
+        failure = self.failure = self.world.failing(self, illness)
         self._reckon()
         return failure
 
@@ -246,7 +246,7 @@ class Being:
         self.cuts += 1
         if self.cuts == 1:
             if self.speaking:
-                self.unreachable = self.world.failing(self, Ill.CUT)
+                self.unreachable = self.world.failing(self, Illness.CUT)
             self.keep_beating()
             self._reckon()
 
@@ -528,13 +528,13 @@ class Being:
         if (
             not self.heeds
             or not self._reachable(order)
-            or (failure and failure.ill in (Ill.FREEZE, Ill.HUNG_CALL))
+            or (failure and failure.illness in (Illness.FREEZE, Illness.HUNG_CALL))
         ):
             return  # A nudge is read between two calls, and there is no next one.
         self.say(s.NudgeSeen(agent_id=self.id, incarnation=self.incarnation, nudge_id=order.order_id))
         if failure is None:
             self._answer(order, s.Answer.PROGRESS)
-        elif self.chance.random() < NUDGE_HELPS.get(failure.ill, 0.0):
+        elif self.chance.random() < NUDGE_HELPS.get(failure.illness, 0.0):
             self._answer(order, s.Answer.PROGRESS)
             self.come_round()
         elif self.chance.random() < 0.2:

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol, TypeGuard
 from lifesigns.agent.sender.calls import CANCELLED
 
 
-class Leaving(Protocol):
+class Shutdown(Protocol):
     """A sender, as far as its end goes."""
 
     def leave(self, reason: str, *, crashed: bool = False) -> None:
@@ -32,19 +32,19 @@ class Leaving(Protocol):
         """In a forked child: nothing that is called has an effect any more."""
 
 
-_living: dict[int, Leaving] = {}
+_living: dict[int, Shutdown] = {}
 _of_the_parent: list[object] = []
 """What a fork left behind: kept, so that nothing of it is finalised and closed under the parent's feet."""
 _on_fork: list[Callable[[], None]] = []
 
 
-def begins(sender: Leaving) -> None:
+def begins(sender: Shutdown) -> None:
     """It has started: take care of its end."""
     _living[id(sender)] = sender
     _watch_for_sigterm()
 
 
-def ended(sender: Leaving) -> None:
+def ended(sender: Shutdown) -> None:
     """It has taken its leave by itself."""
     _living.pop(id(sender), None)
     if not _living:

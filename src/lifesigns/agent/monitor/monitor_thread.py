@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Final, cast
 
-from lifesigns.agent.monitor.bell import Bell
+from lifesigns.agent.monitor.attachment import Ending
 from lifesigns.agent.monitor.counting import heartbeats, last_heartbeat_at
 from lifesigns.agent.monitor.events import Event
 from lifesigns.agent.monitor.loops import LoopWatch
-from lifesigns.agent.monitor.processes import ProcessTie
+from lifesigns.agent.monitor.processes import ProcessAttachment
 from lifesigns.agent.monitor.reporting import events_of
-from lifesigns.agent.monitor.tie import Ending
-from lifesigns.agent.monitor.watched import Watched
+from lifesigns.agent.monitor.wakeup import Wakeup
+from lifesigns.agent.monitor.watched import WatchedAgent
 from lifesigns.core.effects import Effect, Flip, Poisoned, Refusal, SendPing
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Health
@@ -61,39 +61,39 @@ REAPED_AFTER: Final = 0.05
 """How soon to look again for the status of a child that somebody else is just reaping."""
 
 
-class Rounds:
+class MonitorThread:
     """The thread and all it knows. `submit`, `begin`, `ended` and `forget` may be called by anybody."""
 
     def __init__(self, engine: Engine, tick: float, tell: Callable[[list[Event]], None]) -> None:
         self.engine = engine
         self.tick = tick
-        self.records: dict[str, Watched] = {}
+        self.records: dict[str, WatchedAgent] = {}
         """Who is watched, and the last of those who ended, by name."""
         self._tell = tell
         self._inbox: deque[Report | Callable[[float], None]] = deque()
         self._loops: dict[asyncio.AbstractEventLoop, LoopWatch] = {}
-        self._singles: dict[str, Watched] = {}
+        self._singles: dict[str, WatchedAgent] = {}
         """Threads and processes: looked at once a tick."""
-        self._own: dict[str, Watched] = {}
+        self._own: dict[str, WatchedAgent] = {}
         """Those who beat by themselves."""
-        self._leaving: dict[str, Watched] = {}
+        self._leaving: dict[str, WatchedAgent] = {}
         """Processes that ended and whose status is not known yet."""
-        self._ended: deque[Watched] = deque()
+        self._ended: deque[WatchedAgent] = deque()
         self._pulse = BeatReceived(SELF)
         self._news: list[Event] = []
         self._tick_at = self._beat_at = self._looked_at = 0.0
         self._planned = 0.0
         self._thread: threading.Thread | None = None
         self._selector: selectors.BaseSelector | None = None
-        self._bell: Bell | None = None
+        self._wakeup: Wakeup | None = None
         self._stopped = False
 
     # --- from any thread ----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._bell = Bell()
+        self._wakeup = Wakeup()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._bell, selectors.EVENT_READ, None)
+        self._selector.register(self._wakeup, selectors.EVENT_READ, None)
         self._thread = threading.Thread(target=self._run, name="lifesigns-monitor", daemon=True)
         self._thread.start()
 
@@ -114,27 +114,27 @@ class Rounds:
         if not self._stopped and len(self._inbox) < INBOX_MAX:
             self._inbox.append(word)
 
-    def beat(self, watched: Watched) -> None:
+    def beat(self, watched: WatchedAgent) -> None:
         """Have its beat heard at the next look: it carries something new."""
         if not self._stopped and len(self._inbox) < INBOX_MAX:
             self._inbox.append(lambda now: self._hear(watched.pulse, now))
 
-    def begin(self, watched: Watched) -> None:
+    def begin(self, watched: WatchedAgent) -> None:
         self._command(lambda now: self._begin(watched, now))
 
-    def ended(self, watched: Watched, ending: Ending) -> None:
+    def ended(self, watched: WatchedAgent, ending: Ending) -> None:
         """An agent ended; the first word about it counts."""
         if watched.ending is None:
             watched.ending = ending
             self._command(lambda now: self._end(watched, ending, now))
 
-    def replaced(self, watched: Watched) -> None:
+    def replaced(self, watched: WatchedAgent) -> None:
         """A new life began under its name, which says all there is to say about the old one."""
         if watched.ending is None:
             watched.ending = Ending(False, "replaced", forget=True)
             self._command(lambda now: self._detach(watched))
 
-    def speaks_for_itself(self, watched: Watched) -> None:
+    def speaks_for_itself(self, watched: WatchedAgent) -> None:
         """An emitter answered a ping: from now on its own answers count."""
         self._command(lambda now: self._let_speak(watched, now))
 
@@ -148,8 +148,8 @@ class Rounds:
             self._ring()
 
     def _ring(self) -> None:
-        if self._bell is not None:
-            self._bell.ring()
+        if self._wakeup is not None:
+            self._wakeup.ring()
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
@@ -168,20 +168,20 @@ class Rounds:
                 log.exception("a bug of ours in the monitor; it goes on at the next tick")
                 self._planned = self.tick
         for watched in list(self.records.values()):
-            watched.tie.loosen()
+            watched.attachment.loosen()
         self._close_doors()
 
     def _close_doors(self) -> None:
         if self._selector is not None:
             self._selector.close()
-        if self._bell is not None:
-            self._bell.close()
+        if self._wakeup is not None:
+            self._wakeup.close()
 
-    def _look(self, now: float, ready: list[Watched | None]) -> None:
+    def _look(self, now: float, ready: list[WatchedAgent | None]) -> None:
         counts = min(now - self._looked_at, self._planned + LATE)
         self._looked_at = now
-        if None in ready and self._bell is not None:
-            self._bell.silence()
+        if None in ready and self._wakeup is not None:
+            self._wakeup.silence()
         self._take_inbox(now)
         for loop_watch in list(self._loops.values()):
             loop_watch.look(now, counts)
@@ -194,7 +194,7 @@ class Rounds:
             if watched is not None:
                 self._see_off(watched)
         for watched in list(self._leaving.values()):
-            watched.tie.look()
+            watched.attachment.look()
         if now >= self._tick_at:
             self._make_tick(now)
         self._take_inbox(now)
@@ -253,8 +253,8 @@ class Rounds:
             if not loop_watch.ask(now):
                 self._close_loop(loop_watch)
         for watched in list(self._singles.values()):
-            if not watched.tie.look():
-                if isinstance(watched.tie, ProcessTie):
+            if not watched.attachment.look():
+                if isinstance(watched.attachment, ProcessAttachment):
                     self._leaving[watched.name] = watched
             elif not watched.by_itself:
                 watched.folded_at = now
@@ -287,21 +287,21 @@ class Rounds:
                 loop_watch.owed_before = loop_watch.owes
                 self._hear_lag(watched, loop_watch.owes, now)
 
-    def _hear_lag(self, watched: Watched, owes: float, now: float) -> None:
+    def _hear_lag(self, watched: WatchedAgent, owes: float, now: float) -> None:
         watched.pulse.loop_lag_ms = 1000 * owes
         self._hear(watched.pulse, now)
         watched.pulse.loop_lag_ms = None if watched.by_itself else 0.0
 
-    def _see_off(self, watched: Watched) -> None:
+    def _see_off(self, watched: WatchedAgent) -> None:
         """A process ended: its descriptor has said all it has to say."""
-        fd = watched.tie.watched_fd
+        fd = watched.attachment.watched_fd
         if self._selector is not None and fd is not None:
             self._selector.unregister(fd)
             self._leaving[watched.name] = watched
 
     # --- beginnings and ends ----------------------------------------------------------------------------------------
 
-    def _begin(self, watched: Watched, now: float) -> None:
+    def _begin(self, watched: WatchedAgent, now: float) -> None:
         if watched.ending is not None and watched.ending.forget:
             return
         self._introduce(watched, now)
@@ -317,13 +317,13 @@ class Rounds:
             self._singles[watched.name] = watched
         if watched.by_itself:
             self._own[watched.name] = watched
-        fd = watched.tie.watched_fd
+        fd = watched.attachment.watched_fd
         if fd is not None and self._selector is not None:
             self._selector.register(fd, selectors.EVENT_READ, watched)
-        if watched.tie.look() and watched.ending is None:
+        if watched.attachment.look() and watched.ending is None:
             self._hear(watched.pulse, now)  # To be watched is the first sign of life.
 
-    def _introduce(self, watched: Watched, now: float) -> None:
+    def _introduce(self, watched: WatchedAgent, now: float) -> None:
         self._hear(
             AgentRegistered(
                 agent_id=watched.name,
@@ -334,7 +334,7 @@ class Rounds:
             now,
         )
 
-    def _let_speak(self, watched: Watched, now: float) -> None:
+    def _let_speak(self, watched: WatchedAgent, now: float) -> None:
         loop_watch = watched.loop_watch
         if loop_watch is not None and loop_watch.carried.pop(watched.name, None) is watched:
             watched.by_itself = True
@@ -343,7 +343,7 @@ class Rounds:
             loop_watch.own[watched.name] = self._own[watched.name] = watched
             self._introduce(watched, now)
 
-    def _end(self, watched: Watched, ending: Ending, now: float) -> None:
+    def _end(self, watched: WatchedAgent, ending: Ending, now: float) -> None:
         agent = self.engine.agent(watched.name)
         watched.heartbeats_before, watched.last_heartbeat_at = heartbeats(watched), last_heartbeat_at(watched)
         self._detach(watched)
@@ -365,7 +365,7 @@ class Rounds:
         if not ending.forget:
             self._remember(watched)
 
-    def _detach(self, watched: Watched) -> None:
+    def _detach(self, watched: WatchedAgent) -> None:
         for table in (self._singles, self._own, self._leaving):
             if table.get(watched.name) is watched:
                 del table[watched.name]
@@ -376,16 +376,16 @@ class Rounds:
                     del members[watched.name]
             if not loop_watch.carried and not loop_watch.own:
                 self._loops.pop(loop_watch.loop, None)
-        fd = watched.tie.watched_fd
+        fd = watched.attachment.watched_fd
         if fd is not None and self._selector is not None and fd in self._selector.get_map():
             self._selector.unregister(fd)
-        watched.tie.loosen()
+        watched.attachment.loosen()
 
     def _close_loop(self, loop_watch: LoopWatch) -> None:
         for watched in loop_watch.members:
             self.ended(watched, Ending(False, "its event loop was closed"))
 
-    def _remember(self, watched: Watched) -> None:
+    def _remember(self, watched: WatchedAgent) -> None:
         self._ended.append(watched)
         while len(self._ended) > ENDED_MAX:
             oldest = self._ended.popleft()

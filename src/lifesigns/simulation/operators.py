@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.policy import MINUTE
-from lifesigns.simulation.being import Being
+from lifesigns.simulation.simulated_agent import SimulatedAgent
 
 if TYPE_CHECKING:
     from lifesigns.simulation.world import World
@@ -20,7 +20,7 @@ ANSWERED: Final = 0.5
 """The share of escalations that the orchestrator answers by itself."""
 
 
-class People:
+class Operators:
     """Whoever is asked."""
 
     def __init__(self, world: World, chance: Random) -> None:
@@ -59,10 +59,10 @@ class People:
                 pass
 
     def _decide(self, agent_id: str) -> None:
-        being, order_id = self._world.being(agent_id), self._asked.get(agent_id, "")
-        if being.well:
+        agent, order_id = self._world.agent(agent_id), self._asked.get(agent_id, "")
+        if agent.well:
             decision = s.Decision.IGNORE
-        elif being.failure is None:  # It is only cut off: there is nobody to end.
+        elif agent.failure is None:  # It is only cut off: there is nobody to end.
             decision = s.Decision.MORE_TIME
         else:
             choices = (s.Decision.TERMINATE, s.Decision.HANDOFF, s.Decision.MORE_TIME)
@@ -83,15 +83,15 @@ class People:
         self._world.tell(s.GroupReleased(group=group, by="operator"))
 
     def _recover(self, agent_id: str) -> None:
-        being = self._world.being(agent_id)
-        if not being.running:
-            being.lose_task()  # It gets another one, with another budget.
+        agent = self._world.agent(agent_id)
+        if not agent.running:
+            agent.lose_task()  # It gets another one, with another budget.
             request = s.RecoveryRequested(agent_id=agent_id, by="operator", task_id="")
             self._world.tell(request)
 
     def _end_by_hand(self, agent_id: str) -> None:
-        being: Being = self._world.being(agent_id)
-        if being.failure is not None:
-            being.stop()
-            being.live(iter(()))
+        agent: SimulatedAgent = self._world.agent(agent_id)
+        if agent.failure is not None:
+            agent.stop()
+            agent.live(iter(()))
         self._world.tell(s.ClearRequested(agent_id=agent_id, by="operator"))

@@ -27,7 +27,7 @@ Report = Callable[[Ending], None]
 """Tells the monitor that an agent ended. From any thread, at any time, as often as one likes: the first counts."""
 
 
-class Tie(Protocol):
+class Attachment(Protocol):
     """What the monitor wants of an agent, whatever it is."""
 
     @property

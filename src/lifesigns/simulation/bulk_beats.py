@@ -15,10 +15,10 @@ from lifesigns.core.signals import BeatReceived
 from lifesigns.simulation.bus import Bus
 
 if TYPE_CHECKING:
-    from lifesigns.simulation.being import Being
+    from lifesigns.simulation.simulated_agent import SimulatedAgent
 
 
-class Voices:
+class BulkBeats:
     """Who beats, when in the slot, and with which beat."""
 
     def __init__(self, interval: float, count: int) -> None:
@@ -34,17 +34,17 @@ class Voices:
         self._skews: dict[int, float] = {}
         self._changed = False
 
-    def join(self, being: Being) -> None:
+    def join(self, agent: SimulatedAgent) -> None:
         """Beat from the next slot on; in the current one, if its moment is still to come, on its own."""
-        index = being.index
+        index = agent.index
         if index not in self._phases:
-            moment = being.now // self.interval * self.interval + being.phase
-            if moment > being.now + 0.1 * self.interval:
-                being.world.at(moment, _beat_once, (being, being.incarnation))
-        self._phases[index] = being.phase
-        self.beats[index] = being.beat
-        if being.skew:
-            self._skews[index] = being.skew
+            moment = agent.now // self.interval * self.interval + agent.phase
+            if moment > agent.now + 0.1 * self.interval:
+                agent.world.at(moment, _beat_once, (agent, agent.incarnation))
+        self._phases[index] = agent.phase
+        self.beats[index] = agent.beat
+        if agent.skew:
+            self._skews[index] = agent.skew
         self._changed = True
 
     def leave(self, index: int, now: float) -> None:
@@ -75,7 +75,7 @@ class Voices:
             self.mute_from[index] = inf
 
 
-def _beat_once(whose: tuple[Being, str]) -> None:
-    being, life = whose
-    if being.speaking and not being.cuts and being.incarnation == life:
-        being.send_beat()
+def _beat_once(whose: tuple[SimulatedAgent, str]) -> None:
+    agent, life = whose
+    if agent.speaking and not agent.cuts and agent.incarnation == life:
+        agent.send_beat()

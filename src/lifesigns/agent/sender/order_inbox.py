@@ -30,7 +30,7 @@ from lifesigns.core.effects import (
 REMEMBERED_MAX: Final = 1_000
 
 
-class Obedient(Protocol):
+class OrderReceiver(Protocol):
     """Who carries orders out. Called in the relay's thread: nothing here may wait."""
 
     def pinged(self, ping: SendPing) -> None: ...
@@ -46,11 +46,11 @@ class Obedient(Protocol):
     def told_to_turn(self, order: TurnBreaker) -> None: ...
 
 
-class Inbox:
+class OrderInbox:
     """Decides which orders are obeyed."""
 
     def __init__(
-        self, incarnation: str, agent: Obedient, refused: Callable[[], None], *, supervised: bool = False
+        self, incarnation: str, agent: OrderReceiver, refused: Callable[[], None], *, supervised: bool = False
     ) -> None:
         self._incarnation = incarnation
         self._supervised = supervised

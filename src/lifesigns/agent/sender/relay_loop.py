@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
+from lifesigns.agent.sender.beat_rhythm import next_on_grid
 from lifesigns.agent.sender.farewells import Spooled
-from lifesigns.agent.sender.pulse import next_on_grid
+from lifesigns.agent.sender.session import AgentSession, Track
 from lifesigns.agent.sender.vitals import VitalSigns
-from lifesigns.agent.sender.voice import Track, Voice
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError
@@ -78,22 +78,22 @@ SLOW_WAIT_MAX: Final = 60.0
 
 
 @dataclass(slots=True)
-class BeatLoad:
+class BeatBatch:
     """Beats that go out together, and whose they are."""
 
     beats: list[Beat] = field(default_factory=list)
-    voices: list[Voice] = field(default_factory=list)
+    sessions: list[AgentSession] = field(default_factory=list)
     probes: set[LoopProbe] = field(default_factory=set)
     """The loops those live on who beat."""
 
 
 @dataclass(slots=True)
-class ReportLoad:
+class ReportBatch:
     """Reports that go out together until they have arrived, and how many of each voice are in it."""
 
     number: int
     reports: list[Report] = field(default_factory=list)
-    counts: list[tuple[Voice, int]] = field(default_factory=list)
+    counts: list[tuple[AgentSession, int]] = field(default_factory=list)
     spooled: list[Spooled] = field(default_factory=list)
     """Good-byes of processes that have ended, and where they lie."""
 
@@ -106,7 +106,7 @@ class Attempts:
     retry_at: float = 0.0
 
 
-class Rounds:
+class RelayLoop:
     """One loop's work. `ring` and `hurry` are called on that loop."""
 
     def __init__(self, link: Link, relay: Relay) -> None:
@@ -115,11 +115,11 @@ class Rounds:
         self._wake = asyncio.Event()
         self._vitals = VitalSigns()
         self._followed: set[str] = set()
-        self._uploads: dict[Voice, asyncio.Task[None]] = {}
+        self._uploads: dict[AgentSession, asyncio.Task[None]] = {}
         self._open = False
         self._attempts = {track: Attempts() for track in Track}
         self._complained = False
-        self._reports: ReportLoad | None = None
+        self._reports: ReportBatch | None = None
         """What is being carried, or carried again."""
         self._reporting: asyncio.Task[None] | None = None
         self._numbers = itertools.count(1)
@@ -165,18 +165,20 @@ class Rounds:
 
     async def _turn(self) -> None:
         now = time.monotonic()
-        for voice in self._relay.voices:
-            if voice.leaving_by is not None and now >= voice.leaving_by - LAST_WORDS_FOR:
-                self._give_up_uploads(voice)
+        for session in self._relay.sessions:
+            if session.leaving_by is not None and now >= session.leaving_by - LAST_WORDS_FOR:
+                self._give_up_uploads(session)
         if now + SLACK >= self._attempts[Track.BEATS].retry_at:
             await self._send_beats(now)
             self._begin_uploads()
         now = time.monotonic()
         if self._reporting is None and now + SLACK >= self._report_at():
             self._begin_report(now)
-        for voice in self._relay.voices:
-            if voice.leaving_by is not None and (not voice.has_words or time.monotonic() >= voice.leaving_by):
-                await self._part_with(voice)
+        for session in self._relay.sessions:
+            if session.leaving_by is not None and (
+                not session.has_words or time.monotonic() >= session.leaving_by
+            ):
+                await self._part_with(session)
 
     # --- beats --------------------------------------------------------------------------------------------------
 
@@ -187,9 +189,9 @@ class Rounds:
                 await self._reach()
                 answered = await self._link.carry_beats(load.beats) if load.beats else None
         except Exception as error:  # noqa: BLE001 -- sorted there
-            self._failed(Track.BEATS, load.voices, error)
-            for voice in load.voices:
-                voice.due_at = time.monotonic()
+            self._failed(Track.BEATS, load.sessions, error)
+            for session in load.sessions:
+                session.due_at = time.monotonic()
         else:
             if answered is not None:
                 await self._beats_arrived(load, hub_answered=answered)
@@ -199,37 +201,39 @@ class Rounds:
         for probe in load.probes:
             probe.ask(self._asked_at)
 
-    async def _gather_beats(self, now: float) -> BeatLoad:
+    async def _gather_beats(self, now: float) -> BeatBatch:
         """Who is due, and who leaves with something unsaid."""
-        load, vitals = BeatLoad(), None
-        for voice in self._relay.voices:
-            leaves = voice.leaving_by is not None
-            if not (voice.owes_last_beat if leaves else self._is_due(voice, now)):
+        load, vitals = BeatBatch(), None
+        for session in self._relay.sessions:
+            leaves = session.leaving_by is not None
+            if not (session.owes_last_beat if leaves else self._is_due(session, now)):
                 continue
             vitals = vitals or self._vitals.measure()
-            load.beats.append(voice.beat(now, vitals))
-            load.voices.append(voice)
-            if voice.probe is not None and not leaves:
-                load.probes.add(voice.probe)
+            load.beats.append(session.beat(now, vitals))
+            load.sessions.append(session)
+            if session.probe is not None and not leaves:
+                load.probes.add(session.probe)
             if len(load.beats) % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
         return load
 
-    async def _beats_arrived(self, load: BeatLoad, *, hub_answered: bool) -> None:
+    async def _beats_arrived(self, load: BeatBatch, *, hub_answered: bool) -> None:
         if self._arrived(Track.BEATS):
             self._echoes = 1 if hub_answered else ECHOES_MAX
         echoes = self._echoes > 0
         self._echoes -= echoes
         if hub_answered:
             self._hub_answered()
-        elif time.monotonic() - self._hub_asked_at >= ASK_HUB_AFTER and load.voices[0].introduce is not None:
+        elif (
+            time.monotonic() - self._hub_asked_at >= ASK_HUB_AFTER and load.sessions[0].introduce is not None
+        ):
             self._hub_asked_at = time.monotonic()
-            load.voices[0].introduce()
-        for number, voice in enumerate(load.voices, 1):
-            voice.owes_last_beat = False
-            voice.arrived(1, Track.BEATS)
-            if echoes and voice.may_repeat:
-                voice.due_at = min(voice.due_at, self._carried_at + ECHO_AFTER)
+            load.sessions[0].introduce()
+        for number, session in enumerate(load.sessions, 1):
+            session.owes_last_beat = False
+            session.arrived(1, Track.BEATS)
+            if echoes and session.may_repeat:
+                session.due_at = min(session.due_at, self._carried_at + ECHO_AFTER)
             if number % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
 
@@ -243,22 +247,22 @@ class Rounds:
 
     def _report_at(self) -> float:
         """When to carry what was said, if nothing is being carried. While beats fail they are the ones that try."""
-        staying = any(voice.leaving_by is None for voice in self._relay.voices)
+        staying = any(session.leaving_by is None for session in self._relay.sessions)
         if staying and self._attempts[Track.BEATS].failures:
             return NEVER
         look_at = 0.0 if self._words_left or self._reports is not None else self._look_at
         return max(look_at, self._attempts[Track.REPORTS].retry_at)
 
-    def _gather_reports(self, now: float) -> ReportLoad | None:
+    def _gather_reports(self, now: float) -> ReportBatch | None:
         """What was said; None if nothing was."""
         self._look_at = NEVER
-        load = ReportLoad(0)
-        for voice in self._relay.voices:
+        load = ReportBatch(0)
+        for session in self._relay.sessions:
             room = WORDS_AT_ONCE - len(load.reports)
-            if voice.has_words and room > 0 and not self._holds_back(voice, now):
-                reports = voice.take(room)
+            if session.has_words and room > 0 and not self._holds_back(session, now):
+                reports = session.take(room)
                 load.reports += reports
-                load.counts.append((voice, len(reports)))
+                load.counts.append((session, len(reports)))
         self._words_left = len(load.reports) >= WORDS_AT_ONCE
         self._listen(now, bool(load.reports))
         if not load.reports:
@@ -266,37 +270,39 @@ class Rounds:
         load.number = next(self._numbers)
         return load
 
-    def _holds_back(self, voice: Voice, now: float) -> bool:
+    def _holds_back(self, session: AgentSession, now: float) -> bool:
         """Whether its last words wait for its last beat: what comes after a good-bye is not believed."""
         return (
-            voice.leaving_by is not None and voice.owes_last_beat and now < voice.leaving_by - LAST_WORDS_FOR
+            session.leaving_by is not None
+            and session.owes_last_beat
+            and now < session.leaving_by - LAST_WORDS_FOR
         )
 
-    def _spooled_reports(self) -> ReportLoad | None:
+    def _spooled_reports(self) -> ReportBatch | None:
         """What others could not say before they ended, once the hub can be reached."""
         if not self._farewells_due or self._attempts[Track.BEATS].failures or not self._open:
             return None
         spooled = self._relay.farewells.collect()
         self._farewells_due = False
         reports = [word for one in spooled for word in one.words]
-        return ReportLoad(next(self._numbers), reports, spooled=spooled) if reports else None
+        return ReportBatch(next(self._numbers), reports, spooled=spooled) if reports else None
 
-    async def _report(self, load: ReportLoad) -> None:
+    async def _report(self, load: ReportBatch) -> None:
         try:
             async with asyncio.timeout(CARRY_FOR):
                 await self._link.carry_reports(load.number, load.reports)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 -- sorted there
-            self._failed(Track.REPORTS, [voice for voice, _ in load.counts], error)
+            self._failed(Track.REPORTS, [session for session, _ in load.counts], error)
         else:
             self._reports = None
             if self._arrived(Track.REPORTS) or self._echoes:
                 self._beat_anew()
             self._hub_answered()
-            for voice, count in load.counts:
-                voice.carried()
-                voice.arrived(count, Track.REPORTS)
+            for session, count in load.counts:
+                session.carried()
+                session.arrived(count, Track.REPORTS)
             for one in load.spooled:
                 one.forget()
         finally:
@@ -311,17 +317,17 @@ class Rounds:
         if asleep:
             self._relay.rung = False
         # Whoever spoke just before it could know that it has to ring must not wait for somebody else's beat.
-        if not asleep or any(voice.has_words for voice in self._relay.voices):
+        if not asleep or any(session.has_words for session in self._relay.sessions):
             self._look_at = min(self._look_at, now + WINDOW)
 
-    def _is_due(self, voice: Voice, now: float) -> bool:
+    def _is_due(self, session: AgentSession, now: float) -> bool:
         """Whether to beat now; if so, its next beat is already planned."""
-        every = voice.every(now)
-        if voice.due_at > now + every:  # Its rhythm has become faster since this was planned.
-            voice.due_at = next_on_grid(now, every, self._relay.phase)
-        if voice.due_at > now + SLACK:
+        every = session.every(now)
+        if session.due_at > now + every:  # Its rhythm has become faster since this was planned.
+            session.due_at = next_on_grid(now, every, self._relay.phase)
+        if session.due_at > now + SLACK:
             return False
-        voice.due_at = next_on_grid(now + SLACK, every, self._relay.phase)
+        session.due_at = next_on_grid(now + SLACK, every, self._relay.phase)
         return True
 
     async def _reach(self) -> None:
@@ -329,16 +335,16 @@ class Rounds:
         if not self._open:
             await self._link.open(self._obey)
             self._open = True
-        for voice in self._relay.voices:
-            if voice.agent_id not in self._followed and voice.leaving_by is None:
-                await self._link.follow(voice.agent_id)
-                self._followed.add(voice.agent_id)
+        for session in self._relay.sessions:
+            if session.agent_id not in self._followed and session.leaving_by is None:
+                await self._link.follow(session.agent_id)
+                self._followed.add(session.agent_id)
 
     def _obey(self, order: Order) -> bool:
         """Whether it was for one of our voices; what is for none, because it has left, is for nobody."""
         for attempts in self._attempts.values():
             attempts.retry_at = 0.0  # We hear the hub: the way is open.
-        asked = [voice.obey for voice in self._relay.voices if voice.agent_id == order.agent_id]
+        asked = [session.obey for session in self._relay.sessions if session.agent_id == order.agent_id]
         taken = [obey(order) for obey in asked if obey is not None]
         return any(taken) or not taken
 
@@ -346,21 +352,21 @@ class Rounds:
 
     def _begin_uploads(self) -> None:
         """Beside the carrying, because it may take a while: one for each voice whose next word is a state."""
-        for voice in self._relay.voices:
-            if voice not in self._uploads and (state := voice.next_state()) is not None:
-                self._uploads[voice] = asyncio.create_task(self._upload(voice, state))
+        for session in self._relay.sessions:
+            if session not in self._uploads and (state := session.next_state()) is not None:
+                self._uploads[session] = asyncio.create_task(self._upload(session, state))
 
-    async def _upload(self, voice: Voice, state: SavedState) -> None:
+    async def _upload(self, session: AgentSession, state: SavedState) -> None:
         try:
-            voice.uploaded(state, kept=await self._try_to_upload(state))
+            session.uploaded(state, kept=await self._try_to_upload(state))
         finally:
-            self._uploads.pop(voice, None)
+            self._uploads.pop(session, None)
             self.hurry()
 
-    def _give_up_uploads(self, voice: Voice) -> None:
+    def _give_up_uploads(self, session: AgentSession) -> None:
         """It leaves: what its last words are is more important."""
-        voice.give_up_states()
-        upload = self._uploads.pop(voice, None)
+        session.give_up_states()
+        upload = self._uploads.pop(session, None)
         if upload is not None:
             upload.cancel()
 
@@ -397,14 +403,14 @@ class Rounds:
     def _beat_anew(self) -> None:
         """A hub hears us again: what went before may have met nobody."""
         self._echoes = 0
-        for voice in self._relay.voices:
-            if voice.may_repeat:
-                voice.due_at = min(voice.due_at, self._carried_at)
+        for session in self._relay.sessions:
+            if session.may_repeat:
+                session.due_at = min(session.due_at, self._carried_at)
 
     def _hub_answered(self) -> None:
         self._unanswered_since, self._hub_asked_at = None, time.monotonic()
 
-    def _failed(self, track: Track, voices: Sequence[Voice], error: Exception) -> None:
+    def _failed(self, track: Track, sessions: Sequence[AgentSession], error: Exception) -> None:
         match error:
             case AdapterError():
                 text, transient = str(error), error.transient
@@ -416,24 +422,24 @@ class Rounds:
         now, attempts = time.monotonic(), self._attempts[track]
         attempts.failures += 1
         attempts.retry_at = now + self._wait(attempts.failures, transient=transient)
-        for voice in voices:
-            voice.lost(text, track)
+        for session in sessions:
+            session.lost(text, track)
         if attempts.failures == self._patience() and not self._complained:
             self._complained = True
             log.warning(
                 "sending to %s failed %d times in a row: %s", self._relay.name, attempts.failures, text
             )
         self._unanswered_since = self._unanswered_since or now
-        for voice in self._relay.voices:
-            voice.no_hub(now - self._unanswered_since, text)
+        for session in self._relay.sessions:
+            session.no_hub(now - self._unanswered_since, text)
 
     def _patience(self) -> int:
         """After how many failures in a row it is worth a word in the log: one, however many agents are concerned."""
-        return min((voice.retries for voice in self._relay.voices), default=1)
+        return min((session.retries for session in self._relay.sessions), default=1)
 
     def _wait(self, failures: int, *, transient: bool) -> float:
         """Longer each time, up to a bound, and never all at once."""
-        asked_for = min((voice.retry_after for voice in self._relay.voices), default=WAIT_MAX)
+        asked_for = min((session.retry_after for session in self._relay.sessions), default=WAIT_MAX)
         times = 2.0 ** min(failures - 1, 10)
         wait = (
             min(FIRST_WAIT * times, asked_for, WAIT_MAX)
@@ -442,16 +448,16 @@ class Rounds:
         )
         return wait * random.uniform(0.75, 1.0)  # noqa: S311 -- spreads, hides nothing
 
-    async def _part_with(self, voice: Voice) -> None:
-        voice.leave_farewell()
-        self._relay.dismiss(voice)
-        if voice.agent_id in self._followed and all(
-            other.agent_id != voice.agent_id for other in self._relay.voices
+    async def _part_with(self, session: AgentSession) -> None:
+        session.leave_farewell()
+        self._relay.dismiss(session)
+        if session.agent_id in self._followed and all(
+            other.agent_id != session.agent_id for other in self._relay.sessions
         ):
-            self._followed.discard(voice.agent_id)
+            self._followed.discard(session.agent_id)
             with suppress(AdapterError, TimeoutError):
                 async with asyncio.timeout(CLOSE_FOR):
-                    await self._link.unfollow(voice.agent_id)
+                    await self._link.unfollow(session.agent_id)
 
     # --- the rest -----------------------------------------------------------------------------------------------
 
@@ -467,20 +473,23 @@ class Rounds:
             timer.cancel()
         now = time.monotonic()
         if now - max(at, self._asked_at) > OVERSLEPT:
-            for voice in self._relay.voices:
-                if voice.probe is not None:
-                    voice.probe.forgive(now)
+            for session in self._relay.sessions:
+                if session.probe is not None:
+                    session.probe.forgive(now)
 
     def _next_at(self) -> float:
-        voices = self._relay.voices
-        if not voices:
+        sessions = self._relay.sessions
+        if not sessions:
             return 0.0
-        staying = (voice.due_at for voice in voices if voice.leaving_by is None or voice.owes_last_beat)
+        staying = (
+            session.due_at for session in sessions if session.leaving_by is None or session.owes_last_beat
+        )
         beats_at = max(min(staying, default=NEVER), self._attempts[Track.BEATS].retry_at)
         reports_at = NEVER if self._reporting else self._report_at()
         leaving = (
-            voice.leaving_by - (LAST_WORDS_FOR if voice in self._uploads or voice.owes_last_beat else 0.0)
-            for voice in voices
-            if voice.leaving_by is not None
+            session.leaving_by
+            - (LAST_WORDS_FOR if session in self._uploads or session.owes_last_beat else 0.0)
+            for session in sessions
+            if session.leaving_by is not None
         )
         return min(beats_at, reports_at, min(leaving, default=NEVER))

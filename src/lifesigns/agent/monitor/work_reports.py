@@ -43,7 +43,7 @@ class ModelCall:
         self.tokens_in, self.tokens_out, self.cost_usd = tokens_in, tokens_out, cost_usd
 
 
-class Telling:
+class Reporting:
     """What both a person and an agent would call progress, trouble and expense. Never blocks, from any thread."""
 
     __slots__ = ()

@@ -22,7 +22,7 @@ from lifesigns.core.health import UNWELL, Doing, Health
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StatusMessage:
     """Something worth saying. `minor` is said only when asked for."""
 
     type: str
@@ -31,29 +31,37 @@ class Verdict:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def of(effect: Effect, stopped_pid: int | None, *, attended: bool = True) -> Iterable[Verdict]:
+def of(effect: Effect, stopped_pid: int | None, *, attended: bool = True) -> Iterable[StatusMessage]:
     """What an effect of the engine's says. `stopped_pid`: the child, if a signal has stopped it. `attended`: whether
     somebody sits at its terminal, who sees for themselves what it asks."""
     match effect:
         case Flip():
             yield _flip(effect, stopped_pid)
         case Intervention(rung=Rung.NUDGE, stage=Stage.DELIVERED):
-            yield Verdict("NUDGE_SENT", f"{effect.agent_id} was nudged.", details={"attempt": effect.attempt})
+            yield StatusMessage(
+                "NUDGE_SENT", f"{effect.agent_id} was nudged.", details={"attempt": effect.attempt}
+            )
         case Intervention(rung=Rung.NUDGE, stage=Stage.FAILED):
             text = f"{effect.agent_id} could not be nudged: {effect.text}"
-            yield Verdict("NUDGE_FAILED", text, details={"attempt": effect.attempt, "reason": effect.text})
+            yield StatusMessage(
+                "NUDGE_FAILED", text, details={"attempt": effect.attempt, "reason": effect.text}
+            )
         case NeedsHuman(reason=Doing.WAITING_FOR_HUMAN) if not attended:
-            yield Verdict("NEEDS_HUMAN", effect.text, details={"reason": effect.reason, "text": effect.text})
+            yield StatusMessage(
+                "NEEDS_HUMAN", effect.text, details={"reason": effect.reason, "text": effect.text}
+            )
         case NeedsHuman():
             text = f"{effect.agent_id} needs a person: {effect.text}"
-            yield Verdict(
+            yield StatusMessage(
                 "NEEDS_HUMAN", text, minor=True, details={"reason": effect.reason, "text": effect.text}
             )
         case Poisoned():
-            yield Verdict("BUG", f"lifesigns itself failed: {effect.error}", details={"error": effect.error})
+            yield StatusMessage(
+                "BUG", f"lifesigns itself failed: {effect.error}", details={"error": effect.error}
+            )
 
 
-def _flip(flip: Flip, stopped_pid: int | None) -> Verdict:
+def _flip(flip: Flip, stopped_pid: int | None) -> StatusMessage:
     details = {
         "from": flip.was,
         "to": flip.now,
@@ -64,7 +72,7 @@ def _flip(flip: Flip, stopped_pid: int | None) -> Verdict:
     crashed = any(finding.kind is Kind.EXIT for finding in flip.evidence)
     calm = flip.now in (Health.STARTING, Health.TERMINATED) or flip.was is Health.STARTING
     minor = flip.now not in UNWELL and (calm or (flip.now is Health.DEGRADED and not flip.evidence))
-    return Verdict("HEALTH_STATE_CHANGED", _flip_text(flip, stopped_pid), minor or crashed, details)
+    return StatusMessage("HEALTH_STATE_CHANGED", _flip_text(flip, stopped_pid), minor or crashed, details)
 
 
 def _flip_text(flip: Flip, stopped_pid: int | None) -> str:

@@ -8,7 +8,7 @@ from lifesigns.core import effects as e
 
 
 @dataclass(slots=True)
-class Tally:
+class Counts:
     """Counts of what the monitor said and did."""
 
     nudges: int = 0

@@ -18,8 +18,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
-from lifesigns.agent.sender.pulse import Pulse
-from lifesigns.agent.sender.statement import Statement
+from lifesigns.agent.sender.beat_builder import BeatBuilder
+from lifesigns.agent.sender.beat_rhythm import BeatRhythm
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.standstill import stack_of
 from lifesigns.core.effects import Order
@@ -74,7 +74,7 @@ class Stats:
     """Whether the last try arrived."""
 
 
-class Voice:
+class AgentSession:
     """What a sender and its relay share. The queue is written by any thread, the rest by the relay's."""
 
     may_repeat = True
@@ -84,8 +84,8 @@ class Voice:
         self,
         agent_id: str,
         incarnation: str,
-        statement: Statement,
-        pulse: Pulse,
+        builder: BeatBuilder,
+        pulse: BeatRhythm,
         *,
         words_max: int = WORDS_MAX,
         retries: int = 3,
@@ -95,7 +95,7 @@ class Voice:
     ) -> None:
         self.agent_id = agent_id
         self.incarnation = incarnation
-        self.statement = statement
+        self.builder = builder
         self.pulse = pulse
         self.retry_after = retry_after
         self.obey: Callable[[Order], bool] | None = None
@@ -105,7 +105,7 @@ class Voice:
         """Told the id of every checkpoint whose content the hub keeps."""
         self.was_active: Callable[[], None] | None = None
         """Called when something was done, once a second at most; also while nothing can be sent."""
-        self._activity, self._active_at = statement.activity, 0.0
+        self._activity, self._active_at = builder.activity, 0.0
         self.probe: LoopProbe | None = None
         self.due_at = 0.0
         self.mute = False
@@ -126,7 +126,7 @@ class Voice:
         self._tell = tell
         self._alert_after = alert_after
         self._seq = 0
-        self._told: object = statement.totals
+        self._told: object = builder.totals
         """What its last beat told."""
         self._stirred_at: float | None = None
         self._sent = self._failed = self._dropped = 0
@@ -155,7 +155,7 @@ class Voice:
         if self.mute or relay is None or self.leaving_by is not None:
             return
         self._append(word)
-        self.owes_last_beat = self.statement.totals != self._told
+        self.owes_last_beat = self.builder.totals != self._told
         self.leaving_by = by
         relay.hurry()
 
@@ -198,7 +198,7 @@ class Voice:
 
     def _note_activity(self) -> None:
         """Words of the sender's own, such as a pong, are no activity of the agent's."""
-        if self.was_active is None or (activity := self.statement.activity) == self._activity:
+        if self.was_active is None or (activity := self.builder.activity) == self._activity:
             return
         now = time.monotonic()
         if now - self._active_at >= ACTIVE_EVERY:
@@ -221,7 +221,7 @@ class Voice:
 
     def every(self, now: float) -> float:
         """Seconds between its beats, as things are."""
-        stirred, idle = self._stirred_at, self.statement.idle_at
+        stirred, idle = self._stirred_at, self.builder.idle_at
         return self.pulse.every(
             stirred_for=None if stirred is None else now - stirred,
             idle_for=None if idle is None else now - idle,
@@ -238,8 +238,8 @@ class Voice:
                     stack = stack_of(self.probe.thread_id)
         self._seq += 1
         self._note_activity()
-        self._told = self.statement.totals
-        return self.statement.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
+        self._told = self.builder.totals
+        return self.builder.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
 
     def take(self, most: int) -> list[Report]:
         """The oldest words, up to a checkpoint's state: that is uploaded first, and what was said later waits for it."""

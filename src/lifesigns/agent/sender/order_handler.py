@@ -19,13 +19,13 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from lifesigns.agent import birth
+from lifesigns.agent.sender.beat_builder import text
 from lifesigns.agent.sender.breaker_reports import BreakerReports
 from lifesigns.agent.sender.callbacks import Callback, call, until_done
-from lifesigns.agent.sender.inbox import Inbox
 from lifesigns.agent.sender.nudges import Nudge, Nudges
-from lifesigns.agent.sender.statement import text
-from lifesigns.agent.sender.stopping import END_FOR, Ender, Stop, StopFlag
-from lifesigns.agent.sender.voice import Voice
+from lifesigns.agent.sender.order_inbox import OrderInbox
+from lifesigns.agent.sender.session import AgentSession
+from lifesigns.agent.sender.stopping import END_FOR, Stop, StopAction, StopFlag
 from lifesigns.core import signals as s
 from lifesigns.core.effects import (
     AskStatus,
@@ -44,12 +44,12 @@ _saving: ContextVar[bool] = ContextVar("saving", default=False)
 """Inside the agent's save hook. If that closes its sender, the close must not wait for the hook."""
 
 
-class Obedience:
+class OrderHandler:
     """Carries orders out, for one life."""
 
     def __init__(
         self,
-        voice: Voice,
+        session: AgentSession,
         breakers: BreakerReports,
         on_nudge: Callback[Nudge] | None,
         on_stop: Callback[Stop] | None,
@@ -58,16 +58,16 @@ class Obedience:
     ) -> None:
         self.nudges = Nudges(None if on_nudge is None else self._telling(on_nudge))
         self.stopping = StopFlag()
-        self._voice = voice
+        self._session = session
         self._breakers = breakers
         self._on_stop = on_stop
         self._supervised = supervised
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._ender: Ender | None = None
+        self._ender: StopAction | None = None
         self._saved: Future[str | None] = Future()
-        voice.obey = Inbox(voice.incarnation, self, self._count_refusal, supervised=supervised).obey
+        session.obey = OrderInbox(session.incarnation, self, self._count_refusal, supervised=supervised).obey
 
-    def listen(self, loop: asyncio.AbstractEventLoop | None, ender: Ender) -> None:
+    def listen(self, loop: asyncio.AbstractEventLoop | None, ender: StopAction) -> None:
         """The agent begins: this is its loop, if it has one, and this ends it."""
         self._loop, self._ender = loop, ender
         if loop is not None:
@@ -81,25 +81,25 @@ class Obedience:
 
         A hub that asks may have missed who we are, and our rhythm: it is told again.
         """
-        voice = self._voice
-        voice.stir()
-        voice.due_at = 0.0
-        self._say(s.PongReceived, seq=ping.seq, task_id=voice.statement.task)
-        if voice.introduce is not None:
-            voice.introduce()
-        voice.hurry()
+        session = self._session
+        session.stir()
+        session.due_at = 0.0
+        self._say(s.PongReceived, seq=ping.seq, task_id=session.builder.task)
+        if session.introduce is not None:
+            session.introduce()
+        session.hurry()
 
     def nudged(self, nudge: SendNudge) -> None:
-        self._voice.stir()
+        self._session.stir()
         self._say(s.NudgeDelivered, order_id=nudge.order_id)
         self.nudges.add(self._nudge(nudge.order_id, nudge.text, attempt=nudge.attempt))
 
     def asked(self, question: AskStatus) -> None:
-        self._voice.stir()
+        self._session.stir()
         self.nudges.add(self._nudge(question.order_id, question.text, task_id=question.task_id))
 
     def reminded(self, reminder: Remind) -> None:
-        self._voice.stir()
+        self._session.stir()
         self.nudges.add(self._nudge(reminder.order_id, reminder.text))
 
     def _nudge(self, nudge_id: str, words: str, *, attempt: int = 1, task_id: str | None = None) -> Nudge:
@@ -138,7 +138,7 @@ class Obedience:
         if self._breakers.turn(order.name, order.act):
             log.info(
                 "%s: %s of breaker %r, by %s",
-                self._voice.agent_id,
+                self._session.agent_id,
                 order.act,
                 order.name,
                 order.by or "the hub",
@@ -161,21 +161,21 @@ class Obedience:
             stop = Stop(order.order_id, order.reason, 0.0, replaced=True)
         if self.stopping.set(stop):
             if self._supervised and not stop.replaced:
-                birth.ends_as_told(self._voice.agent_id)
+                birth.ends_as_told(self._session.agent_id)
             threading.Thread(target=self._stop, args=(stop,), name="lifesigns-stop", daemon=True).start()
 
     def _refute(self, order: Terminate) -> None:
         """We are to end because nothing was heard of us. We read that, so we live: say so, and beat at once."""
-        voice = self._voice
-        reason = f"it lives: beat {voice.seq} is out, and the order knows of none after {order.seq_seen}"
-        log.warning("%s: a stop is refused: %s", voice.agent_id, reason, extra={"action": "stop_refused"})
-        voice.refused_orders += 1
-        voice.stir()
+        session = self._session
+        reason = f"it lives: beat {session.seq} is out, and the order knows of none after {order.seq_seen}"
+        log.warning("%s: a stop is refused: %s", session.agent_id, reason, extra={"action": "stop_refused"})
+        session.refused_orders += 1
+        session.stir()
         self._say(s.TerminationFailed, order_id=order.order_id, reason=reason)
-        self._say(s.PongReceived, seq=0, task_id=voice.statement.task)
-        if voice.introduce is not None:
-            voice.introduce()
-        voice.hurry()
+        self._say(s.PongReceived, seq=0, task_id=session.builder.task)
+        if session.introduce is not None:
+            session.introduce()
+        session.hurry()
 
     def _stop(self, stop: Stop) -> None:
         """Save, then end, then see whether it did."""
@@ -183,7 +183,7 @@ class Obedience:
         if self._ender is not None:
             self._ender.end(stop)
         with suppress(NotInTime):
-            self._voice.gone.result(END_FOR)
+            self._session.gone.result(END_FOR)
             return
         # A supervisor has harder ways, and tells what came of them.
         if not stop.replaced and not self._supervised:
@@ -198,14 +198,14 @@ class Obedience:
         try:
             saved = call(self._hook(self._on_stop), stop, self._loop).result(until - time.monotonic())
         except NotInTime:
-            log.error("%s: the save hook took longer than %g s", self._voice.agent_id, stop.save_for)
+            log.error("%s: the save hook took longer than %g s", self._session.agent_id, stop.save_for)
             return None
         except BaseException:  # noqa: BLE001 -- the agent's code; `call` has logged it, and the agent ends anyway
             return None
         if not isinstance(saved, str) or not saved:
             return None
-        checkpoint, task = text(saved), self._voice.statement.task
-        self._voice.statement.checkpoint_at = time.time()
+        checkpoint, task = text(saved), self._session.builder.task
+        self._session.builder.checkpoint_at = time.time()
         self._say(s.CheckpointSaved, checkpoint_id=checkpoint, task_id=task)
         return checkpoint
 
@@ -244,11 +244,11 @@ class Obedience:
     # --- parts --------------------------------------------------------------------------------------------------
 
     def _count_refusal(self) -> None:
-        self._voice.refused_orders += 1
+        self._session.refused_orders += 1
 
     def _say(self, kind: Callable[..., s.Report], **values: object) -> None:
-        voice = self._voice
-        voice.say(kind(agent_id=voice.agent_id, incarnation=voice.incarnation, **values))
+        session = self._session
+        session.say(kind(agent_id=session.agent_id, incarnation=session.incarnation, **values))
 
 
 def _ignore(outcome: Future[Any]) -> None:

@@ -21,7 +21,7 @@ ROOM: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class BeatRhythm:
     """The rhythm an agent promised, and how long its policy waits for a beat."""
 
     interval: float
