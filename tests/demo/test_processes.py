@@ -23,10 +23,10 @@ ONE = FLEET[:1]
 HOLDS_A_STAGE = """
 import asyncio
 from lifesigns.demo.fleet import FLEET
-from lifesigns.demo.processes import Stage
+from lifesigns.demo.processes import DemoProcesses
 
 async def main():
-    async with Stage(FLEET[:1], turn=0.3, port=0):
+    async with DemoProcesses(FLEET[:1], turn=0.3, port=0):
         print("ready", flush=True)
         await asyncio.sleep(600)
 
