@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from email.utils import formatdate
 from time import time
 
@@ -112,8 +114,26 @@ async def test_a_server_that_gives_no_answer_may_have_taken_it(reply: Reply) -> 
 
 
 async def test_an_endless_answer_is_not_read_to_its_end() -> None:
-    async with Peer(lambda _: Reply(400, b"x" * 10_000_000)) as peer:
-        await refused(SlackWebhook(f"{peer.url}/{SECRET}"))
+    sent, hung_up = 0, asyncio.Event()
+
+    async def answer_for_ever(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 1000000000000\r\n\r\n")
+        with suppress(ConnectionError):
+            while True:
+                writer.write(b"x" * 65_536)
+                await writer.drain()
+                sent += 65_536
+        hung_up.set()
+        writer.close()
+
+    server = await asyncio.start_server(answer_for_ever, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        await refused(SlackWebhook(f"http://127.0.0.1:{port}/{SECRET}"))
+        await asyncio.wait_for(hung_up.wait(), 5)
+    assert sent < 50_000_000  # what we read, and the buffers of the two sockets
 
 
 @each_channel

@@ -36,7 +36,7 @@ def one_life(nursery: "subprocess.Popen[bytes]", chance: random.Random) -> int:
 
 async def test_what_was_committed_outlives_fifty_sudden_deaths(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
-    chance = random.Random()
+    chance = random.Random(50)
     command = [sys.executable, "-m", "tests.contracts.store.crashing", str(path)]
     kept = 0
     nursery = subprocess.Popen(  # noqa: ASYNC220 -- nothing else runs here

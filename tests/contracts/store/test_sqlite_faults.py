@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -154,8 +155,11 @@ async def test_a_short_lock_is_only_a_delay(path: Path) -> None:
     store = SqliteStore(path)
     await store.open()
     with locked_by_another_process(path):
-        pass
-    await fill(store, event(1))
+        writing = asyncio.ensure_future(fill(store, event(1)))
+        waited, _ = await asyncio.wait([writing], timeout=0.3)
+        assert not waited
+    await writing
+    assert await all_ids(store) == [1]
     await store.close()
 
 
