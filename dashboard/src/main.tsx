@@ -6,7 +6,7 @@ import "../style.css";
 import { startClock } from "./clock";
 import { signedOut } from "./contact";
 import { Header } from "./Header";
-import { keep, recognise } from "./keeping";
+import { keep, recognise } from "./sync";
 import { useKeys } from "./keys";
 import { listen } from "./live";
 import { needing } from "./needing";

@@ -7,7 +7,7 @@ from typing import Any
 
 from lifesigns import wire
 from lifesigns.core.signals import ActivitySeen, BeatReceived
-from lifesigns.hub.last_beats import PARCEL_MAX, EncodedBatch, LastBeats, ReceivedBeat, SingleBeat
+from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, ReceivedBeat, SingleBeat
 from tests.hub.ground import Ground
 
 
@@ -93,7 +93,7 @@ async def test_of_a_large_message_each_beat_is_kept_by_itself() -> None:
     """One agent that falls silent must not hold what a thousand others said."""
     async with Ground() as ground:
         beats = [{"agent_id": f"agent-{n:05}", "seq": 1, "host": "h" * 40} for n in range(1000)]
-        assert len(message(*beats)) > PARCEL_MAX
+        assert len(message(*beats)) > BATCH_MAX
         deliver(ground, *beats)
         await ground.until(lambda: ground.hub.pulse.beats == 1000)
         assert all(isinstance(kept, SingleBeat) for kept in ground.hub.last_beats.values())

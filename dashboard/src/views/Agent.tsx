@@ -5,7 +5,7 @@ import "../../styles/agent.css";
 import { agents } from "../agents";
 import { get, inPath } from "../api";
 import { now } from "../clock";
-import { seen } from "../keeping";
+import { seen } from "../sync";
 import { Empty } from "../parts/Empty";
 import { Choice } from "../parts/Filter";
 import { loading } from "../state";
@@ -32,7 +32,7 @@ import { Metrics } from "./agent/Metrics";
 import { OnLadder } from "./agent/OnLadder";
 import { Section } from "./agent/Section";
 import { Tape } from "./agent/Tape";
-import { useAsked } from "./asked";
+import { usePolling } from "./polling";
 import { BreakerTable } from "./breakers/Table";
 
 const PERIODS = [
@@ -48,7 +48,7 @@ export function Agent({ id }: { id: string }) {
   const agent = agents.all.get(id);
   const known = agent !== undefined;
   useEffect(() => {
-    // Asked about every two seconds, as the rows on a screen are.
+    // Polled about every two seconds, as the rows on a screen are.
     seen.value = known ? [id] : [];
     return () => void (seen.value = []);
   }, [id, known]);
@@ -72,14 +72,14 @@ function Known({ agent }: { agent: AgentHealth }) {
   const about = (event: HubEvent) => event.agent_id === id;
   const [lasts, setLasts] = useState<(typeof PERIODS)[number][0]>("3600");
 
-  const told = useAsked(() => get<History>(`${path}/history`, { for: lasts }), `${path} ${lasts}`, {
+  const told = usePolling(() => get<History>(`${path}/history`, { for: lasts }), `${path} ${lasts}`, {
     after: about,
     everyMs: 60_000,
   });
-  const rhythm = useAsked(() => get<Rhythm>(`${path}/rhythm`), path, { everyMs: 1000 });
-  const tape = useAsked(() => get<CallTape>(`${path}/calls`), path, { after: about, everyMs: 2000 });
-  const beat = useAsked(() => get<LastBeat>(`${path}/heartbeat`), path, { everyMs: 5000 });
-  const done = useAsked(
+  const rhythm = usePolling(() => get<Rhythm>(`${path}/rhythm`), path, { everyMs: 1000 });
+  const tape = usePolling(() => get<CallTape>(`${path}/calls`), path, { after: about, everyMs: 2000 });
+  const beat = usePolling(() => get<LastBeat>(`${path}/heartbeat`), path, { everyMs: 5000 });
+  const done = usePolling(
     () => get<InterventionList>("/api/v1/interventions", { agent: id, limit: 50 }),
     path,
     { after: about },
@@ -138,7 +138,7 @@ const NO_INTERVENTIONS: Intervention[] = [];
 
 function Saved({ agent }: { agent: AgentHealth }) {
   const { task_id: task, last_checkpoint: last } = agent;
-  const found = useAsked(
+  const found = usePolling(
     async () =>
       task === null ? { checkpoints: [] } : get<CheckpointList>(`/api/v1/tasks/${inPath(task)}/checkpoints`),
     `${agent.agent_id} ${task}`,

@@ -12,7 +12,7 @@ import { many } from "../words";
 import { AlertRow } from "./alerts/Row";
 import { type Draft, SilenceForm } from "./alerts/SilenceForm";
 import { Silences } from "./alerts/Silences";
-import { useAsked } from "./asked";
+import { usePolling } from "./polling";
 import { Failed, ListHead } from "./ListHead";
 import { useOlder } from "./older";
 
@@ -27,8 +27,8 @@ export function Alerts() {
   const [severity, setSeverity] = useState<Level>("info");
   const [draft, setDraft] = useState<Draft | null>(null);
   const page = (before: number | null) => get<AlertList>("/api/v1/alerts", { severity, limit: 100, before });
-  const asked = useAsked(() => page(null), severity, { after: concerns, everyMs: 15_000 });
-  const silences = useAsked(() => get<SilenceList>("/api/v1/silences"), "silences", {
+  const asked = usePolling(() => page(null), severity, { after: concerns, everyMs: 15_000 });
+  const silences = usePolling(() => get<SilenceList>("/api/v1/silences"), "silences", {
     after: isAboutSilence,
     everyMs: 30_000,
   });

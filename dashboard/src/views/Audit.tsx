@@ -5,7 +5,7 @@ import "../../styles/lists.css";
 import { get, getText } from "../api";
 import { Search } from "../parts/Filter";
 import type { AuditEntry, AuditList } from "../types/audit";
-import { useAsked } from "./asked";
+import { usePolling } from "./polling";
 import { Entry } from "./audit/Entry";
 import { Sealed } from "./audit/Sealed";
 import { Failed, ListHead } from "./ListHead";
@@ -16,8 +16,8 @@ export function Audit() {
   const wanted = /^[A-Za-z0-9._:@/-]{1,128}$/.test(agent.trim()) ? agent.trim() : null;
   const page = (before: number | null) =>
     get<AuditList>("/api/v1/audit", { limit: 100, agent: wanted, before });
-  const asked = useAsked(() => page(null), `audit ${wanted}`, { after: () => true });
-  const sealed = useAsked(() => getText("/api/v1/audit/checkpoint"), "seal", { everyMs: 15_000 });
+  const asked = usePolling(() => page(null), `audit ${wanted}`, { after: () => true });
+  const sealed = usePolling(() => getText("/api/v1/audit/checkpoint"), "seal", { everyMs: 15_000 });
   const older = useOlder(`${wanted}`, asked.value?.before ?? null, async (before) => {
     const { entries, before: next } = await page(before);
     return { items: entries, next };

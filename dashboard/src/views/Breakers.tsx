@@ -7,7 +7,7 @@ import { Empty } from "../parts/Empty";
 import { Choice, Search } from "../parts/Filter";
 import type { Breaker, BreakerList } from "../types/breakers";
 import { many } from "../words";
-import { useAsked } from "./asked";
+import { usePolling } from "./polling";
 import { BreakerTable } from "./breakers/Table";
 import { Failed, ListHead } from "./ListHead";
 
@@ -31,7 +31,7 @@ const SHOWN_MAX = 500;
 export function Breakers() {
   const [state, setState] = useState<(typeof STATES)[number][0]>("all");
   const [search, setSearch] = useState("");
-  const asked = useAsked(() => all(), "breakers", { after: concerns, everyMs: 5000 });
+  const asked = usePolling(() => all(), "breakers", { after: concerns, everyMs: 5000 });
   const text = search.trim().toLowerCase();
   const found = asked.value
     ?.filter((one) => state === "all" || REFUSING.has(one.state) === (state === "refusing"))

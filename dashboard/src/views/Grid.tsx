@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { agents } from "../agents";
 import { now } from "../clock";
-import { seen } from "../keeping";
+import { seen } from "../sync";
 import { cursor, followWish, groupBy, listed, search, showAll, sortBy, toggleGroup, wish } from "../listing";
 import { Choice, Search } from "../parts/Filter";
 import { VirtualRows } from "../parts/VirtualRows";

@@ -7,7 +7,7 @@ import { Choice } from "../parts/Filter";
 import type { HubEvent } from "../types";
 import type { Recoveries } from "../types/recovery";
 import { many, percent } from "../words";
-import { useAsked } from "./asked";
+import { usePolling } from "./polling";
 import { Failed, ListHead } from "./ListHead";
 import { Active } from "./recovery/Active";
 import { Gone } from "./recovery/Gone";
@@ -21,7 +21,7 @@ const PERIODS = [
 
 export function Recovery() {
   const [lasts, setLasts] = useState<(typeof PERIODS)[number][0]>("7d");
-  const asked = useAsked(() => get<Recoveries>("/api/v1/recoveries", { for: lasts }), lasts, {
+  const asked = usePolling(() => get<Recoveries>("/api/v1/recoveries", { for: lasts }), lasts, {
     after: concerns,
     everyMs: 5000,
   });

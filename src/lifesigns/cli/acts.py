@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifesigns.cli.asking import asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.errors import UsageError
 

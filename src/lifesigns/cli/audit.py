@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lifesigns.cli import audit_verify
-from lifesigns.cli.asking import asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import asking, asks_a_hub, prints_json
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 
 import click
 
-from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from lifesigns import __version__
-from lifesigns.cli.asking import prints_json
 from lifesigns.cli.audit_verify import folder_of, of_a_folder
+from lifesigns.cli.requests import prints_json
 
 
 @click.command()

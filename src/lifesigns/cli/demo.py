@@ -16,7 +16,7 @@ import click
 
 from lifesigns.assembly.clients import AsyncClient
 from lifesigns.cli import showing
-from lifesigns.cli.asking import UNWELL, prints_json
+from lifesigns.cli.requests import UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.showing import clean, print_json, words
 from lifesigns.demo.fleet import FLEET

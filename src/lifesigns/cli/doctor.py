@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lifesigns.cli.asking import UNWELL, asks_a_hub, prints_json
+from lifesigns.cli.requests import UNWELL, asks_a_hub, prints_json
 
 if TYPE_CHECKING:
     from lifesigns.cli.doctor_checks import Check

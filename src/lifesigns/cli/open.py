@@ -7,7 +7,7 @@ import webbrowser
 
 import click
 
-from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.cli.showing import print_json
 
 

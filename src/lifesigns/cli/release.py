@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lifesigns.cli.acts import confirm
-from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 
 if TYPE_CHECKING:
     from lifesigns.views.groups import GroupView

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from lifesigns.cli.asking import prints_json
 from lifesigns.cli.audit_verify import folder_of, of_a_folder
+from lifesigns.cli.requests import prints_json
 
 
 @click.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.asking import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from lifesigns.cli.asking import asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.errors import UsageError
 

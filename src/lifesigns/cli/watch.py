@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lifesigns.cli.asking import asks_a_hub, explained, prints_json
+from lifesigns.cli.requests import asks_a_hub, explained, prints_json
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:

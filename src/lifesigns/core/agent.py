@@ -121,11 +121,11 @@ class Work:
         self.calls[call_id] = call
 
     def end_call(self, call_id: str, now: float, lapsed: Callable[[float, float], float]) -> Call | None:
-        """A call ended. While a long one ran, the agent was excused: its clocks stood still for that time. So they did
-        while we did not look before it (`Awareness.lapsed`): set on by the call alone, they would have that behind them.
+        """A call ended; returns it if its beginning was heard.
 
-        Short ones do not stop the clocks, and none stops that of checkpoints: it is only given the longest one in addition.
-        Returns the call, if its beginning was heard.
+        A long call stops the agent's clocks: they move on by the time it took, and by the time before it in which we did
+        not look (`Awareness.lapsed`), which must not count against the agent. A short call stops no clock. The clock of
+        checkpoints never stops; it only grants the longest call in addition.
         """
         call = self.calls.pop(call_id, None)
         if call_id not in NAMELESS:
@@ -139,17 +139,17 @@ class Work:
         if call is None or (took := now - call.started_at) < LONG_CALL:
             return call
 
-        def set_on(at: float) -> float:
+        def moved_on(at: float) -> float:
             return min(now, at + took + lapsed(at, call.started_at))
 
-        self.clocks_from = set_on(max(self.since, self.clocks_from))
+        self.clocks_from = moved_on(max(self.since, self.clocks_from))
         self.excused = max(self.excused, took)
         if self.tool_at is not None:
-            self.tool_at = set_on(self.tool_at)
+            self.tool_at = moved_on(self.tool_at)
         if self.tokens_at is not None:
-            self.tokens_at = set_on(self.tokens_at)
+            self.tokens_at = moved_on(self.tokens_at)
         if self.output_at is not None:
-            self.output_at = set_on(self.output_at)
+            self.output_at = moved_on(self.output_at)
         return call
 
 

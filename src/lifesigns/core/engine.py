@@ -59,7 +59,7 @@ class Engine:
         self.beliefs = beliefs or Beliefs()
         self._context = EngineContext(self.beliefs, policies or PolicyBook(), fleet or FleetPolicy(), epoch)
         self._watching = Watching(self._context)
-        self._hearing = SignalHandlers(self._context, self._watching)
+        self._handlers = SignalHandlers(self._context, self._watching)
         self._agents = self.beliefs.agents
         self._awareness = self.beliefs.awareness
         self._deadlines = self._context.deadlines
@@ -202,10 +202,10 @@ class Engine:
             self._context.fleet.release(signal.group, signal.by or "a person", now, self._outbox)
         else:
             try:
-                agent = self._hearing.hear(signal, now)
+                agent = self._handlers.hear(signal, now)
                 if agent is not None:
                     self._watching.follow_up(agent, now)
-            except Exception as error:  # noqa: BLE001 -- as above
+            except Exception as error:  # noqa: BLE001 -- a bug of ours costs one agent, not the fleet
                 self._poison(signal.agent_id, error, now)
         if self._deadlines.next_at <= now:
             self._run_due(now)
@@ -237,7 +237,7 @@ class Engine:
             at, item = due
             try:
                 self._due.fall_due(item, at, now)
-            except Exception as error:  # noqa: BLE001 -- as above
+            except Exception as error:  # noqa: BLE001 -- a bug of ours costs one agent, not the fleet
                 self._poison(getattr(item, "agent_id", getattr(item, "id", "")), error, now)
 
     def _later(self, item: Timed) -> float:

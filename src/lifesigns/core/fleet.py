@@ -210,15 +210,15 @@ class Fleet:
         return None
 
     def _share(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
-        """How large a part of the fleet was acted on. Whoever was ended a moment ago is started anew as the same part of
-        it: a fleet of one would wait a minute for that, and nobody be safer."""
+        """Whether too large a part of the fleet was acted on within a minute. An agent that was just ended and is started
+        again counts once: otherwise a fleet of one would wait a minute for its respawn, and no other agent would gain."""
         if rung is Rung.ESCALATE:
             return None
         agents = self.state.agents
         for name in [name for name, at in agents.items() if at <= now - MINUTE]:
             del agents[name]
         others = [at for name, at in agents.items() if name != agent.id]
-        # Who was just ended is no member, and yet the fleet is not smaller for it.
+        # An agent that was just ended is no member for a moment. That does not make the fleet smaller.
         share = max(1, int(self.policy.acted_share * max(self.size, len(others) + 1)))
         if len(others) >= share:
             return f"{share} agents a minute is the limit for the fleet", min(others) + MINUTE

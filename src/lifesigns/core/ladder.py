@@ -109,7 +109,7 @@ class Ladder:
             agent.case = None
             # An order of this very moment has not left the house: it is taken back, not regretted.
             if not self._outbox.withdraw(case.order_id):
-                self._leave(agent, case, now, why)
+                self._drop_order(agent, case, now, why)
 
     def step(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
         """The wait of an agent's case is over: climb, hold or park."""
@@ -276,7 +276,7 @@ class Ladder:
         elif case.attempt >= policy.nudge_max:
             self._climb(agent, case, Rung.ESCALATE, now, NO_ANSWER)
         elif self._allowed(agent, case, now):
-            self._leave(agent, case, now, NO_ANSWER)
+            self._drop_order(agent, case, now, NO_ANSWER)
             case.attempt += 1
             case.nudges += 1
             text = case.reason if case.by and case.reason else nudge_text(agent, now, policy.nudge_template)
@@ -360,7 +360,7 @@ class Ladder:
         case.held = CANNOT_STOP
         self._wait(case, now, NEVER)
         if not case.by:
-            self._leave(agent, case, now, "it could not be stopped")
+            self._drop_order(agent, case, now, "it could not be stopped")
             case.order_id, case.reached = "", ()
 
     # --- parts ------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ class Ladder:
 
     def _stand_down(self, agent: Agent, case: Case, now: float) -> None:
         """The evidence went away before the end: back to the question that nobody answered."""
-        self._leave(agent, case, now, "the evidence is gone")
+        self._drop_order(agent, case, now, "the evidence is gone")
         case.rung, case.attempt, case.order_id, case.held = Rung.ESCALATE, 0, "", UNDECIDED
         self._wait(case, now, NEVER)
 
@@ -414,13 +414,13 @@ class Ladder:
         return False
 
     def _climb(self, agent: Agent, case: Case, rung: Rung, now: float, why: str = "") -> None:
-        self._leave(agent, case, now, why)
+        self._drop_order(agent, case, now, why)
         case.rung, case.attempt, case.order_id, case.held = rung, 0, "", ""
         self._wait(case, now, 0.0)
 
-    def _leave(self, agent: Agent, case: Case, now: float, why: str) -> None:
-        """The last order is not waited for any more: on record it ends here, if it has not. Who is not ended by a
-        termination that failed may be by the next try."""
+    def _drop_order(self, agent: Agent, case: Case, now: float, why: str) -> None:
+        """Stop waiting for the last order, and record it as dropped unless its outcome is on record already. A failed
+        termination counts as open: its next try may still succeed, so it has to be withdrawn."""
         failed = Stage.FAILED in case.reached and case.rung is not Rung.TERMINATE
         if case.order_id and not failed and Stage.ANSWERED not in case.reached:
             self._record(agent, case, Stage.DROPPED, now, why)

@@ -1,7 +1,7 @@
-"""Changes: who is believed otherwise than a while ago, for those who ask again and again.
+"""Changes: which agents changed since a moment, for clients that poll.
 
-A beat changes `heard_at` and is seen there. Everything else passes as a word or an effect that names its agent; those
-names are kept here with the moment. A token stands for a moment of one hub's life.
+A beat changes `heard_at`, and shows there. Every other change comes with a report or an effect that names its agent; the
+hub keeps those names here with the moment. A token stands for a moment in the life of one hub process.
 """
 
 from __future__ import annotations

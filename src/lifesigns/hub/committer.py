@@ -77,7 +77,7 @@ class Committer:
         self._began_at: float | None = None
         """When the page that is on its way was made."""
         self.lost = 0
-        """Events that had no place any more."""
+        """Events that were dropped because the queue was full."""
         self.took = Spread(COMMIT_UP_TO)
         """How long each page took to be kept, in seconds."""
         self.events = 0
@@ -218,7 +218,7 @@ class Committer:
         return self._number
 
     def _numbered(self, events: list[Event]) -> list[Event]:
-        """Ids have no gap, also where events had no place any more: those that are not kept were never told."""
+        """Event ids have no gaps, even if the full queue dropped some: nobody was told of an event that is not stored."""
         first = self._event + 1
         self._event += len(events)
         if not events or events[0].id == first:

@@ -40,7 +40,7 @@ from lifesigns.hub.changes import Changes
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.committer import Committer
 from lifesigns.hub.journal import Journal
-from lifesigns.hub.last_beats import PARCEL_MAX, EncodedBatch, LastBeats, SingleBeat
+from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleBeat
 from lifesigns.hub.orders import kept_order, open_order, settled_by
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Belief, Commit, Event, Store
@@ -228,22 +228,22 @@ class Hub:
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
         """Beats arrived just now, in this message. As `hear`; but if nobody waits before them they are heard on the spot,
         while what was decoded is still at hand."""
-        parcel = EncodedBatch(raw, source, at) if len(raw) <= PARCEL_MAX else None
-        if self._inbox or parcel is None or len(beats) > min(TURN_MAX, self._inbox_max):
-            return self._wait(beats, at, parcel)
+        encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
+        if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self._inbox_max):
+            return self._wait(beats, at, encoded)
         self.journal.note(at, beats)
-        self._hear_beats(beats, at, parcel)
+        self._hear_beats(beats, at, encoded)
         if self._timer is None or self.engine.wake_at() < self._timer_at:
             self.ask_turn()
         return True
 
-    def _wait(self, signals: Sequence[Signal], at: float, parcel: EncodedBatch | None) -> bool:
+    def _wait(self, signals: Sequence[Signal], at: float, encoded: EncodedBatch | None) -> bool:
         waiting = self.waiting + len(signals)
         if waiting > self._inbox_max:
             self.pulse.turned_away += len(signals)
             return False
         self.waiting = waiting
-        self._inbox.append((at, signals, parcel))
+        self._inbox.append((at, signals, encoded))
         self.journal.note(at, signals)
         self.ask_turn()
         if waiting >= TURN_MAX:
@@ -289,28 +289,28 @@ class Hub:
             hand_over()
         inbox, room = self._inbox, TURN_MAX
         while inbox and room > 0:
-            at, delivery, parcel = inbox.popleft()
+            at, delivery, encoded = inbox.popleft()
             if isinstance(delivery, asyncio.Future):
                 if not delivery.done():
                     delivery.set_result(None)
                 continue
             if len(delivery) > room:
-                inbox.appendleft((at, delivery[room:], parcel))
+                inbox.appendleft((at, delivery[room:], encoded))
                 delivery = delivery[:room]
             room -= len(delivery)
             self.waiting -= len(delivery)
-            if parcel is not None:
-                self._hear_beats(cast("Sequence[Beat]", delivery), at, parcel)
+            if encoded is not None:
+                self._hear_beats(cast("Sequence[Beat]", delivery), at, encoded)
             else:
                 self._hear_each(delivery, at)
 
-    def _hear_beats(self, beats: Sequence[Beat], at: float, parcel: EncodedBatch) -> None:
+    def _hear_beats(self, beats: Sequence[Beat], at: float, encoded: EncodedBatch) -> None:
         engine, last_beats = self.engine, self.last_beats
         if at >= engine.wake_at():
             self._look_at_ourselves()
         effects = engine.hear(beats[0], at) if len(beats) == 1 else engine.hear_beats(beats, at)
         for beat in beats:
-            last_beats[beat.agent_id] = parcel
+            last_beats[beat.agent_id] = encoded
         self.pulse.beats += len(beats)
         if effects:
             self._take(effects)

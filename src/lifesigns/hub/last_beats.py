@@ -1,9 +1,8 @@
-"""Last beats: of every agent the last one, as it came, for whoever asks.
+"""The last beat of every agent, as it came.
 
-Hardly anybody asks, and beats come by the hundred thousand. So what is kept is the message in which it came, as it was
-received, one for all whose beats were in it; and it is read once more when somebody wants to know. To keep what was
-decoded would be three times the memory, and half a microsecond for each beat: nearly all of it to let go of the one
-before, which nobody had looked at since.
+Beats come by the hundred thousand, and hardly anybody asks for one. So the hub keeps the encoded message, once for all
+agents whose beats were in it, and decodes it again when somebody asks. Decoded beats would take three times the memory
+and half a microsecond each, most of it to free the beat before, which nobody had looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from msgspec import Struct
 from lifesigns import wire
 from lifesigns.core.signals import Beat
 
-PARCEL_MAX: Final = 64 * 1024
+BATCH_MAX: Final = 64 * 1024
 """Bytes of a message that is kept whole, as many as a single beat may have: one agent that is silent for long must not
 hold what a thousand others said."""
 
@@ -55,14 +54,14 @@ class LastBeats(dict[str, EncodedBatch | SingleBeat]):
 
     def of_all(self, agent_ids: Iterable[str]) -> Iterator[tuple[str, ReceivedBeat]]:
         """The last beats of these agents, message by message."""
-        parcels: dict[int, tuple[EncodedBatch, set[str]]] = {}
+        batches: dict[int, tuple[EncodedBatch, set[str]]] = {}
         for agent_id in agent_ids:
             last = self.get(agent_id)
             if isinstance(last, EncodedBatch):
-                parcels.setdefault(id(last), (last, set()))[1].add(agent_id)
+                batches.setdefault(id(last), (last, set()))[1].add(agent_id)
             elif last is not None:
                 yield agent_id, ReceivedBeat(last.beat, last.at)
-        for parcel, wanted in parcels.values():
+        for parcel, wanted in batches.values():
             # Of two by one agent in one message the later one.
             found = {beat.agent_id: beat for beat in parcel.beats() if beat.agent_id in wanted}
             for agent_id, beat in found.items():

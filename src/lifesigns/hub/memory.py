@@ -1,9 +1,8 @@
 """Memory: beliefs as rows of the store, and back.
 
-Beats are not kept: what they say, the next one says again, and after a restart every silence starts from zero.
-Words are said once. So what changed is known by what passed through the engine's door: whoever a word or an effect
-names may be believed otherwise than before, and nobody else. `DirtyKeys` collects those names; a sweep now and then
-catches who was forgotten in silence.
+Beats are not stored: the next beat says the same again, and after a restart every silence starts from zero. A report comes
+once. So a row is written for whatever a report or an effect names: agents, tasks, messages, groups. `DirtyKeys` collects
+those names; a sweep now and then finds the rows of what the engine has forgotten without an effect.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class Service:
 
     # --- orders ---------------------------------------------------------------------------------------
 
-    def orders_for(self, agent_ids: Collection[str], but: Sequence[str] = ()) -> Orders:
+    def orders_for(self, agent_ids: Collection[str], exclude: Sequence[str] = ()) -> Orders:
         """What waits for these agents; but not what they have declined."""
         if not self.mailboxes:
             return {}
@@ -178,7 +178,7 @@ class Service:
                 orders = [
                     msgspec.Raw(wire.encode_order(one))
                     for one in self.mailboxes.waiting_for(agent_id, now)
-                    if one.order_id not in but and awaited(one, self.engine.beliefs, now)
+                    if one.order_id not in exclude and awaited(one, self.engine.beliefs, now)
                 ]
                 if orders:
                     found[agent_id] = orders
@@ -194,13 +194,13 @@ class Service:
         return was_there
 
     async def wait_for_orders(
-        self, agent_ids: Sequence[str], wait_for: float, but: Sequence[str] = ()
+        self, agent_ids: Sequence[str], wait_for: float, exclude: Sequence[str] = ()
     ) -> Orders:
         """As `orders_for`; if there are none, wait for one for a while."""
-        orders = self.orders_for(agent_ids, but)
+        orders = self.orders_for(agent_ids, exclude)
         if not orders and wait_for > 0:
             await self.mailboxes.wait(agent_ids, wait_for)
-            orders = self.orders_for(agent_ids, but)
+            orders = self.orders_for(agent_ids, exclude)
         return orders
 
     # --- what the hub calls ---------------------------------------------------------------------------

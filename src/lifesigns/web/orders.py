@@ -19,7 +19,7 @@ from lifesigns.web.routes import SPEAKERS, Request, Route
 from lifesigns.web.voices import check_voice
 
 WAIT_MAX: Final = 60.0
-BUT_MAX: Final = 50
+EXCLUDED_MAX: Final = 50
 AGENTS_MAX: Final = 500
 """Their ids have to fit into the first line of a request."""
 
@@ -31,7 +31,7 @@ class OrdersQuery(msgspec.Struct):
     """How long to wait for an order if there is none."""
 
     wait: Annotated[float, Meta(ge=0, le=WAIT_MAX, description="Seconds; 0 answers at once.")] = 0.0
-    but: Annotated[tuple[OrderId, ...], Meta(max_length=BUT_MAX)] = ()
+    exclude: Annotated[tuple[OrderId, ...], Meta(max_length=EXCLUDED_MAX)] = ()
     """Orders that are known already and not for who asks: a supervisor and the agent in it fetch from the same mailbox."""
 
 
@@ -80,7 +80,7 @@ async def _answered(
     request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> Answer | Stream:
     check_voice(request, *agent_ids)
-    waiting = request.service.orders_for(agent_ids, request.query.but)
+    waiting = request.service.orders_for(agent_ids, request.query.exclude)
     if waiting or not request.query.wait:
         return answer(shown(waiting))
     return Stream(_later(request, agent_ids, shown), JSON)
@@ -89,7 +89,7 @@ async def _answered(
 async def _later(
     request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> AsyncGenerator[bytes, None]:
-    waiting = await request.service.wait_for_orders(agent_ids, request.query.wait, request.query.but)
+    waiting = await request.service.wait_for_orders(agent_ids, request.query.wait, request.query.exclude)
     yield msgspec.json.encode(shown(waiting))
 
 

@@ -26,8 +26,8 @@ class Together(NamedTuple):
 
 
 def fits_together(raw: bytes) -> bool:
-    """Whether this message may be read together with others: from brace to brace, for between a closing and an opening one
-    JSON wants a comma. So who leaves a bracket open spoils the batch, but hides nobody in it."""
+    """Whether this message may be decoded in one batch with others. It must begin and end with a brace: the newline that
+    joins two of them is no comma, so an unclosed bracket makes the whole batch unreadable and can swallow no other message."""
     return raw[:1] == b"{" and raw[-1:] == b"}" and len(raw) <= ALONE_MAX
 
 

@@ -2,13 +2,13 @@
 
 import { ApiError } from "../../api";
 import { many } from "../../words";
-import type { Asked } from "../asked";
+import type { Polled } from "../polling";
 import { readNote } from "./note";
 
 const BROKEN = 409;
 const NONE_YET = 404;
 
-export function Sealed({ asked }: { asked: Asked<string> }) {
+export function Sealed({ asked }: { asked: Polled<string> }) {
   const note = asked.value === null ? null : readNote(asked.value);
   if (note !== null) {
     return (

@@ -47,7 +47,7 @@ BREATH_FOR: Final = 0.001
 """After so many messages written the GIL is let go: nobody in this process should feel a thousand of them."""
 SHOWN_MAX: Final = 3
 SEEN_MAX: Final = 1000
-BUT_MAX: Final = 20
+EXCLUDED_MAX: Final = 20
 """Of the orders that are known already, so many are named in a poll: more would not fit into its first line."""
 ACKS_MAX: Final = 1000
 ACK_AGAIN_AFTER: Final = 30.0
@@ -259,7 +259,7 @@ class HttpLink:
     def _poll_path(self, agents: list[str]) -> str:
         query = [
             ("wait", f"{POLL_FOR:g}"),
-            *(("but", order_id) for order_id in list(self._seen)[-BUT_MAX:]),
+            *(("exclude", order_id) for order_id in list(self._seen)[-EXCLUDED_MAX:]),
         ]
         if len(agents) == 1:
             return f"/api/v1/agents/{quote(agents[0], safe='')}/orders?{urlencode(query)}"

@@ -294,7 +294,7 @@ class AsyncSaveQueue(Generic[T]):
             return False
         return True
 
-    async def close(self, timeout: float = 0.0) -> list[T]:  # noqa: ASYNC109 -- as above
+    async def close(self, timeout: float = 0.0) -> list[T]:  # noqa: ASYNC109 -- a caller of `close` expects a timeout
         """`flush`, then take nothing more. What was not written is returned, and its future has the reason."""
         await self.flush(timeout)
         self._line.closed = True

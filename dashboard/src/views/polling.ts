@@ -8,7 +8,7 @@ import { ApiError, signedOut } from "../api";
 import { gaps, link, onEvents } from "../live";
 import type { HubEvent } from "../types";
 
-export interface Asked<T> {
+export interface Polled<T> {
   /** The last answer; null until there is one. */
   value: T | null;
   /** Why the last question was not answered; null if it was. */
@@ -27,7 +27,7 @@ interface When {
 const SOON_MS = 200;
 
 /** `key` says what is asked: another one is another question, and the answer to the old one is forgotten. */
-export function useAsked<T>(ask: () => Promise<T>, key: string, { after, everyMs }: When = {}): Asked<T> {
+export function usePolling<T>(ask: () => Promise<T>, key: string, { after, everyMs }: When = {}): Polled<T> {
   const [told, setTold] = useState<{ key: string; value: T | null; problem: ApiError | null }>({ key, value: null, problem: null });
   const latest = useRef({ ask, after });
   latest.current = { ask, after };
