@@ -130,7 +130,7 @@ async def cannot_be_judged(house: House) -> None:
     def raises(*_: object) -> None:
         raise KeyError("x")
 
-    hearing = house.hub.service.engine._hearing
+    hearing = house.hub.service.engine._handlers
     hear, hearing.hear = hearing.hear, raises  # type: ignore[method-assign, assignment]
     await house.say("progress", note="12/40")
     hearing.hear = hear  # type: ignore[method-assign]

@@ -46,7 +46,7 @@ def test_who_is_not_judged_any_more_is_not_shown_as_well_and_comes_first() -> No
     with hub_in_thread() as hub:
         hub.client.beats([{"agent_id": "gone"}, {"agent_id": "odd"}])
         hub.client.signal("exited", "gone", status=3)
-        hearing = hub.running.service.engine._hearing
+        hearing = hub.running.service.engine._handlers
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(hearing, "hear", lambda *_: 1 / 0)
             hub.client.signal("progress", "odd", note="12/40")
