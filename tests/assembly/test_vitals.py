@@ -63,7 +63,7 @@ async def test_signals_are_counted_by_what_became_of_them() -> None:
         await seen.hear()
         scraped = seen.scrape()
         assert value(scraped, "lifesigns_beats_total") == 3
-        assert value(scraped, "lifesigns_words_total") == 2
+        assert value(scraped, "lifesigns_reports_total") == 2
         assert value(scraped, "lifesigns_signals_refused_total") == 1
         assert value(scraped, "lifesigns_signals_turned_away_total") == 3
         assert value(scraped, "lifesigns_signals_unreadable_total") == 1

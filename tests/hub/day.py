@@ -219,7 +219,7 @@ class Day:
         pulse, pages = self.service.hub.pulse, self.service.hub.pages
         disk = sum(file.stat().st_size for file in self.folder.glob("day.db*"))
         agents = len(self.service.engine.beliefs.agents)
-        heard = pulse.beats + pulse.words
+        heard = pulse.beats + pulse.reports
         return Count(held(self.service), tables(self._path), disk, agents, heard, pages.events)
 
 

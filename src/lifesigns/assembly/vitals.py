@@ -47,7 +47,7 @@ class ServiceVitals:
             interventions=pulse.interventions,
             each=[_agent(agent) for agent in beliefs.agents.values()] if few else (),
             beats=pulse.beats,
-            words=pulse.words,
+            reports=pulse.reports,
             refused=pulse.refused,
             unreadable=pulse.unreadable,
             turned_away=pulse.turned_away,

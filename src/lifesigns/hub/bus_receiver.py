@@ -64,7 +64,7 @@ class CommitWaiter(Protocol):
 
     @property
     def keeps(self) -> bool: ...
-    async def keep(self, words: Sequence[Signal]) -> None: ...
+    async def keep(self, reports: Sequence[Signal]) -> None: ...
 
 
 class BusReceiver:
@@ -77,7 +77,7 @@ class BusReceiver:
         self._canary_subject = f"{CANARY}.{name}"
         self._ear = ear
         self._clock = clock
-        self._wanted = ((BEATS, self._beats), (WORDS, self._words), (self._canary_subject, self._canary))
+        self._wanted = ((BEATS, self._beats), (WORDS, self._reports), (self._canary_subject, self._canary))
         self._subscriptions: dict[str, Subscription] = {}
         self._why = ""
         """Why it was not reached the last time."""
@@ -164,15 +164,15 @@ class BusReceiver:
             self._rejected(subject, batch.rejected)
             self._ear.hear_beats(batch.accepted, payload, SOURCE, at)
 
-    def _words(self, subject: str, payload: bytes) -> None:
+    def _reports(self, subject: str, payload: bytes) -> None:
         self.hand_over()
         asked = None if self._keeper is None else _ASKS_TO_BE_KEPT.fullmatch(subject)
         if asked is None:
-            self._hear_words(subject, payload)
+            self._hear_reports(subject, payload)
         else:
             self._hear_and_answer(subject, payload, asked[1], int(asked[2]))
 
-    def _hear_words(self, subject: str, payload: bytes) -> bool:
+    def _hear_reports(self, subject: str, payload: bytes) -> bool:
         """Whether there is room for them. What cannot be read is dealt with: it would not be read the next time either."""
         now = self._clock()
         try:
@@ -194,7 +194,7 @@ class BusReceiver:
         if len(self._heard) > RELAYS_MAX:
             self._heard.popitem(last=False)
         if number not in known:
-            if not self._hear_words(subject, payload):
+            if not self._hear_reports(subject, payload):
                 return
             known.append(number)
         if len(self._answers) < ANSWERS_MAX:

@@ -70,7 +70,7 @@ class HttpReceiver:
         own = self._own(batch, who)
         if not self._hub.hear_beats(own, raw, who.token_id, now):
             raise InboxFull
-        return self._reception(own, batch)
+        return self._result(own, batch)
 
     def take_together(
         self, raws: Sequence[bytes], whos: Sequence[Principal], at: float
@@ -93,7 +93,7 @@ class HttpReceiver:
             return [TAKEN] * len(raws)
         return [_with_orders(beat.agent_id, waiting) for beat in together.beats]
 
-    async def take_words(self, raw: bytes, who: Principal) -> IngestResult:
+    async def take_reports(self, raw: bytes, who: Principal) -> IngestResult:
         """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""
         batch = wire.decode_signals(raw, now=self._clock(), source=who.token_id)
         own = self._own(batch, who)
@@ -103,7 +103,7 @@ class HttpReceiver:
             raise NotLeader
         elif not self._hub.hear(own):
             raise InboxFull
-        return self._reception(own, batch)
+        return self._result(own, batch)
 
     @property
     def keeps(self) -> bool:
@@ -111,7 +111,7 @@ class HttpReceiver:
         pages = self._hub.pages
         return pages.trouble is None and not pages.deposed and pages.late_for <= KEEP_WAIT
 
-    async def keep(self, words: Sequence[Signal]) -> None:
+    async def keep(self, reports: Sequence[Signal]) -> None:
         """Hear words and return when what they changed is kept. Raises `InboxFull` or `NotStored`.
 
         While it is known that nothing is kept, words are not heard either: they come again and again until they are
@@ -123,7 +123,7 @@ class HttpReceiver:
             raise NotStored from self._hub.pages.trouble
         try:
             async with asyncio.timeout(KEEP_WAIT):
-                if not await self._hub.keep(words):
+                if not await self._hub.keep(reports):
                     raise InboxFull
         except (TimeoutError, AdapterError) as error:
             raise NotStored from error
@@ -145,7 +145,7 @@ class HttpReceiver:
                 )
         return own
 
-    def _reception(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
+    def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
         self._hub.pulse.unreadable += len(batch.rejected)
         orders = self._orders_for({getattr(signal, "agent_id", "") for signal in own})
         return IngestResult(len(own), batch.rejected, orders)

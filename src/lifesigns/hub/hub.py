@@ -251,9 +251,9 @@ class Hub:
             self._drain()
         return True
 
-    async def keep(self, words: Sequence[Signal]) -> bool:
+    async def keep(self, reports: Sequence[Signal]) -> bool:
         """Hear words, and return when what they changed is kept: only then are they acknowledged."""
-        if not self.hear(words):
+        if not self.hear(reports):
             return False
         heard: asyncio.Future[None] = self._loop.create_future()
         self._inbox.append((0.0, heard, None))
@@ -316,26 +316,26 @@ class Hub:
             self._take(effects)
 
     def _hear_each(self, signals: Sequence[Signal], at: float) -> None:
-        words = 0
+        reports = 0
         if at >= self.engine.wake_at():
             self._look_at_ourselves()
         for signal in signals:
             effects = self.engine.hear(signal, at)
             if isinstance(signal, Report):
-                words += 1
-                self._word_heard(signal, at)
+                reports += 1
+                self._report_heard(signal, at)
             else:
                 self.last_beats[signal.agent_id] = SingleBeat(signal, at)
             if effects:
                 self._take(effects)
-        self.pulse.words += words
-        self.pulse.beats += len(signals) - words
+        self.pulse.reports += reports
+        self.pulse.beats += len(signals) - reports
 
-    def _word_heard(self, word: Any, at: float) -> None:
-        self._touch(word, at)
-        if isinstance(word, PongReceived):
-            self.ponged(word.agent_id)
-        if (order_id := settled_by(word)) is not None:
+    def _report_heard(self, report: Any, at: float) -> None:
+        self._touch(report, at)
+        if isinstance(report, PongReceived):
+            self.ponged(report.agent_id)
+        if (order_id := settled_by(report)) is not None:
             self.pages.settle(order_id)
             self._settled(order_id)
 

@@ -46,7 +46,7 @@ class Pulse:
     """Counts since the hub began."""
 
     beats: int = 0
-    words: int = 0
+    reports: int = 0
     turned_away: int = 0
     """Signals that found the inbox full."""
     refused: int = 0

@@ -161,9 +161,9 @@ class Service:
         await self.teller.stop()
         await self.hub.stop()
 
-    async def keep(self, words: Sequence[Signal]) -> None:
+    async def keep(self, reports: Sequence[Signal]) -> None:
         """Hear words and return when what they changed is kept. Raises `InboxFull` or `NotStored`."""
-        await self.intake.keep(words)
+        await self.intake.keep(reports)
 
     # --- orders ---------------------------------------------------------------------------------------
 

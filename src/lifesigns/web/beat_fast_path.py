@@ -66,17 +66,17 @@ class BeatFastPath:
         """Give the hub the beats that wait, and answer them."""
         waiting, self._waiting = self._waiting, []
         known: list[Waiting] = []
-        visitors: list[Principal] = []
+        principals: list[Principal] = []
         for one in waiting:
-            if (principal := self._visitor(one.exchange.scope)) is None:
+            if (principal := self._principal(one.exchange.scope)) is None:
                 one.peer.start(one.exchange)
             else:
                 known.append(one)
-                visitors.append(principal)
+                principals.append(principal)
         if known:
-            self._answer(known, self._receptions(known, visitors))
+            self._answer(known, self._results(known, principals))
 
-    def _visitor(self, scope: Mapping[str, Any]) -> Principal | None:
+    def _principal(self, scope: Mapping[str, Any]) -> Principal | None:
         """Who may beat, and comes in by a token of its own."""
         now = self._waits_since
         try:
@@ -93,12 +93,12 @@ class BeatFastPath:
             return None
         return principal
 
-    def _receptions(
-        self, known: Sequence[Waiting], visitors: Sequence[Principal]
+    def _results(
+        self, known: Sequence[Waiting], principals: Sequence[Principal]
     ) -> Sequence[IngestResult] | None:
         try:
             return self._service.intake.take_together(
-                [one.body for one in known], visitors, self._waits_since
+                [one.body for one in known], principals, self._waits_since
             )
         except Exception:  # noqa: BLE001 -- a bug of ours: the long way meets it too, and says so
             return None

@@ -19,7 +19,7 @@ async def beats(request: Request) -> Answer:
 
 async def signals(request: Request) -> Answer:
     """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
-    return _receipt(await request.service.intake.take_words(request.body, request.principal))
+    return _receipt(await request.service.intake.take_reports(request.body, request.principal))
 
 
 def _receipt(reception: IngestResult) -> Answer:

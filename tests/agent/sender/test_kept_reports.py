@@ -53,7 +53,7 @@ def test_a_good_bye_to_nobody_lies_in_the_state_folder(tmp_path: Path) -> None:
     farewells.leave(said)
     farewells.leave(said)
     (spooled,) = farewells.collect()
-    assert spooled.words == [said[1]]
+    assert spooled.reports == [said[1]]
     assert Farewells("http://127.0.0.1:1", lambda: state).collect() == []
     spooled.path.chmod(0o622)
     assert farewells.collect() == []  # Somebody else could have written it.

@@ -81,7 +81,7 @@ def _fleet(vitals: Vitals) -> Iterator[Metric]:
 
 def _incoming(vitals: Vitals) -> Iterator[Metric]:
     yield _counter("lifesigns_beats", "Beats heard", vitals.beats)
-    yield _counter("lifesigns_words", "Signals heard that are not beats", vitals.words)
+    yield _counter("lifesigns_reports", "Signals heard that are not beats", vitals.reports)
     yield _counter(
         "lifesigns_signals_refused",
         "Signals that were read and not believed; many of one kind are counted once a minute",

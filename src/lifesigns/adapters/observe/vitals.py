@@ -59,7 +59,7 @@ class Vitals:
 
     # what comes in
     beats: int
-    words: int
+    reports: int
     refused: int
     unreadable: int
     turned_away: int

@@ -109,10 +109,10 @@ class MonitorThread:
         self._stopped = True
         self._close_doors()
 
-    def submit(self, word: Report) -> None:
+    def submit(self, report: Report) -> None:
         """Have a word heard at the next look."""
         if not self._stopped and len(self._inbox) < INBOX_MAX:
-            self._inbox.append(word)
+            self._inbox.append(report)
 
     def beat(self, watched: WatchedAgent) -> None:
         """Have its beat heard at the next look: it carries something new."""
@@ -349,9 +349,9 @@ class MonitorThread:
         self._detach(watched)
         if ending.forget and self.records.get(watched.name) is watched:
             del self.records[watched.name]
-        word: Report
+        report: Report
         if ending.crashed:
-            word = ProcessExited(
+            report = ProcessExited(
                 agent_id=watched.name,
                 incarnation=watched.incarnation,
                 status=ending.status,
@@ -359,9 +359,9 @@ class MonitorThread:
                 detail=ending.reason,
             )
         else:
-            word = AgentLeft(agent_id=watched.name, incarnation=watched.incarnation, reason=ending.reason)
+            report = AgentLeft(agent_id=watched.name, incarnation=watched.incarnation, reason=ending.reason)
         if agent is not None and agent.incarnation == watched.incarnation:
-            self._hear(word, now)
+            self._hear(report, now)
         if not ending.forget:
             self._remember(watched)
 

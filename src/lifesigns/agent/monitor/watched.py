@@ -147,9 +147,9 @@ class WatchedAgent(Reporting):
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def say(self, word: Report) -> None:
+    def say(self, report: Report) -> None:
         self.active_at = self.acted_at = monotonic()
-        self._rounds.submit(word)
+        self._rounds.submit(report)
 
     @contextmanager
     def busy(self, note: str = "", *, bound: float | None = None) -> Iterator[None]:

@@ -51,7 +51,7 @@ class Reporting:
     name: str
     incarnation: str
 
-    def say(self, word: s.Report) -> None:
+    def say(self, report: s.Report) -> None:
         """Hand a signal over."""
         raise NotImplementedError
 

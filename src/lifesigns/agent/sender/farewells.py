@@ -28,7 +28,7 @@ from lifesigns.errors import LifesignsError, WireError
 
 log: Final = logging.getLogger("lifesigns.sender")
 
-LAST_WORDS: Final = (TerminationDone, AgentLeft, ProcessExited)
+LAST_REPORTS: Final = (TerminationDone, AgentLeft, ProcessExited)
 FOLDER: Final = "farewells"
 FILES_MAX: Final = 1_000
 AT_ONCE: Final = 200
@@ -42,7 +42,7 @@ class Spooled:
     """The last words of one life, and where they lie."""
 
     path: Path
-    words: Sequence[Report]
+    reports: Sequence[Report]
 
     def forget(self) -> None:
         """They have arrived."""
@@ -57,9 +57,9 @@ class Farewells:
         self._name = hashlib.blake2b(hub.encode(), digest_size=8).hexdigest()
         self._state = state
 
-    def leave(self, words: Sequence[Report]) -> None:
+    def leave(self, reports: Sequence[Report]) -> None:
         """Keep what these words say about an end, if they do."""
-        last = [word for word in words if isinstance(word, LAST_WORDS)]
+        last = [report for report in reports if isinstance(report, LAST_REPORTS)]
         if not last or (folder := self._folder()) is None:
             return
         content = b"\n".join(wire.write_each(last, wire.encode_signal))
@@ -85,9 +85,9 @@ class Farewells:
         found: list[Spooled] = []
         with suppress(OSError):
             for path in sorted(folder.glob("*.ndjson"))[:AT_ONCE]:
-                words = _read(path)
-                if words:
-                    found.append(Spooled(path, words))
+                reports = _read(path)
+                if reports:
+                    found.append(Spooled(path, reports))
                 else:
                     Spooled(path, ()).forget()
         return found
@@ -113,4 +113,4 @@ def _read(path: Path) -> list[Report]:
             batch = wire.decode_signals(file.read(FILE_MAX), now=time.time())
     except (OSError, WireError):
         return []
-    return [word for word in batch.accepted if isinstance(word, LAST_WORDS)]
+    return [report for report in batch.accepted if isinstance(report, LAST_REPORTS)]

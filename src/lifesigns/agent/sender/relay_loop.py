@@ -45,7 +45,7 @@ GATHER_FOR: Final = 0.02
 """After a quiet time the first word waits this long for those that come with it."""
 SLACK: Final = 0.002
 """Timers may fire early; who is due within this is due."""
-WORDS_AT_ONCE: Final = 2_000
+REPORTS_AT_ONCE: Final = 2_000
 BREATH: Final = 20
 """After so many beats the GIL is let go: nobody in this process should feel a thousand of them being made."""
 BREATH_FOR: Final = 0.001
@@ -133,7 +133,7 @@ class RelayLoop:
         self._carried_at = 0.0
         self._asked_at = 0.0
         """When the loops were last asked: until the end of the rest we do nothing that takes long."""
-        self._words_left = False
+        self._reports_left = False
         self._look_at = 0.0
         """When to look for words again, while we listen. At first now: who spoke before we were there could not ring."""
         self._quiet = 0
@@ -176,7 +176,7 @@ class RelayLoop:
             self._begin_report(now)
         for session in self._relay.sessions:
             if session.leaving_by is not None and (
-                not session.has_words or time.monotonic() >= session.leaving_by
+                not session.has_reports or time.monotonic() >= session.leaving_by
             ):
                 await self._part_with(session)
 
@@ -250,7 +250,7 @@ class RelayLoop:
         staying = any(session.leaving_by is None for session in self._relay.sessions)
         if staying and self._attempts[Track.BEATS].failures:
             return NEVER
-        look_at = 0.0 if self._words_left or self._reports is not None else self._look_at
+        look_at = 0.0 if self._reports_left or self._reports is not None else self._look_at
         return max(look_at, self._attempts[Track.REPORTS].retry_at)
 
     def _gather_reports(self, now: float) -> ReportBatch | None:
@@ -258,12 +258,12 @@ class RelayLoop:
         self._look_at = NEVER
         load = ReportBatch(0)
         for session in self._relay.sessions:
-            room = WORDS_AT_ONCE - len(load.reports)
-            if session.has_words and room > 0 and not self._holds_back(session, now):
+            room = REPORTS_AT_ONCE - len(load.reports)
+            if session.has_reports and room > 0 and not self._holds_back(session, now):
                 reports = session.take(room)
                 load.reports += reports
                 load.counts.append((session, len(reports)))
-        self._words_left = len(load.reports) >= WORDS_AT_ONCE
+        self._reports_left = len(load.reports) >= REPORTS_AT_ONCE
         self._listen(now, bool(load.reports))
         if not load.reports:
             return None
@@ -284,7 +284,7 @@ class RelayLoop:
             return None
         spooled = self._relay.farewells.collect()
         self._farewells_due = False
-        reports = [word for one in spooled for word in one.words]
+        reports = [word for one in spooled for word in one.reports]
         return ReportBatch(next(self._numbers), reports, spooled=spooled) if reports else None
 
     async def _report(self, load: ReportBatch) -> None:
@@ -317,7 +317,7 @@ class RelayLoop:
         if asleep:
             self._relay.rung = False
         # Whoever spoke just before it could know that it has to ring must not wait for somebody else's beat.
-        if not asleep or any(session.has_words for session in self._relay.sessions):
+        if not asleep or any(session.has_reports for session in self._relay.sessions):
             self._look_at = min(self._look_at, now + WINDOW)
 
     def _is_due(self, session: AgentSession, now: float) -> bool:

@@ -116,7 +116,7 @@ class AgentSession:
         self.gone: Future[None] = Future()
         self.refused_orders = 0
         self._relay: Relay | None = None
-        self._words: deque[Report] = deque()
+        self._reports: deque[Report] = deque()
         self._under_way: Sequence[Report] = ()
         """Taken by the relay, and not known to be kept by the hub."""
         self._fates: dict[SavedState, bool] = {}
@@ -139,22 +139,22 @@ class AgentSession:
     def speaks_through(self, relay: Relay) -> None:
         self._relay = relay
 
-    def say(self, word: Report) -> None:
+    def say(self, report: Report) -> None:
         """Take a word along with the next message."""
         relay = self._relay
         if self.mute or relay is None or self.leaving_by is not None:
             return
-        self._append(word)
+        self._append(report)
         self._note_activity()
         if not relay.rung:
             relay.ring()
 
-    def say_last(self, word: Report, by: float) -> None:
+    def say_last(self, report: Report, by: float) -> None:
         """The last word; it has until then to arrive."""
         relay = self._relay
         if self.mute or relay is None or self.leaving_by is not None:
             return
-        self._append(word)
+        self._append(report)
         self.owes_last_beat = self.builder.totals != self._told
         self.leaving_by = by
         relay.hurry()
@@ -179,7 +179,7 @@ class AgentSession:
     def leave_farewell(self) -> None:
         """What it has not said about its end is left for whoever reaches the hub next. Any thread; twice is harmless."""
         if self._relay is not None and not self.mute:
-            self._relay.farewells.leave([*self._under_way, *list(self._words)])
+            self._relay.farewells.leave([*self._under_way, *list(self._reports)])
 
     def stir(self) -> None:
         """Somebody wonders about this agent, or it is unwell: beat faster for a while."""
@@ -190,7 +190,7 @@ class AgentSession:
             self._sent,
             self._failed,
             max(self._failures.values()),
-            len(self._words) + len(self._under_way),
+            len(self._reports) + len(self._under_way),
             self._dropped,
             self.refused_orders,
             self._connected,
@@ -205,14 +205,14 @@ class AgentSession:
             self._activity, self._active_at = activity, now
             self.was_active()
 
-    def _append(self, word: Report) -> None:
-        if len(self._words) >= self._words_max:
+    def _append(self, report: Report) -> None:
+        if len(self._reports) >= self._words_max:
             self._drop_oldest()
-        self._words.append(word)
+        self._reports.append(report)
 
     def _drop_oldest(self) -> None:
         try:
-            self._words.popleft()
+            self._reports.popleft()
         except IndexError:
             return  # The relay was quicker.
         self._dropped += 1
@@ -244,18 +244,18 @@ class AgentSession:
     def take(self, most: int) -> list[Report]:
         """The oldest words, up to a checkpoint's state: that is uploaded first, and what was said later waits for it."""
         taken: list[Report] = []
-        while self._words and len(taken) < most:
+        while self._reports and len(taken) < most:
             try:
-                word = self._words.popleft()
+                report = self._reports.popleft()
             except IndexError:
                 break  # A full queue dropped its oldest at this moment.
-            if not isinstance(word, SavedState):
-                taken.append(word)
-            elif word not in self._fates:
-                self._words.appendleft(word)
+            if not isinstance(report, SavedState):
+                taken.append(report)
+            elif report not in self._fates:
+                self._reports.appendleft(report)
                 break
-            elif not self._fates.pop(word):
-                taken.append(word.saved)
+            elif not self._fates.pop(report):
+                taken.append(report.saved)
         self._under_way = taken
         return taken
 
@@ -265,12 +265,12 @@ class AgentSession:
 
     def next_state(self) -> SavedState | None:
         """The state that is to be uploaded before anything else is said."""
-        word = next(iter(list(self._words)), None)
-        return word if isinstance(word, SavedState) and word not in self._fates else None
+        report = next(iter(list(self._reports)), None)
+        return report if isinstance(report, SavedState) and report not in self._fates else None
 
     def uploaded(self, state: SavedState, *, kept: bool) -> None:
         """A state is at the hub; or it will never be, and only what is known about it is said."""
-        if any(word is state for word in list(self._words)):
+        if any(report is state for report in list(self._reports)):
             self._fates[state] = kept
         self._sent += kept
         if kept and self.kept is not None:
@@ -278,18 +278,18 @@ class AgentSession:
 
     def give_up_states(self) -> None:
         """There is no time left to upload anything: say what is known about it."""
-        for word in list(self._words):
-            if isinstance(word, SavedState):
-                self._fates.setdefault(word, False)
+        for report in list(self._reports):
+            if isinstance(report, SavedState):
+                self._fates.setdefault(report, False)
 
     @property
     def state_bytes(self) -> int:
         """How much waits to be uploaded."""
-        return sum(len(word.content) for word in list(self._words) if isinstance(word, SavedState))
+        return sum(len(report.content) for report in list(self._reports) if isinstance(report, SavedState))
 
     @property
-    def has_words(self) -> bool:
-        return bool(self._words or self._under_way)
+    def has_reports(self) -> bool:
+        return bool(self._reports or self._under_way)
 
     def arrived(self, count: int, track: Track) -> None:
         """So many beats or reports arrived."""

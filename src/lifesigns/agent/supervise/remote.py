@@ -111,25 +111,25 @@ class HubWatch:
             with suppress(NotYet):
                 self._session.gone.result(LAST_WORDS_FOR + 1.0)
 
-    def _remember(self, word: Report) -> None:
+    def _remember(self, report: Report) -> None:
         """What a hub that lost us must be told again: who lives, and that it works."""
-        if isinstance(word, AgentRegistered):
+        if isinstance(report, AgentRegistered):
             before = self._introduction[:1]
             if (
                 before
                 and isinstance(before[0], AgentRegistered)
-                and before[0].incarnation == word.incarnation
+                and before[0].incarnation == report.incarnation
             ):
-                policy = merged(before[0].policy or {}, word.policy or {})
+                policy = merged(before[0].policy or {}, report.policy or {})
                 self._introduction[0] = replace(before[0], policy=policy)
             else:
-                self._introduction = [word]
-        elif isinstance(word, ProcessExited | AgentLeft):
+                self._introduction = [report]
+        elif isinstance(report, ProcessExited | AgentLeft):
             self._introduction = []
-        elif isinstance(word, DoingChanged):
-            self._introduction[1:2] = [word]
-        elif isinstance(word, ActivitySeen) and len(self._introduction) == 2:
-            self._introduction.append(word)
+        elif isinstance(report, DoingChanged):
+            self._introduction[1:2] = [report]
+        elif isinstance(report, ActivitySeen) and len(self._introduction) == 2:
+            self._introduction.append(report)
 
     # --- in the relay's thread ------------------------------------------------------------------------------
 
@@ -143,8 +143,8 @@ class HubWatch:
         return isinstance(order, Respawn | Withdraw) or self._life is None or not self._life.speaks
 
     def _introduce(self) -> None:
-        for word in list(self._introduction):
-            self._session.say(word)
+        for report in list(self._introduction):
+            self._session.say(report)
 
     def _sending_changed(self, alert: Alert) -> None:
         self.answers = alert.well

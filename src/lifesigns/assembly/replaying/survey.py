@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from lifesigns.core.effects import Kind
-from lifesigns.core.handlers.admission import OWN_WORDS
+from lifesigns.core.handlers.admission import OWN_REPORTS
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Report, Signal
 from lifesigns.hub.journal import Reading, read
@@ -171,7 +171,7 @@ class _Going:
         found.signals += 1
         found.agents.add(agent_id)
         self._stretch.add(agent_id)
-        if isinstance(signal, Report) and type(signal) not in OWN_WORDS:
+        if isinstance(signal, Report) and type(signal) not in OWN_REPORTS:
             return
         life = signal.incarnation or self._incarnations.get(agent_id)  # type: ignore[union-attr]
         if life is not None:

@@ -23,7 +23,7 @@ from lifesigns.core.policy import MINUTE
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.words import duration
 
-OWN_WORDS: Final = frozenset(
+OWN_REPORTS: Final = frozenset(
     {
         s.ActivitySeen,
         s.ToolStarted,
@@ -49,7 +49,7 @@ OWN_WORDS: Final = frozenset(
 )
 """What only the agent itself can have said. Like its beats these are signs of life and may introduce it."""
 
-INTRODUCES: Final = OWN_WORDS - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssigned}
+INTRODUCES: Final = OWN_REPORTS - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssigned}
 
 RETIRED: Final = "retired incarnation"
 LATECOMER: Final = "started twice, and the other one was first"
@@ -265,4 +265,4 @@ class Admission:
 
 
 def _own_voice(signal: s.Signal) -> bool:
-    return not isinstance(signal, s.Report) or type(signal) in OWN_WORDS
+    return not isinstance(signal, s.Report) or type(signal) in OWN_REPORTS
