@@ -1,4 +1,4 @@
-"""Desk: the parts of the engine, put together once, for those who hear and those who watch."""
+"""The engine's context: its parts, put together once, for the handlers of signals and those of deadlines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs, Complaint
+from lifesigns.core.changed_keys import ChangedKeys
 from lifesigns.core.claims import Claims
 from lifesigns.core.deadlines import Deadlines
 from lifesigns.core.effects import Refusal, SendCanary
@@ -28,15 +29,18 @@ COMPLAINTS_MAX: Final = 4096
 class EngineContext:
     """Beliefs, policies, and everybody who works on them."""
 
-    def __init__(self, beliefs: Beliefs, book: PolicyBook, fleet: FleetPolicy, epoch: int) -> None:
+    def __init__(
+        self, beliefs: Beliefs, book: PolicyBook, fleet: FleetPolicy, epoch: int, changes: ChangedKeys
+    ) -> None:
         self.beliefs = beliefs
+        self.changes = changes
         self.book = book
         self.limits = fleet
         self.host = ""
         """Where we run ourselves."""
         self.awareness = beliefs.awareness
         self.deadlines = Deadlines()
-        self.outbox = Outbox(epoch, beliefs.numbered)
+        self.outbox = Outbox(epoch, beliefs.numbered, changes)
         self.fleet = Fleet(fleet, beliefs.fleet)
         self.judge = Judge(self.outbox, self.fleet)
         self.ladder = Ladder(self.outbox, self.fleet, self.awareness)
@@ -78,10 +82,12 @@ class EngineContext:
         if self.limits.canary_every and self.awareness.canary_at == NEVER:
             self.send_canary(now)
 
-    def close_letter(self, message: PendingMessage) -> None:
-        """A letter waits for nothing more."""
+    def close_message(self, message: PendingMessage) -> None:
+        """A message waits for nothing more."""
         message.armed_at = NEVER
         del self.beliefs.messages[message.id]
+        self.changes.messages[message.id] = None
+        self.changes.agents[message.sender] = None
         sender = self.beliefs.agents.get(message.sender)
         if sender is not None:
             sender.messages -= 1

@@ -1,4 +1,4 @@
-"""Falling due: whose turn it is when a deadline comes up, and what becomes of it.
+"""What happens when a deadline falls due: an agent's, a lineage's, a claim's, a message's, a task's.
 
 While we are blind nothing is judged: agents and everything else are put off until we have had time to see.
 """
@@ -27,7 +27,8 @@ class DueRunner:
         self._watching = watching
 
     def fall_due(self, item: Timed, at: float, now: float) -> None:
-        """`item` fell due at `at`; what has to leave the house leaves at `now`."""
+        """`item` fell due at `at`; orders leave at `now`."""
+        self._note_change(item)
         if isinstance(item, Agent) and self._context.limits.judging:
             self._agent(item, at, now)
         elif isinstance(item, Agent):
@@ -46,6 +47,18 @@ class DueRunner:
             self._task(item, at, now)
         elif isinstance(item, SideOrder):
             self._side_order(item, at, now)
+
+    def _note_change(self, item: Timed) -> None:
+        changes = self._context.changes
+        if isinstance(item, Agent):
+            changes.agents[item.id] = None
+        elif isinstance(item, Claim | Task):
+            changes.tasks[item.task_id if isinstance(item, Claim) else item.id] = None
+            changes.agents[item.agent_id] = None
+        elif isinstance(item, PendingMessage):
+            changes.messages[item.id] = None
+        elif isinstance(item, Lineage | SideOrder):
+            changes.agents[item.agent_id] = None
 
     def _unseen(self, item: Timed) -> bool:
         """Whether we are blind to the agent this is about."""
@@ -86,7 +99,7 @@ class DueRunner:
         beliefs = self._context.beliefs
         if agent.messages:
             for message in [one for one in beliefs.messages.values() if one.sender == agent.id]:
-                self._context.close_letter(message)
+                self._context.close_message(message)
         self._context.side_orders.drop(agent, now, "forgotten", Rung.BREAKER, Rung.CLEANUP)
         self._context.fleet.leave(agent, now, self._context.outbox)
         del beliefs.agents[agent.id]
@@ -122,7 +135,7 @@ class DueRunner:
         agents, messages = self._context.beliefs.agents, self._context.messages
         sender = agents.get(message.sender)
         if sender is None:
-            self._context.close_letter(message)
+            self._context.close_message(message)
             return
         policy = self._context.policy(sender).message
         if messages.due_at(message, policy) <= now and messages.overdue(

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Sequence
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.canary import Canary
+from lifesigns.core.changed_keys import ChangedKeys, Unstored
 from lifesigns.core.context import EngineContext
 from lifesigns.core.deadlines import Timed
 from lifesigns.core.detectors.silence import CLOSE
@@ -55,9 +56,13 @@ class Engine:
         *,
         epoch: int = 1,
         beliefs: Beliefs | None = None,
+        changes: ChangedKeys | None = None,
     ) -> None:
         self.beliefs = beliefs or Beliefs()
-        self._context = EngineContext(self.beliefs, policies or PolicyBook(), fleet or FleetPolicy(), epoch)
+        self._changes = changes if changes is not None else Unstored()
+        self._context = EngineContext(
+            self.beliefs, policies or PolicyBook(), fleet or FleetPolicy(), epoch, self._changes
+        )
         self._watching = Watching(self._context)
         self._handlers = SignalHandlers(self._context, self._watching)
         self._agents = self.beliefs.agents
@@ -180,9 +185,10 @@ class Engine:
         fleet: FleetPolicy | None = None,
         *,
         epoch: int = 1,
+        changes: ChangedKeys | None = None,
     ) -> Engine:
         """An engine that continues from a snapshot. The time in between counts for nobody."""
-        engine = cls(policies, fleet, epoch=epoch, beliefs=beliefs)
+        engine = cls(policies, fleet, epoch=epoch, beliefs=beliefs, changes=changes)
         now = max(now, beliefs.at)
         engine._canary.catch_up(now)  # How busy the last one was says nothing of this one.
         if now > beliefs.at:
@@ -200,9 +206,12 @@ class Engine:
             self._canary.returned(signal.seq, now)
         elif isinstance(signal, GroupReleased):
             self._context.fleet.release(signal.group, signal.by or "a person", now, self._outbox)
+            self._changes.fleet = True
         else:
             try:
                 agent = self._handlers.hear(signal, now)
+                if isinstance(signal, Report) and signal.agent_id in self._agents:
+                    self._changes.agents[signal.agent_id] = None
                 if agent is not None:
                     self._watching.follow_up(agent, now)
             except Exception as error:  # noqa: BLE001 -- a bug of ours costs one agent, not the fleet

@@ -1,4 +1,4 @@
-"""Outbox: collects the effects of one call to the engine and numbers its orders.
+"""Outbox: collects the effects of one call to the engine, numbers its orders and notes whom they are about.
 
 An order's id is made of the hub's epoch and a counter that is part of the snapshot: the same history
 gives the same ids, and no two orders ever share one.
@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.effects import Effect, Fact, Intervention, Order
+from lifesigns.core.changed_keys import ChangedKeys, Unstored
+from lifesigns.core.effects import Brake, Effect, Fact, Intervention, Order, Refusal, SendPing
 
 AnOrder = TypeVar("AnOrder", bound=Order)
 
@@ -18,11 +19,12 @@ AnOrder = TypeVar("AnOrder", bound=Order)
 class Outbox:
     """What one call to the engine wants stored and done."""
 
-    __slots__ = ("effects", "epoch", "numbered")
+    __slots__ = ("changes", "effects", "epoch", "numbered")
 
-    def __init__(self, epoch: int, numbered: int = 0) -> None:
+    def __init__(self, epoch: int, numbered: int = 0, changes: ChangedKeys | None = None) -> None:
         self.epoch = epoch
         self.numbered = numbered
+        self.changes = changes if changes is not None else Unstored()
         self.effects: list[Effect] = []
 
     def add(self, effect: Effect) -> None:
@@ -30,6 +32,10 @@ class Outbox:
 
     def fact(self, fact: Fact) -> None:
         self.effects.append(fact)
+        if isinstance(fact, Brake):
+            self.changes.fleet = True
+        elif not isinstance(fact, Refusal) and (agent_id := getattr(fact, "agent_id", "")):
+            self.changes.agents[agent_id] = None
 
     def number(self) -> str:
         """The next id, unique in this engine's whole life."""
@@ -55,6 +61,8 @@ class Outbox:
             **details,
         )
         self.effects.append(order)
+        if make is not SendPing:  # A question changes nothing that is stored.
+            self.changes.agents[agent.id] = None
         return order
 
     def withdraw(self, order_id: str) -> bool:

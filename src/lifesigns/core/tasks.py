@@ -66,7 +66,7 @@ class Tasks:
         too_long = self._awareness.due(task.assigned_at, policy.overdue_factor * expected_for)
         return max(too_long, self._awareness.due(task.word_at, expected_for))
 
-    def word(self, task: Task, agent: Agent, now: float) -> None:
+    def progressed(self, task: Task, agent: Agent, now: float) -> None:
         """Progress, or the agent explained itself: the task is late, not stalled."""
         task.word_at, task.judged_at, task.overdue = now, None, False
         if task.asked_at is not None:

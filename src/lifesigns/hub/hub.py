@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from lifesigns.core.agent import NEVER
+from lifesigns.core.changed_keys import ChangedKeys
 from lifesigns.core.effects import (
     Effect,
     Fact,
@@ -115,11 +116,11 @@ class Hub:
         self._inbox_max = inbox_max
         self.waiting = 0
         """Signals in the inbox."""
-        self._touched = memory.DirtyKeys()
         self.unreadable = ""
         """Which rows of the store could not be read at the start; empty if all could."""
         self.last_beats = LastBeats()
-        self._known = memory.StoredKeys()
+        self._unstored = ChangedKeys()
+        """Which beliefs of the engine are to be stored with the next commit."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = NEVER
         self._turn: asyncio.Handle | None = None
@@ -151,6 +152,7 @@ class Hub:
             self._policies,
             self._fleet,
             epoch=remembered.epoch,
+            changes=self._unstored,
         )
         self.engine.canary_comes_by(self._canary_by)
         self.engine.lives_on(socket.gethostname())
@@ -170,7 +172,6 @@ class Hub:
         self.journal = Journal(remembered.epoch, self.clock())
         self._lapses = self.engine.beliefs.awareness.lapses
         self._lapse = self._lapses[-1] if self._lapses else None
-        self._known.now(self.engine.beliefs)
         for kept in remembered.orders:
             order = open_order(kept)
             if order is not None:
@@ -412,7 +413,6 @@ class Hub:
             self.pages.add(events, orders)
 
     def _touch(self, what: Report | Effect, now: float) -> None:
-        self._touched.by(what)
         if (agent_id := getattr(what, "agent_id", None)) is not None:
             self.changes.touch(agent_id, now)
 
@@ -422,20 +422,22 @@ class Hub:
         self.pages.add([Event(self._event_id, self.clock(), kind, agent_id, msgspec.json.encode(data))])
 
     def _changed(self) -> Sequence[Belief]:
-        return [*self._touched.take(self.engine.snapshot()), *self.more()]
+        beliefs = self.engine.snapshot()
+        gone = [agent_id for agent_id in self._unstored.agents if agent_id not in beliefs.agents]
+        for agent_id in gone:
+            self.last_beats.pop(agent_id, None)
+        self.changes.gone(gone, self.clock())
+        rows = memory.changed(self._unstored, beliefs)
+        self._unstored.clear()
+        return [*rows, *self.more()]
 
     def sweep(self) -> None:
-        """Let go of what the engine has forgotten, here and in the store."""
+        """Let go of what the engine has forgotten, and store what changed without an event."""
         agents = self.engine.beliefs.agents
-        gone = self._known.now(self.engine.beliefs)
-        for agent_id in gone[memory.AGENT]:
-            self.last_beats.pop(agent_id, None)
         if len(self.last_beats) > len(agents):
             self.last_beats.keep_only(agents)
-        self.changes.gone(gone[memory.AGENT], self.clock())
         self.changes.keep_only(agents)
-        if any(gone.values()):
-            self._touched.gone(gone)
+        if self._unstored:
             self.pages.wanted()
 
     def _page_kept(self, events: Sequence[Event], orders: Sequence[Order]) -> None:

@@ -1,8 +1,7 @@
 """Memory: beliefs as rows of the store, and back.
 
 Beats are not stored: the next beat says the same again, and after a restart every silence starts from zero. A report comes
-once. So a row is written for whatever a report or an effect names: agents, tasks, messages, groups. `DirtyKeys` collects
-those names; a sweep now and then finds the rows of what the engine has forgotten without an effect.
+once. The engine says which beliefs changed (`core/changed_keys.py`), and those rows are written.
 """
 
 from __future__ import annotations
@@ -16,23 +15,18 @@ import msgspec
 from lifesigns.core.agent import Agent
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.beliefs import Beliefs, ReportedBreaker
+from lifesigns.core.changed_keys import ChangedKeys
 from lifesigns.core.claims import Claim
-from lifesigns.core.effects import Effect
 from lifesigns.core.fleet import Fleet, FleetState
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.side_orders import SideOrder
-from lifesigns.core.signals import Report
 from lifesigns.core.tasks import Task
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Belief
 
 AGENT, CLAIM, MESSAGE, TASK, HUB = "agent", "claim", "message", "task", "hub"
-
-Keys = Mapping[str, frozenset[str]]
-NOTHING: Final = frozenset[str]()
-"""Names by kind."""
 
 
 @dataclass(slots=True)
@@ -72,78 +66,25 @@ _DECODERS: Final[Mapping[str, msgspec.msgpack.Decoder[Any]]] = {
 }
 
 
-class DirtyKeys:
-    """Whose beliefs may have changed since the last page."""
-
-    def __init__(self) -> None:
-        self._agents: dict[str, None] = {}
-        self._tasks: dict[str, None] = {}
-        self._messages: dict[str, None] = {}
-        self._groups = False
-
-    def __bool__(self) -> bool:
-        return bool(self._agents)
-
-    def by(self, what: Report | Effect) -> None:
-        """A word was heard, or an effect came out."""
-        for name in ("agent_id", "to", "sender"):
-            if (agent_id := getattr(what, name, None)) is not None:
-                self._agents[agent_id] = None
-        if (task_id := getattr(what, "task_id", None)) is not None:
-            self._tasks[task_id] = None
-        if (message_id := getattr(what, "message_id", None)) is not None:
-            self._messages[message_id] = None
-        if getattr(what, "group", None) is not None:
-            self._groups = True  # A person released it: that is a belief about the fleet, and names nobody.
-
-    def gone(self, keys: Keys) -> None:
-        """These were forgotten."""
-        self._agents.update(dict.fromkeys(keys[AGENT]))
-        self._tasks.update(dict.fromkeys((*keys[CLAIM], *keys[TASK])))
-        self._messages.update(dict.fromkeys(keys[MESSAGE]))
-
-    def take(self, beliefs: Beliefs) -> list[Belief]:
-        """The rows of everybody who was touched, as they are now."""
-        rows = list(self._rows(beliefs))
-        if rows or self._groups:
-            rows.append(_self(beliefs))
-        self._agents, self._tasks, self._messages, self._groups = {}, {}, {}, False
-        return rows
-
-    def _rows(self, beliefs: Beliefs) -> Iterator[Belief]:
-        for agent_id in self._agents:
-            if (agent := beliefs.agents.get(agent_id)) is None:
-                yield Belief(AGENT, agent_id, None)
-            else:
-                yield Belief(AGENT, agent_id, _encode(_agent_record(beliefs, agent)))
-        for task_id in self._tasks:
-            yield _row(CLAIM, task_id, beliefs.claims)
-            yield _row(TASK, task_id, beliefs.tasks)
-        for message_id in self._messages:
-            yield _row(MESSAGE, message_id, beliefs.messages)
+def changed(changes: ChangedKeys, beliefs: Beliefs) -> list[Belief]:
+    """The rows of everything that changed, as it is now. The engine's own row goes with any of them."""
+    rows = list(_changed(changes, beliefs))
+    if rows or changes.fleet:
+        rows.append(_self(beliefs))
+    return rows
 
 
-class StoredKeys:
-    """What has a row in the store, to notice what is forgotten without a word."""
-
-    def __init__(self) -> None:
-        self._keys = dict.fromkeys((AGENT, CLAIM, TASK, MESSAGE), NOTHING)
-        self._counts: tuple[int, ...] = ()
-
-    def now(self, beliefs: Beliefs) -> Keys:
-        """Look again; what is gone since the last time."""
-        tables: Mapping[str, Mapping[str, object]] = {
-            AGENT: beliefs.agents,
-            CLAIM: beliefs.claims,
-            TASK: beliefs.tasks,
-            MESSAGE: beliefs.messages,
-        }
-        before, counts = self._keys, (beliefs.things, *map(len, tables.values()))
-        if counts == self._counts:
-            return dict.fromkeys(tables, NOTHING)  # Nobody came, and nobody is missing.
-        self._counts = counts
-        self._keys = {kind: frozenset(table) for kind, table in tables.items()}
-        return {kind: keys - self._keys[kind] for kind, keys in before.items()}
+def _changed(changes: ChangedKeys, beliefs: Beliefs) -> Iterator[Belief]:
+    for agent_id in changes.agents:
+        if (agent := beliefs.agents.get(agent_id)) is None:
+            yield Belief(AGENT, agent_id, None)
+        else:
+            yield Belief(AGENT, agent_id, _encode(_agent_record(beliefs, agent)))
+    for task_id in changes.tasks:
+        yield _row(CLAIM, task_id, beliefs.claims)
+        yield _row(TASK, task_id, beliefs.tasks)
+    for message_id in changes.messages:
+        yield _row(MESSAGE, message_id, beliefs.messages)
 
 
 def everything(beliefs: Beliefs) -> Iterator[Belief]:

@@ -44,6 +44,7 @@ class ClaimAndMessageHandlers:
     def _task_assigned(self, agent: Agent, signal: s.TaskAssigned, now: float) -> None:
         self._work.take_task(agent, signal.task_id, now)
         tasks = self._context.beliefs.tasks
+        self._context.changes.tasks[signal.task_id] = None
         if (known := tasks.pop(signal.task_id, None)) is not None:
             known.armed_at = NEVER
         if signal.expected_for is not None and len(tasks) < TASKS_MAX:
@@ -68,6 +69,7 @@ class ClaimAndMessageHandlers:
 
     def _close_task(self, agent: Agent, task_id: str, reason: str, now: float) -> None:
         context = self._context
+        context.changes.tasks[task_id] = None
         task = context.beliefs.tasks.get(task_id)
         if task is not None and task.agent_id == agent.id:
             task.armed_at = NEVER
@@ -103,6 +105,7 @@ class ClaimAndMessageHandlers:
                 context.beliefs.next_order(),
             )
             claims[signal.task_id] = claim
+            context.changes.tasks[signal.task_id] = None
             agent.claims = (*agent.claims, signal.task_id)
             context.deadlines.arm(claim, context.claims.due_at(claim, agent, context.policy(agent).claim))
         context.claims.granted(claim, now)
@@ -129,6 +132,7 @@ class ClaimAndMessageHandlers:
             signal.message_id, agent.id, signal.to, signal.priority, now, context.beliefs.next_order()
         )
         messages[message.id] = message
+        context.changes.messages[message.id] = None
         agent.messages += 1
         context.deadlines.arm(message, context.messages.due_at(message, policy))
 
@@ -136,14 +140,14 @@ class ClaimAndMessageHandlers:
         """Forget the oldest message of this sender about which nothing more is done. False if there is none."""
         for message in self._context.beliefs.messages.values():
             if message.sender == agent.id and not message.watched:
-                self._context.close_letter(message)
+                self._context.close_message(message)
                 return True
         return False
 
     def _message_withdrawn(self, agent: Agent, signal: s.MessageWithdrawn, now: float) -> None:
         message = self._context.beliefs.messages.get(signal.message_id)
         if message is not None and message.sender == agent.id:
-            self._context.close_letter(message)
+            self._context.close_message(message)
         elif message is not None:
             self._context.refuse(agent.id, "withdrew a message of somebody else", now)
 
@@ -151,6 +155,6 @@ class ClaimAndMessageHandlers:
         self._work.acted(agent, now)
         message = self._context.beliefs.messages.get(signal.message_id)
         if message is not None and message.to == agent.id:
-            self._context.close_letter(message)
+            self._context.close_message(message)
         elif message is not None:
             self._context.refuse(agent.id, "acknowledged a message to somebody else", now)

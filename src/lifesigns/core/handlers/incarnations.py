@@ -118,6 +118,7 @@ class Incarnations:
     def drop_claim(self, claim: Claim, agent: Agent) -> None:
         claim.armed_at = NEVER
         del self._context.beliefs.claims[claim.task_id]
+        self._context.changes.tasks[claim.task_id] = None
         agent.claims = tuple(task for task in agent.claims if task != claim.task_id)
 
 

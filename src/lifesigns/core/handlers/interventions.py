@@ -146,7 +146,7 @@ class InterventionHandlers:
     def _nudge_answered(self, agent: Agent, signal: s.NudgeAnswered, now: float) -> None:
         policy = self._context.policy(agent).ladder
         self._context.ladder.answered(agent, signal.nudge_id, signal.answer, signal.note, policy, now)
-        self._work.word(agent, now)
+        self._work.progressed(agent, now)
 
     def _decided(self, agent: Agent, signal: s.EscalationDecided, now: float) -> None:
         policy = self._context.policy(agent).ladder

@@ -182,7 +182,7 @@ class WorkHandlers:
         work = self._begin(agent, now)
         work.checkpoint_at, work.excused = now, 0.0
         self.acted(agent, now)
-        self.word(agent, now)
+        self.progressed(agent, now)
         self._settle_stall(agent, now)
 
     def _error(self, agent: Agent, signal: s.ErrorReported, now: float) -> None:
@@ -199,7 +199,7 @@ class WorkHandlers:
             self.acted(agent, now)
         self.do(agent, signal.doing, signal.until, signal.note, now)
         if signal.note:
-            self.word(agent, now)
+            self.progressed(agent, now)
 
     def do(self, agent: Agent, doing: Doing, until: float | None, note: str, now: float) -> None:
         """The agent does something else now."""
@@ -238,7 +238,7 @@ class WorkHandlers:
     def _pong(self, agent: Agent, signal: s.PongReceived, now: float) -> None:
         if signal.status:
             self.say_status(agent, signal.status, now)
-            self.word(agent, now)
+            self.progressed(agent, now)
 
     def say_status(self, agent: Agent, status: str, now: float) -> None:
         """The agent says in a word how it is. "busy" is granted a longer silence (`detectors/silence.py`)."""
@@ -295,11 +295,12 @@ class WorkHandlers:
             if finding.kind in REST:
                 self._context.judge.clear(agent, finding.kind, now)
 
-    def word(self, agent: Agent, now: float) -> None:
+    def progressed(self, agent: Agent, now: float) -> None:
         """Progress or an explanation: it counts for the agent's task."""
         task = self._context.beliefs.tasks.get(agent.task_id) if agent.task_id else None
         if task is not None:
-            self._context.tasks.word(task, agent, now)
+            self._context.changes.tasks[task.id] = None
+            self._context.tasks.progressed(task, agent, now)
 
     def spend(self, agent: Agent, spent: Spending, tokens: int, cost: float, now: float) -> None:
         policy = self._context.policy(agent).spending
