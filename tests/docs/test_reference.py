@@ -54,8 +54,8 @@ def test_every_word_for_being_well_or_unwell_has_its_row(words: type[StrEnum]) -
     "word",
     (
         "agent beat activity signal finding health flip effect fact order ladder rung respawn claim breaker channel "
-        "incarnation hub blind lineage hold letter truce lapse brake calm suspicion verdict doing cause evidence "
-        "policy profile role canary epoch case probation quarantine tick deadline"
+        "incarnation hub blind lineage report pending truce lapse brake calm suspicion verdict doing cause evidence "
+        "policy profile role canary epoch case probation quarantine tick deadline commit executor principal"
     ).split(),
 )
 def test_every_word_of_ours_is_in_the_glossary(word: str) -> None:
