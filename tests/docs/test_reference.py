@@ -13,7 +13,7 @@ ENGINE = (ROOT / "docs/reference/engine.md").read_text(encoding="utf-8")
 HEALTH = (ROOT / "docs/reference/health.md").read_text(encoding="utf-8")
 GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 
-SHARED = {"Word", "AgentSignal", "OrderOutcome", "PersonActed", "Metrics", "Fact", "Order"}
+SHARED = {"Report", "AgentSignal", "OrderOutcome", "PersonActed", "Metrics", "Fact", "Order"}
 """What others are made of; nobody hears or emits one of these."""
 
 

@@ -3,7 +3,7 @@
     request.py     a call as a value, and what its answer means
     tries.py       whether and when a call is asked again
     call.py        what a call is to both clients
-    calls.py, acts.py, asking.py    every call, described once
+    calls.py, acts.py, parameters.py    every call, described once
     event_stream.py    Server-Sent Events, read piece by piece
     connection.py  where the hub is, and how httpx2 is set up for it
     blocking.py    `Client`

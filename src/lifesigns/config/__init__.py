@@ -11,7 +11,7 @@ The rooms, in the order a value passes them:
     load.py        the layers laid over each other; impossible relations end here
     values.py      what comes out: `Config`
 
-and beside them `listening.py`, which of it a hub may listen with, and `whereabouts.py`, how clients find a hub.
+and beside them `listening.py`, which of it a hub may listen with, and `hub_locator.py`, how clients find a hub.
 
 Everything wrong is collected, so that one look shows all of it: `ConfigErrors.errors`.
 """

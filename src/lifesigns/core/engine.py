@@ -6,9 +6,9 @@
 
 Deterministic: the same signals at the same times give the same effects, bit for bit. The way of a signal:
 
-    hear ──► advance: whose turn it is          falling_due.py  agents, claims, messages, tasks, respawns
+    hear ──► advance: whose turn it is          due.py          agents, claims, messages, tasks, respawns
          │       └─► agents                     watching.py     silence, stalls, the ladder's waits
-         └─► the signal                         hearing/        who is it, which life, what changes
+         └─► the signal                         handlers/       who is it, which life, what changes
                   │
                   ▼ findings                    detectors/      one file per way of being unwell
               judgement.py                      findings ──► health; how far the evidence lets us go
@@ -19,7 +19,8 @@ Deterministic: the same signals at the same times give the same effects, bit for
                   ▼ outbox.py ──► effects       facts to store, orders to carry out
 
 Everything on this way asks `awareness.py` first whether we ourselves can be trusted, and `fleet.py` whether
-too much is happening at once. What is known is in `beliefs.py`; when it falls due, in `deadlines.py`.
+too much is happening at once. What is known is in `beliefs.py`; when it falls due, in `deadlines.py`; which of it changed
+and has to be stored, in `changed_keys.py`.
 
 A healthy beat takes none of that way: it is looked up, it is noted, and that was it.
 """

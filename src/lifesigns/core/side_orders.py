@@ -1,6 +1,6 @@
-"""Errands: orders beside the ladder. A person turns an agent's breaker; what a life left behind is cleaned up.
+"""Side orders: orders beside the ladder. A person turns an agent's breaker; what a life left behind is cleaned up.
 
-The law: an errand is given once and is over when its outcome is heard, or when nobody answered in time; every stage of it
+The law: a side order is given once and is over when its outcome is heard, or when nobody answered in time; every stage of it
 is on record. The newest word about a breaker counts. One clean-up per life that is known to be over, none while the agent
 lives: a successor waits for it, and a life that begins by itself drops it.
 """

@@ -1,7 +1,7 @@
 """Service: a hub with everything round it. Doors and screens talk to this.
 
-    web ──► intake ────┐                        ┌─► dispatcher ──► mailboxes, bus
-    bus ──► bus_door ──┴─► Hub ──► pages, store ┴─► feed ──► listeners
+    web ──► http_receiver ─┐                            ┌─► dispatcher ──► mailboxes, bus
+    bus ──► bus_receiver ──┴─► Hub ──► committer, store ┴─► feed ──► listeners
 
 What nobody waits for is done beside, by the housekeeping.
 """

@@ -4,9 +4,9 @@
     report.ok, report.detections["crash"].p99_s, report.false_findings
 
     world.py       virtual time, and what goes wrong around everybody      faults.py  what can be asked for
-    being.py       one agent as it really is                               truth.py   what is really wrong with it
-    lives/         what agents go through                                  voices.py  their beats, by the million
-    bus.py         the way to the monitor                                  people.py  those who are asked
+    simulated_agent.py one agent as it really is                            truth.py   what is really wrong with it
+    lives/         what agents go through                                  bulk_beats.py their beats, by the million
+    bus.py         the way to the monitor                                  operators.py  those who are asked
     monitor.py     the engine, and its bad days                            trials/    the sick and who looks like them
     invariants.py  the laws, checked on everything the engine says         report.py  what came of it
 

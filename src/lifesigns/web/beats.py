@@ -1,5 +1,5 @@
 """Beats and signals come in. Orders that wait for their agents ride back in the answer. Most beats do not come here: see
-`at_once.py`."""
+`beat_fast_path.py`."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class Connection(HttpToolsProtocol):
         self._answering: HttpExchange
         self._at_once: BeatFastPath | None = getattr(self.app, "at_once", None)
         self._held: HttpExchange | None = None
-        """One that may be answered at once, if the rest of it is here as well; see `at_once.py`."""
+        """One that may be answered at once, if the rest of it is here as well; see `beat_fast_path.py`."""
         self.address = ""
         """Whose it is, as far as connections are counted by address: nobody's if it is this machine."""
         self.due_at = NEVER

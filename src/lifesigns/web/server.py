@@ -98,7 +98,7 @@ async def served(
         log_config=None,
         server_header=False,
         date_header=False,
-        proxy_headers=False,  # uvicorn would believe them from anybody on this machine; doorway.py knows when to
+        proxy_headers=False,  # uvicorn would believe them from anybody on this machine; host_policy.py knows when to
         ws="none",
         backlog=BACKLOG,
         timeout_graceful_shutdown=FINISH_FOR,

@@ -1,9 +1,9 @@
 """Monitor: the health of agents in this very process, judged by the same engine, in a thread of its own.
 
     monitor.py     the front: watch, on, health, metrics
-    rounds.py      the thread: hears what was said, looks, judges, tells
+    monitor_thread.py the thread: hears what was said, looks, judges, tells
     loops.py       an event loop and those who live on it: does it still answer, and who holds it up
-    tasks.py threads.py processes.py emitters.py     what each kind of agent shows of itself; tie.py what they share
+    tasks.py threads.py processes.py emitters.py     what each kind of agent shows of itself; attachment.py what they share
     watched.py     one agent: the handle its owner speaks through
     listeners.py   callbacks, in a thread of theirs
 

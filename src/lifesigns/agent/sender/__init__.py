@@ -1,1 +1,1 @@
-"""The sender. Start at `sender.py`, the door; `relay.py` and `rounds.py` are the thread that carries everything."""
+"""The sender. Start at `sender.py`, the door; `relay.py` and `relay_loop.py` are the thread that carries everything."""

@@ -8,8 +8,8 @@
 It beats from a thread of its own, so a frozen loop is seen and not silent. The law: no call here waits, and none raises
 because of the network. A value that makes no sense raises `UsageError` at the call that brought it.
 
-This file is the door. What it says is in `statement.py` and `calls.py`, how it is sent in `voice.py`, `relay.py` and
-`rounds.py`, what it is told in `inbox.py`, `obedience.py`, `nudges.py` and `stopping.py`, how it ends in `endings.py`.
+This file is the door. What it says is in `beat_builder.py` and `calls.py`, how it is sent in `session.py`, `relay.py` and
+`relay_loop.py`, what it is told in `order_inbox.py`, `order_handler.py`, `nudges.py` and `stopping.py`, how it ends in `shutdown.py`.
 """
 
 from __future__ import annotations

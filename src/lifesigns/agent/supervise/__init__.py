@@ -13,7 +13,7 @@ One thread, one loop, in this order of reading:
     stopping.py restarts.py interrupts.py                        what is decided about it: pure, they are told the time
     reading.py prompts.py                                        whether it asks its user something
     orders.py nudging.py                                         what the watch wants done
-    verdicts.py obituary.py speaking.py                          our own words, between its lines
+    status_messages.py exit_report.py status_printer.py          our own words, between its lines
 
 The laws: bytes pass through unchanged and none is lost. Whatever ends us ends the child and its group. Nothing of
 ours stands in the middle of a line of the child's. Nothing here blocks, except the one wait of the loop.

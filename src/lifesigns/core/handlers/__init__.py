@@ -1,8 +1,8 @@
-"""Hearing: what each signal changes.
+"""Handlers: what each signal changes.
 
 `admission` answers the first questions (who is it, which life of it, is it a sign of life); then one small method
-per signal, by what it is about: `beats`, `work`, `duties` (tasks, claims, messages), `acts` (the world, outcomes
-of orders, people). `lives` begins and ends the lives of agents.
+per signal, by what it is about: `beats`, `work`, `claims_and_messages` (and tasks), `interventions` (what the world, the
+outcomes of orders and people say). `incarnations` begins and ends the lives of agents.
 """
 
 from __future__ import annotations
