@@ -74,6 +74,8 @@ class Committer:
         self._waiting: list[asyncio.Future[None]] = []
         self._wanted = asyncio.Event()
         self._finishing = False
+        self._writing: Sequence[Event] = ()
+        """The events of the commit that is on its way."""
         self._began_at: float | None = None
         """When the page that is on its way was made."""
         self.lost = 0
@@ -108,6 +110,11 @@ class Committer:
         if self._store.damage:
             return self._store.damage
         return "ok" if self.late_for < SLOW_AFTER else f"a page has been on its way for {self.late_for:.0f} s"
+
+    @property
+    def unstored(self) -> list[Event]:
+        """Events that the store has not taken yet, in their order."""
+        return [*self._writing, *self._events]
 
     # --- what is to be written ------------------------------------------------------------------------
 
@@ -202,11 +209,11 @@ class Committer:
             audit_records=recorded.audit_records,
             seals=recorded.seals,
         )
-        self._began_at = time.monotonic()
+        self._writing, self._began_at = events, time.monotonic()
         try:
             await self._commit(page)
         finally:
-            self._began_at = None
+            self._writing, self._began_at = (), None
         self._kept(events, orders)
         for one in self._waiting[:waiting]:
             if not one.done():

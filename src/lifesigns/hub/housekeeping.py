@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from lifesigns import wire
 from lifesigns.errors import AdapterError
+from lifesigns.hub.audit.records import FLIP
 from lifesigns.hub.bus_receiver import BusReceiver
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.dispatcher import Dispatcher
@@ -52,6 +53,7 @@ class Housekeeping:
         troubles: HubTroubles,
         keeping: Retention,
         clock: Clock,
+        alert: Callable[[Sequence[Event]], None],
     ) -> None:
         self._hub = hub
         self._door = door
@@ -60,6 +62,9 @@ class Housekeeping:
         self._troubles = troubles
         self._keeping = keeping
         self._clock = clock
+        self._alert = alert
+        self._alerted = 0
+        """Up to which event people were alerted while the store is away."""
         self._sampler = Sampler()
         self._beats_told_at = self._swept_at = clock()
         self.watched: dict[str, Callable[[float], str]] = {}
@@ -79,6 +84,7 @@ class Housekeeping:
         hub, dispatcher, beliefs = self._hub, self._dispatcher, self._hub.engine.beliefs
         self._tell_beats(now)
         self._note_troubles(now)
+        self._alert_unstored()
         dispatcher.let_go(beliefs, now)
         samples = self._sampler.take(beliefs.agents, now)
         if samples:
@@ -119,6 +125,16 @@ class Housekeeping:
             self._troubles.note(what, why(now), now)
         if pages.closed:
             self._dispatcher.stand_down()
+
+    def _alert_unstored(self) -> None:
+        """While the store is away people hear of changes of health all the same: without a number, and only those who are
+        alerted. When the store is back the same events come with their numbers, and open no second alert."""
+        if not any(trouble.what == STORE for trouble in self._troubles.now()):
+            return
+        news = [event for event in self._hub.pages.unstored if event.id > self._alerted]
+        if news:
+            self._alerted = news[-1].id
+            self._alert([replace(event, id=0) for event in news if event.type == FLIP])
 
     async def forget_on(self) -> None:
         """Forget, for ever."""

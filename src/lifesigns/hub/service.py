@@ -109,7 +109,14 @@ class Service:
             self.hub.gather.append(self.door.hand_over)
         self.troubles = HubTroubles(self.hub.announce, self._tell)
         self.housekeeping = Housekeeping(
-            self.hub, self.door, self.dispatcher, self.feed, self.troubles, keeping or Retention(), self.clock
+            self.hub,
+            self.door,
+            self.dispatcher,
+            self.feed,
+            self.troubles,
+            keeping or Retention(),
+            self.clock,
+            self.teller.hear,
         )
         self._refused_tokens = RefusedTokens()
         self.housekeeping.watched[TOKENS] = self._why_refused
