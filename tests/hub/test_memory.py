@@ -121,3 +121,16 @@ async def test_an_agent_that_was_forgotten_just_before_a_crash_is_forgotten_agai
         assert ground.hub.engine.agent("a") is None
         assert (fleet.groups["fleet"].members, fleet.sources) == (1, {"": 1})
         assert not ground.told("AGENT_POISONED")
+
+
+async def test_who_was_late_on_a_host_is_not_stored_with_every_commit() -> None:
+    """After a restart every silence starts anew; and a host of thousands would be written again and again."""
+    async with Ground() as ground:
+        fleet = ground.hub.engine.beliefs.fleet
+        ground.hub.hear([beat("a", 1, "h"), beat("b", 1, "h")])
+        fleet.late["h"] = {"a": 1.0, "b": 2.0}
+        await ground.hub.keep([TaskAssigned(agent_id="a", task_id="t")])
+        assert fleet.late
+        await ground.restart(cleanly=False)
+        assert ground.hub.engine.beliefs.fleet.late == {}
+        assert "host h" in ground.hub.engine.beliefs.fleet.groups

@@ -33,8 +33,6 @@ class Group:
     deserted: bool = False
     """Its brake went off because the lost stopped counting, not because anybody is well: they are left to a person."""
     released_until: float = -NEVER
-    late: dict[str, float] = field(default_factory=dict)
-    """Of a host: who was suspected lately and when, whether it was refuted since or not; the oldest first."""
 
 
 @dataclass(slots=True)
@@ -46,6 +44,9 @@ class FleetState:
     acted: dict[Rung, list[float]] = field(default_factory=dict)
     agents: dict[str, float] = field(default_factory=dict)
     """Who was acted on in the last minute, and when last."""
+    late: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By host: who was suspected lately and when, whether it was refuted since or not; the oldest first. Not stored: after a
+    restart every silence starts anew."""
 
 
 LATE_WITHIN: Final = 30.0
@@ -151,20 +152,28 @@ class Fleet:
 
     def suspected(self, agent: Agent, at: float) -> None:
         """An agent is late."""
-        group = self.state.groups.get(f"host {agent.host}")
-        if group is not None:
-            group.late.pop(agent.id, None)
-            group.late[agent.id] = at
-            _forget_late(group, at)
+        if agent.host:
+            late = self.state.late.setdefault(agent.host, {})
+            late.pop(agent.id, None)
+            late[agent.id] = at
+            self._late_on(agent.host, at)
 
     def late_together(self, agent: Agent, at: float) -> bool:
         """Whether so many agents of its host were late just now that it is the host: starved, or cut off."""
         group = self.state.groups.get(f"host {agent.host}")
-        if group is None:
+        if agent.host is None or group is None:
             return False
-        _forget_late(group, at)
-        late = len(group.late)
+        late = self._late_on(agent.host, at)
         return late >= self.policy.brake_count and late >= self.policy.brake_share * group.members
+
+    def _late_on(self, host: str, at: float) -> int:
+        """How many agents of a host were late just now."""
+        late = self.state.late.get(host, {})
+        while late and late[oldest := next(iter(late))] < at - LATE_WITHIN:
+            del late[oldest]
+        if not late:
+            self.state.late.pop(host, None)
+        return len(late)
 
     # --- brake and limits ---------------------------------------------------------------------------
 
@@ -283,12 +292,6 @@ TAKES_NO_WORK: Final = (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HU
 
 Place = tuple[bool, float, int]
 """Ailing, loaded, and without room: the less of each, the better."""
-
-
-def _forget_late(group: Group, at: float) -> None:
-    late = group.late
-    while late and late[oldest := next(iter(late))] < at - LATE_WITHIN:
-        del late[oldest]
 
 
 def groups_of(agent: Agent) -> tuple[str, ...]:

@@ -179,7 +179,8 @@ def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
 
 def _self(beliefs: Beliefs) -> Belief:
     b = beliefs
-    me = EngineRecord(b.at, b.awareness, b.fleet, b.canary_due_at, b.things, b.numbered, b.tokens)
+    fleet = replace(b.fleet, late={})
+    me = EngineRecord(b.at, b.awareness, fleet, b.canary_due_at, b.things, b.numbered, b.tokens)
     return Belief(HUB, "", _encode(me))
 
 
