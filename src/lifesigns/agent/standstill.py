@@ -1,8 +1,9 @@
-"""Standstill: where a thread is that does not go on, short enough to ride along with a beat."""
+"""Standstill: where a thread is that does not go on: short enough to ride along with a beat, or in full."""
 
 from __future__ import annotations
 
 import sys
+import traceback
 from types import FrameType
 from typing import Final
 
@@ -15,7 +16,7 @@ PATH_PARTS: Final = 3
 
 def stack_of(thread_id: int | None) -> str | None:
     """Where a thread is right now, a line for each call, the innermost last. Of a deep one the outermost are left out."""
-    frame = None if thread_id is None else sys._current_frames().get(thread_id)
+    frame = _frame_of(thread_id)
     if frame is None:
         return None
     lines: list[str] = []
@@ -26,6 +27,24 @@ def stack_of(thread_id: int | None) -> str | None:
             break
         lines.append(line)
     return "\n".join(reversed(lines)) or None
+
+
+def full_stack_of(thread_id: int | None) -> str | None:
+    """The same in full, as a traceback shows it."""
+    frame = _frame_of(thread_id)
+    return None if frame is None else "".join(traceback.format_stack(frame))
+
+
+def place_of(thread_id: int | None) -> str | None:
+    """The innermost line of a thread as `file:line in function`."""
+    frame = _frame_of(thread_id)
+    if frame is None:
+        return None
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _frame_of(thread_id: int | None) -> FrameType | None:
+    return None if thread_id is None else sys._current_frames().get(thread_id)
 
 
 def _inside_out(frame: FrameType) -> list[str]:

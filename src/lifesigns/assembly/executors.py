@@ -1,4 +1,4 @@
-"""Hands, put together: from what is configured to those who carry orders out, and where contents of checkpoints lie.
+"""Executors, put together: from the configuration to those who carry orders out, and where contents of checkpoints lie.
 
 Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts.
 """

@@ -1,4 +1,4 @@
-"""Glance: the fleet in numbers. It takes a look at every agent, so whoever asks within a second gets the same."""
+"""Fleet snapshot: the fleet in numbers. It looks at every agent, so all who ask within a second get the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The past of a running hub, as far as screens ask for it again and again: what was read once is not read again."""
+"""History reader: the past of a running hub, as far as screens ask for it again and again. What was read once is not read again."""
 
 from __future__ import annotations
 

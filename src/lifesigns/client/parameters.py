@@ -1,4 +1,4 @@
-"""Asking: the requests that are more than one line, page by page or event by event. No I/O."""
+"""Parameters: the requests that are more than one line, page by page or event by event. No I/O."""
 
 from __future__ import annotations
 

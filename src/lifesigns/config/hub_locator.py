@@ -1,4 +1,4 @@
-"""Whereabouts: where the hub of this machine keeps its things, and how its clients find it.
+"""Hub locator: where the hub of this machine keeps its things, and how its clients find it.
 
 `serve` writes its address into the state folder, beside the admin's token; so on one machine nobody has to be told
 anything. Elsewhere there are `LIFESIGNS_HUB` and `LIFESIGNS_TOKEN`.

@@ -1,4 +1,4 @@
-"""The show: what is seen and heard of the fleet while it lives, and the person the demo plays.
+"""The narrator: what is seen and heard of the fleet while it lives, and the person the demo plays.
 
 It is over when everybody was found, named and helped, or when its time is up, or when the hub is gone.
 """

@@ -1,4 +1,4 @@
-"""The stage: a hub and the fleet as real processes, in a folder of their own; all of it gone when the block is left.
+"""The processes of the demo: a hub and the fleet, in a folder of their own; all of it gone when the block is left.
 
     async with Stage(FLEET, turn=2.0) as stage:
         stage.url, stage.folder

@@ -1,4 +1,4 @@
-"""Bus door: beats and words that come over the bus, and the canary that shows whether the bus can be heard.
+"""Bus receiver: beats and reports that come over the bus, and the canary that shows whether the bus can be heard.
 
 A bus keeps nothing, and reports are said once: a sender of ours names itself and a number in the subject
 (`lifesigns.signal.relay:<name>.<number>`), is told on `lifesigns.kept.relay:<name>` when they are kept, and says them again until

@@ -1,4 +1,4 @@
-"""Pages: what the engine wants kept, written one page after the other.
+"""Committer: writes what the engine wants stored, one commit after the other.
 
 While one page is on its way to the disk the next one fills up: under load pages grow and commits do not become more.
 A page that could not be written is tried again, the same page, for as long as it takes; the hub watches on meanwhile,

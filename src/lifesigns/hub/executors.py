@@ -1,4 +1,4 @@
-"""Hands: orders that are more than a message to the agent's side, carried out.
+"""Executors: orders that are more than a message to the agent's side, carried out.
 
     Dispatcher ── take ──► which hand? ──► one task per order ──► Hand.carry_out ──► outcome ──► Hub.hear
                                                │ transient: again, a little later each time,

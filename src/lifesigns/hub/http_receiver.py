@@ -1,4 +1,4 @@
-"""Intake: what comes in by HTTP. May its sender say that, is there room for it, is it kept; and what waits for its agents."""
+"""HTTP receiver: whether a sender may say what it says, whether there is room for it, whether it is stored; and its agents' orders."""
 
 from __future__ import annotations
 

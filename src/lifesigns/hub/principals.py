@@ -1,4 +1,4 @@
-"""Visitors: who came in, and what that lets them do.
+"""Principals: who sent a request, and what that lets them do.
 
     agent       speaks for its own ids, fetches its orders, reads its own agents; sees nothing of the fleet
     viewer      reads everything, says nothing

@@ -1,4 +1,4 @@
-"""The hand: carries out an order that is more than a message to the agent's own side."""
+"""The order executor: carries out an order that is more than a message to the agent's own side."""
 
 from __future__ import annotations
 

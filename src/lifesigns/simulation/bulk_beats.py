@@ -1,4 +1,4 @@
-"""Voices: the beats of everybody who just lives. Nearly all that is ever said is said here.
+"""Bulk beats: the beats of every agent that just lives. Nearly all that is ever sent is sent here.
 
 Time is cut into slots of one interval. In every slot each voice beats once, at its own phase; the list of a
 slot is made and sorted at once, and every voice has one beat object that is used again and again (the engine

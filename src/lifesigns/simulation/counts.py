@@ -1,4 +1,4 @@
-"""Tally: what is counted while the world runs."""
+"""Counts: what is counted while the world runs."""
 
 from __future__ import annotations
 

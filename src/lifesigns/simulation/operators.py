@@ -1,4 +1,4 @@
-"""People: an orchestrator who answers some escalations, and a person who gets to the rest in time.
+"""Operators: an orchestrator that answers some escalations, and a person who gets to the rest in time.
 
 They know the truth as people do: by looking. They do not end an agent that is well.
 """

@@ -1,4 +1,4 @@
-"""Being: one agent as it really is. The body; what it lives through is written in `lives/`.
+"""A simulated agent: one agent as it really is. The body; what it lives through is written in `lives/`.
 
 A life is a generator that yields how many seconds pass until its next turn. Between turns the body answers
 by itself: it beats, it answers pings, it receives nudges, it is stopped and started anew. Whatever ends a

@@ -1,4 +1,4 @@
-"""At once: beats as nearly everybody sends them, answered without a task for each.
+"""The fast path of beats: those that nearly every agent sends, answered without a task for each.
 
 A request that is here as a whole and holds one beat waits for the end of this round of the loop. What has come by then is
 read, heard and answered together: each step is done for all of them before the next, and that takes half the time.

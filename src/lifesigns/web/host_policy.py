@@ -1,4 +1,4 @@
-"""The doorway: under which names this hub may be reached, and which pages may speak to it.
+"""Host policy: under which names this hub may be reached, and which pages may speak to it.
 
 A browser can be made to send requests by any page. Two checks keep other pages out:
 

@@ -1,4 +1,4 @@
-"""Calls: what the API consists of, and which one a path means.
+"""Routes: what the API consists of, and which route a path means.
 
 A `Route` says everything about one row of the API: method, path, who may, what it reads and what it answers. `app.py`
 needs nothing else to serve it, `openapi.py` nothing else to describe it.

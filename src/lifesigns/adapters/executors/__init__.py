@@ -1,1 +1,1 @@
-"""Hands: ways to carry out what is more than a message to the agent's own side."""
+"""Executors: ways to carry out what is more than a message to the agent's own side."""

@@ -1,9 +1,8 @@
-"""Tie: how one kind of agent is tied to the monitor: what shows that it lives, and what tells that it ended."""
+"""Attachment: how one kind of agent is attached to the monitor: what shows that it lives, and what tells that it ended."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,20 +56,6 @@ class Attachment(Protocol):
 
     def loosen(self) -> None:
         """See nothing more of it."""
-
-
-def stack_of(thread_id: int | None) -> str | None:
-    """Where a thread is right now, innermost call last."""
-    frame = None if thread_id is None else sys._current_frames().get(thread_id)
-    return None if frame is None else "".join(traceback.format_stack(frame))
-
-
-def place_of(thread_id: int | None) -> str | None:
-    """The innermost line of a thread as `file:line in function`."""
-    frame = None if thread_id is None else sys._current_frames().get(thread_id)
-    if frame is None:
-        return None
-    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
 def crash(what: str, error: BaseException) -> Ending:

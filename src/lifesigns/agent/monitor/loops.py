@@ -15,10 +15,10 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from lifesigns.agent.monitor.attachment import place_of, stack_of
 from lifesigns.agent.monitor.emitters import EmitterAttachment
 from lifesigns.agent.monitor.watched import DeclaredCall, WatchedAgent
 from lifesigns.agent.probe import LoopProbe
+from lifesigns.agent.standstill import full_stack_of, place_of
 
 LOOK_AGAIN_AFTER: Final = 0.25
 """How soon we look again at a loop that owes an answer: a few looks within the shortest `freeze.after` in use."""
@@ -115,7 +115,7 @@ class LoopWatch:
             task = asyncio.current_task(self.loop)
             who = "A callback" if task is None else self._name_of(task)
             said = f"{who} holds it up{f' at {place}' if place else ''}."
-            self._evidence = said, stack_of(self.thread_id())
+            self._evidence = said, full_stack_of(self.thread_id())
         return self._evidence
 
     def excuse(self, declared: DeclaredCall) -> None:

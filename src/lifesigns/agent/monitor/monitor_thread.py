@@ -1,4 +1,4 @@
-"""Rounds: the monitor's thread. It sleeps until something is due, hears what was said, looks, judges, tells.
+"""The monitor's thread: it sleeps until something is due, hears what was said, looks, judges, tells.
 
     look        what was said ──► own beats, in their order ──► loops that owe an answer ──► the ended ──► judge ──► tell
     tick        once every `tick`: ask the loops, look at threads and processes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from time import monotonic
 
-from lifesigns.agent.monitor.attachment import stack_of
 from lifesigns.agent.monitor.counting import last_heartbeat_at, metrics, wall
 from lifesigns.agent.monitor.events import NAMES, RECONNECTED, TYPES, Event
 from lifesigns.agent.monitor.processes import ProcessAttachment
 from lifesigns.agent.monitor.watched import WatchedAgent
+from lifesigns.agent.standstill import full_stack_of
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Flip, Kind
 from lifesigns.core.health import Cause, Health
@@ -75,7 +75,7 @@ def _evidence(flip: Flip, watched: WatchedAgent) -> tuple[str, str | None]:
     reason = (
         f"{flip.reason} Its last sign of life: {watched.active_by}." if watched.active_by else flip.reason
     )
-    return reason, stack_of(watched.attachment.thread_id() or watched.thread_id)
+    return reason, full_stack_of(watched.attachment.thread_id() or watched.thread_id)
 
 
 def _type_of(flip: Flip, watched: WatchedAgent) -> str | None:

@@ -1,4 +1,4 @@
-"""Bell: wakes a thread that sleeps in a selector. Rung as often as one likes, it wakes once."""
+"""Wakeup: wakes a thread that sleeps in a selector. Set as often as one likes, it wakes once."""
 
 from __future__ import annotations
 

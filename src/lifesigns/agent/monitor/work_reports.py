@@ -1,4 +1,4 @@
-"""Telling: what an agent can say of its work. Each method is one signal of the core, heard at the next look."""
+"""Work reports: what an agent can say of its work. Each method is one signal of the core, heard at the next look."""
 
 from __future__ import annotations
 

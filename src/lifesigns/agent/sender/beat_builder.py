@@ -1,4 +1,4 @@
-"""Statement: what an agent says of itself, kept until the next beat tells it.
+"""Beat builder: what an agent says of itself, kept until the next beat tells it.
 
 Every call is an attribute write or two. Texts are cut to what the wire carries, so that a long phase cannot cost a
 beat; values that make no sense are the caller's mistake and raise `UsageError` at the call.

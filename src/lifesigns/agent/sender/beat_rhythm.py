@@ -1,4 +1,4 @@
-"""Pulse: how often an agent beats, within its policy.
+"""Beat rhythm: how often an agent beats, within its policy.
 
 Faster when somebody wonders about it or it is unwell, for then every beat is news; slower when it has been idle for
 long, for then none is. Beats of all agents of a process with the same rhythm fall on one grid, so that they wake the

@@ -1,4 +1,4 @@
-"""Obedience: what a sender does with the orders its inbox lets through.
+"""Order handler: what a sender does with the orders its inbox lets through.
 
 Everything here is called in the relay's thread and waits for nothing: pings are answered on the spot, nudges are laid
 out for the agent, a stop gets a thread of its own.

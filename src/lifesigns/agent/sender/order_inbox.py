@@ -1,4 +1,4 @@
-"""Inbox: orders from the hub, obeyed once, by the right life, never from a hub that was deposed.
+"""Order inbox: orders from the hub, obeyed once, by the right life, never from a hub that was deposed.
 
 Under `lifesigns run` a stop is heard here and left lying for the supervisor, who can force it and tells what became of it:
 if we took it, a supervisor that looks a moment later would not find it.

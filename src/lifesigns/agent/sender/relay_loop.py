@@ -1,4 +1,4 @@
-"""Rounds: what the relay does, over and over, on its own loop.
+"""Relay loop: what the relay does, over and over, on its own event loop.
 
 Wake-ups cost, not work: whoever is due goes out as one message, and whatever was said since as another. What cannot be
 sent is tried again, for ever: beats are made anew; reports stay one load, the same each time, until the hub has kept it.

@@ -1,4 +1,4 @@
-"""Voice: one agent as the relay knows it: what it has to say, when it beats next, how sending went.
+"""Agent session: one agent as the relay knows it: what it has to report, when it beats next, how sending went.
 
 The law: `say` never waits and never raises. It appends to a bounded queue and, once per coalescing window, wakes the
 relay. Words are let go only when the hub has kept them; the newest beat is made when it is sent. What a life that ends

@@ -1,4 +1,4 @@
-"""Endings: how the senders of a process take their leave when nobody closes them.
+"""Shutdown: how the senders of a process take their leave when nobody closes them.
 
 At interpreter exit and on SIGTERM all of them say `left`, within their bound; after an exception that nobody caught
 they say that they crashed, or the agent would be taken for one that had done its work. In a forked child they fall

@@ -1,4 +1,4 @@
-"""Obituary: what is said of a life that ended: to people, to the watch, and to the life that follows."""
+"""Exit report: what is said of a life that ended: to people, to the watch, and to the life that follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts: facts of the engine, and what became of the child, as sentences and as JSON."""
+"""Status messages: facts of the engine, and what became of the child, as sentences and as JSON."""
 
 from __future__ import annotations
 

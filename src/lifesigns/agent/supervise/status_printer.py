@@ -1,4 +1,4 @@
-"""Speaking: our own words on stderr, a line each, never in the middle of a line of the child's."""
+"""Status printer: our own lines on stderr, never in the middle of a line of the child's."""
 
 from __future__ import annotations
 

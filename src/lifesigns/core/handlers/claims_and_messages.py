@@ -1,4 +1,4 @@
-"""Duties: tasks, claims and messages, what an agent owes to others."""
+"""Tasks, claims and messages: what an agent owes to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lives: how an agent is met, begins anew and ends."""
+"""Incarnations: how an agent is met, begins a new life, and ends one."""
 
 from __future__ import annotations
 

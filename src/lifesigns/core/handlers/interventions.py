@@ -1,4 +1,4 @@
-"""Acts: what happens to an agent from outside: its process ends, an order comes true, a person decides."""
+"""Interventions: what happens to an agent from outside: its process ends, an order comes true, a person decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lookout: what alerting looks up in the engine's beliefs, for events do not say everything."""
+"""Agent lookup: what alerting reads in the engine's beliefs, because events do not say everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundling: which alert is told to which channel with which others."""
+"""Alert grouping: which alert is told to which channel with which others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles: what a channel is told about, one alert or a whole group of them, and what it was told last.
+"""Alert groups: what a channel is told about, one alert or a whole group of them, and what it was told last.
 
 A bundle holds no notice. What there is to tell is the difference between what was told and what is true, and it is looked
 at when the channel has time: so the channel is always told the newest, and never what is outdated.

@@ -1,4 +1,4 @@
-"""Outlet: what one channel is told about, and when it may be told something again.
+"""Channel queue: what one channel is told about, and when it may be told something again.
 
 Every attempt counts against the channel's rate, also one that failed. A channel that does not take a notice is asked
 again after a while that doubles, or when it said; nothing is given up.

@@ -1,4 +1,4 @@
-"""Teller: carries notices to channels, one task each.
+"""Notifier: carries notices to channels, one task each.
 
 A channel that is slow or away keeps nobody waiting but itself, and is asked again for as long as it takes. After a restart
 the events since the last one that was looked at are read from the store: nothing is lost, and what may have been told in

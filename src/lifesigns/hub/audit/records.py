@@ -1,4 +1,4 @@
-"""Audited acts: events that say that somebody was acted on, or allowed to act. The one list of them.
+"""Audit records: which events say that somebody was acted on, or allowed to act. The one list of them.
 
 The law: whatever names who did it (`by`) is an audited act, also if its kind is not on the list. A list can be forgotten.
 """
