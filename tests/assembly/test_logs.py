@@ -231,9 +231,9 @@ async def test_a_store_that_goes_and_comes_back_is_logged_once_each() -> None:
     async with Observed(store) as seen:
         store.away = AdapterError("the disk is full")
         seen.service.hub.hear([BeatReceived("a", 1, "one")])
-        await seen.until(lambda: seen.service.hub.pages.trouble)
+        await seen.until(lambda: seen.service.hub.committer.trouble)
         store.away = None
-        await seen.until(lambda: seen.service.hub.pages.trouble is None)
+        await seen.until(lambda: seen.service.hub.committer.trouble is None)
     told = [(line["level"], line["action"]) for line in lines(stream)]
     assert told[:2] == [("error", "store_failed"), ("warning", "store_back")]
     assert lines(stream)[0]["event"] == "the store takes nothing: the disk is full"

@@ -10,7 +10,7 @@ import pytest
 
 from lifesigns.hub.alerting.rules import Rules
 from tests.cli.hub import HubInThread, hub_in_thread
-from tests.hub.alerting.test_teller import AT_ONCE, FAST, Ear
+from tests.hub.alerting.test_notifier import AT_ONCE, FAST, Ear
 
 
 @pytest.fixture(scope="module")

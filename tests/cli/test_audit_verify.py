@@ -32,7 +32,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         async with log.hub() as service:
             await read(service)
             await act(service, *range(15))
-            await service.hub.audit.seal(service.hub.pages, service.clock())
+            await service.hub.audit.seal(service.hub.committer, service.clock())
             await act(service, *range(15, 30))
 
     asyncio.run(write())
@@ -114,7 +114,7 @@ async def test_what_was_retired_by_policy_is_still_verified_and_what_was_removed
         await read(service)
         await act(service, *range(10))
         await service.hub.audit.retire(
-            service.clock() + 10 * 86400.0, 86400.0, service.hub.pages, service.hub.announce
+            service.clock() + 10 * 86400.0, 86400.0, service.hub.committer, service.hub.announce
         )
         await act(service, *range(10, 15))
     retired = await log.sql("SELECT count(*) FROM deeds WHERE entry IS NULL")
@@ -239,7 +239,7 @@ async def test_a_running_hub_is_verified_beside_it_and_by_proofs(tmp_path: Path)
 
         async def audit_records(*numbers: int) -> None:
             await act(hub.service, *numbers)
-            await hub.service.hub.audit.seal(hub.service.hub.pages, hub.service.clock())
+            await hub.service.hub.audit.seal(hub.service.hub.committer, hub.service.clock())
 
         await read(hub.service)
         await audit_records(*range(20))
@@ -271,7 +271,7 @@ async def test_a_hub_that_replaced_its_log_cannot_prove_the_old_one(tmp_path: Pa
     async with running_hub(signer=signer) as hub:
         await read(hub.service)
         await act(hub.service, *range(20))
-        await hub.service.hub.audit.seal(hub.service.hub.pages, hub.service.clock())
+        await hub.service.hub.audit.seal(hub.service.hub.committer, hub.service.clock())
         env = {"LIFESIGNS_TOKEN": hub.token, "LIFESIGNS_STATE": str(tmp_path)}
         said = await asyncio.to_thread(
             cli, "verify", "--hub", hub.url, "--checkpoint", longer, "--checkpoint", other, **env

@@ -85,7 +85,7 @@ async def act(service: Service, *numbers: int, agent_id: str = "a") -> None:
     """Somebody does something, so often."""
     for number in numbers:
         service.hub.announce("AGENT_PAUSED", {"by": "ann (k1)", "number": number}, agent_id)
-    await service.hub.pages.kept()
+    await service.hub.committer.kept()
 
 
 async def written_log(url: str, state: Path, signer: Signer | None = None) -> Log:
@@ -98,7 +98,7 @@ async def written_log(url: str, state: Path, signer: Signer | None = None) -> Lo
                 first = life * 20 + ten
                 await act(service, *range(first, first + 10))
                 service.hub.announce("HUB_BUS_BACK", {})  # not a deed
-                await service.hub.audit.seal(service.hub.pages, service.clock())
+                await service.hub.audit.seal(service.hub.committer, service.clock())
     return log
 
 

@@ -123,7 +123,7 @@ class Day:
                 for second in range(0, self.plan.period, STEP):
                     await self._step(second)
                 await self.service.housekeeping.forget(self.now)
-                await self.service.hub.pages.kept()
+                await self.service.hub.committer.kept()
                 self.counts.append(self._look())
         finally:
             await self.service.stop()
@@ -140,7 +140,7 @@ class Day:
         await asyncio.sleep(0)
         self.service.housekeeping.keep(self.now)
         if second % 60 == 0:
-            await self.service.hub.pages.kept()
+            await self.service.hub.committer.kept()
             assert self._listener is not None
             await self._listener.next(0)
             self._obey()
@@ -216,7 +216,7 @@ class Day:
     # --- what there is --------------------------------------------------------------------------------
 
     def _look(self) -> Count:
-        pulse, pages = self.service.hub.pulse, self.service.hub.pages
+        pulse, pages = self.service.hub.pulse, self.service.hub.committer
         disk = sum(file.stat().st_size for file in self.folder.glob("day.db*"))
         agents = len(self.service.engine.beliefs.agents)
         heard = pulse.beats + pulse.reports

@@ -90,7 +90,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
     await ground.hub.start()
     for _ in range(7):
         ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
-        await ground.hub.pages.kept()
+        await ground.hub.committer.kept()
         await ground.restart(cleanly=cleanly)
     await ground.hub.stop()
     kept = await MemoryStore(name).audit_records()
@@ -110,7 +110,7 @@ async def test_entries_have_the_numbers_under_which_events_were_kept(monkeypatch
         await ground.until(lambda: store.pages)
         store.fail()
         ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
-        await ground.until(lambda: ground.hub.pages.trouble)
+        await ground.until(lambda: ground.hub.committer.trouble)
         for _ in range(7):
             ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
         store.heal()
@@ -153,7 +153,7 @@ async def test_nothing_is_sealed_before_it_is_kept(tmp_path: Path) -> None:
     await store.arrived.wait()
     assert service.hub.audit.last_seal(2.0) is None
     store.go_on()
-    await service.hub.pages.kept()
+    await service.hub.committer.kept()
     seal = service.hub.audit.last_seal(3.0)
     assert seal is not None
     assert seal.size == 2
@@ -201,7 +201,7 @@ async def test_a_hub_does_not_seal_what_was_changed(
     async with log_.hub() as service:
         await read(service)
         assert reason in service.hub.audit.trouble
-        await service.hub.pages.kept()
+        await service.hub.committer.kept()
         (told,) = await service.store.events(types=["AUDIT_BROKEN"])
         assert reason in json.loads(told.data)["reason"]
     assert SealFile(tmp_path).read() == sealed
@@ -228,8 +228,8 @@ async def test_a_hub_that_was_robbed_of_its_own_memory_of_the_log_goes_on(
         await act(service, 40, 41)
         await read(service)
         assert service.hub.audit.trouble == ""
-        await service.hub.pages.kept()
-        await service.hub.audit.seal(service.hub.pages, service.clock())
+        await service.hub.committer.kept()
+        await service.hub.audit.seal(service.hub.committer, service.clock())
         await check_proofs(service, 43)
     async with log_.hub() as service:
         await read(service)
@@ -276,7 +276,7 @@ async def test_what_comes_while_the_log_is_read_is_not_mistaken(tmp_path: Path) 
         await act(service, 100, 101)
         await read(service)
         assert service.hub.audit.trouble == ""
-        await service.hub.audit.seal(service.hub.pages, service.clock())
+        await service.hub.audit.seal(service.hub.committer, service.clock())
         newest = service.hub.audit.newest
         assert newest is not None
         assert newest.size == 42
@@ -293,7 +293,7 @@ async def test_entries_are_retired_by_policy_and_the_log_still_holds(tmp_path: P
     ((at,),) = await log_.sql("SELECT at FROM deeds WHERE n = 25")
     async with log_.hub() as service:
         await read(service)
-        audit, pages, announce = service.hub.audit, service.hub.pages, service.hub.announce
+        audit, pages, announce = service.hub.audit, service.hub.committer, service.hub.announce
         await audit.retire(at + DAY, DAY, pages, announce)
         await audit.retire(at + 2 * DAY - 1, DAY, pages, announce)  # Not again on the same day.
         kept = await service.store.audit_records()
@@ -316,10 +316,10 @@ async def test_retiring_goes_on_after_a_crash_in_the_middle_of_it(tmp_path: Path
         now = service.clock()
         service.hub.audit._store = Unretiring()
         with pytest.raises(RuntimeError):
-            await service.hub.audit.retire(now + 2 * DAY, DAY, service.hub.pages, service.hub.announce)
+            await service.hub.audit.retire(now + 2 * DAY, DAY, service.hub.committer, service.hub.announce)
     async with log_.hub() as service:
         await read(service)
-        await service.hub.audit.retire(now + 2 * DAY, DAY, service.hub.pages, service.hub.announce)
+        await service.hub.audit.retire(now + 2 * DAY, DAY, service.hub.committer, service.hub.announce)
         kept = await service.store.audit_records()
         assert [entry.n for entry in kept if entry.entry is not None] == [40]
     found = await log_.verify()

@@ -74,7 +74,7 @@ async def test_what_finds_no_place_is_counted_and_leaves_no_gap(monkeypatch: pyt
         await ground.until(lambda: store.pages)
         store.fail()
         announce(ground, 2)
-        await ground.until(lambda: ground.hub.pages.trouble)
+        await ground.until(lambda: ground.hub.committer.trouble)
         announce(ground, *range(3, 10))
         store.heal()
         await ground.until(lambda: len(store.pages) == 3)
@@ -82,7 +82,7 @@ async def test_what_finds_no_place_is_counted_and_leaves_no_gap(monkeypatch: pyt
         await ground.until(lambda: len(store.pages) == 4)
         assert await numbers(store) == [1, 2, 7, 8, 9, 10]
         assert await ids(store) == [event.id for event in ground.events] == [1, 2, 3, 4, 5, 6]
-        assert ground.hub.pages.lost == 4
+        assert ground.hub.committer.lost == 4
 
 
 async def test_an_idle_hub_notices_that_the_store_is_away_and_that_it_is_back(
@@ -93,9 +93,9 @@ async def test_an_idle_hub_notices_that_the_store_is_away_and_that_it_is_back(
     store = FaultyStore()
     async with ground_over(store) as ground:
         store.fail("the disk is full")
-        await ground.until(lambda: ground.hub.pages.state == "the disk is full")
+        await ground.until(lambda: ground.hub.committer.state == "the disk is full")
         store.heal()
-        await ground.until(lambda: ground.hub.pages.state == "ok")
+        await ground.until(lambda: ground.hub.committer.state == "ok")
         assert store.pages == []
     actions = [getattr(record, "action", "") for record in caplog.records]
     assert actions == ["store_failed", "store_back"]
@@ -109,10 +109,10 @@ async def test_a_page_that_takes_too_long_is_trouble_before_anybody_says_so(
     async with ground_over(store) as ground:
         store.hold()
         announce(ground, 1)
-        await ground.until(lambda: ground.hub.pages.state != "ok")
-        assert "on its way" in ground.hub.pages.state
+        await ground.until(lambda: ground.hub.committer.state != "ok")
+        assert "on its way" in ground.hub.committer.state
         store.go_on()
-        await ground.until(lambda: ground.hub.pages.state == "ok")
+        await ground.until(lambda: ground.hub.committer.state == "ok")
 
 
 @pytest.mark.parametrize("error", [AdapterError("it is damaged", transient=False), ValueError("damaged")])
@@ -127,14 +127,14 @@ async def test_a_store_that_never_takes_a_page_again_is_said_once_and_for_all(
         announce(ground, 1)
         await store.arrived.wait()
         store.error = error
-        keeping = asyncio.create_task(ground.hub.pages.kept())
+        keeping = asyncio.create_task(ground.hub.committer.kept())
         store.go_on()
         with pytest.raises(AdapterError):
             await asyncio.wait_for(keeping, 5)
         with pytest.raises(AdapterError):
             await asyncio.wait_for(ground.hub.keep([NudgeRequested(agent_id="a", by="me")]), 5)
-        assert "damaged" in ground.hub.pages.state
-        assert not ground.hub.pages.trouble.transient  # type: ignore[union-attr]
+        assert "damaged" in ground.hub.committer.state
+        assert not ground.hub.committer.trouble.transient  # type: ignore[union-attr]
         assert ground.events == []
 
 

@@ -219,7 +219,7 @@ async def test_while_nothing_is_kept_words_are_not_heard_again_and_again(
             assert (await fleet.hub.post("/api/v1/signals", word)).status_code == 503
         store.fail()
         store.go_on()
-        await until(lambda: fleet.service.hub.pages.trouble)
+        await until(lambda: fleet.service.hub.committer.trouble)
         for _ in range(20):
             assert (await fleet.hub.post("/api/v1/signals", word)).status_code == 503
         store.heal()
@@ -253,7 +253,7 @@ async def test_who_asks_while_it_is_known_that_nothing_is_kept_is_answered_at_on
         await fleet.live(1, "a")
         store.fail()
         await fleet.live(1, "b")
-        await until(lambda: fleet.service.hub.pages.trouble)
+        await until(lambda: fleet.service.hub.committer.trouble)
         async with asyncio.timeout(http_receiver.KEEP_WAIT / 2):
             with pytest.raises(NotStored):
                 await fleet.service.keep([NudgeRequested(agent_id="a", by="me")])

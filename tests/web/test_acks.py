@@ -18,7 +18,7 @@ from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.rules import Rules
 from lifesigns.ports import Channel, Store
 from tests.adapters.channels.peers import PagerDuty, Peer
-from tests.hub.alerting.test_teller import AT_ONCE, FAST, Ear
+from tests.hub.alerting.test_notifier import AT_ONCE, FAST, Ear
 from tests.web.hub import RunningHub, running_hub
 
 PLACE = "/api/v1/alerts"
@@ -28,7 +28,7 @@ PLACE = "/api/v1/alerts"
 async def alerting_hub(ear: Channel, store: Store | None = None) -> AsyncIterator[RunningHub]:
     rules = Rules({"ops": FAST}, pacing=AT_ONCE)
     async with running_hub(store, rules=rules, channels={"ops": ear}) as hub:
-        await until(lambda: hub.service.teller._behind is None)
+        await until(lambda: hub.service.notifier._behind is None)
         yield hub
 
 
@@ -70,7 +70,7 @@ async def test_a_wait_that_is_over_stands_no_more_though_nobody_was_told_yet(
     (alert,) = await standing(hub, "needs_human")
     assert "May I?" in alert["text"]
     await hub.post("/api/v1/signals", {**asks, "doing": "working"})
-    assert [one.is_open for one in hub.service.teller.alerting.alerts] == [True]
+    assert [one.is_open for one in hub.service.notifier.alerting.alerts] == [True]
     assert await standing(hub, "needs_human") == []
 
 
@@ -138,7 +138,7 @@ async def test_what_is_over_cannot_be_taken_on(hub: RunningHub, ear: Ear) -> Non
         one for one in (await hub.get(PLACE)).json()["alerts"] if one["type"] == "HEALTH_STATE_CHANGED"
     ][-1:]
     await hub.post("/api/v1/beats", {"agent_id": "a", "incarnation": "i-2"})
-    await until(lambda: hub.service.teller.alerting.alerts.get("stuck_agent:a") is None)
+    await until(lambda: hub.service.notifier.alerting.alerts.get("stuck_agent:a") is None)
     for alert_id in (old["id"], "stuck_agent:a", "standing:stuck_agent:a", "999999", "nonsense"):
         assert (await hub.post(f"{PLACE}/{alert_id}/ack")).status_code == 409, alert_id
 
@@ -174,7 +174,7 @@ async def test_with_the_store_away_it_holds_and_is_said_not_to_be_on_record(
     """It may be the store itself that rings."""
     await crash(hub, "a")
     await until(lambda: ear.told)
-    hub.service.hub.pages.trouble = AdapterError("disk full")
+    hub.service.hub.committer.trouble = AdapterError("disk full")
     refused = await hub.post(f"{PLACE}/stuck_agent:a/ack")
     assert refused.status_code == 503
     assert "not on record yet" in refused.json()["detail"]

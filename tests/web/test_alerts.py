@@ -143,8 +143,8 @@ async def test_many_events_that_are_no_alerts_do_not_hide_one(hub: RunningHub) -
     service = hub.service.hub
     first = service._event_id
     service._event_id += 6000
-    service.pages.add([Event(first + n, 1.0, "HEALTH_STATE_CHANGED", "b", data) for n in range(1, 6001)])
-    await service.pages.kept()
+    service.committer.add([Event(first + n, 1.0, "HEALTH_STATE_CHANGED", "b", data) for n in range(1, 6001)])
+    await service.committer.kept()
     page = (await hub.get(PLACE)).json()
     assert [one["standing"] for one in page["alerts"]] == [True]
     page = (await hub.get(PLACE, before=page["before"])).json()

@@ -15,7 +15,7 @@ async def test_the_record_is_read_from_the_newest_back(hub: RunningHub) -> None:
     for n in range(5):
         hub.service.hub.announce("TOKEN_CREATED", {"by": "ann", "id": f"k{n}"})
     hub.service.hub.announce("AGENT_PAUSED", {"by": "bob", "for_s": 60.0}, "a")
-    await hub.service.hub.pages.kept()
+    await hub.service.hub.committer.kept()
     first = (await hub.get(PLACE, limit=4)).json()
     assert [entry["who"] for entry in first["entries"]] == ["bob", "ann", "ann", "ann"]
     rest = (await hub.get(PLACE, limit=4, before=first["before"])).json()
@@ -36,7 +36,7 @@ async def test_the_hub_proves_what_it_says() -> None:
         older = []
         for some in range(0, 300, 100):
             await act(hub.service, *range(some, some + 100))
-            await log.seal(hub.service.hub.pages, hub.service.clock())
+            await log.seal(hub.service.hub.committer, hub.service.clock())
             answer = await hub.get(f"{PLACE}/checkpoint")
             assert answer.headers["content-type"].startswith("text/plain")
             older.append(notes.read(answer.text))
@@ -77,6 +77,6 @@ async def test_who_did_it_is_named_with_the_id_of_the_token(hub: RunningHub) -> 
     for token in (first, second):
         async with hub.client(token) as somebody:
             await somebody.post("/api/v1/tokens", json={"role": "viewer", "name": "x"})
-    await hub.service.hub.pages.kept()
+    await hub.service.hub.committer.kept()
     said = [entry["who"] for entry in (await hub.get(PLACE)).json()["entries"]]
     assert said == [f"a admin ({token.split('_')[1]})" for token in (second, first)]

@@ -14,7 +14,7 @@ import pytest
 from lifesigns.assembly.hub import Role
 from lifesigns.web.routes import ACTORS, ADMINS
 from lifesigns.web.table import CALLS
-from tests.hub.alerting.test_teller import Ear
+from tests.hub.alerting.test_notifier import Ear
 from tests.web.hub import RunningHub
 from tests.web.test_acks import alerting_hub
 

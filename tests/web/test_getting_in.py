@@ -232,7 +232,7 @@ async def test_wrong_tokens_are_slowed_down_and_right_ones_never(
 
 async def test_behind_a_proxy_each_client_is_counted_by_what_the_proxy_says(hub: RunningHub) -> None:
     """The last address is the proxy's word; those before it are the client's own."""
-    hub.web.site.doorway = HostPolicy(behind_proxy=True)
+    hub.web.site.host_policy = HostPolicy(behind_proxy=True)
 
     async def status(forwarded: str) -> int:
         return (await raw(hub, request(hub, Authorization="Bearer no", X_Forwarded_For=forwarded))).status
@@ -273,7 +273,7 @@ async def test_a_name_that_is_not_ours_is_misdirected(hub: RunningHub) -> None:
 
 
 async def test_addresses_loopback_and_allowed_names_are_ours(hub: RunningHub) -> None:
-    hub.web.site.doorway = HostPolicy(names=frozenset({"hub.example.org"}))
+    hub.web.site.host_policy = HostPolicy(names=frozenset({"hub.example.org"}))
     for host in (
         "localhost",
         "LOCALHOST:1",
@@ -384,7 +384,7 @@ async def test_a_link_signs_in_once_with_a_cookie_no_script_and_no_other_site_ca
 
 
 async def test_over_tls_the_cookie_is_only_for_tls_and_only_ours(hub: RunningHub) -> None:
-    hub.web.site.doorway = HostPolicy(tls=True)
+    hub.web.site.host_policy = HostPolicy(tls=True)
     async with hub.client(hub.token) as client:
         made = (await client.post("/api/v1/sign-in-links")).json()
     assert made["url"].startswith("https://")
@@ -398,7 +398,7 @@ async def test_behind_a_proxy_that_speaks_tls_the_cookie_is_only_for_tls(hub: Ru
     line = await link(hub)
     assert "Secure" not in (await opened(hub, line, X_Forwarded_Proto="https")).head
     line = await link(hub)
-    hub.web.site.doorway = HostPolicy(behind_proxy=True)
+    hub.web.site.host_policy = HostPolicy(behind_proxy=True)
     assert "; Secure\r\n" in (await opened(hub, line, X_Forwarded_Proto="https")).head
 
 

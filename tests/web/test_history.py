@@ -92,10 +92,10 @@ async def test_everything_is_told_in_the_order_of_time() -> None:
             finding(5, now - 700, open_=False),
         ]
         hub.service.hub._event_id = len(kept)
-        hub.service.hub.pages.add(kept)
+        hub.service.hub.committer.add(kept)
         minute = now // 60 * 60
-        hub.service.hub.pages.sample([sample(minute - 60 * n) for n in (30, 14, 1)])
-        await hub.service.hub.pages.kept()
+        hub.service.hub.committer.sample([sample(minute - 60 * n) for n in (30, 14, 1)])
+        await hub.service.hub.committer.kept()
         told = (await hub.get("/api/v1/agents/a/history", **{"for": "1h"})).json()
         assert sorted(point["type"] for point in told["points"]) == sorted(
             ["flip", "finding", "finding", "intervention", *["sample"] * 3]
@@ -120,7 +120,7 @@ async def test_a_long_life_is_at_most_two_thousand_points() -> None:
     async with running_hub(store) as hub:
         now = hub.service.clock()
         page = Commit(
-            hub.service.hub.pages.next_number(),
+            hub.service.hub.committer.next_number(),
             events=[flip(1, now - 86000)],
             samples=[sample(now // 60 * 60 - 60 * n) for n in range(1, 1430)],
         )
@@ -128,7 +128,7 @@ async def test_a_long_life_is_at_most_two_thousand_points() -> None:
         hub.service.hub._event_id = 1
         await store.commit(
             Commit(
-                hub.service.hub.pages.next_number(),
+                hub.service.hub.committer.next_number(),
                 events=[finding(n + 2, now - 80000 + n) for n in range(1500)],
             )
         )

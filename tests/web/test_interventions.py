@@ -114,7 +114,7 @@ async def test_pause_resume_and_clear_are_on_record(hub: RunningHub) -> None:
     assert paused.json()["paused_until"] is not None
     assert (await hub.post("/api/v1/agents/coder-7/resume")).json()["paused_until"] is None
     await hub.post("/api/v1/agents/coder-7/clear")
-    await hub.service.hub.pages.kept()
+    await hub.service.hub.committer.kept()
     events = await hub.service.store.events(types=("AGENT_PAUSED", "AGENT_RESUMED", "AGENT_CLEARED"))
     assert [event.type for event in events] == ["AGENT_PAUSED", "AGENT_RESUMED", "AGENT_CLEARED"]
     assert all(b'"by":"tests (' in event.data for event in events)

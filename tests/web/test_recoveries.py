@@ -14,8 +14,8 @@ def told(n: int, at: float, kind: str, stage: str, **more: Any) -> Event:
 
 async def keep(hub: RunningHub, *events: Event) -> None:
     hub.service.hub._event_id = events[-1].id
-    hub.service.hub.pages.add(list(events))
-    await hub.service.hub.pages.kept()
+    hub.service.hub.committer.add(list(events))
+    await hub.service.hub.committer.kept()
 
 
 async def test_nobody_has_ever_been_started_anew(hub: RunningHub) -> None:

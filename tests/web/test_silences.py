@@ -12,7 +12,7 @@ import pytest
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.assembly.hub import Role
 from lifesigns.hub.alerting.rules import Matcher, Rules, Silence
-from tests.hub.alerting.test_teller import AT_ONCE, FAST, Ear
+from tests.hub.alerting.test_notifier import AT_ONCE, FAST, Ear
 from tests.web.hub import RunningHub, running_hub
 from tests.web.test_acks import alerting_hub, crash, standing, until
 

@@ -32,7 +32,7 @@ class ServiceVitals:
     def __call__(self) -> Vitals:
         """As they are now."""
         service, hub = self._service, self._service.hub
-        beliefs, pulse, pages = hub.engine.beliefs, hub.pulse, hub.pages
+        beliefs, pulse, pages = hub.engine.beliefs, hub.pulse, hub.committer
         counted = self._census.of(beliefs, service.clock())
         bus = service.bus_state
         few = len(beliefs.agents) <= PER_AGENT_MAX

@@ -58,7 +58,7 @@ class Messages:
     def overdue(
         self, message: PendingMessage, sender: Agent, to: Agent | None, at: float, now: float
     ) -> bool:
-        """A letter fell due. True if nothing more is done about it: it was escalated, or its priority asks for no more."""
+        """A message fell due. True if nothing more is done about it: it was escalated, or its priority asks for no more."""
         overdue_for = at - message.sent_at
         if message.overdue_at is None:
             message.overdue_at = at

@@ -100,7 +100,7 @@ class Access:
     # --- the dashboard --------------------------------------------------------------------------------
 
     def link(self, principal: Principal, now: float) -> str:
-        """A code with which somebody may sign in once, as this visitor, within five minutes."""
+        """A code with which somebody may sign in once, as this principal, within five minutes."""
         return self._signed_in.link(principal.token_id, now)
 
     def redeem(self, code: str, now: float) -> str | None:

@@ -88,7 +88,7 @@ class Housekeeping:
         dispatcher.let_go(beliefs, now)
         samples = self._sampler.take(beliefs.agents, now)
         if samples:
-            hub.pages.sample(samples)
+            hub.committer.sample(samples)
         if now - self._swept_at >= SWEEP_EVERY:
             self._swept_at = now
             dispatcher.sweep(beliefs, now)
@@ -116,14 +116,14 @@ class Housekeeping:
         )
 
     def _note_troubles(self, now: float) -> None:
-        pages, door = self._hub.pages, self._door
-        self._troubles.note(STORE, "" if pages.state == "ok" else pages.state, now)
+        committer, door = self._hub.committer, self._door
+        self._troubles.note(STORE, "" if committer.state == "ok" else committer.state, now)
         if door is not None:
             self._troubles.note(BUS, "" if door.state == "ok" else door.state, now)
         self._troubles.note(ROWS, self._hub.unreadable, now)
         for what, why in self.watched.items():
             self._troubles.note(what, why(now), now)
-        if pages.closed:
+        if committer.closed:
             self._dispatcher.stand_down()
 
     def _alert_unstored(self) -> None:
@@ -131,7 +131,7 @@ class Housekeeping:
         alerted. When the store is back the same events come with their numbers, and open no second alert."""
         if not any(trouble.what == STORE for trouble in self._troubles.now()):
             return
-        news = [event for event in self._hub.pages.unstored if event.id > self._alerted]
+        news = [event for event in self._hub.committer.unstored if event.id > self._alerted]
         if news:
             self._alerted = news[-1].id
             self._alert([replace(event, id=0) for event in news if event.type == FLIP])
@@ -147,6 +147,6 @@ class Housekeeping:
         hub, keeping = self._hub, self._keeping
         try:
             await hub.store.forget(now, keep_for=keeping.history_for, raw_for=keeping.raw_for)
-            await hub.audit.retire(now, keeping.audit_for, hub.pages, hub.announce)
+            await hub.audit.retire(now, keeping.audit_for, hub.committer, hub.announce)
         except AdapterError as error:
             log.warning("nothing was forgotten: %s", error, extra={"action": "forgetting_failed"})

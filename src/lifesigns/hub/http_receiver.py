@@ -63,7 +63,7 @@ class HttpReceiver:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `InboxFull` if there is no
         room, `NotLeader` if this hub judges nobody any more: an agent that believes to be heard here would not look for the hub
         that does, and that one would take it for dead."""
-        if self._hub.pages.deposed:
+        if self._hub.committer.deposed:
             raise NotLeader
         now = self._clock()
         batch = wire.decode_beats(raw, who.token_id, now)
@@ -77,7 +77,7 @@ class HttpReceiver:
     ) -> Sequence[IngestResult] | None:
         """Messages of one beat each that came in one round of the loop, and by whom. None, and none of them is heard, if
         they have to be taken one by one: they are kept together, so it is all or nothing."""
-        if self._hub.pages.deposed:
+        if self._hub.committer.deposed:
             return None
         together = wire.decode_together(raws, now=at)
         if together is None:
@@ -99,7 +99,7 @@ class HttpReceiver:
         own = self._own(batch, who)
         if any(isinstance(signal, Report) for signal in own):
             await self.keep(own)
-        elif self._hub.pages.deposed:
+        elif self._hub.committer.deposed:
             raise NotLeader
         elif not self._hub.hear(own):
             raise InboxFull
@@ -108,7 +108,7 @@ class HttpReceiver:
     @property
     def keeps(self) -> bool:
         """Whether anything is kept at the moment, as far as it is known."""
-        pages = self._hub.pages
+        pages = self._hub.committer
         return pages.trouble is None and not pages.deposed and pages.late_for <= KEEP_WAIT
 
     async def keep(self, reports: Sequence[Signal]) -> None:
@@ -117,10 +117,10 @@ class HttpReceiver:
         While it is known that nothing is kept, words are not heard either: they come again and again until they are
         kept, and an error or a call that is heard twenty times looks like twenty of them.
         """
-        if self._hub.pages.deposed:
-            raise NotLeader from self._hub.pages.trouble
+        if self._hub.committer.deposed:
+            raise NotLeader from self._hub.committer.trouble
         if not self.keeps:
-            raise NotStored from self._hub.pages.trouble
+            raise NotStored from self._hub.committer.trouble
         try:
             async with asyncio.timeout(KEEP_WAIT):
                 if not await self._hub.keep(reports):

@@ -159,7 +159,7 @@ class Hub:
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
         await self.audit.recall(remembered.beliefs)
         self.recall(remembered.beliefs)
-        self.pages = Committer(
+        self.committer = Committer(
             self.store,
             remembered.page,
             remembered.event,
@@ -201,16 +201,16 @@ class Hub:
         while self._inbox:
             self._drain()
         self.keep_journal()
-        self.pages.finish()
+        self.committer.finish()
         if self._writer is not None:
-            away = self.pages.trouble is not None
+            away = self.committer.trouble is not None
             await asyncio.wait([self._writer], timeout=AWAY_FOR if away else STOP_FOR)
         self.vanish()
-        if self.pages.trouble is None:
+        if self.committer.trouble is None:
             await self._keep_everything()
         else:
             log.error(
-                "the last page was not kept: %s", self.pages.trouble, extra={"action": "last_page_lost"}
+                "the last page was not kept: %s", self.committer.trouble, extra={"action": "last_page_lost"}
             )
         await self.store.close()
 
@@ -259,7 +259,7 @@ class Hub:
         heard: asyncio.Future[None] = self._loop.create_future()
         self._inbox.append((0.0, heard, None))
         await heard
-        await self.pages.kept()
+        await self.committer.kept()
         return True
 
     def ask_turn(self) -> None:
@@ -282,7 +282,7 @@ class Hub:
 
     def keep_journal(self) -> None:
         """Write down what was heard, for `lifesigns replay`."""
-        self.pages.journal(self.journal.take(self.clock()))
+        self.committer.journal(self.journal.take(self.clock()))
 
     def _drain(self) -> None:
         """Hear what waits, at the moment it came; not for longer than a turn."""
@@ -337,7 +337,7 @@ class Hub:
         if isinstance(report, PongReceived):
             self.ponged(report.agent_id)
         if (order_id := settled_by(report)) is not None:
-            self.pages.settle(order_id)
+            self.committer.settle(order_id)
             self._settled(order_id)
 
     # --- looking --------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ class Hub:
                 else:
                     orders.append(effect)
         if events or orders:
-            self.pages.add(events, orders)
+            self.committer.add(events, orders)
 
     def _touch(self, what: Report | Effect, now: float) -> None:
         if (agent_id := getattr(what, "agent_id", None)) is not None:
@@ -419,7 +419,7 @@ class Hub:
     def announce(self, kind: str, data: Mapping[str, object], agent_id: str = "") -> None:
         """Something happened to the hub itself, or a person did it: it is kept and told as facts are."""
         self._event_id += 1
-        self.pages.add([Event(self._event_id, self.clock(), kind, agent_id, msgspec.json.encode(data))])
+        self.committer.add([Event(self._event_id, self.clock(), kind, agent_id, msgspec.json.encode(data))])
 
     def _changed(self) -> Sequence[Belief]:
         beliefs = self.engine.snapshot()
@@ -438,7 +438,7 @@ class Hub:
             self.last_beats.keep_only(agents)
         self.changes.keep_only(agents)
         if self._unstored:
-            self.pages.wanted()
+            self.committer.wanted()
 
     def _page_kept(self, events: Sequence[Event], orders: Sequence[Order]) -> None:
         self.audit.page_kept()
@@ -449,7 +449,7 @@ class Hub:
 
     async def _write(self) -> None:
         try:
-            await self.pages.write_on()
+            await self.committer.write_on()
         except AdapterError as error:
             # Another hub has taken over, or the store is beyond repair: we go on watching, and do nothing.
             log.critical(
@@ -460,7 +460,7 @@ class Hub:
             )
         except Exception as error:
             log.exception("nothing is kept any more", extra={"action": "store_lost"})
-            self.pages.trouble = AdapterError(f"a bug of lifesigns: {error}", transient=False)
+            self.committer.trouble = AdapterError(f"a bug of lifesigns: {error}", transient=False)
 
     async def _keep_everything(self) -> None:
         """Every belief as it is now, what beats said since its last page included."""
@@ -468,7 +468,7 @@ class Hub:
         seal = self.audit.last_seal(self.clock())
         seals = () if seal is None else (seal,)
         try:
-            await self.store.commit(Commit(self.pages.next_number(), beliefs, seals=seals))
+            await self.store.commit(Commit(self.committer.next_number(), beliefs, seals=seals))
         except AdapterError as error:
             log.error("the last page was not kept: %s", error, extra={"action": "last_page_lost"})
         else:

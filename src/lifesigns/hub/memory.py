@@ -137,7 +137,7 @@ def recalled(rows: Iterable[Belief], unreadable: dict[str, str] | None = None) -
 
 def _recount(beliefs: Beliefs) -> None:
     """Counts are of those who are here. A crash may have come between a change that nobody told of, a beat from another
-    host or a letter's end, and the row that knows of it."""
+    host or a message's end, and the row that knows of it."""
     state = beliefs.fleet
     state.sources = {}
     state.groups = {

@@ -80,18 +80,18 @@ class Service:
             audit=AuditLog(store, signer, None if state is None or signer is None else SealFile(state)),
             canary_by="" if bus is None else SOURCE,
         )
-        self.teller = Notifier(
+        self.notifier = Notifier(
             rules or Rules({}),
             channels or {},
             EngineAgentLookup(lambda: self.engine.beliefs),
             store=store,
             clock=self.clock,
-            wanted=lambda: self.hub.pages.wanted(),
-            kept=lambda: self.hub.pages.kept(),
+            wanted=lambda: self.hub.committer.wanted(),
+            kept=lambda: self.hub.committer.kept(),
         )
         self.hub.withdrawn = lambda order_id: self.dispatcher.withdrawn(order_id, self.clock())
         self.hub.ponged = self.mailboxes.drop_pings
-        self.hub.recall, self.hub.more = self.teller.recall, self.teller.changed
+        self.hub.recall, self.hub.more = self.notifier.recall, self.notifier.changed
         self.executors = Executors(
             lambda: self.engine.beliefs,
             self.hub.hear,
@@ -100,11 +100,11 @@ class Service:
         self.checkpoints = Checkpoints(contents)
         self.executors.assign(VerifyCheckpoint, self.checkpoints)
         self.dispatcher = Dispatcher(
-            self.mailboxes, bus, lambda order_id: self.hub.pages.settle(order_id), self.executors
+            self.mailboxes, bus, lambda order_id: self.hub.committer.settle(order_id), self.executors
         )
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.intake = HttpReceiver(self.hub, self.clock, self.orders_for)
-        self.door = None if bus is None else BusReceiver(bus, name, self.hub, self.clock, self.intake)
+        self.http_receiver = HttpReceiver(self.hub, self.clock, self.orders_for)
+        self.door = None if bus is None else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver)
         if self.door is not None:
             self.hub.gather.append(self.door.hand_over)
         self.troubles = HubTroubles(self.hub.announce, self._tell)
@@ -116,13 +116,13 @@ class Service:
             self.troubles,
             keeping or Retention(),
             self.clock,
-            self.teller.hear,
+            self.notifier.hear,
         )
         self._refused_tokens = RefusedTokens()
         self.housekeeping.watched[TOKENS] = self._why_refused
         self._tasks: list[asyncio.Task[None]] = []
         self._sends: set[asyncio.Task[None]] = set()
-        self._observers: list[Callable[[Sequence[Event]], None]] = [self.teller.hear]
+        self._observers: list[Callable[[Sequence[Event]], None]] = [self.notifier.hear]
 
     @property
     def engine(self) -> Engine:
@@ -138,13 +138,14 @@ class Service:
         await self.access.load()
         if self._state is not None:
             await self.access.open_folder(self._state, self.clock())
-        self.teller.start()
+        self.notifier.start()
         self._tasks = [
             asyncio.create_task(self.housekeeping.keep_on(), name="lifesigns housekeeping"),
             asyncio.create_task(self.housekeeping.forget_on(), name="lifesigns forgetting"),
             asyncio.create_task(self.access.tend_on(self.clock), name="lifesigns tokens"),
             asyncio.create_task(
-                self.hub.audit.tend_on(self.hub.pages, self.clock, self.hub.announce), name="lifesigns audit"
+                self.hub.audit.tend_on(self.hub.committer, self.clock, self.hub.announce),
+                name="lifesigns audit",
             ),
         ]
         if self.door is not None:
@@ -165,12 +166,12 @@ class Service:
         if self.door is not None:
             await self.door.close()
         await self.executors.close()
-        await self.teller.stop()
+        await self.notifier.stop()
         await self.hub.stop()
 
     async def keep(self, reports: Sequence[Signal]) -> None:
         """Hear words and return when what they changed is kept. Raises `InboxFull` or `NotStored`."""
-        await self.intake.keep(reports)
+        await self.http_receiver.keep(reports)
 
     # --- orders ---------------------------------------------------------------------------------------
 
@@ -197,7 +198,7 @@ class Service:
         to_be_kept = order_id in self.dispatcher
         was_there = self.dispatcher.acknowledged(agent_id, order_id)
         if was_there and to_be_kept:
-            await self.intake.keep(())
+            await self.http_receiver.keep(())
         return was_there
 
     async def wait_for_orders(
@@ -217,7 +218,7 @@ class Service:
         if awaited(order, self.engine.beliefs, now):
             self.dispatcher.carry_out(order, now)
         else:  # It was withdrawn before it was kept, or by a hub that did not live to keep that.
-            self.hub.pages.settle(order.order_id)
+            self.hub.committer.settle(order.order_id)
 
     def _settled(self, order_id: str) -> None:
         self.dispatcher.settled(order_id)
@@ -260,7 +261,7 @@ class Service:
     @property
     def store_state(self) -> str:
         """`ok`, or what is wrong with the store."""
-        return self.hub.pages.state
+        return self.hub.committer.state
 
     @property
     def bus_state(self) -> str:

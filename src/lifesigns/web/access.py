@@ -1,4 +1,4 @@
-"""Who comes in: a request's headers as a visitor, or the reason why not.
+"""Who comes in: a request's headers as a principal, or the reason why not.
 
 Everything here is pure, over the headers of one request. Headers that two readers could understand differently (twice
 the same one, an encoding nobody knows) are refused before anything is believed.
@@ -65,27 +65,27 @@ def headers_of(scope: Scope) -> Headers:
 
 
 def admit(
-    scope: Scope, headers: Headers, access: Access, now: float, doorway: HostPolicy
+    scope: Scope, headers: Headers, access: Access, now: float, host_policy: HostPolicy
 ) -> Principal | Problem:
-    """The visitor who sent this request, or why there is none; raises a `Problem` if the request itself is bad."""
-    doorway.check_host(headers.get(b"host"))
+    """The principal who sent this request, or why there is none; raises a `Problem` if the request itself is bad."""
+    host_policy.check_host(headers.get(b"host"))
     if scope["method"] not in SAFE:
-        check_page(headers, doorway)
+        check_page(headers, host_policy)
     if b"authorization" not in headers:
-        return _by_cookie(scope, headers, access, now, doorway)
+        return _by_cookie(scope, headers, access, now, host_policy)
     bearer = bearer_of(headers)
     if bearer is None:
         return _nobody("Authorization has to be: Bearer <token>")
     principal = access.principal(bearer, now)
     if principal is None:
-        return refused(scope, access, now, doorway, "the token is unknown, revoked or too old")
+        return refused(scope, access, now, host_policy, "the token is unknown, revoked or too old")
     return principal
 
 
-def check_page(headers: Headers, doorway: HostPolicy) -> None:
+def check_page(headers: Headers, host_policy: HostPolicy) -> None:
     """Raises a `Problem` if the browser says that another page asks. Who is no browser says nothing."""
     origin = headers.get(b"origin")
-    if origin is not None and not doorway.same_origin(origin, headers[b"host"]):
+    if origin is not None and not host_policy.same_origin(origin, headers[b"host"]):
         raise Problem(
             403, f"Origin is {origin[:100].decode('latin-1')!r}, and other pages have no business here"
         )
@@ -99,9 +99,9 @@ def bearer_of(headers: Headers) -> bytes | None:
     return said[7:].strip() if said[:7].lower() == b"bearer " else None
 
 
-def refused(scope: Scope, access: Access, now: float, doorway: HostPolicy, detail: str) -> Problem:
+def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, detail: str) -> Problem:
     """The answer to a secret that is wrong; after many of them, to wait. What was shown is not repeated anywhere."""
-    address = doorway.address(scope)
+    address = host_policy.address(scope)
     failures = access.failed(address, now)
     if failures.worth_a_word:
         log.warning(
@@ -120,12 +120,12 @@ def refused(scope: Scope, access: Access, now: float, doorway: HostPolicy, detai
     return _nobody(detail, error="invalid_token")
 
 
-def session_of(headers: Headers, scope: Scope, doorway: HostPolicy) -> str | None:
+def session_of(headers: Headers, scope: Scope, host_policy: HostPolicy) -> str | None:
     """The session in the cookies. Two of that name are none: one of them was put there by somebody else."""
     cookies = headers.get(b"cookie")
     if cookies is None:
         return None
-    name = cookie_name(scope, doorway).encode()
+    name = cookie_name(scope, host_policy).encode()
     found = [
         value
         for key, _, value in (part.strip().partition(b"=") for part in cookies.split(b";"))
@@ -134,12 +134,12 @@ def session_of(headers: Headers, scope: Scope, doorway: HostPolicy) -> str | Non
     return found[0].decode("latin-1") if len(found) == 1 else None
 
 
-def cookie_name(scope: Scope, doorway: HostPolicy) -> str:
+def cookie_name(scope: Scope, host_policy: HostPolicy) -> str:
     """With the port, because browsers do not tell hubs on different ports of one machine apart; and over TLS with the
     prefix for which no other host can set it."""
     server = scope.get("server")
     name = f"lifesigns_{server[1] if server else 0}"
-    return f"__Host-{name}" if doorway.tls else name
+    return f"__Host-{name}" if host_policy.tls else name
 
 
 # --- parts --------------------------------------------------------------------------------------------
@@ -156,19 +156,19 @@ def _check_repeated(raw: list[tuple[bytes, bytes]]) -> None:
 
 
 def _by_cookie(
-    scope: Scope, headers: Headers, access: Access, now: float, doorway: HostPolicy
+    scope: Scope, headers: Headers, access: Access, now: float, host_policy: HostPolicy
 ) -> Principal | Problem:
     """Browsers add cookies by themselves, so with a cookie it matters which page asks, even for reading: a page on
     another port of this machine gets our cookie sent along, and could listen to the stream of events. What everybody may
     read it may: a link on it leads to the dashboard."""
-    session = session_of(headers, scope, doorway)
+    session = session_of(headers, scope, host_policy)
     if session is None:
         return _nobody("a token is needed: Authorization: Bearer <token>")
     principal = access.session(session, now)
     if principal is None:
         return _nobody("you are not signed in any more")
     try:
-        check_page(headers, doorway)
+        check_page(headers, host_policy)
     except Problem as problem:
         return problem
     if scope["method"] not in SAFE and b"origin" not in headers:

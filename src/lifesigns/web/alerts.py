@@ -61,7 +61,7 @@ async def acknowledge(request: Request) -> Answer:
     wanted = request.body or AcknowledgeBody()
     until_at = float("inf") if wanted.lasts_for is None else request.now + wanted.lasts_for
     ack = Ack(request.principal.by, request.now, wanted.reason, until_at)
-    found = request.service.teller.acknowledge(key, ack)
+    found = request.service.notifier.acknowledge(key, ack)
     if not found:
         raise Problem(409, f"{key!r} is not open, or people are not told of it")
     view = _acknowledged(ack)
@@ -85,7 +85,7 @@ async def on_record(request: Request) -> None:
 
 def _standing(request: Request) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
-    service, alerting = request.service, request.service.teller.alerting
+    service, alerting = request.service, request.service.notifier.alerting
     troubles = [(one.what, one.begun, one.since, one.why) for one in service.troubles.now()]
     believed = standing(service.engine.beliefs, troubles)
     for one in believed:
@@ -151,7 +151,7 @@ async def _key(request: Request, alert_id: str) -> str:
     elif alert_id.isascii() and alert_id.isdecimal() and len(alert_id) < 19:
         number = int(alert_id)
         events = await request.service.store.events(after=number - 1, until=number, limit=1)
-        alert = request.service.teller.alerting.about(events[0]) if events else None
+        alert = request.service.notifier.alerting.about(events[0]) if events else None
         found = "" if alert is None else alert.key
     else:
         return alert_id
@@ -183,7 +183,7 @@ async def _happened(request: Request, least: int) -> tuple[list[Alert], int | No
 
 def _event_view(request: Request, event: Event) -> Alert | None:
     view = alert_of(event)
-    return None if view is None else _as_told(view, request.service.teller.alerting.about(event))
+    return None if view is None else _as_told(view, request.service.notifier.alerting.about(event))
 
 
 CALLS: Final = (

@@ -57,7 +57,7 @@ class Site:
     """What the web itself knows, beside the hub."""
 
     glance: FleetSnapshot
-    doorway: HostPolicy
+    host_policy: HostPolicy
     limits: Limits
     metrics: Metrics
     past: HistoryReader
@@ -75,7 +75,7 @@ class Web:
     def __init__(
         self,
         service: Service,
-        doorway: HostPolicy | None = None,
+        host_policy: HostPolicy | None = None,
         limits: Limits | None = None,
         calls: Iterable[Route] = CALLS,
         dashboard: Path = pages.FOLDER,
@@ -85,7 +85,7 @@ class Web:
         metrics = metrics_of(service, answered)
         self.site = Site(
             FleetSnapshot(service),
-            doorway or HostPolicy(),
+            host_policy or HostPolicy(),
             limits or Limits(),
             metrics,
             HistoryReader(service.store),
@@ -93,7 +93,7 @@ class Web:
         )
         self.rates = Rates(self.site.limits.requests_per_second)
         self.table = RouteTable((*calls, *pages.calls(dashboard)))
-        self.at_once = BeatFastPath(service, self.site.doorway, self.rates, answered)
+        self.at_once = BeatFastPath(service, self.site.host_policy, self.rates, answered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -126,7 +126,7 @@ class Web:
     async def _answer(self, scope: Scope, receive: Receive) -> Answer | Stream:
         service, site = self.service, self.site
         headers = headers_of(scope)
-        who = admit(scope, headers, service.access, service.clock(), site.doorway)
+        who = admit(scope, headers, service.access, service.clock(), site.host_policy)
         if isinstance(who, Problem):
             principal, refusal = None, who
         else:

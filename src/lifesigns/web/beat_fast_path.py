@@ -43,8 +43,10 @@ class Waiting(NamedTuple):
 class BeatFastPath:
     """Answers single beats, those of one round together."""
 
-    def __init__(self, service: Service, doorway: HostPolicy, rates: Rates, answered: dict[int, int]) -> None:
-        self._service, self._doorway, self._rates, self._answered = service, doorway, rates, answered
+    def __init__(
+        self, service: Service, host_policy: HostPolicy, rates: Rates, answered: dict[int, int]
+    ) -> None:
+        self._service, self._host_policy, self._rates, self._answered = service, host_policy, rates, answered
         self._waiting: list[Waiting] = []
         self._waits_since = 0.0
         service.hub.gather.append(self.hand_over)
@@ -81,8 +83,8 @@ class BeatFastPath:
         now = self._waits_since
         try:
             headers = headers_of(scope)
-            self._doorway.check_host(headers.get(b"host"))
-            check_page(headers, self._doorway)
+            self._host_policy.check_host(headers.get(b"host"))
+            check_page(headers, self._host_policy)
         except Problem:
             return None
         bearer = bearer_of(headers)
@@ -97,7 +99,7 @@ class BeatFastPath:
         self, known: Sequence[Waiting], principals: Sequence[Principal]
     ) -> Sequence[IngestResult] | None:
         try:
-            return self._service.intake.take_together(
+            return self._service.http_receiver.take_together(
                 [one.body for one in known], principals, self._waits_since
             )
         except Exception:  # noqa: BLE001 -- a bug of ours: the long way meets it too, and says so

@@ -14,12 +14,12 @@ from lifesigns.web.routes import SPEAKERS, Request, Route
 async def beats(request: Request) -> Answer:
     """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count;
     400 if there are no others."""
-    return _receipt(request.service.intake.take_beats(request.body, request.principal))
+    return _receipt(request.service.http_receiver.take_beats(request.body, request.principal))
 
 
 async def signals(request: Request) -> Answer:
     """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
-    return _receipt(await request.service.intake.take_reports(request.body, request.principal))
+    return _receipt(await request.service.http_receiver.take_reports(request.body, request.principal))
 
 
 def _receipt(reception: IngestResult) -> Answer:

@@ -41,7 +41,7 @@ class HostPolicy:
 
     @classmethod
     def of(cls, listen: Listen) -> HostPolicy:
-        """The doorway of a hub that listens there."""
+        """The host policy of a hub that listens there."""
         names = frozenset(name.lower().rstrip(".") for name in (*listen.names, listen.host))
         return cls(listen.tls_cert is not None, listen.behind_proxy, names)
 

@@ -83,7 +83,7 @@ async def serving(
 def _as_allowed(site: Site) -> Connections:
     """Connections within the limits. Behind a proxy they all come from one address."""
     most = site.limits.connections
-    return Connections(most, most if site.doorway.behind_proxy else site.limits.connections_per_address)
+    return Connections(most, most if site.host_policy.behind_proxy else site.limits.connections_per_address)
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ async def make_link(request: Request) -> Answer:
     """A link that signs its first visitor in to the dashboard, as you. It works once, for five minutes."""
     now = request.now
     code = request.service.access.link(request.principal, now)
-    scheme = "https" if request.site.doorway.is_secure(dict(request.scope["headers"])) else "http"
+    scheme = "https" if request.site.host_policy.is_secure(dict(request.scope["headers"])) else "http"
     url = f"{scheme}://{request.header(b'host')}/sign-in?code={code}"
     return answer(SignInLink(code, url, moment(now + LINK_FOR)), 201, UNSEEN)
 
@@ -41,26 +41,26 @@ async def sign_in(request: Request) -> Answer:
     """Open a sign-in link: sets the cookie and leads to the dashboard."""
     if request.scope["method"] != "GET":  # Who only looks at a link must not use it up.
         raise Problem(405, "a sign-in link is opened with GET", headers={"Allow": "GET"})
-    access, doorway, now = request.service.access, request.site.doorway, request.now
+    access, host_policy, now = request.service.access, request.site.host_policy, request.now
     session = access.redeem(request.query.code, now)
     if session is None:
         if request.who is not None:  # Clicked twice, or found in the history.
             return Answer(status=303, headers=((b"location", b"/"), *UNSEEN))
         detail = "this link was used already, or is too old; lifesigns open makes a new one"
-        raise refused(request.scope, access, now, doorway, detail)
-    secure = "; Secure" if doorway.is_secure(dict(request.scope["headers"])) else ""
-    cookie = f"{cookie_name(request.scope, doorway)}={session}; HttpOnly; SameSite=Strict; Path=/{secure}"
+        raise refused(request.scope, access, now, host_policy, detail)
+    secure = "; Secure" if host_policy.is_secure(dict(request.scope["headers"])) else ""
+    cookie = f"{cookie_name(request.scope, host_policy)}={session}; HttpOnly; SameSite=Strict; Path=/{secure}"
     return Answer(status=303, headers=((b"location", b"/"), (b"set-cookie", cookie.encode()), *UNSEEN))
 
 
 async def sign_out(request: Request) -> Answer:
     """End the session of this browser. Nothing happens to others, or if there is none."""
-    headers, doorway = dict(request.scope["headers"]), request.site.doorway
-    session = session_of(headers, request.scope, doorway)
+    headers, host_policy = dict(request.scope["headers"]), request.site.host_policy
+    session = session_of(headers, request.scope, host_policy)
     if session is not None:
         request.service.access.sign_out(session)
-    secure = "; Secure" if doorway.is_secure(headers) else ""
-    name = cookie_name(request.scope, doorway)
+    secure = "; Secure" if host_policy.is_secure(headers) else ""
+    name = cookie_name(request.scope, host_policy)
     gone = f"{name}=; Max-Age=0; HttpOnly; SameSite=Strict; Path=/{secure}"
     return Answer(status=204, headers=((b"set-cookie", gone.encode()), *UNSEEN))
 

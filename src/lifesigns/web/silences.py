@@ -41,10 +41,10 @@ class SilenceBody(msgspec.Struct, kw_only=True, rename={"lasts_for": "for"}):
 
 async def silences(request: Request) -> Answer:
     """Every silence, those of the configuration first."""
-    configured = {one.id for one in request.service.teller.alerting.rules.silences}
+    configured = {one.id for one in request.service.notifier.alerting.rules.silences}
     found = (
         _view(one, request.now, configured=one.id in configured)
-        for one in request.service.teller.alerting.silences()
+        for one in request.service.notifier.alerting.silences()
         if one.until_at > request.now
     )
     return answer(SilenceList(tuple(found)))
@@ -63,7 +63,7 @@ async def silence(request: Request) -> Answer:
         f"s-{secrets.token_hex(4)}", which, now + wanted.lasts_for, request.principal.by, wanted.reason, now
     )
     try:
-        request.service.teller.silence(made)
+        request.service.notifier.silence(made)
     except UsageError as error:
         raise Problem(409, str(error)) from error
     view = _view(made, now)
@@ -75,10 +75,10 @@ async def silence(request: Request) -> Answer:
 
 async def unsilence(request: Request) -> Answer:
     """End a silence: what it kept from people and still lasts is told now."""
-    silence_id, teller = request.path["silence_id"], request.service.teller
-    if any(one.id == silence_id for one in teller.alerting.rules.silences):
+    silence_id, notifier = request.path["silence_id"], request.service.notifier
+    if any(one.id == silence_id for one in notifier.alerting.rules.silences):
         raise Problem(409, f"{silence_id!r} stands in the hub's configuration: end it there")
-    if not teller.end_silence(silence_id):
+    if not notifier.end_silence(silence_id):
         raise Problem(404, f"there is no silence {silence_id!r}, or it is over")
     request.service.hub.announce("SILENCE_ENDED", {"id": silence_id, "by": request.principal.by})
     await on_record(request)

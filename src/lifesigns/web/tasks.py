@@ -112,7 +112,7 @@ async def save(request: Request) -> Answer:
 
 
 def check_may_save(request: Request, agent_id: str, token: int | None) -> None:
-    """Raises a `Problem` if this visitor may not save something of the task in the name of this agent."""
+    """Raises a `Problem` if this principal may not save something of the task in the name of this agent."""
     check_voice(request, agent_id)
     claim = request.service.engine.beliefs.claims.get(request.path["task_id"])
     if claim is not None:

@@ -7,7 +7,7 @@ from lifesigns.web.routes import Request
 
 
 def check_voice(request: Request, *agent_ids: str, field: str = "agent_id") -> None:
-    """Raises a `Problem` if the visitor may not speak for one of these agents."""
+    """Raises a `Problem` if the principal may not speak for one of these agents."""
     principal = request.principal
     for agent_id in agent_ids:
         if not principal.may_speak_for(agent_id):

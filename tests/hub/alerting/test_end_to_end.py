@@ -11,7 +11,7 @@ from lifesigns.adapters.channels.slack import SlackBot
 from lifesigns.hub.alerting.alerts import AlertSubject
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
 from tests.adapters.channels.peers import PagerDuty, Peer, Reply, Request, Slack
-from tests.hub.alerting.test_teller import House
+from tests.hub.alerting.test_notifier import House
 
 GAP = 0.05
 

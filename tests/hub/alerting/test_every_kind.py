@@ -20,7 +20,7 @@ from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.kinds import KINDS
 from lifesigns.hub.alerting.rules import Rules
 from tests.adapters.channels.peers import Peer, Reply
-from tests.hub.alerting.test_teller import AT_ONCE, FAST
+from tests.hub.alerting.test_notifier import AT_ONCE, FAST
 from tests.hub.audited import Log, act, new_signer, read
 from tests.hub.faulty_store import FaultyStore
 from tests.web.hub import RunningHub, running_hub

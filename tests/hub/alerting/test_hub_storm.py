@@ -109,7 +109,7 @@ async def test_five_hundred_agents_that_fail_at_once_are_one_alert_a_host_and_no
                 fleet.beating |= dict.fromkeys(SICK, "i-2")
                 await until(lambda: all(health(hub, agent) is Health.HEALTHY for agent in SICK))
                 await until(
-                    lambda: not any(o.alert_groups for o in hub.service.teller.alerting.queues.values())
+                    lambda: not any(o.alert_groups for o in hub.service.notifier.alerting.queues.values())
                 )
             finally:
                 beating.cancel()

@@ -13,7 +13,7 @@ from lifesigns.core.signals import BeatReceived
 from lifesigns.hub.alerting.rules import Rules
 from lifesigns.hub.service import Service
 from lifesigns.ports import Notice
-from tests.hub.alerting.test_teller import AT_ONCE, FAST, Ear
+from tests.hub.alerting.test_notifier import AT_ONCE, FAST, Ear
 from tests.hub.faulty_store import FaultyStore
 
 WITHIN = 20.0

@@ -14,7 +14,7 @@ from lifesigns.ports import NoticeSeverity
 
 
 class AlertGrouping:
-    """Puts alerts into the bundles of outlets. `touch` is told the kind and key of each row that changes."""
+    """Puts alerts into the groups of the channels. `touch` is told the kind and key of each row that changes."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class AlertGrouping:
             self._touch(rows.NOTICE, rows.notice_key(channel, key))
 
     def alert_group(self, queue: ChannelQueue, now: float) -> None:
-        """Put what is to be told into bundles, and let go of those that came and went unheard."""
+        """Put what is to be told into groups, and let go of those that came and went unheard."""
         self._drop_unheard(queue)
         waiting: dict[str, list[Alert]] = {}
         for alert in self._waiting_for(queue.name, now):

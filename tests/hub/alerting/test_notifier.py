@@ -70,7 +70,7 @@ class House:
         remembered = await self.store.open()
         self._page, self._event = remembered.page, remembered.event
         self._lock = asyncio.Lock()
-        self.teller = Notifier(
+        self.notifier = Notifier(
             self.rules,
             self.channels(),
             self.fleet,
@@ -79,15 +79,15 @@ class House:
             wanted=lambda: None,
             kept=self.keep,
         )
-        self.teller.recall(remembered.beliefs)
-        self.teller.start()
+        self.notifier.recall(remembered.beliefs)
+        self.notifier.start()
 
     async def keep(self, events: Sequence[Event] = ()) -> None:
         if not self.keeps:
             await asyncio.Event().wait()
         async with self._lock:
             self._page += 1
-            await self.store.commit(Commit(self._page, self.teller.changed(), events))
+            await self.store.commit(Commit(self._page, self.notifier.changed(), events))
 
     async def happen(self, *facts: e.Fact, heard: bool = True) -> None:
         events = []
@@ -96,7 +96,7 @@ class House:
             events.append(telling.event(self._event, fact))
         await self.keep(events)
         if heard:
-            self.teller.hear(events)
+            self.notifier.hear(events)
 
     async def fall(self, *agents: str, heard: bool = True) -> None:
         at = self.clock()
@@ -117,15 +117,15 @@ class House:
         """How many alerts a channel was told of in all."""
         return sum(
             alert_group.told.ever
-            for alert_group in self.teller.alerting.queues[channel].alert_groups.values()
+            for alert_group in self.notifier.alerting.queues[channel].alert_groups.values()
         )
 
     def open_bundles(self) -> int:
-        return sum(len(queue.alert_groups) for queue in self.teller.alerting.queues.values())
+        return sum(len(queue.alert_groups) for queue in self.notifier.alerting.queues.values())
 
     async def restart(self) -> None:
         """As after a crash: nothing is kept that was not kept before."""
-        await self.teller.stop()
+        await self.notifier.stop()
         await self.store.close()
         await self.open()
 
@@ -134,7 +134,7 @@ class House:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.teller.stop()
+        await self.notifier.stop()
         await self.store.close()
 
 
@@ -152,8 +152,8 @@ async def test_without_channels_nothing_is_remembered() -> None:
         house.channels, house.rules = dict, Rules({})
         await house.restart()
         await house.fall("a")
-        assert len(house.teller.alerting.alerts) == 0
-        assert house.teller.changed() == []
+        assert len(house.notifier.alerting.alerts) == 0
+        assert house.notifier.changed() == []
 
 
 async def test_a_channel_that_hangs_holds_up_nobody() -> None:
@@ -171,7 +171,7 @@ async def test_a_channel_that_is_back_is_told_what_still_lasts() -> None:
         ear = house.ears["ops"]
         ear.fault = AdapterError("away")
         await house.fall("a", "b")
-        await house.until(lambda: house.teller.alerting.queues["ops"].trouble)
+        await house.until(lambda: house.notifier.alerting.queues["ops"].trouble)
         ear.fault = None
         await house.until(lambda: len(ear.told) >= 2)
         assert {n.key for n in ear.told} == {"stuck_agent:a", "stuck_agent:b"}
@@ -187,7 +187,7 @@ async def test_a_bug_in_a_channel_is_logged_without_its_words_and_does_not_end_i
         await house.until(lambda: [r for r in caplog.records if _action(r) == "channel_raised"])
         assert "RuntimeError" in caplog.text
         assert "xoxb-secret" not in caplog.text
-        assert house.teller.alerting.queues["odd"].trouble is not None
+        assert house.notifier.alerting.queues["odd"].trouble is not None
 
 
 def _action(record: logging.LogRecord) -> str | None:
@@ -198,9 +198,9 @@ async def test_nobody_waits_long_for_a_store_that_keeps_nothing(monkeypatch: pyt
     """If the store is what failed, that is what people have to be told."""
     monkeypatch.setattr("lifesigns.hub.alerting.notifier.KEEP_FOR", 0.05)
     async with House() as house:
-        await house.until(lambda: house.teller._behind is None)
+        await house.until(lambda: house.notifier._behind is None)
         house.keeps = False
-        house.teller.hear([Event(0, house.clock(), "HUB_STORE_LOST", "", b'{"reason": "disk full"}')])
+        house.notifier.hear([Event(0, house.clock(), "HUB_STORE_LOST", "", b'{"reason": "disk full"}')])
         await house.until(lambda: house.ears["ops"].told)
         assert house.ears["ops"].told[0].text == "disk full"
         house.keeps = True
@@ -247,8 +247,8 @@ async def test_what_happens_while_it_reads_is_not_lost() -> None:
         await house.heal(*(f"a-{n}" for n in range(1500)))
         await house.until(lambda: any("now" in n.agents for n in house.ears["ops"].told))
         await house.heal("now")
-        await house.until(lambda: not len(house.teller.alerting.alerts))
-        await house.until(lambda: not house.teller.alerting.queues["ops"].alert_groups)
+        await house.until(lambda: not len(house.notifier.alerting.alerts))
+        await house.until(lambda: not house.notifier.alerting.queues["ops"].alert_groups)
 
 
 async def test_what_is_kept_after_the_last_read_began_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,8 +293,8 @@ async def test_hubs_that_end_again_and_again_in_the_middle_lose_nothing_and_end_
                 await house.keep()
             await house.restart()
         await house.heal(*(f"a-{n}" for n in range(30)))
-        await house.until(lambda: not len(house.teller.alerting.alerts))
-        await house.until(lambda: not house.teller.alerting.queues["ops"].alert_groups)
+        await house.until(lambda: not len(house.notifier.alerting.alerts))
+        await house.until(lambda: not house.notifier.alerting.queues["ops"].alert_groups)
     told = {notice.key for notice in ear.told if notice.kind != "missed"}
     ended = {notice.key for notice in ear.told if notice.stage == "resolved" and notice.kind != "missed"}
     assert told == ended
@@ -323,15 +323,15 @@ async def test_a_store_that_cannot_be_read_is_asked_again(monkeypatch: pytest.Mo
 
 async def test_a_person_silences_and_acknowledges() -> None:
     async with House() as house:
-        await house.until(lambda: house.teller._behind is None)
-        house.teller.silence(Silence("s", Matcher(agents=("a",)), house.clock() + 60, "ada", "deploying"))
+        await house.until(lambda: house.notifier._behind is None)
+        house.notifier.silence(Silence("s", Matcher(agents=("a",)), house.clock() + 60, "ada", "deploying"))
         await house.fall("a")
         await house.fall("b")
         ear = house.ears["ops"]
         await house.until(lambda: [n.key for n in ear.told] == ["stuck_agent:b"])
-        assert house.teller.acknowledge("stuck_agent:b", Ack("ada", house.clock()))
+        assert house.notifier.acknowledge("stuck_agent:b", Ack("ada", house.clock()))
         await house.until(lambda: ear.stages == ["opened", "acknowledged"])
-        assert house.teller.end_silence("s")
+        assert house.notifier.end_silence("s")
         await house.until(lambda: [n.key for n in ear.told][2:] == ["stuck_agent:a"])
 
 
@@ -340,8 +340,8 @@ async def test_a_channel_that_says_when_to_come_again_is_left_alone_until_then()
         ear = house.ears["ops"]
         ear.fault = NotDelivered("slow down", retry_after=3600)
         await house.fall("a")
-        await house.until(lambda: house.teller.alerting.queues["ops"].trouble)
-        assert house.teller.alerting.queues["ops"].not_before >= house.clock() + 3500
+        await house.until(lambda: house.notifier.alerting.queues["ops"].trouble)
+        assert house.notifier.alerting.queues["ops"].not_before >= house.clock() + 3500
 
 
 async def test_what_an_older_hub_kept_about_itself_does_not_ring_after_its_end() -> None:
@@ -350,6 +350,6 @@ async def test_what_an_older_hub_kept_about_itself_does_not_ring_after_its_end()
         house._event += 1
         await house.keep([Event(house._event, house.clock(), "HUB_BUS_LOST", "", b'{"reason": "refused"}')])
         await house.restart()
-        await house.until(lambda: house.teller._behind is None)
-        await house.until(lambda: not len(house.teller.alerting.alerts))
+        await house.until(lambda: house.notifier._behind is None)
+        await house.until(lambda: not len(house.notifier.alerting.alerts))
         assert house.ears["ops"].told == []
