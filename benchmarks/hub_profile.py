@@ -23,7 +23,7 @@ ROOMS = {
     "lifesigns/web/access": "access",
     "lifesigns/web/doorway": "access",
     "lifesigns/hub/journal": "journal",
-    "lifesigns/hub/pages": "pages",
+    "lifesigns/hub/committer": "pages",
     "lifesigns/hub/memory": "pages",
     "lifesigns/hub/samples": "samples",
     "lifesigns/adapters/store": "pages",
