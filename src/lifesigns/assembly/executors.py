@@ -5,7 +5,7 @@ Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -94,9 +94,7 @@ class _Maker:
         self._link = link
 
     def terminate(self, settings: TerminateSettings) -> OrderExecutor:
-        from lifesigns.adapters.executors.terminate_webhook import TerminateWebhook
-
-        return TerminateWebhook(self.webhook(settings.by, "terminate.webhook"))
+        return self._order_webhook(settings.by, "terminate.webhook")
 
     def cleanup(self, settings: CleanupSettings) -> OrderExecutor:
         if isinstance(settings.by, CommandSettings):
@@ -104,9 +102,7 @@ class _Maker:
 
             by, folder = settings.by, self._state / CLEANUPS
             return CleanupCommand(by.command, folder, shell=by.shell, cwd=by.cwd, hub=self._link)
-        from lifesigns.adapters.executors.cleanup_webhook import CleanupWebhook
-
-        return CleanupWebhook(self.webhook(settings.by, "cleanup.webhook"))
+        return self._order_webhook(settings.by, "cleanup.webhook")
 
     def respawn(self, settings: RespawnSettings) -> OrderExecutor:
         if isinstance(settings.by, CommandSettings):
@@ -123,9 +119,11 @@ class _Maker:
                 hub=self._link,
                 token=where.token,
             )
-        from lifesigns.adapters.executors.respawn_webhook import RespawnWebhook
-
-        return RespawnWebhook(self.webhook(settings.by, "respawn.webhook"), self._where.checkpoint_url)
+        return self._order_webhook(
+            settings.by,
+            "respawn.webhook",
+            lambda order: {"checkpoint_url": self._where.checkpoint_url(order)},
+        )
 
     def nudge(self, settings: NudgeSettings) -> OrderExecutor:
         if isinstance(settings.by, TmuxSettings):
@@ -133,15 +131,23 @@ class _Maker:
 
             by, is_busy = settings.by, self._where.is_busy
             return TmuxNudge(by.pane, by.idle_commands, is_busy, quiet_for=by.quiet_for, socket=by.socket)
-        from lifesigns.adapters.executors.nudge_webhook import NudgeWebhook
-
-        return NudgeWebhook(self.webhook(settings.by, "nudges.webhook"))
+        return self._order_webhook(settings.by, "nudges.webhook")
 
     def escalation(self, settings: EscalationSettings) -> OrderExecutor:
         from lifesigns.adapters.executors.orchestrator_webhook import OrchestratorWebhook
 
         webhook = self.webhook(settings.by, "escalation.webhook")
         return OrchestratorWebhook(webhook, self._where.escalated, name=settings.name)
+
+    def _order_webhook(
+        self,
+        settings: WebhookSettings,
+        key: str,
+        more: Callable[[Any], Mapping[str, object]] = lambda _: {},
+    ) -> OrderExecutor:
+        from lifesigns.adapters.executors.order_webhook import OrderWebhook
+
+        return OrderWebhook(self.webhook(settings, key), more)
 
     def webhook(self, settings: WebhookSettings, key: str) -> Webhook:
         from lifesigns.adapters.executors.webhook import Webhook

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from lifesigns.adapters.executors.cleanup_command import CleanupCommand
-from lifesigns.adapters.executors.cleanup_webhook import CleanupWebhook
+from lifesigns.adapters.executors.order_webhook import OrderWebhook
 from lifesigns.adapters.executors.webhook import Webhook
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.effects import CleanUp
@@ -113,7 +113,7 @@ def test_a_command_that_cannot_work_is_told_at_once(tmp_path: Path, wrong: str) 
 
 async def test_a_server_is_told_which_life_is_over() -> None:
     async with Peer() as peer:
-        hand = CleanupWebhook(Webhook(peer.url))
+        hand = OrderWebhook(Webhook(peer.url))
         assert await hand.carry_out(cleanup()) == CleanedUp(agent_id="coder-7", order_id="1-9")
         await hand.close()
         (request,) = peer.requests

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from lifesigns.adapters.executors.checkpoint_webhook import CheckpointWebhook
-from lifesigns.adapters.executors.nudge_webhook import NudgeWebhook
 from lifesigns.adapters.executors.orchestrator_webhook import OrchestratorWebhook
-from lifesigns.adapters.executors.respawn_webhook import RespawnWebhook
+from lifesigns.adapters.executors.order_webhook import OrderWebhook
 from lifesigns.adapters.executors.webhook import Webhook
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import (
@@ -45,8 +44,8 @@ async def carried_out(hand: OrderExecutor, order: Order) -> Signal | None:
         await hand.close()
 
 
-def respawning(url: str, **more: Any) -> RespawnWebhook:
-    return RespawnWebhook(Webhook(url, **more), lambda _: CHECKPOINT)
+def respawning(url: str, **more: Any) -> OrderWebhook:
+    return OrderWebhook(Webhook(url, **more), lambda _: {"checkpoint_url": CHECKPOINT})
 
 
 def asking(url: str) -> OrchestratorWebhook:
@@ -109,7 +108,7 @@ async def test_what_is_posted_is_signed_and_fenced() -> None:
 
 async def test_a_nudge_is_delivered_by_somebody_else() -> None:
     async with Peer() as peer:
-        outcome = await carried_out(NudgeWebhook(Webhook(peer.url)), nudge())
+        outcome = await carried_out(OrderWebhook(Webhook(peer.url)), nudge())
     assert peer.requests[0].json["text"] == "No checkpoint for 32 min."
     assert outcome == NudgeDelivered(agent_id="coder-7", order_id="1-6")
 

@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, cast
 
-from lifesigns.adapters.executors.respawn_webhook import started
+from lifesigns.adapters.executors.order_webhook import started
 from lifesigns.core.effects import Escalate, Order, Respawn, SendNudge
 from lifesigns.core.signals import Decision, EscalationDecided, NudgeDelivered, OrderOutcome, Signal
 from lifesigns.errors import UsageError

@@ -37,7 +37,7 @@ from typing import Any, Final
 import psutil
 
 from lifesigns.adapters.executors import commands
-from lifesigns.adapters.executors.respawn_webhook import started
+from lifesigns.adapters.executors.order_webhook import started
 from lifesigns.core import templates
 from lifesigns.core.effects import Order, Respawn
 from lifesigns.core.signals import Signal
