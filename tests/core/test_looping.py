@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifesigns.core.detectors import looping
@@ -500,6 +500,8 @@ def test_calls_that_differ_are_never_a_loop(keys: list[tuple[str, int]], ok: boo
         assert observe(call_history, one, POLICY, 0.0) is None
 
 
+@example([3, 1, 0, 0, 0, 0, 2, 0, 1, 0, 1, 0, 3])
+@example([0, 1, 0, 2, 0, 3, 0, 0, 1, 3, 0, 2, 0, 1, 0, 3, 2, 1])
 @given(st.lists(st.integers(0, 3), max_size=80))
 def test_it_finds_what_a_plain_reading_of_the_whole_tape_finds(steps: list[int]) -> None:
     """The counters say the same as looking for the longest run and the best cycle from scratch."""
