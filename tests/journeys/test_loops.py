@@ -17,11 +17,11 @@ import sys, time
 from lifesigns import Sender
 
 def poller(life):
-    for _ in range(30):
+    for _ in range(16):
         with life.model():
             pass
         with life.tool("bash", "sleep 290; squeue") as call:
-            time.sleep(0.25)
+            time.sleep(0.5)
             call.result("77 PENDING")
 
 def looper(life):

@@ -227,7 +227,7 @@ def who_waits_is_held_to_loop(patch: pytest.MonkeyPatch) -> None:
 
 def what_is_left_stays_open(patch: pytest.MonkeyPatch) -> None:
     """The next step is taken, and the one before never ends on record."""
-    patch.setattr(Ladder, "_leave", lambda *_: None)
+    patch.setattr(Ladder, "_drop_order", lambda *_: None)
 
 
 def the_judge_trips(patch: pytest.MonkeyPatch) -> None:

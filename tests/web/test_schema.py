@@ -187,6 +187,8 @@ def _name(case: Any) -> None:
         case.path_parameters[name] = KNOWN.get(name, "x")
     if isinstance(case.body, dict) and "agent_id" in case.body:
         case.body["agent_id"] = KNOWN["agent_id"]
+    if isinstance(case.body, dict) and "to" in case.body:
+        case.body["to"] = KNOWN["agent_id"]
 
 
 def _is_long(wait: Any) -> bool:
