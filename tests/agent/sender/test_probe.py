@@ -4,6 +4,8 @@ import asyncio
 import threading
 import time
 
+import pytest
+
 from lifesigns.agent.probe import LoopProbe
 
 
@@ -24,8 +26,8 @@ async def test_a_blocked_loop_owes_its_answer_and_the_lag_grows() -> None:
     now = time.monotonic()
     probe.ask(now)
     # Nothing is awaited here: the loop is blocked as far as the probe can tell.
-    assert probe.lag(now + 1.0) == 1.0
-    assert probe.lag(now + 7.5) == 7.5
+    assert probe.lag(now + 1.0) == pytest.approx(1.0)
+    assert probe.lag(now + 7.5) == pytest.approx(7.5)
 
 
 async def test_a_loop_is_asked_once_until_it_answers() -> None:
@@ -45,7 +47,7 @@ async def test_a_loop_is_asked_once_until_it_answers() -> None:
     for tick in range(10):
         assert probe.ask(now + tick)
     assert asked == 1
-    assert probe.lag(now + 9) == 9
+    assert probe.lag(now + 9) == pytest.approx(9)
 
 
 def test_a_loop_that_was_frozen_tells_how_late_it_answered() -> None:
@@ -83,7 +85,7 @@ async def test_time_in_which_the_asker_slept_is_forgiven() -> None:
     now = time.monotonic()
     probe.ask(now - 60)
     probe.forgive(now)
-    assert probe.lag(now + 0.5) == 0.5
+    assert probe.lag(now + 0.5) == pytest.approx(0.5)
     await _turns()
     assert probe.lag(now + 60) < 10
     probe.forgive(now)
