@@ -26,10 +26,11 @@ import uvloop
 from benchmarks import hub_profile
 from lifesigns import wire
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.hub import Role, Service
 from lifesigns.assembly.links import bus_at
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
+from lifesigns.hub.principals import Role
+from lifesigns.hub.service import Service
 from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections
 from lifesigns.web.garbage import living_set_aside

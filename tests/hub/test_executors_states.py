@@ -11,9 +11,9 @@ import pytest
 
 import lifesigns
 from lifesigns.agent.sender.states import STATE_MAX, content_of
-from lifesigns.assembly.hub import Role
 from lifesigns.core.signals import CheckpointSaved
 from lifesigns.errors import UsageError
+from lifesigns.hub.principals import Role
 from tests.adapters.executors.ground import HandyHub, handy_hub, until
 from tests.agent.sender.ear import Ear
 from tests.agent.sender.http_hub import HttpHub

@@ -6,7 +6,7 @@ import resource
 import uvloop
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.hub import Service
+from lifesigns.hub.service import Service
 from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections
 from lifesigns.web.server import listen, served

@@ -11,10 +11,11 @@ from typing import Any
 import httpx2
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.hub import Role, Service
 from lifesigns.config.values import Limits
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.hub.principals import Role
+from lifesigns.hub.service import Service
 from lifesigns.ports import Bus, Store
 from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections

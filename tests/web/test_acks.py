@@ -12,10 +12,10 @@ import pytest
 
 from lifesigns.adapters.channels.pagerduty import PagerDutyChannel
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.hub import Role
 from lifesigns.core.signals import EscalationRequested
 from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.rules import Rules
+from lifesigns.hub.principals import Role
 from lifesigns.ports import Channel, Store
 from tests.adapters.channels.peers import PagerDuty, Peer
 from tests.hub.alerting.test_notifier import AT_ONCE, FAST, Ear

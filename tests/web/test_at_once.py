@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lifesigns.assembly.hub import TOGETHER_MAX, Role
 from lifesigns.config.values import Limits
 from lifesigns.core.signals import NudgeRequested
+from lifesigns.hub.principals import Role
+from lifesigns.wire import TOGETHER_MAX
 from tests.web.hub import RunningHub, running_hub
 
 TAKEN = {"accepted": 1, "rejected": [], "orders": {}}

@@ -2,9 +2,9 @@
 
 from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.hub import Role
 from lifesigns.core import merkle
 from lifesigns.hub.audit import notes
+from lifesigns.hub.principals import Role
 from tests.hub.audited import act, new_signer, read
 from tests.web.hub import RunningHub, running_hub
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from lifesigns.views import moment
 from tests.web.hub import RunningHub, running_hub
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from tests.web.hub import RunningHub
 
 

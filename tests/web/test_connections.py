@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from lifesigns.assembly.hub import Role
 from lifesigns.config.values import Limits
+from lifesigns.hub.principals import Role
 from lifesigns.web import connections as web_connections
 from lifesigns.web.connections import HEAD_MAX, PIPELINE_MAX, Connections, Patience
 from lifesigns.web.rates import Rates

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from lifesigns.web.routes import ACTORS, ADMINS
 from lifesigns.web.table import CALLS
 from tests.hub.alerting.test_notifier import Ear

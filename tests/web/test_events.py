@@ -10,9 +10,9 @@ import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.hub import Role
 from lifesigns.errors import AdapterError
 from lifesigns.hub import feed
+from lifesigns.hub.principals import Role
 from lifesigns.ports import Event
 from lifesigns.web import events
 from tests.web.hub import RunningHub, running_hub

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.routes import NO_TOKEN, Route
 from tests.web.hub import RunningHub, running_hub

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from tests.web.hub import RunningHub, running_hub
 
 PLACE = "/api/v1/groups"

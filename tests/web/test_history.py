@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit, Event, Sample
 from lifesigns.views import History, history
 from lifesigns.views.history import POINTS_MAX, FlipPoint, SamplePoint

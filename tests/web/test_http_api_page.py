@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.assembly.hub import HEARTBEAT, Role
 from lifesigns.hub import telling
+from lifesigns.hub.feed import HEARTBEAT
+from lifesigns.hub.principals import Role
 from lifesigns.views.alerts import ALERTING
 from lifesigns.views.audit import AUDITED
 from lifesigns.web.table import CALLS

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.hub import Role
 from lifesigns.core.effects import Intervention, Rung, Stage
 from lifesigns.core.signals import Signal
 from lifesigns.hub import telling
+from lifesigns.hub.principals import Role
 from lifesigns.views import interventions
 from lifesigns.views.interventions import Interventions
 from tests.web.hub import RunningHub, running_hub

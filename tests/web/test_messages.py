@@ -2,7 +2,7 @@
 
 import pytest
 
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from tests.web.hub import RunningHub
 
 PLACE = "/api/v1/messages"

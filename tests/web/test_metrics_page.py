@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from tests.web.hub import RunningHub
 
 

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from lifesigns.adapters.link.http import HttpLink
-from lifesigns.assembly.hub import Role
 from lifesigns.core.effects import AskStatus, Order, SendPing
+from lifesigns.hub.principals import Role
 from lifesigns.web.server import listen
 from tests.web.hub import RunningHub, running_hub
 from tests.web.listening import until

@@ -3,8 +3,8 @@
 from typing import Any
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.hub import Role
 from lifesigns.errors import AdapterError
+from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit
 from tests.web.hub import RunningHub, running_hub
 from tests.web.listening import until

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.hub import Role
 from lifesigns.hub.alerting.rules import Matcher, Rules, Silence
+from lifesigns.hub.principals import Role
 from tests.hub.alerting.test_notifier import AT_ONCE, FAST, Ear
 from tests.web.hub import RunningHub, running_hub
 from tests.web.test_acks import alerting_hub, crash, standing, until

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 
-from lifesigns.assembly.hub import Role
+from lifesigns.hub.principals import Role
 from tests.web.hub import RunningHub
 
 

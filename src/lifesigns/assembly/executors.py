@@ -32,13 +32,11 @@ from lifesigns.errors import UsageError
 from lifesigns.hub.checkpoints import HERE
 from lifesigns.hub.life_tokens import token_for_life
 from lifesigns.hub.service import Service
-from lifesigns.ports import Contents, OrderExecutor, TooLarge
+from lifesigns.ports import Contents, OrderExecutor
 from lifesigns.views.tasks import checkpoint_view
 
 if TYPE_CHECKING:
     from lifesigns.adapters.executors.webhook import Webhook
-
-__all__ = ["TooLarge", "assign_executors", "contents_in"]
 
 CONTENTS: Final = "checkpoints"
 RESPAWNS: Final = "respawns"

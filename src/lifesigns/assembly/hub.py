@@ -1,4 +1,4 @@
-"""The hub, put together: which store, which bus, which policies. What web and command line see of it comes from here."""
+"""The hub, put together: which store, which bus, which policies."""
 
 from __future__ import annotations
 
@@ -13,46 +13,9 @@ from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
-from lifesigns.hub.access import Access, NewToken
-from lifesigns.hub.alerting.alerts import Ack
-from lifesigns.hub.alerting.alerts import Alert as OpenAlert
-from lifesigns.hub.alerting.rules import Matcher, Silence
-from lifesigns.hub.feed import HEARTBEAT, Listener
 from lifesigns.hub.housekeeping import Retention
-from lifesigns.hub.http_receiver import TAKEN, InboxFull, IngestResult, NotLeader, NotStored
-from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
-from lifesigns.hub.sign_in import LINK_FOR
-from lifesigns.hub.telling import message
-from lifesigns.ports import Event, Store, StoredToken
-from lifesigns.wire import TOGETHER_MAX, fits_together
-
-__all__ = [
-    "HEARTBEAT",
-    "LINK_FOR",
-    "TAKEN",
-    "TOGETHER_MAX",
-    "Access",
-    "Ack",
-    "Event",
-    "InboxFull",
-    "IngestResult",
-    "Listener",
-    "Matcher",
-    "NewToken",
-    "NotLeader",
-    "NotStored",
-    "OpenAlert",
-    "Principal",
-    "Role",
-    "Service",
-    "Silence",
-    "StoredToken",
-    "fits_together",
-    "hub_of",
-    "message",
-    "store_at",
-]
+from lifesigns.ports import Store
 
 DATABASE: Final = "lifesigns.db"
 

@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lifesigns.agent.birth import checked_id
-from lifesigns.agent.supervise.child import End, die_of
-from lifesigns.agent.supervise.settings import NudgeBy, Restart, RestartPolicy, Settings, Verbosity
+from lifesigns.agent.supervise.child import End
+from lifesigns.agent.supervise.settings import NudgeBy, Restart, Settings
 from lifesigns.agent.supervise.supervisor import MakeWatch, Supervisor
 from lifesigns.agent.supervise.watch import LocalWatch
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES
 from lifesigns.core.profiles import profile as named
-
-__all__ = ["End", "NudgeBy", "Restart", "RestartPolicy", "Settings", "Verbosity", "die_of", "supervise"]
 
 LOOKS_WHILE_IDLE: Final = 4
 """Beats within the time of silence that is allowed: enough to know that no CPU was used all the while."""

@@ -81,24 +81,26 @@ def run(
     """
     if os.name != "posix":
         raise UsageError("lifesigns run needs process groups and terminals as Unix has them")
-    from lifesigns.assembly import supervision as s
+    from lifesigns.agent.supervise.child import die_of
+    from lifesigns.agent.supervise.settings import NudgeBy, Restart, RestartPolicy, Settings, Verbosity
+    from lifesigns.assembly.supervision import supervise
 
-    settings = s.Settings(
+    settings = Settings(
         command=command,
         agent_id=agent_id or default_id(command[0], hub),
         task_id=task_id,
         hub=hub,
-        restart=s.RestartPolicy(when=s.Restart(restart)),
-        nudge=s.NudgeBy(nudge),
+        restart=RestartPolicy(when=Restart(restart)),
+        nudge=NudgeBy(nudge),
         idle_after=idle_after,
         max_for=max_for,
         pty=pty,
-        verbosity=s.Verbosity(verbosity or "normal"),
+        verbosity=Verbosity(verbosity or "normal"),
     )
-    end = s.supervise(settings, _policy(settings.agent_id, profile), profile)
+    end = supervise(settings, _policy(settings.agent_id, profile), profile)
     if end.signal is not None:
         sys.stdout.flush()
-        s.die_of(end.signal)
+        die_of(end.signal)
         ctx.exit(128 + end.signal)
     ctx.exit(end.status or 0)
 

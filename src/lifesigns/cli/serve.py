@@ -18,8 +18,8 @@ from lifesigns import __version__
 from lifesigns.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
-    from lifesigns.assembly.hub import Service
     from lifesigns.config.values import Config, Listen
+    from lifesigns.hub.service import Service
 
 
 @click.command()

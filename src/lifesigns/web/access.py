@@ -13,7 +13,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lifesigns.assembly.hub import Access, Principal
+from lifesigns.hub.access import Access
+from lifesigns.hub.principals import Principal
 from lifesigns.web.answers import Problem
 from lifesigns.web.host_policy import HostPolicy
 

@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns import views
-from lifesigns.assembly.messages import OURS
 from lifesigns.core.agent import Agent
 from lifesigns.views import AgentFilter, AgentHealth, AgentList, LastBeat, listing, moment
 from lifesigns.views.calls import CallHistoryView, call_tape
@@ -16,6 +15,7 @@ from lifesigns.views.rhythm import Rhythm, rhythm_of
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import EVERYBODY, READERS, Request, Route
+from lifesigns.wire.limits import OURS
 
 LIMIT_MAX: Final = 1000
 IDS_MAX: Final = 100

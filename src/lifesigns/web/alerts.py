@@ -8,8 +8,11 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import Ack, Event, NotLeader, NotStored, OpenAlert
 from lifesigns.core.health import Health
+from lifesigns.hub.alerting.alerts import Ack
+from lifesigns.hub.alerting.alerts import Alert as OpenAlert
+from lifesigns.hub.http_receiver import NotLeader, NotStored
+from lifesigns.ports import Event
 from lifesigns.views import Alert, AlertList, Level, moment
 from lifesigns.views.alerts import ALERTING, FLIPS, RANK, AcknowledgedAlerts, Acknowledgement, alert_of
 from lifesigns.views.moments import moment_or_none

@@ -23,10 +23,12 @@ import msgspec
 
 from lifesigns.assembly.fleet_snapshot import FleetSnapshot
 from lifesigns.assembly.history_reader import HistoryReader
-from lifesigns.assembly.hub import InboxFull, NotLeader, NotStored, Principal, Role, Service
 from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
 from lifesigns.errors import AdapterError, WireError
+from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
+from lifesigns.hub.principals import Principal, Role
+from lifesigns.hub.service import Service
 from lifesigns.web import pages
 from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from lifesigns.assembly.hub import TAKEN, TOGETHER_MAX, IngestResult, Principal, Role, Service, fits_together
+from lifesigns.hub.http_receiver import TAKEN, IngestResult
+from lifesigns.hub.principals import Principal, Role
+from lifesigns.hub.service import Service
 from lifesigns.web.access import bearer_of, check_page, headers_of
 from lifesigns.web.answers import JSON, Problem, encoded
 from lifesigns.web.exchange import HttpExchange, written
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.rates import Rates
 from lifesigns.web.routes import SPEAKERS
+from lifesigns.wire import TOGETHER_MAX, fits_together
 
 METHOD: Final = "POST"
 PATH: Final = b"/api/v1/beats"

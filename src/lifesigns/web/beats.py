@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lifesigns.assembly.hub import IngestResult
+from lifesigns.hub.http_receiver import IngestResult
 from lifesigns.views import Receipt
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import SPEAKERS, Request, Route

@@ -11,9 +11,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.executors import TooLarge
 from lifesigns.core.signals import CheckpointSaved
 from lifesigns.errors import AdapterError, WireError
+from lifesigns.ports import TooLarge
 from lifesigns.views import CheckpointView
 from lifesigns.views.tasks import checkpoints
 from lifesigns.web.answers import Answer, Problem

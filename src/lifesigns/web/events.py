@@ -14,8 +14,10 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import HEARTBEAT, Event, message
 from lifesigns.errors import AdapterError
+from lifesigns.hub.feed import HEARTBEAT
+from lifesigns.hub.telling import message
+from lifesigns.ports import Event
 from lifesigns.views import EventList
 from lifesigns.views.events import event_view
 from lifesigns.web.answers import Answer, Problem, Stream, answer

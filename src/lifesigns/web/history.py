@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import Event
 from lifesigns.config import durations
+from lifesigns.ports import Event
 from lifesigns.views import History
 from lifesigns.views.history import CHANGES, FINDINGS, POINTS_MAX, history
 from lifesigns.web.answers import Answer, Problem, answer

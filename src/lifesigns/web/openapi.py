@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
-from lifesigns.assembly.messages import BeatMessage
 from lifesigns.views import ProblemDetails
 from lifesigns.web import docs
 from lifesigns.web.answers import Answer
 from lifesigns.web.ids import IN_PATHS, Name
 from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route
 from lifesigns.web.schemas import Schema, key_of, portable, schemas
+from lifesigns.wire import WireBeat
 
 CACHED: Final = ((b"cache-control", b"no-cache"),)
 
@@ -212,7 +212,7 @@ def _body(call: Route, by_type: Mapping[Any, Schema]) -> Schema:
         content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
         return {"required": True, "description": "Any bytes; gzip is unpacked.", "content": content}
     beats = call.path.endswith("/beats")
-    one = by_type[key_of(BeatMessage)] if beats else {"$ref": "#/components/schemas/Signal"}
+    one = by_type[key_of(WireBeat)] if beats else {"$ref": "#/components/schemas/Signal"}
     example = _ONE_BEAT if beats else _ONE_SIGNAL
     many = {"type": "array", "items": one, "maxItems": 10_000}
     return {

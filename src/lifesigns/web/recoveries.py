@@ -7,8 +7,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import Event
 from lifesigns.config import durations
+from lifesigns.ports import Event
 from lifesigns.views.recoveries import TYPES, Recoveries, active_recoveries, recoveries_view
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import READERS, Request, Route

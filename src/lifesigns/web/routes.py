@@ -13,7 +13,8 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from lifesigns.assembly.hub import Principal, Role, Service
+from lifesigns.hub.principals import Principal, Role
+from lifesigns.hub.service import Service
 from lifesigns.web.answers import Answer, Problem, Stream
 
 EVERYBODY: Final = frozenset(Role)

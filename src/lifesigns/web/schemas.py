@@ -10,14 +10,23 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
+from operator import or_
 from typing import Any, Final
 
 import msgspec
 
-from lifesigns.assembly.messages import FR_002, OURS, BeatMessage, OrderMessage, SignalMessage
 from lifesigns.views import LastBeat, Orders, OrdersByAgent, ProblemDetails, Receipt
+from lifesigns.wire import WireBeat
+from lifesigns.wire.beats import FR_002
+from lifesigns.wire.limits import OURS
+from lifesigns.wire.orders import ORDER_TYPES
+from lifesigns.wire.signals import SIGNAL_TYPES
+
+SIGNAL: Final[Any] = reduce(or_, SIGNAL_TYPES)
+ORDER: Final[Any] = reduce(or_, ORDER_TYPES)
+"""One of many, told apart by `type`."""
 
 REF: Final = "#/components/schemas/{name}"
 
@@ -34,12 +43,12 @@ _BEAT: Final = {"$ref": REF.format(name="WireBeat")}
 
 def schemas(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """The schema of each type, and the components they refer to. Messages of the wire are always among these."""
-    wanted = [*types, BeatMessage, SignalMessage, OrderMessage, ProblemDetails]
+    wanted = [*types, WireBeat, SIGNAL, ORDER, ProblemDetails]
     wanted += [Orders, OrdersByAgent, Receipt, LastBeat]
     found, components = msgspec.json.schema_components(wanted, ref_template=REF)
     by_type = dict(zip(map(key_of, wanted), found, strict=True))
-    components["Signal"] = by_type[key_of(SignalMessage)]
-    components["Order"] = by_type[key_of(OrderMessage)]
+    components["Signal"] = by_type[key_of(SIGNAL)]
+    components["Order"] = by_type[key_of(ORDER)]
     _describe(components, wanted)
     _name_messages(components)
     return by_type, portable(components)

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import LINK_FOR
+from lifesigns.hub.sign_in import LINK_FOR
 from lifesigns.views import Me, SignInLink, moment
 from lifesigns.web.access import cookie_name, refused, session_of
 from lifesigns.web.answers import Answer, Header, Problem, answer

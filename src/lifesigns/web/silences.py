@@ -8,9 +8,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import Matcher, Silence
 from lifesigns.config.alerting import ALERTS, EVENTS
 from lifesigns.errors import UsageError
+from lifesigns.hub.alerting.rules import Matcher, Silence
 from lifesigns.views.alerts import SilenceList, SilenceView
 from lifesigns.views.moments import moment, moment_or_none
 from lifesigns.web.alerts import YEAR, on_record

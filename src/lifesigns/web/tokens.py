@@ -7,8 +7,10 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.assembly.hub import NewToken, Role, StoredToken
 from lifesigns.errors import AdapterError
+from lifesigns.hub.access import NewToken
+from lifesigns.hub.principals import Role
+from lifesigns.ports import StoredToken
 from lifesigns.views import NewTokenView, TokenList, TokenView, moment
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ADMINS, Request, Route

@@ -13,7 +13,6 @@ import httpx2
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.executors import assign_executors, contents_in
-from lifesigns.assembly.hub import Role, Service
 from lifesigns.config.errors import ErrorCollector
 from lifesigns.config.executors import SECTIONS, ExecutorSettings, executors
 from lifesigns.core.effects import (
@@ -27,6 +26,8 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.hub.principals import Role
+from lifesigns.hub.service import Service
 from lifesigns.ports import Store
 from lifesigns.web import checkpoints, recovery
 from lifesigns.web.app import Web

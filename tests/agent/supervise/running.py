@@ -47,7 +47,8 @@ def supervise(settings: str, *command: str) -> subprocess.CompletedProcess[bytes
     """The same by the function, for settings that have no option: `restart=RestartPolicy(...), ...`."""
     code = f"""
 import sys
-from lifesigns.assembly.supervision import *
+from lifesigns.agent.supervise.settings import *
+from lifesigns.assembly.supervision import supervise
 from lifesigns.core.profiles import profile
 settings = Settings(command=tuple(sys.argv[1:]), agent_id="a", {settings})
 end = supervise(settings, profile("swarm"))
