@@ -72,5 +72,5 @@ lock:  ## write uv.lock anew after a change of pyproject.toml
 
 clean:  ## remove what can be made again
 	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
-	rm -rf dashboard/node_modules src/lifesigns/web/dashboard
+	rm -rf dashboard/node_modules dashboard/generated src/lifesigns/web/dashboard
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

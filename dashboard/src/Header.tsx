@@ -8,7 +8,7 @@ import { StateSign } from "./parts/State";
 import { route } from "./route";
 import { fleet, me, now } from "./state";
 import { theme, toggleTheme } from "./theme";
-import type { HubHealth } from "./types";
+import type { HubHealth } from "#types";
 import { count, duration, HEALTHS } from "./words";
 
 const PAGES = [

@@ -9,7 +9,7 @@ import { ApiError, inPath, newKey, post } from "./api";
 import { onEvents } from "./live";
 import { confirm } from "./parts/Confirm";
 import { toast, type Tone } from "./parts/Toast";
-import type { AgentHealth, Decision, Intervention, Rung, Stage } from "./types";
+import type { AgentHealth, Decision, InterventionRecord, Rung, Stage } from "#types";
 import { capital, RUNGS } from "./words";
 
 export async function nudge(id: string): Promise<void> {
@@ -159,7 +159,7 @@ async function onTheLadder(id: string, act: Exclude<Rung, "respawn">, body: unkn
     }
   });
   const sent = await tried(said, async () => {
-    const order = await post<Intervention>(`/api/v1/agents/${inPath(id)}/${act}`, body, newKey());
+    const order = await post<InterventionRecord>(`/api/v1/agents/${inPath(id)}/${act}`, body, newKey());
     heard.id = order.id;
     if (told(said, act, id, stages.get(order.id) ?? { stage: order.stage, text: "" })) stop();
   });

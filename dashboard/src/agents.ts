@@ -5,7 +5,7 @@
 
 import { signal } from "@preact/signals";
 import { Rates } from "./rates";
-import type { AgentHealth, Cause, Doing, Health, HubEvent } from "./types";
+import type { AgentHealth, Cause, Doing, EventView, Health } from "#types";
 import { seconds } from "./words";
 
 /** Seconds: no answer is longer on its way. */
@@ -53,7 +53,7 @@ export class Agents {
   }
 
   /** What an event says about an agent is true at once; the rest of it comes with the next answer. */
-  apply(event: HubEvent, at: number): void {
+  apply(event: EventView, at: number): void {
     const agent = this.all.get(event.agent_id);
     if (!agent) return;
     const changed = told(agent, event);
@@ -88,7 +88,7 @@ export class Agents {
 export const agents = new Agents();
 
 /** An agent after an event; undefined if that says nothing about how it is. */
-export function told(agent: AgentHealth, event: HubEvent): AgentHealth | undefined {
+export function told(agent: AgentHealth, event: EventView): AgentHealth | undefined {
   if (event.type === "HEALTH_STATE_CHANGED") {
     const state = event.data["to"] as Health;
     const cause = state === "disconnected" ? ((event.data["cause"] as Cause | null) ?? null) : null;

@@ -5,7 +5,7 @@
  */
 
 import { heard, signedOut } from "./contact";
-import type { ProblemDetails } from "./types";
+import type { ProblemDetails } from "#types";
 
 export { signedOut } from "./contact";
 

@@ -5,7 +5,7 @@
 
 import { signal } from "@preact/signals";
 import { seconds } from "./words";
-import type { Moment } from "./types";
+import type { Moment } from "#types";
 
 let ahead = 0;
 

@@ -6,7 +6,7 @@
 import { effect, signal } from "@preact/signals";
 import { agents } from "./agents";
 import { type GroupBy, RESTLESS, type Row, rows, type SortBy, type Wish } from "./rows";
-import type { Health } from "./types";
+import type { Health } from "#types";
 
 const MOVE_EVERY_MS = 500;
 const RESTLESS_EVERY_MS = 2000;

@@ -9,7 +9,7 @@
 
 import { signal } from "@preact/signals";
 import { heard, link, signedOut } from "./contact";
-import type { HubEvent } from "./types";
+import type { EventView } from "#types";
 
 export { link } from "./contact";
 
@@ -21,7 +21,7 @@ const RETRY_MAX_MS = 5_000;
 /** Rises when something may have been missed: load again what you show. */
 export const gaps = signal(0);
 
-type Hear = (events: readonly HubEvent[]) => void;
+type Hear = (events: readonly EventView[]) => void;
 const hearers = new Set<Hear>();
 
 /** Hear all events from now on, in batches as they arrive. Returns how to stop. */
@@ -84,7 +84,7 @@ async function follow(opened: () => void): Promise<void> {
   }
 }
 
-function tell(events: HubEvent[]): void {
+function tell(events: EventView[]): void {
   if (!events.length) return;
   if (events.some((event) => event.type === "GAP")) gaps.value += 1;
   for (const hear of hearers) hear(events);
@@ -95,19 +95,19 @@ export class Parser {
   lastId: string | null = null;
   #rest = "";
 
-  feed(piece: string): HubEvent[] {
+  feed(piece: string): EventView[] {
     const blocks = (this.#rest + piece).split("\n\n");
     this.#rest = blocks.pop() ?? "";
     return blocks.flatMap((block) => this.#event(block));
   }
 
-  #event(block: string): HubEvent[] {
+  #event(block: string): EventView[] {
     const data: string[] = [];
     for (const line of block.split("\n")) {
       if (line.startsWith("id: ")) this.lastId = line.slice(4);
       else if (line.startsWith("data: ")) data.push(line.slice(6));
     }
-    return data.length ? [JSON.parse(data.join("\n")) as HubEvent] : [];
+    return data.length ? [JSON.parse(data.join("\n")) as EventView] : [];
   }
 }
 

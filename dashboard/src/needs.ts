@@ -1,7 +1,6 @@
 /** Who needs a person right now, and why; the most urgent first. Pure. */
 
-import type { AgentHealth, Fleet, Moment } from "./types";
-import type { Alert } from "./types/alerts";
+import type { AgentHealth, Alert, FleetView, Moment } from "#types";
 
 export type Need = { key: string; since: Moment | null; text: string } & (
   | { kind: "hub"; title: string }
@@ -23,7 +22,7 @@ const ORDER: Record<Need["kind"], number> = {
 
 export function needs(
   agents: Iterable<AgentHealth>,
-  fleet: Fleet | null,
+  fleet: FleetView | null,
   alerts: readonly Alert[],
 ): Need[] {
   const found: Need[] = fleet ? [...ofHub(fleet, alerts), ...ofGroups(fleet, alerts)] : [];
@@ -39,7 +38,7 @@ export function needs(
   return found.sort((a, b) => ORDER[a.kind] - ORDER[b.kind] || compare(a.since, b.since));
 }
 
-function* ofHub({ hub }: Fleet, alerts: readonly Alert[]): Generator<Need> {
+function* ofHub({ hub }: FleetView, alerts: readonly Alert[]): Generator<Need> {
   const standing = (what: string) => alerts.find((alert) => alert.id === `standing:${what}`);
   if (hub.blind) {
     const text = standing("blind")?.text ?? "It judges nobody until it can see. Look at the hub and its bus.";
@@ -58,7 +57,7 @@ function* ofHub({ hub }: Fleet, alerts: readonly Alert[]): Generator<Need> {
   }
 }
 
-function* ofGroups({ braked }: Fleet, alerts: readonly Alert[]): Generator<Need> {
+function* ofGroups({ braked }: FleetView, alerts: readonly Alert[]): Generator<Need> {
   for (const group of braked) {
     const alert = alerts.find((one) => one.id === `standing:braked:${group}`);
     const happened = alerts.find(

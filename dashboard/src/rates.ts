@@ -3,7 +3,7 @@
  * last half to whole minute of looking a rate is made of them, as `lifesigns watch` does it.
  */
 
-import type { AgentHealth } from "./types";
+import type { AgentHealth } from "#types";
 
 const OVER = 30;
 /** Seconds of looking before a rate is told: over less it would be chance. */

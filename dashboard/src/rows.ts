@@ -1,7 +1,7 @@
 /** Which agents the grid shows, in what order, in what groups. Pure. */
 
 import type { Rates } from "./rates";
-import type { AgentHealth, Health } from "./types";
+import type { AgentHealth, Health } from "#types";
 import { capital, HEALTHS, RUNGS } from "./words";
 
 export type SortBy = "need" | "agent" | "since" | "beat" | "doing" | "task" | "tokens" | "cost" | "load";

@@ -1,8 +1,7 @@
 /** What the page knows beside the agents: who looks, the fleet in numbers, what stands and needs somebody. */
 
 import { computed, signal } from "@preact/signals";
-import type { Fleet, Me } from "./types";
-import type { Alert } from "./types/alerts";
+import type { Alert, FleetView, Me } from "#types";
 
 export { agents } from "./agents";
 export { now } from "./clock";
@@ -13,7 +12,7 @@ export const me = signal<Me | null>(null);
 /** Whether the one who looks may act. The hub decides that again with every act; here it decides what is shown. */
 export const mayAct = computed(() => me.value?.role === "operator" || me.value?.role === "admin");
 
-export const fleet = signal<Fleet | null>(null);
+export const fleet = signal<FleetView | null>(null);
 
 /** What stands now (`standing`), then what happened lately, the newest first. */
 export const alerts = signal<readonly Alert[]>([]);

@@ -14,8 +14,7 @@ import { hubTime, setHubTime } from "./clock";
 import { link, signedOut } from "./contact";
 import { gaps, onEvents } from "./live";
 import { alerts, fleet, loading, me } from "./state";
-import type { AgentList, Fleet, HubEvent, Me } from "./types";
-import type { AlertList } from "./types/alerts";
+import type { AgentList, AlertList, EventView, FleetView, Me } from "#types";
 
 /** The first load is to be over soon; later a page is read, taken in and drawn without being felt. */
 const PAGE_FIRST = 1000;
@@ -69,7 +68,7 @@ export async function recognise(): Promise<void> {
 
 const toAsk = new Set<string>();
 
-function hear(events: readonly HubEvent[]): void {
+function hear(events: readonly EventView[]): void {
   const at = hubTime();
   for (const event of events) {
     agents.apply(event, at);
@@ -93,7 +92,7 @@ const lookAtThoseSoon = soon(async () => {
 
 async function lookAtFleet(): Promise<void> {
   const [glance, told] = await Promise.all([
-    get<Fleet>("/api/v1/fleet"),
+    get<FleetView>("/api/v1/fleet"),
     get<AlertList>("/api/v1/alerts", { limit: 100, severity: "warning" }),
   ]);
   setHubTime(glance.hub.at);

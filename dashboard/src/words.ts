@@ -1,6 +1,6 @@
 /** Numbers, ages and states in words. Pure: `now` comes in. */
 
-import type { Doing, Health, Moment, Rung, Stage } from "./types";
+import type { Doing, Health, Moment, Rung, Stage } from "#types";
 
 const MINUTE = 60;
 const HOUR = 3600;

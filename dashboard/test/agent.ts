@@ -1,7 +1,6 @@
 /** An agent that is well, but for what a test says. */
 
-import type { AgentHealth, Finding, Fleet, HubEvent } from "../src/types";
-import type { Alert } from "../src/types/alerts";
+import type { AgentHealth, Alert, EventView, FindingView, FleetView } from "#types";
 
 export const AT = "2026-11-15T18:00:00.000Z";
 
@@ -49,11 +48,11 @@ export function spent(id: string, token_count: number, cost_usd = 0): AgentHealt
   return { ...well, metrics: { ...well.metrics, token_count, cost_usd } };
 }
 
-export function finding(text: string, severity: Finding["severity"] = "stuck"): Finding {
+export function finding(text: string, severity: FindingView["severity"] = "stuck"): FindingView {
   return { kind: "looping", since: AT, severity, text, numbers: {}, conclusive: false };
 }
 
-export function event(type: string, agent_id: string, data: Record<string, unknown> = {}, at = AT): HubEvent {
+export function event(type: string, agent_id: string, data: Record<string, unknown> = {}, at = AT): EventView {
   return { id: 1, type, at, agent_id, data };
 }
 
@@ -70,19 +69,21 @@ export function alert(id: string, more: Partial<Alert> = {}): Alert {
     key: "",
     kind: "",
     open: standing,
+    group: "",
     acknowledged: null,
     silenced_by: "",
     ...more,
   };
 }
 
-export function fleet(hub: Partial<Fleet["hub"]> = {}, braked: string[] = []): Fleet {
+export function fleet(hub: Partial<FleetView["hub"]> = {}, braked: string[] = []): FleetView {
   return {
     agents: 1,
     states: {},
     doing: {},
     waiting_for_human: [],
     braked,
+    least_loaded: [],
     hub: {
       blind: false,
       blind_since: null,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import type { AuditProof } from "../src/types/audit";
+import type { AuditProof } from "#types";
 import { flaw } from "../src/views/audit/inclusion";
 import { readNote } from "../src/views/audit/note";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BeatsLive, joined, most, ofSamples } from "../src/charts/beats";
 import { erfc, phi, PHI_MAX } from "../src/charts/surprise";
-import type { Rhythm, SamplePoint } from "../src/types/agent";
+import type { Rhythm, SamplePoint } from "#types";
 
 const at = (second: number) => new Date(1_700_000_000_000 + second * 1000).toISOString();
 
@@ -12,7 +12,7 @@ function sample(second: number, beats: number, late = 0): SamplePoint {
 }
 
 function rhythm(second: number, beats: number, last: number, expected: number): Rhythm {
-  const same = { lost: 0, interval_s: 5, spread_s: 0.1, suspect_after_s: 11, asked: 0, phi: 0.3 };
+  const same = { agent_id: "a", lost: 0, interval_s: 5, spread_s: 0.1, suspect_after_s: 11, asked: 0, phi: 0.3 };
   return { at: at(second), beats, last_at: at(last), expected_at: at(expected), ...same };
 }
 

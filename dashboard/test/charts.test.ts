@@ -3,8 +3,7 @@ import { test } from "node:test";
 import { areaOf, pathOf, roundUp, stretches, timeTicks, topOf, valueAt } from "../src/charts/scale";
 import { spells, spellsText } from "../src/charts/spells";
 import { totals } from "../src/charts/totals";
-import type { FlipPoint } from "../src/types/agent";
-import type { Health } from "../src/types";
+import type { FlipPoint, Health } from "#types";
 
 const T = 1_700_000_000;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TapedCall } from "../src/types/agent";
+import type { PastCallView } from "#types";
 import { evidence, kindWords } from "../src/views/agent/evidence";
 import { runs } from "../src/views/agent/letters";
 
@@ -22,7 +22,7 @@ test("a number that nobody has named yet is told by its key", () => {
   assert.equal(kindWords("<b>"), "<b>");
 });
 
-function call(tool: string | null, args = "a", failed = false): TapedCall {
+function call(tool: string | null, args = "a", failed = false): PastCallView {
   return { at: "2026-11-16T06:00:00Z", tool, args, outcome: "o", failed, times: 1, in_a_row: 1 };
 }
 

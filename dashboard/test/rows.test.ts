@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rates } from "../src/rates";
 import { type Row, rows, why, type Wish } from "../src/rows";
-import type { AgentHealth } from "../src/types";
+import type { AgentHealth } from "#types";
 import { agent, finding, spent } from "./agent";
 
 const PLAIN: Wish = {

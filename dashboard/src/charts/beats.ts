@@ -4,7 +4,7 @@
  */
 
 import { PHI_MAX, phi } from "./surprise";
-import type { Rhythm, SamplePoint } from "../types/agent";
+import type { Rhythm, SamplePoint } from "#types";
 import { seconds } from "../words";
 
 export interface BeatColumns {

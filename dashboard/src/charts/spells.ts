@@ -1,7 +1,6 @@
 /** An agent's life as a strip of spells: in which state, from when to when, and why. Pure. */
 
-import type { FlipPoint } from "../types/agent";
-import type { Health } from "../types";
+import type { FlipPoint, Health } from "#types";
 import { duration, seconds } from "../words";
 
 export interface Spell {

@@ -1,7 +1,7 @@
 /** How long ago something was, ticking with the hub's clock. */
 
 import { now } from "../clock";
-import type { Moment } from "../types";
+import type { Moment } from "#types";
 import { age, clockTime } from "../words";
 
 export function Age({ at, ago = false }: { at: Moment | null; ago?: boolean }) {

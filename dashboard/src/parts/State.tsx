@@ -3,7 +3,7 @@
  * sheet out of one element, because a grid draws hundreds of them a second while it is scrolled.
  */
 
-import type { Health } from "../types";
+import type { Health } from "#types";
 
 /** The sign alone, for dense places. It has the state's name for those who do not see it. */
 export function StateSign({ state }: { state: Health }) {

@@ -9,18 +9,19 @@ import { seen } from "../sync";
 import { Empty } from "../parts/Empty";
 import { Choice } from "../parts/Filter";
 import { loading } from "../state";
-import type { AgentHealth, HubEvent, Intervention } from "../types";
 import type {
-  CallTape,
+  AgentHealth,
+  CallHistoryView,
   CheckpointList,
+  EventView,
   FindingPoint,
   History,
   InterventionList,
+  InterventionRecord,
   LastBeat,
-  Point,
   Rhythm,
   SamplePoint,
-} from "../types/agent";
+} from "#types";
 import { seconds } from "../words";
 import { BeatCharts, UseCharts } from "./agent/Charts";
 import { Checkpoints } from "./agent/Checkpoints";
@@ -69,7 +70,7 @@ export function Agent({ id }: { id: string }) {
 function Known({ agent }: { agent: AgentHealth }) {
   const id = agent.agent_id;
   const path = `/api/v1/agents/${inPath(id)}`;
-  const about = (event: HubEvent) => event.agent_id === id;
+  const about = (event: EventView) => event.agent_id === id;
   const [lasts, setLasts] = useState<(typeof PERIODS)[number][0]>("3600");
 
   const told = usePolling(() => get<History>(`${path}/history`, { for: lasts }), `${path} ${lasts}`, {
@@ -77,7 +78,7 @@ function Known({ agent }: { agent: AgentHealth }) {
     everyMs: 60_000,
   });
   const rhythm = usePolling(() => get<Rhythm>(`${path}/rhythm`), path, { everyMs: 1000 });
-  const tape = usePolling(() => get<CallTape>(`${path}/calls`), path, { after: about, everyMs: 2000 });
+  const tape = usePolling(() => get<CallHistoryView>(`${path}/calls`), path, { after: about, everyMs: 2000 });
   const beat = usePolling(() => get<LastBeat>(`${path}/heartbeat`), path, { everyMs: 5000 });
   const done = usePolling(
     () => get<InterventionList>("/api/v1/interventions", { agent: id, limit: 50 }),
@@ -133,8 +134,8 @@ function OfBreakers({ agent }: { agent: AgentHealth }) {
   );
 }
 
-const NO_POINTS: Point[] = [];
-const NO_INTERVENTIONS: Intervention[] = [];
+const NO_POINTS: History["points"] = [];
+const NO_INTERVENTIONS: InterventionRecord[] = [];
 
 function Saved({ agent }: { agent: AgentHealth }) {
   const { task_id: task, last_checkpoint: last } = agent;
@@ -149,7 +150,7 @@ function Saved({ agent }: { agent: AgentHealth }) {
 }
 
 /** How much of the past is shown: as much as is wished, but of a young agent not the time before it was heard of. */
-function spanOf(points: readonly Point[], wished: number, at: number): number {
+function spanOf(points: History["points"], wished: number, at: number): number {
   const first = points[0];
   return first ? Math.min(wished, Math.max(SPAN_MIN, at - seconds(first.at))) : wished;
 }
@@ -157,7 +158,7 @@ function spanOf(points: readonly Point[], wished: number, at: number): number {
 const SPAN_MIN = 300;
 
 /** Where it stood when it last froze, as far as that was told in this time. */
-function lastStack(points: readonly Point[]): { text: string; at: string } | null {
+function lastStack(points: History["points"]): { text: string; at: string } | null {
   const frozen = points.findLast(
     (point): point is FindingPoint =>
       point.type === "finding" && typeof point.numbers?.["stack"] === "string",

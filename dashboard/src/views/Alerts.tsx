@@ -6,8 +6,7 @@ import { get } from "../api";
 import { Empty } from "../parts/Empty";
 import { Choice } from "../parts/Filter";
 import { mayAct } from "../state";
-import type { HubEvent, Level } from "../types";
-import type { Alert, AlertList, SilenceList } from "../types/alerts";
+import type { Alert, AlertList, EventView, Level, SilenceList } from "#types";
 import { many } from "../words";
 import { AlertRow } from "./alerts/Row";
 import { type Draft, SilenceForm } from "./alerts/SilenceForm";
@@ -102,10 +101,10 @@ function unique(alerts: readonly Alert[]): Alert[] {
 }
 
 /** Most events may be alerts, or end one; those about one call or one beat are not. */
-function concerns({ type }: HubEvent): boolean {
+function concerns({ type }: EventView): boolean {
   return type !== "AGENT_HEARTBEAT" && type !== "SIGNAL_REFUSED" && type !== "CLAIM_CHANGED";
 }
 
-function isAboutSilence({ type }: HubEvent): boolean {
+function isAboutSilence({ type }: EventView): boolean {
   return type.startsWith("SILENCE_");
 }

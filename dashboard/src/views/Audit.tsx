@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import "../../styles/lists.css";
 import { get, getText } from "../api";
 import { Search } from "../parts/Filter";
-import type { AuditEntry, AuditList } from "../types/audit";
+import type { AuditEntry, AuditList } from "#types";
 import { usePolling } from "./polling";
 import { Entry } from "./audit/Entry";
 import { Sealed } from "./audit/Sealed";

@@ -5,7 +5,7 @@ import "../../styles/lists.css";
 import { get } from "../api";
 import { Empty } from "../parts/Empty";
 import { Choice, Search } from "../parts/Filter";
-import type { Breaker, BreakerList } from "../types/breakers";
+import type { BreakerList, BreakerView } from "#types";
 import { many } from "../words";
 import { usePolling } from "./polling";
 import { BreakerTable } from "./breakers/Table";
@@ -18,7 +18,7 @@ const STATES = [
 ] as const;
 
 const REFUSING: ReadonlySet<string> = new Set(["open", "forced_open", "half_open"]);
-const RANK: Record<Breaker["state"], number> = {
+const RANK: Record<BreakerView["state"], number> = {
   open: 0,
   forced_open: 1,
   half_open: 2,
@@ -67,8 +67,8 @@ export function Breakers() {
 }
 
 /** All pages; the server counts them by the thousand. */
-async function all(): Promise<Breaker[]> {
-  const found: Breaker[] = [];
+async function all(): Promise<BreakerView[]> {
+  const found: BreakerView[] = [];
   let cursor: string | null = null;
   do {
     const page: BreakerList = await get<BreakerList>("/api/v1/breakers", { limit: 1000, cursor });

@@ -4,8 +4,7 @@ import { useState } from "preact/hooks";
 import "../../styles/lists.css";
 import { get } from "../api";
 import { Choice } from "../parts/Filter";
-import type { HubEvent } from "../types";
-import type { Recoveries } from "../types/recovery";
+import type { EventView, Recoveries } from "#types";
 import { many, percent } from "../words";
 import { usePolling } from "./polling";
 import { Failed, ListHead } from "./ListHead";
@@ -74,6 +73,6 @@ function Rate({ found }: { found: Recoveries }) {
   );
 }
 
-function concerns({ type }: HubEvent): boolean {
+function concerns({ type }: EventView): boolean {
   return type.startsWith("RECOVERY_") || type === "AGENT_CLEARED" || type === "HEALTH_STATE_CHANGED";
 }

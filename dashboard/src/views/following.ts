@@ -4,13 +4,13 @@
  */
 
 import { onEvents } from "../live";
-import type { HubEvent } from "../types";
+import type { EventView } from "#types";
 
 /** After so long nobody looks at the line any more; what becomes of it is on record. */
 const FOLLOWED_FOR_MS = 10 * 60_000;
 
 /** Hear events until `hear` says that it was the last one. Returns how to stop before. */
-export function follow(hear: (event: HubEvent) => boolean): () => void {
+export function follow(hear: (event: EventView) => boolean): () => void {
   let timer = 0;
   const stop = onEvents((events) => {
     if (events.some(hear)) end();

@@ -6,7 +6,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, signedOut } from "../api";
 import { gaps, link, onEvents } from "../live";
-import type { HubEvent } from "../types";
+import type { EventView } from "#types";
 
 export interface Polled<T> {
   /** The last answer; null until there is one. */
@@ -18,7 +18,7 @@ export interface Polled<T> {
 
 interface When {
   /** Ask again soon after such an event. */
-  after?: (event: HubEvent) => boolean;
+  after?: (event: EventView) => boolean;
   /** And at least so often. */
   everyMs?: number;
 }

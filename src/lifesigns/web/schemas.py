@@ -88,10 +88,17 @@ def _name_messages(components: dict[str, Schema]) -> None:
 def _describe(components: dict[str, Schema], types: Sequence[Any]) -> None:
     for kind in _structs(types):
         component = components.get(kind.__name__)
+        if component is not None and _is_sent_whole(kind):
+            component["required"] = list(component["properties"])
         for name, text in sentences(kind).items() if component is not None else ():
             field = component["properties"].get(name)  # type: ignore[index]
             if field is not None:
                 field.setdefault("description", text)
+
+
+def _is_sent_whole(kind: type[msgspec.Struct]) -> bool:
+    """A view is only ever sent, and what has a default is sent, too."""
+    return kind.__module__.startswith("lifesigns.views.") and not kind.__struct_config__.omit_defaults
 
 
 def _structs(types: Sequence[Any]) -> Iterator[type[msgspec.Struct]]:

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { clear, escalate, nudge, pause, resume, terminate } from "../../acts";
-import type { AgentHealth } from "../../types";
+import type { AgentHealth } from "#types";
 
 const PAUSES = [
   ["900", "for 15 min"],

@@ -2,7 +2,7 @@
 
 import type { ApiError } from "../../api";
 import { Age } from "../../parts/Age";
-import type { Checkpoint } from "../../types/agent";
+import type { CheckpointView } from "#types";
 import { count } from "../../words";
 import { Nothing, Section } from "./Section";
 
@@ -10,7 +10,7 @@ const SHOWN_MAX = 10;
 
 interface Props {
   task: string | null;
-  list: readonly Checkpoint[];
+  list: readonly CheckpointView[];
   problem: ApiError | null;
 }
 

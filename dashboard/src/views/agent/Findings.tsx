@@ -1,13 +1,13 @@
 /** What detectors have noticed, each with its evidence: a sentence, the numbers, and where a frozen one stands. */
 
 import { Age } from "../../parts/Age";
-import type { Finding } from "../../types";
+import type { FindingView } from "#types";
 import { evidence, kindWords } from "./evidence";
 import { Nothing, Section } from "./Section";
 import { Stack } from "./Stack";
 
 interface Props {
-  findings: readonly Finding[];
+  findings: readonly FindingView[];
   /** Where it stood when it last froze. */
   stack: { text: string; at: string } | null;
   wide: boolean;
@@ -47,7 +47,7 @@ export function Findings({ findings, stack, wide }: Props) {
   );
 }
 
-function Numbers({ numbers }: { numbers: Finding["numbers"] }) {
+function Numbers({ numbers }: { numbers: FindingView["numbers"] }) {
   const shown = evidence(numbers);
   if (!shown.length) return null;
   return (

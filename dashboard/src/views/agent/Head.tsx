@@ -6,7 +6,7 @@ import { Name } from "../../parts/Name";
 import { State } from "../../parts/State";
 import { why } from "../../rows";
 import { mayAct } from "../../state";
-import type { AgentHealth, Moment } from "../../types";
+import type { AgentHealth, Moment } from "#types";
 import { doingWords, duration, seconds } from "../../words";
 import { Acts } from "./Acts";
 

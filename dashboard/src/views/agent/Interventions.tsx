@@ -1,11 +1,11 @@
 /** What was done about an agent: by whom, why, and how far it came. */
 
 import { now } from "../../clock";
-import type { Intervention, Stage } from "../../types";
+import type { InterventionRecord, Stage } from "#types";
 import { clockTime, RUNGS, STAGES } from "../../words";
 import { Nothing, Section } from "./Section";
 
-export function Interventions({ list }: { list: readonly Intervention[] | null }) {
+export function Interventions({ list }: { list: readonly InterventionRecord[] | null }) {
   return (
     <Section id="interventions" title="Interventions">
       {list?.length === 0 && <Nothing>Nothing was ever done about it. Nudges, escalations, terminations and respawns would be here.</Nothing>}
@@ -34,7 +34,7 @@ export function Interventions({ list }: { list: readonly Intervention[] | null }
 const SAY_NOTHING_NEW: ReadonlySet<Stage> = new Set(["ordered"]);
 
 /** The way it took, each stage once, with what was said there. */
-function Stages({ one }: { one: Intervention }) {
+function Stages({ one }: { one: InterventionRecord }) {
   const reached = one.stages.filter((stage, n) => stage.stage !== one.stages[n - 1]?.stage);
   return (
     <ol class="way" aria-label="How far it came">

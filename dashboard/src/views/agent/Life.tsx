@@ -4,11 +4,12 @@ import { useState } from "preact/hooks";
 import { spells, spellsText } from "../../charts/spells";
 import { now } from "../../clock";
 import { StateSign } from "../../parts/State";
-import type { AgentHealth } from "../../types";
-import type { FlipPoint, Point } from "../../types/agent";
+import type { AgentHealth, FlipPoint, History } from "#types";
 import { clockTime, duration, RUNGS, seconds, STAGES } from "../../words";
 import { kindWords } from "./evidence";
 import { Nothing, Section } from "./Section";
+
+type Point = History["points"][number];
 
 const SHOWN_FIRST = 12;
 /** Narrower than this share of the strip, a sign has no room. */

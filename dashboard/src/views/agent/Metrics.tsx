@@ -2,8 +2,7 @@
 
 import { Age } from "../../parts/Age";
 import type { Rate } from "../../rates";
-import type { AgentHealth } from "../../types";
-import type { LastBeat } from "../../types/agent";
+import type { AgentHealth, LastBeat } from "#types";
 import { count, duration, money, percent } from "../../words";
 import { Section } from "./Section";
 
@@ -16,7 +15,7 @@ interface Props {
 
 export function Metrics({ agent, rate, beat, wide }: Props) {
   const of = agent.metrics;
-  const gauges = (beat?.beat["metrics"] ?? {}) as Record<string, number | undefined>;
+  const gauges = beat?.beat.metrics;
   const numbers: [string, string, string?][] = [
     ["Uptime", of.uptime_seconds ? duration(of.uptime_seconds) : "–"],
     ["Tokens", count(of.token_count), of.token_count.toLocaleString("en")],
@@ -27,8 +26,8 @@ export function Metrics({ agent, rate, beat, wide }: Props) {
     ["Errors", count(of.error_count)],
     ["Load", percent(agent.load)],
     ["Room for tasks", agent.capacity_available === null ? "–" : count(agent.capacity_available)],
-    ["CPU", gauges["cpu_percent"] === undefined ? "–" : `${Math.round(gauges["cpu_percent"])} %`],
-    ["Memory", gauges["memory_mb"] === undefined ? "–" : `${Math.round(gauges["memory_mb"])} MB`],
+    ["CPU", gauges?.cpu_percent == null ? "–" : `${Math.round(gauges.cpu_percent)} %`],
+    ["Memory", gauges?.memory_mb == null ? "–" : `${Math.round(gauges.memory_mb)} MB`],
     ["Beats", count(of.total_heartbeats), of.total_heartbeats.toLocaleString("en")],
     ["Missed just now", count(of.missed_heartbeats)],
     ["Disconnections", count(of.disconnection_count)],
@@ -50,8 +49,8 @@ export function Metrics({ agent, rate, beat, wide }: Props) {
 }
 
 function AsItCame({ beat }: { beat: LastBeat }) {
-  const metadata = Object.entries((beat.beat["metadata"] ?? {}) as Record<string, string>).filter(([key]) => key !== "stack");
-  const own = ["status", "phase", "progress", "pid"].flatMap((key): [string, string][] =>
+  const metadata = Object.entries(beat.beat.metadata ?? {}).filter(([key]) => key !== "stack");
+  const own = (["status", "phase", "progress", "pid"] as const).flatMap((key): [string, string][] =>
     beat.beat[key] === undefined ? [] : [[key, String(beat.beat[key])]],
   );
   if (!own.length && !metadata.length) return null;

@@ -4,7 +4,7 @@ import { DECIDE, decide, decisionWords } from "../../acts";
 import { now } from "../../clock";
 import { Age } from "../../parts/Age";
 import { mayAct } from "../../state";
-import type { AgentHealth, Intervention, OnLadder as Step } from "../../types";
+import type { AgentHealth, InterventionRecord, InterventionView as Step } from "#types";
 import { duration, RUNGS, seconds } from "../../words";
 
 const NEXT: Record<string, string> = {
@@ -15,7 +15,7 @@ const NEXT: Record<string, string> = {
 };
 
 /** `list`: its interventions. They know whether an escalation was decided; the step itself stays until its time is over. */
-export function OnLadder({ agent, list }: { agent: AgentHealth; list: readonly Intervention[] }) {
+export function OnLadder({ agent, list }: { agent: AgentHealth; list: readonly InterventionRecord[] }) {
   const step = agent.intervention;
   if (step === null || agent.state === "terminated") return null;
   const decided = list.find((one) => one.id === step.id && !one.open);
@@ -52,7 +52,7 @@ export function OnLadder({ agent, list }: { agent: AgentHealth; list: readonly I
   );
 }
 
-function Granted({ step, decided }: { step: Step; decided: Intervention }) {
+function Granted({ step, decided }: { step: Step; decided: InterventionRecord }) {
   const left = step.next_at === null ? 0 : seconds(step.next_at) - now.value;
   return (
     <>

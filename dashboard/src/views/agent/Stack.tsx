@@ -1,7 +1,7 @@
 /** Where a thread stands, call by call, the innermost last. It scrolls by itself, also by the keyboard. */
 
 import { Age } from "../../parts/Age";
-import type { Moment } from "../../types";
+import type { Moment } from "#types";
 
 /** The innermost call is what one looks for: it is in view from the start. */
 function showEnd(box: HTMLPreElement | null): void {

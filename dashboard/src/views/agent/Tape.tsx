@@ -2,12 +2,12 @@
 
 import { now } from "../../clock";
 import { Age } from "../../parts/Age";
-import type { CallTape, OpenCall } from "../../types/agent";
+import type { CallHistoryView, OpenCall } from "#types";
 import { clockTime, count, duration } from "../../words";
 import { runs, type Run } from "./letters";
 import { Nothing, Section } from "./Section";
 
-export function Tape({ tape }: { tape: CallTape | null }) {
+export function Tape({ tape }: { tape: CallHistoryView | null }) {
   const shown = tape ? runs(tape.calls).reverse() : [];
   const again = tape?.calls.filter((call) => call.times > 1).length ?? 0;
   return (

@@ -1,11 +1,11 @@
 /** Calls by letter: the same call has the same letter, so that A B A B is seen at a glance. Runs are put together. Pure. */
 
-import type { TapedCall } from "../../types/agent";
+import type { PastCallView } from "#types";
 
 export interface Run {
   /** Which call; empty if nothing is known about it. */
   letter: string;
-  call: TapedCall;
+  call: PastCallView;
   /** How many in a row. */
   length: number;
   /** When the last of them ended. */
@@ -13,7 +13,7 @@ export interface Run {
 }
 
 /** The calls as runs, oldest first. */
-export function runs(calls: readonly TapedCall[]): Run[] {
+export function runs(calls: readonly PastCallView[]): Run[] {
   const letters = new Map<string, string>();
   const found: Run[] = [];
   for (const call of calls) {

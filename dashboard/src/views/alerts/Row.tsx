@@ -5,8 +5,7 @@ import { now } from "../../clock";
 import { Age } from "../../parts/Age";
 import { agentHref } from "../../route";
 import { mayAct } from "../../state";
-import type { Level } from "../../types";
-import type { Alert } from "../../types/alerts";
+import type { Alert, Level } from "#types";
 import { clockTime } from "../../words";
 import { acknowledge } from "./acts";
 

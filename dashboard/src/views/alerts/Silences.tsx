@@ -2,11 +2,11 @@
 
 import { now } from "../../clock";
 import { mayAct } from "../../state";
-import type { Silence } from "../../types/alerts";
+import type { SilenceView } from "#types";
 import { duration, seconds } from "../../words";
 import { unsilence } from "./acts";
 
-export function Silences({ list }: { list: readonly Silence[] }) {
+export function Silences({ list }: { list: readonly SilenceView[] }) {
   if (!list.length) return null;
   return (
     <section class="silences" aria-label="Silences">
@@ -29,7 +29,7 @@ export function Silences({ list }: { list: readonly Silence[] }) {
   );
 }
 
-function which({ agents, kinds, roles }: Silence): string {
+function which({ agents, kinds, roles }: SilenceView): string {
   const parts = [kinds.join(", ") || "everything"];
   if (agents.length) parts.push(`of ${agents.join(", ")}`);
   if (roles.length) parts.push(`of the role ${roles.join(", ")}`);

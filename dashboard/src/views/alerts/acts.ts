@@ -4,7 +4,7 @@ import { tried } from "../../acts";
 import { inPath, newKey, post, remove } from "../../api";
 import { confirm } from "../../parts/Confirm";
 import { toast } from "../../parts/Toast";
-import type { Alert, Silence } from "../../types/alerts";
+import type { Alert, SilenceView } from "#types";
 
 export async function acknowledge(alert: Alert): Promise<void> {
   const answer = await confirm({
@@ -37,7 +37,7 @@ export async function silence(wanted: Wanted): Promise<boolean> {
   });
 }
 
-export async function unsilence({ id, reason }: Silence): Promise<void> {
+export async function unsilence({ id, reason }: SilenceView): Promise<void> {
   const answer = await confirm({
     title: "End this silence?",
     text: `“${reason}” What it kept from people and still lasts is told now.`,

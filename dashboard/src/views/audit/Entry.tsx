@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { now } from "../../clock";
 import { Name } from "../../parts/Name";
 import { agentHref } from "../../route";
-import type { AuditEntry } from "../../types/audit";
+import type { AuditEntry } from "#types";
 import { clockTime } from "../../words";
 import { Proof } from "./Proof";
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get } from "../../api";
-import type { AuditProof } from "../../types/audit";
+import type { AuditProof } from "#types";
 import { CAN_CHECK, flaw } from "./inclusion";
 
 type Checked = { proof: AuditProof; wrong: string | null } | { problem: string };

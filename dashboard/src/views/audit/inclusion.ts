@@ -3,7 +3,7 @@
  * section 2.1.3.2). Reckoned here, so that one need not believe what the hub says about itself.
  */
 
-import type { AuditProof } from "../../types/audit";
+import type { AuditProof } from "#types";
 import { readNote } from "./note";
 
 /** Browsers hash only on pages that nobody on the way could have changed. */

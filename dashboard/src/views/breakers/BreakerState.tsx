@@ -1,7 +1,7 @@
 /** A breaker's state as a drawing of its switch, and a word: closed lets calls through, open does not. */
 
 import type { JSX } from "preact";
-import type { BreakerState as Of } from "../../types/breakers";
+import type { BreakerState as Of } from "#types";
 
 const ENDS = "M1 11h4M11 11h4";
 const SWITCHES: Record<Of, JSX.Element> = {

@@ -5,13 +5,13 @@ import { Age } from "../../parts/Age";
 import { Name } from "../../parts/Name";
 import { agentHref } from "../../route";
 import { mayAct } from "../../state";
-import type { Breaker } from "../../types/breakers";
+import type { BreakerView } from "#types";
 import { count, duration, seconds } from "../../words";
 import { Nothing } from "../agent/Section";
 import { type Turn, turnBreaker, turnWords } from "./acts";
 import { BreakerState } from "./BreakerState";
 
-export function BreakerTable({ breakers, ofOne = false }: { breakers: readonly Breaker[]; ofOne?: boolean }) {
+export function BreakerTable({ breakers, ofOne = false }: { breakers: readonly BreakerView[]; ofOne?: boolean }) {
   if (!breakers.length) return <Nothing>It has reported none. What it guards with a breaker would be here.</Nothing>;
   return (
     <div class="scroll">
@@ -45,7 +45,7 @@ export function BreakerTable({ breakers, ofOne = false }: { breakers: readonly B
   );
 }
 
-function HalfOpen({ breaker }: { breaker: Breaker }) {
+function HalfOpen({ breaker }: { breaker: BreakerView }) {
   if (breaker.state === "half_open") return <>a call is being tried</>;
   if (breaker.state === "forced_open") return <>until somebody turns it</>;
   if (breaker.half_open_at === null) return <span class="none">–</span>;
@@ -53,7 +53,7 @@ function HalfOpen({ breaker }: { breaker: Breaker }) {
   return left > 0 ? <span class="countdown">in {duration(Math.ceil(left))}</span> : <>with the next call</>;
 }
 
-const TURNS: Record<Breaker["state"], readonly Turn[]> = {
+const TURNS: Record<BreakerView["state"], readonly Turn[]> = {
   closed: ["open"],
   open: ["reset", "close"],
   half_open: ["reset", "open"],
@@ -62,7 +62,7 @@ const TURNS: Record<Breaker["state"], readonly Turn[]> = {
   observing: ["reset"],
 };
 
-function Turns({ breaker }: { breaker: Breaker }) {
+function Turns({ breaker }: { breaker: BreakerView }) {
   return (
     <>
       {TURNS[breaker.state].map((turn) => (

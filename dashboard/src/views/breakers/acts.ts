@@ -4,8 +4,7 @@ import { tried } from "../../acts";
 import { inPath, newKey, post } from "../../api";
 import { confirm } from "../../parts/Confirm";
 import { toast } from "../../parts/Toast";
-import type { Breaker } from "../../types/breakers";
-import type { InterventionList } from "../../types/agent";
+import type { BreakerView, InterventionList } from "#types";
 import { follow } from "../following";
 
 export type Turn = "reset" | "open" | "close";
@@ -20,7 +19,7 @@ export function turnWords(turn: Turn): string {
   return QUESTIONS[turn].act;
 }
 
-export async function turnBreaker({ agent_id: agentId, name }: Breaker, turn: Turn): Promise<void> {
+export async function turnBreaker({ agent_id: agentId, name }: BreakerView, turn: Turn): Promise<void> {
   const { act, text, done } = QUESTIONS[turn];
   const what = `${name} of ${agentId}`;
   const answer = await confirm({ title: `${act} ${what}?`, text, ask: "Reason", act, danger: turn === "open" });

@@ -10,7 +10,7 @@ import { agentHref } from "../../route";
 import { type Row, why } from "../../rows";
 import { narrow } from "../../screen";
 import { mayAct } from "../../state";
-import type { AgentHealth } from "../../types";
+import type { AgentHealth } from "#types";
 import { age, count, doingWords, many, money, percent } from "../../words";
 
 /** As the style sheet has them. */

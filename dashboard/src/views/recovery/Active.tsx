@@ -5,7 +5,7 @@ import { now } from "../../clock";
 import { Name } from "../../parts/Name";
 import { agentHref } from "../../route";
 import { mayAct } from "../../state";
-import type { Phase, Recoveries, RecoveryOfAgent } from "../../types/recovery";
+import type { Phase, Recoveries, RecoveryView } from "#types";
 import { duration, seconds } from "../../words";
 import { recover } from "./acts";
 
@@ -54,7 +54,7 @@ export function Active({ active }: { active: Recoveries["active"] }) {
   );
 }
 
-function Left({ recovery }: { recovery: RecoveryOfAgent }) {
+function Left({ recovery }: { recovery: RecoveryView }) {
   if (recovery.next_at === null) return null;
   const left = seconds(recovery.next_at) - now.value;
   return left > 0 ? <small>for at most another {duration(left)}</small> : null;
@@ -73,6 +73,6 @@ function Way({ phase }: { phase: Phase }) {
 }
 
 /** Whom a person has to help comes first, then those on their way. */
-function urgency(recovery: RecoveryOfAgent): number {
+function urgency(recovery: RecoveryView): number {
   return recovery.needs_a_person ? 0 : recovery.on_its_way ? 1 : 2;
 }

@@ -7,7 +7,7 @@ import { Name } from "../../parts/Name";
 import { State } from "../../parts/State";
 import { agentHref } from "../../route";
 import { mayAct } from "../../state";
-import type { AgentHealth } from "../../types";
+import type { AgentHealth } from "#types";
 import { many } from "../../words";
 import { recover } from "./acts";
 

@@ -3,7 +3,7 @@
 import { now } from "../../clock";
 import { Name } from "../../parts/Name";
 import { agentHref } from "../../route";
-import type { RecoveryStep } from "../../types/recovery";
+import type { RecoveryStep } from "#types";
 import { clockTime } from "../../words";
 
 const STAGES: Record<RecoveryStep["stage"], string> = { initiated: "started anew", completed: "lives again", failed: "given up" };

@@ -4,7 +4,7 @@ import { tried } from "../../acts";
 import { inPath, newKey, post } from "../../api";
 import { confirm } from "../../parts/Confirm";
 import { toast } from "../../parts/Toast";
-import type { HubEvent } from "../../types";
+import type { EventView } from "#types";
 import { follow } from "../following";
 
 export async function recover(taskId: string, agentId: string): Promise<void> {
@@ -15,7 +15,7 @@ export async function recover(taskId: string, agentId: string): Promise<void> {
   });
   if (!answer) return;
   const say = toast("waiting", `Recovery of ${taskId}: sent to the hub …`);
-  const told = ({ type, data }: HubEvent): boolean => {
+  const told = ({ type, data }: EventView): boolean => {
     if (type === "RECOVERY_INITIATED") say("waiting", `${agentId} is being started anew …`);
     else if (type === "RECOVERY_COMPLETED") say("done", `${agentId} lives again, and is watched closely for a while.`);
     else if (type === "RECOVERY_FAILED") say("wrong", `${agentId} could not be started anew: ${String(data["reason"] ?? "")}`);
