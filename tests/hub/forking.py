@@ -19,7 +19,7 @@ NEEDED = (
     "lifesigns.adapters.signing.ed25519",
     "lifesigns.adapters.store.sqlite",
     "lifesigns.assembly.hub",
-    "lifesigns.assembly.logs",
+    "lifesigns.cli.logs",
     "lifesigns.assembly.observing",
     "lifesigns.config.load",
     "lifesigns.web.server",

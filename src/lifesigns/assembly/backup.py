@@ -25,10 +25,10 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from lifesigns.assembly.hub import DATABASE, default_store
-from lifesigns.assembly.state_folder import LOCK, URL, claimed
 from lifesigns.config.account import masked
 from lifesigns.errors import UsageError
 from lifesigns.hub.audit import seal_file
+from lifesigns.hub.state_folder import LOCK, URL, claimed
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -71,7 +71,7 @@ def serve(
 
     Stop it with Ctrl-C: what it knows is kept, and it goes on from there the next time.
     """
-    from lifesigns.assembly.logs import set_up_logs
+    from lifesigns.cli.logs import set_up_logs
     from lifesigns.config import listening
     from lifesigns.config.hub_locator import state_folder
     from lifesigns.config.load import load
@@ -92,7 +92,7 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
     from lifesigns.assembly.executors import assign_executors
     from lifesigns.assembly.hub import hub_of
     from lifesigns.assembly.observing import observed
-    from lifesigns.assembly.state_folder import announced, claimed
+    from lifesigns.hub.state_folder import announced, claimed
     from lifesigns.web.app import Web
     from lifesigns.web.garbage import living_set_aside
     from lifesigns.web.host_policy import HostPolicy

@@ -21,8 +21,6 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from lifesigns.assembly.fleet_snapshot import FleetSnapshot
-from lifesigns.assembly.history_reader import HistoryReader
 from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
 from lifesigns.errors import AdapterError, WireError
@@ -33,6 +31,8 @@ from lifesigns.web import pages
 from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
 from lifesigns.web.beat_fast_path import BeatFastPath
+from lifesigns.web.fleet_snapshot import FleetSnapshot
+from lifesigns.web.history_reader import HistoryReader
 from lifesigns.web.ids import check_path
 from lifesigns.web.rates import Rates
 from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route, RouteTable

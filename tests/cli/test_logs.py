@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.logs import set_up_logs, without_secrets
+from lifesigns.cli.logs import set_up_logs, without_secrets
 from lifesigns.core.signals import BeatReceived
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.ports import Commit
