@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.cli import main
 from lifesigns.views.moments import moment
-from tests.assembly.recording import T0, Recording, beats
+from tests.replay.recording import T0, Recording, beats
 
 TIGHTER = "policy.silence.timeout=10"
 
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_it_and_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     async def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lifesigns.assembly.replaying.replay", interrupted)
+    monkeypatch.setattr("lifesigns.replay.replay", interrupted)
     said = of_it("--profile", "swift")
     assert said.exit_code == 130
     assert said.output == "Stopped before the end: nothing is known.\n"

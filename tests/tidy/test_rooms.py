@@ -28,8 +28,9 @@ DOORS = {
     "assembly": "client agent hub adapters integrations views config wire ports core errors",
     "web": "assembly hub views config wire ports core errors",
     "simulation": "core ports hub config errors",
+    "replay": "core ports hub config errors",
     "demo": "assembly client views config core errors",
-    "cli": "web assembly hub agent client views config ports core errors simulation demo __version__",
+    "cli": "web assembly hub agent client views config ports core errors simulation replay demo __version__",
     "__main__": "cli",
 }
 # Their parts do not know each other either: one driver, one integration, at a time.

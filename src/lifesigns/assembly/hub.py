@@ -70,3 +70,13 @@ def store_at(url: str) -> Store:
 
         return MemoryStore(rest)
     raise UsageError(f"store is {url!r}, but begins with one of sqlite://, postgres://, memory://")
+
+
+def store_to_read(url: str) -> Store:
+    """The store at this address, to be read beside a hub that runs; one that is not there is not made."""
+    from lifesigns.adapters.store.sqlite import SqliteStore
+
+    store = store_at(url)
+    if isinstance(store, SqliteStore) and not store.path.is_file():
+        raise UsageError(f"there is no database {store.path}; has a hub run with this store?")
+    return store

@@ -173,7 +173,7 @@ def _all(
     progress: Callable[[float], None],
 ) -> AuditVerdict:
     from lifesigns.assembly.auditing import verify_export, verify_store
-    from lifesigns.assembly.replaying import store_to_read
+    from lifesigns.assembly.hub import store_to_read
 
     if file is not None:
         return verify_export(file, keys, checkpoints, progress)
@@ -199,7 +199,7 @@ def _by_proofs(
 
 async def _export(place: str, keys: Sequence[bytes], checkpoints: Sequence[Found], into: BinaryIO) -> None:
     from lifesigns.assembly.auditing import exported
-    from lifesigns.assembly.replaying import store_to_read
+    from lifesigns.assembly.hub import store_to_read
 
     store = store_to_read(place)
     try:

@@ -20,8 +20,8 @@ import click
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
-    from lifesigns.assembly.replaying import Difference, Replayed
     from lifesigns.config import Config
+    from lifesigns.replay import Difference, Replayed
 
 INTERRUPTED: Final = 130
 SETTABLE: Final = ("policy.", "fleet.")
@@ -95,9 +95,9 @@ async def _replay(
     agents: tuple[str, ...],
     progress: Callable[[float], None],
 ) -> Replayed:
-    from lifesigns.assembly.hub import default_store
-    from lifesigns.assembly.replaying import replay, store_to_read
+    from lifesigns.assembly.hub import default_store, store_to_read
     from lifesigns.config.hub_locator import state_folder
+    from lifesigns.replay import replay
 
     place = url or in_force.store or default_store(state_folder(os.environ))
     store = store_to_read(place)

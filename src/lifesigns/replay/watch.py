@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from lifesigns.assembly.replaying.spells import Spells
-from lifesigns.assembly.replaying.survey import Survey
 from lifesigns.core.effects import (
     Effect,
     FindingClosed,
@@ -23,6 +21,8 @@ from lifesigns.core.health import Health
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import AgentLeft, CanaryReturned, PongReceived, Signal, TerminationDone
+from lifesigns.replay.spells import Spells
+from lifesigns.replay.survey import Survey
 
 EPOCH: Final = 0
 """No hub has it: the outcomes of orders that were given then are not taken for those of ours."""

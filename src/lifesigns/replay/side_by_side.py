@@ -10,15 +10,13 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Final
 
-from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.hub import store_at
-from lifesigns.assembly.replaying.spells import Difference, compare
-from lifesigns.assembly.replaying.survey import Progress, Survey, survey
-from lifesigns.assembly.replaying.watch import Watch
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
 from lifesigns.hub.journal import read
 from lifesigns.ports import Store
+from lifesigns.replay.spells import Difference, compare
+from lifesigns.replay.survey import Progress, Survey, survey
+from lifesigns.replay.watch import Watch
 
 WARM_UP: Final = 3600.0
 """Seconds of the record before the time in question that are heard too: most rules look back half an hour, caps an hour."""
@@ -55,14 +53,6 @@ class Replayed:
     noted: Counter[str]
     """What the hub itself judged in that time."""
     differences: Sequence[Difference]
-
-
-def store_to_read(url: str) -> Store:
-    """The store at this address, to be read beside a hub that runs; one that is not there is not made."""
-    store = store_at(url)
-    if isinstance(store, SqliteStore) and not store.path.is_file():
-        raise UsageError(f"there is no database {store.path}; has a hub run with this store?")
-    return store
 
 
 async def replay(

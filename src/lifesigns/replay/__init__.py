@@ -1,4 +1,4 @@
-"""Replaying: what was heard, judged anew under another policy.
+"""Replay: what was heard, judged anew under another policy.
 
     survey.py         first the whole record is gone through once: who was heard until when, when the hub was away
     watch.py          an engine that hears the record at the times it was heard
@@ -10,7 +10,7 @@ which another policy would have asked it. If the same life of it spoke again lat
 the hub did disconnect it in that very silence, for then it was asked and did not.
 """
 
-from lifesigns.assembly.replaying.side_by_side import Replayed, Side, replay, store_to_read
-from lifesigns.assembly.replaying.spells import Change, Difference, Spell
+from lifesigns.replay.side_by_side import Replayed, Side, replay
+from lifesigns.replay.spells import Change, Difference, Spell
 
-__all__ = ["Change", "Difference", "Replayed", "Side", "Spell", "replay", "store_to_read"]
+__all__ = ["Change", "Difference", "Replayed", "Side", "Spell", "replay"]

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.replaying import Change, Difference, Replayed, replay, store_to_read
-from lifesigns.assembly.replaying.spells import Spells, compare
+from lifesigns.assembly.hub import store_to_read
 from lifesigns.config import Config
 from lifesigns.core.effects import Finding, FindingClosed, FindingOpened, Kind, Severity
 from lifesigns.core.signals import (
@@ -28,8 +27,10 @@ from lifesigns.core.signals import (
 )
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.ports import Chunk, Commit
-from tests.assembly.recording import T0, Recording, beats, config
+from lifesigns.replay import Change, Difference, Replayed, replay
+from lifesigns.replay.spells import Spells, compare
 from tests.hub.test_journal import histories
+from tests.replay.recording import T0, Recording, beats, config
 
 TIGHTER = {"policy__silence__timeout": 10}
 """Suspected after 6 s instead of 11, disconnected after 10 instead of 15."""
