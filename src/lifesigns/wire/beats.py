@@ -121,7 +121,7 @@ FR_002: Final[Mapping[str, str]] = {
 _BEAT: Final = Codec(WireBeat)
 _BEATS: Final = Codec(list[WireBeat])
 
-_DOING_BY_STATUS: Final[Mapping[str | None, Doing]] = {
+DOING_BY_STATUS: Final[Mapping[str | None, Doing]] = {
     "idle": Doing.IDLE,
     "busy": Doing.WORKING,
     "working": Doing.WORKING,
@@ -130,7 +130,7 @@ _DOING_BY_STATUS: Final[Mapping[str | None, Doing]] = {
     "draining": Doing.DRAINING,
     "rate_limited": Doing.RATE_LIMITED,
 }
-_doing_by_status: Final = _DOING_BY_STATUS.get
+_doing_by_status: Final = DOING_BY_STATUS.get
 
 
 # --- reading -----------------------------------------------------------------------------------------

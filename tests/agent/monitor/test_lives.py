@@ -141,7 +141,9 @@ def test_the_least_loaded_are_found() -> None:
         for name, load in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
             monitor.watch(Named(name)).load(load)
         until(lambda: monitor.least_loaded(2) == ["b", "c"])
-        monitor.watch(Named("d")).load(0.0, capacity=0)
+        full = monitor.watch(Named("d"))
+        full.load(0.0)
+        full.capacity(0)
         until(lambda: monitor.health("d") == "healthy" and monitor.least_loaded(9) == ["b", "c", "a"])
 
 

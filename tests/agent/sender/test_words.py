@@ -171,25 +171,6 @@ def test_a_sender_lives_once(ear: Ear) -> None:
         life.start()
 
 
-@pytest.mark.parametrize(
-    ("call", "names"),
-    [
-        (lambda life: life.load("full"), "load"),
-        (lambda life: life.load(-0.1), "load is -0.1"),
-        (lambda life: life.load(float("nan")), "load is nan"),
-        (lambda life: life.capacity(1.5), "capacity"),
-        (lambda life: life.tokens(-1), "tokens_in"),
-        (lambda life: life.tokens(1, 2, -0.5), "cost"),
-        (lambda life: life.doing("sleeping"), "sleeping.*working"),
-        (lambda life: life.tool("x", bound=-1), "bound"),
-        (lambda life: life.metadata(**{f"k{n}": 1 for n in range(65)}), "64"),
-    ],
-)
-def test_a_value_that_makes_no_sense_is_the_callers_mistake(call: object, names: str) -> None:
-    with pytest.raises(UsageError, match=names):
-        call(Sender("a", "memory://x"))  # type: ignore[operator]
-
-
 def test_texts_that_are_too_long_or_no_text_at_all_cost_no_beat(ear: Ear) -> None:
     """What the wire would refuse is cut at the door; lone surrogates are replaced."""
     with Sender("a", ear.url, metadata={"k": "ü" * 5000}, interval=0.1) as life:

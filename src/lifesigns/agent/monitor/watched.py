@@ -1,44 +1,63 @@
 """Watched: one agent. The handle its owner speaks through, and what is known of it.
 
-A sign of life costs its owner a few attribute writes; it is folded in at the next look.
+It reports as a `Sender` does (`agent/reporting.py`). A sign of life costs its owner a few attribute writes; it is folded
+in at the next look.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from lifesigns.agent.monitor.attachment import Attachment, Ending
-from lifesigns.agent.monitor.work_reports import Reporting
+from lifesigns.agent.reporting import Reporting
+from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count
+from lifesigns.agent.sender.calls import BusyCall, CallScope
 from lifesigns.core.health import Doing, Health
-from lifesigns.core.signals import BeatReceived, DoingChanged, Report
+from lifesigns.core.signals import TOKENS_ONLY, BeatReceived, DoingChanged, ModelFinished, Report
 
 if TYPE_CHECKING:
     from lifesigns.agent.monitor.loops import LoopWatch
     from lifesigns.agent.monitor.monitor_thread import MonitorThread
 
 
-@dataclass(eq=False, slots=True)
-class DeclaredCall:
-    """A blocking call that was announced."""
+class DeclaredCall(BusyCall):
+    """A blocking call that was announced: nothing is expected of its agent, and of the loop it runs on."""
 
-    note: str
-    until: float
-    task: asyncio.Task[Any] | None
-    """The task that announced it; None outside of tasks."""
+    __slots__ = ("_loop_watch", "_watched", "task", "until")
+
+    def __init__(self, watched: WatchedAgent, scope: CallScope, call_id: str, note: str, bound: float | None):
+        super().__init__(scope, call_id, note, bound)
+        self._watched = watched
+        self._loop_watch = watched.loop_watch
+        self.until = -inf
+        self.task: asyncio.Task[Any] | None = None
+        """The task that announced it; None outside of tasks."""
+
+    def _begin(self) -> None:
+        self.until = monotonic() + (self._watched.call_max if self._bound is None else self._bound)
+        self.task = _current_task()
+        self._watched.declared.append(self)
+        if self._loop_watch is not None:
+            self._loop_watch.excuse(self)
+        super()._begin()
+
+    def _end(self) -> None:
+        self._watched.declared.remove(self)
+        if self._loop_watch is not None:
+            self._loop_watch.excuse_no_more(self)
+        super()._end()
 
 
 class WatchedAgent(Reporting):
     """One watched agent."""
 
     __slots__ = (
-        "_busy",
         "_rounds",
         "acted_at",
         "active_at",
@@ -49,6 +68,7 @@ class WatchedAgent(Reporting):
         "beats_from",
         "by_itself",
         "call_max",
+        "declared",
         "disconnections",
         "ending",
         "folded_at",
@@ -79,9 +99,13 @@ class WatchedAgent(Reporting):
         incarnation: str,
         attachment: Attachment,
     ) -> None:
+        builder = BeatBuilder(between_calls=Doing.UNKNOWN)
+        super().__init__(
+            builder, CallScope(name, incarnation, builder, self._say, _nothing, _nothing, _nothing)
+        )
         now = monotonic()
         self._rounds = rounds
-        self._busy: list[DeclaredCall] = []
+        self.declared: list[DeclaredCall] = []
         self.what = what
         self.name = name
         self.role = role
@@ -134,59 +158,46 @@ class WatchedAgent(Reporting):
         self.active_by = kind
         self.active_at = self.acted_at = monotonic()
 
-    def load(self, load: float, *, capacity: int | None = None) -> None:
-        """How much of it is taken, from 0 to 1, and how many more tasks it could take: see `least_loaded`."""
-        self.pulse.load, self.pulse.capacity_available = load, capacity
-        self._rounds.beat(self)
-
     def is_excused(self, now: float) -> bool:
         """Whether it declared that it would be silent now, or somebody did for the loop it needs."""
         if self.loop_watch is not None and self.loop_watch.excused:
             return True
-        return any(now < declared.until for declared in tuple(self._busy))
-
-    # --- words ------------------------------------------------------------------------------------------------
-
-    def say(self, report: Report) -> None:
-        self.active_at = self.acted_at = monotonic()
-        self._rounds.submit(report)
-
-    @contextmanager
-    def busy(self, note: str = "", *, bound: float | None = None) -> Iterator[None]:
-        """Around a call that blocks: nothing is expected of this agent, and of its loop, for `bound` seconds.
-
-        Without a bound it is what the policy allows a call (`stall.call_max`). Over its bound, it is a finding.
-        """
-        until = monotonic() + (self.call_max if bound is None else bound)
-        declared = DeclaredCall(note, until, _current_task())
-        where = self.loop_watch
-        self._busy.append(declared)
-        if where is not None:
-            where.excuse(declared)
-        self._say_doing(Doing.BUSY, until, note)
-        try:
-            yield
-        finally:
-            self._busy.remove(declared)
-            if where is not None:
-                where.excuse_no_more(declared)
-            outer = self._busy[-1] if self._busy else None
-            if outer is None:
-                self._say_doing(Doing.UNKNOWN, None, "")
-            else:
-                self._say_doing(Doing.BUSY, outer.until, outer.note)
+        return any(now < declared.until for declared in tuple(self.declared))
 
     def leave(self, reason: str = "") -> None:
         """Say good-bye: silence after this is no failure."""
         self._rounds.ended(self, Ending(False, reason))
 
-    def _say_doing(self, doing: Doing, until: float | None, note: str) -> None:
-        known_until = None if until is None or until == inf else until
-        self.say(
-            DoingChanged(
-                agent_id=self.name, incarnation=self.incarnation, doing=doing, until=known_until, note=note
-            )
+    # --- reports ----------------------------------------------------------------------------------------------
+
+    def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
+        self._scope.tell(
+            ModelFinished,
+            call_id=TOKENS_ONLY,  # Our beats carry no totals.
+            tokens_in=count(tokens_in, "tokens_in"),
+            tokens_out=count(tokens_out, "tokens_out"),
+            cost_usd=amount(cost, "cost"),
         )
+
+    def busy(self, note: str = "", *, bound: float | None = None) -> DeclaredCall:
+        return DeclaredCall(self, self._scope, str(next(self._call_ids)), note, bound)
+
+    def _say(self, report: Report) -> None:
+        self.active_at = self.acted_at = monotonic()
+        if isinstance(report, DoingChanged):
+            report = replace(report, until=_on_our_clock(report.until))
+        self._refresh_pulse()  # Before the report: an older beat that is heard after it would take it back.
+        self._rounds.submit(report)
+
+    def _changed(self) -> None:
+        self._refresh_pulse()
+        self._rounds.beat(self)
+
+    def _refresh_pulse(self) -> None:
+        pulse, builder = self.pulse, self._builder
+        pulse.status, pulse.load, pulse.capacity_available = builder.status, builder.load, builder.capacity
+        pulse.doing, pulse.until = builder.doing, _on_our_clock(builder.until)
+        pulse.metadata = builder.metadata
 
     def __repr__(self) -> str:
         return f"<Watched {self.name} {self.health}>"
@@ -197,3 +208,12 @@ def _current_task() -> asyncio.Task[Any] | None:
         return asyncio.current_task()
     except RuntimeError:
         return None
+
+
+def _on_our_clock(moment: float | None) -> float | None:
+    """A moment of the wall clock as the monitor's engine has it."""
+    return None if moment is None else moment - time() + monotonic()
+
+
+def _nothing(*_: object) -> None:
+    """Nobody here waits for the end of a call, and there is no rhythm to quicken."""

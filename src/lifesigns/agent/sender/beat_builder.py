@@ -19,13 +19,9 @@ from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import BeatReceived, Metrics
 from lifesigns.errors import UsageError
+from lifesigns.wire.beats import DOING_BY_STATUS
 from lifesigns.wire.codec import written
 from lifesigns.wire.limits import COUNT_MAX, METADATA_MAX, PROSE_MAX, TASKS_MAX, TEXT_MAX
-
-_SAYS_DOING: Final = frozenset(
-    {"idle", "busy", "working", "waiting", "waiting_for_human", "draining", "rate_limited"}
-)
-"""Statuses that the wire reads as `doing` where a beat has none: then we do not put our guess over them."""
 
 STACK: Final = "stack"
 """The key of the metadata under which a frozen agent says where it stands. Not reserved: it is there only while it stands."""
@@ -34,8 +30,18 @@ STACK: Final = "stack"
 class BeatBuilder:
     """The newest words of one agent about itself. Safe from any thread."""
 
-    def __init__(self, *, host: str, pid: int, role: str | None, task: str | None) -> None:
+    def __init__(
+        self,
+        *,
+        host: str = "",
+        pid: int = 0,
+        role: str | None = None,
+        task: str | None = None,
+        between_calls: Doing = Doing.WORKING,
+    ) -> None:
         self.host, self.pid, self.role = host, pid, role
+        self._between_calls = between_calls
+        """What one without a task is taken to do between two calls: to think, as far as a hub can tell."""
         self.status: str | None = None
         self.load: float | None = None
         self.phase: str | None = None
@@ -54,7 +60,7 @@ class BeatBuilder:
         self.checkpoint_at: float | None = None
         self.idle_at: float | None = None
         """Since when it idles, by the monotonic clock."""
-        self._metadata: dict[str, str] | None = None
+        self.metadata: dict[str, str] | None = None
         self._tokens: int | None = None
         self._cost: float | None = None
         self._born_at = time.monotonic()
@@ -65,12 +71,12 @@ class BeatBuilder:
 
     @property
     def doing(self) -> Doing | None:
-        """What a beat says it does; None leaves it to the status."""
+        """What a beat says it does. A status that says it, too, wins over our guess."""
         if self.busy:
             return Doing.BUSY
         if self.said is not None:
             return self.said
-        return None if self.status in _SAYS_DOING else self.derived
+        return DOING_BY_STATUS.get(self.status, self.derived)
 
     @property
     def until(self) -> float | None:
@@ -81,7 +87,7 @@ class BeatBuilder:
         return self.said_until
 
     def works(self) -> None:
-        self.derived, self.idle_at = Doing.WORKING, None
+        self.derived, self.idle_at = Doing.WORKING if self.tasks else self._between_calls, None
 
     def says(self, doing: Doing | None, until: float | None = None) -> None:
         self.said, self.said_until = doing, until
@@ -134,7 +140,7 @@ class BeatBuilder:
     def tags(self, values: Mapping[str, object]) -> None:
         """Metadata; None takes a key out. What does not fit is the caller's mistake."""
         with self._counting:
-            tags = dict(self._metadata or {})
+            tags = dict(self.metadata or {})
             for key, value in values.items():
                 if value is None:
                     tags.pop(key, None)
@@ -142,7 +148,7 @@ class BeatBuilder:
                     tags[text(key)] = text(value)
             if len(tags) > METADATA_MAX:
                 raise UsageError(f"metadata has {len(tags)} keys, a beat carries {METADATA_MAX}")
-            self._metadata = tags or None
+            self.metadata = tags or None
 
     @property
     def totals(self) -> tuple[object, ...]:
@@ -157,7 +163,7 @@ class BeatBuilder:
             self.phase,
             self.progress,
             self.capacity,
-            self._metadata,
+            self.metadata,
         )
 
     # --- the beat -------------------------------------------------------------------------------------------
@@ -202,12 +208,12 @@ class BeatBuilder:
             host=self.host,
             pid=self.pid,
             role=self.role,
-            metadata=self._metadata if stack is None else self._tags_and(stack),
+            metadata=self.metadata if stack is None else self._tags_and(stack),
         )
 
     def _tags_and(self, stack: str) -> dict[str, str]:
         """Metadata with the stack in it, if there is room: a beat that is refused would be worse than none of it."""
-        tags = {**(self._metadata or {}), STACK: text(stack)}
+        tags = {**(self.metadata or {}), STACK: text(stack)}
         if len(tags) > METADATA_MAX:
             del tags[STACK]
         return tags

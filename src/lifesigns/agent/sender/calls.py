@@ -235,6 +235,8 @@ class TaskScope:
         scope, builder = self._scope, self._scope.builder
         if isinstance(error, CANCELLED):
             builder.puts_down(self.id, done=None)
+            if not builder.tasks:
+                scope.tell(s.DoingChanged, doing=builder.doing or Doing.UNKNOWN, until=builder.until)
             return
         reason = self._failed or (None if error is None else _described(error))
         builder.puts_down(self.id, done=reason is None)

@@ -8,45 +8,44 @@
 It beats from a thread of its own, so a frozen loop is seen and not silent. The law: no call here waits, and none raises
 because of the network. A value that makes no sense raises `UsageError` at the call that brought it.
 
-This file is the door. What it says is in `beat_builder.py` and `calls.py`, how it is sent in `session.py`, `relay.py` and
+This file is the door. What it says is in `agent/reporting.py`, `beat_builder.py` and `calls.py`, how it is sent in `session.py`, `relay.py` and
 `relay_loop.py`, what it is told in `order_inbox.py`, `order_handler.py`, `nudges.py` and `stopping.py`, how it ends in `shutdown.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import socket
 import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
 from lifesigns.agent import birth
+from lifesigns.agent.reporting import Reporting
 from lifesigns.agent.sender import shutdown
 from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, prose, text
 from lifesigns.agent.sender.breaker_reports import BreakerReports
 from lifesigns.agent.sender.callbacks import Callback, call, until_done
-from lifesigns.agent.sender.calls import CANCELLED, BusyCall, CallScope, ModelCall, TaskScope, ToolCall
+from lifesigns.agent.sender.calls import CANCELLED, CallScope
 from lifesigns.agent.sender.nudges import Nudge
 from lifesigns.agent.sender.order_handler import OrderHandler
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.agent.sender.rhythm import rhythm
 from lifesigns.agent.sender.session import ALERT_AFTER, WORDS_MAX, AgentSession, Alert, Stats
-from lifesigns.agent.sender.states import WAITING_MAX, content_of, digest_of
+from lifesigns.agent.sender.states import WAITING_MAX
 from lifesigns.agent.sender.stopping import Ending, Stop, StopAction, StopFlag
 from lifesigns.core import signals as s
-from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError
 from lifesigns.ports import SavedState
 
 CLOSE_FOR: Final = 2.0
 
 
-class Sender:
+class Sender(Reporting):
     """One life of an agent. `lifesigns.assembly.senders` adds the way to the hub, and the words for users."""
 
     def __init__(
@@ -77,7 +76,7 @@ class Sender:
         self._find_relay()  # A wrong address is told now; which relay it is, when it starts: a fork may lie between.
         self._close_for = amount(close_for, "close_for")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._builder = BeatBuilder(
+        builder = BeatBuilder(
             host=text(host or socket.gethostname()),
             pid=os.getpid(),
             role=None if role is None else text(role),
@@ -86,7 +85,7 @@ class Sender:
         self._session = AgentSession(
             born.agent_id,
             born.incarnation,
-            self._builder,
+            builder,
             pulse,
             words_max=max(1, count(words_max, "words_max")),
             retries=max(1, count(retries, "retries")),
@@ -97,16 +96,17 @@ class Sender:
         self._breakers = BreakerReports(born.agent_id, born.incarnation, self._session.say)
         beside = born.supervised_at is not None and hub in (None, born.supervised_at)
         self._orders = OrderHandler(self._session, self._breakers, on_nudge, on_stop, supervised=beside)
-        self._scope = CallScope(
+        session, nudges = self._session, self._orders.nudges
+        scope = CallScope(
             born.agent_id,
             born.incarnation,
-            self._builder,
-            self._session.say,
-            self._orders.nudges.began,
-            self._orders.nudges.ended,
-            self._session.stir,
+            builder,
+            session.say,
+            nudges.began,
+            nudges.ended,
+            session.stir,
         )
-        self._call_ids = itertools.count(1)
+        super().__init__(builder, scope)
         self._started = False
         self._leave_by = float("inf")
         if metadata:
@@ -141,103 +141,6 @@ class Sender:
     def stats(self) -> Stats:
         """How sending went so far."""
         return self._session.stats()
-
-    # --- what it says about itself --------------------------------------------------------------------------------
-
-    def status(self, status: str | None) -> None:
-        """A word of your own; `idle`, `busy`, `waiting_for_human` and the like also say what it is doing."""
-        self._builder.status = None if status is None else text(status)
-
-    def load(self, load: float | None) -> None:
-        """How full it is, 0 to 1; more is 1."""
-        self._builder.load = None if load is None else min(1.0, amount(load, "load"))
-
-    def capacity(self, tasks: int | None) -> None:
-        """How many more tasks it could take."""
-        self._builder.capacity = None if tasks is None else count(tasks, "capacity")
-
-    def phase(self, phase: str | None) -> None:
-        """Where in its work it is."""
-        self._builder.phase = None if phase is None else text(phase)
-
-    def metadata(self, **values: object) -> None:
-        """Texts that go along with every beat; None takes one away. `provider` groups agents by their model provider."""
-        self._builder.tags(values)
-
-    def progress(self, note: str, percent: float | None = None) -> None:
-        """It came forward."""
-        self._builder.progress = text(note)
-        done = None if percent is None else amount(percent, "percent")
-        self._say(s.ProgressMade, task_id=self._builder.task, percent=done, note=prose(note))
-
-    def checkpoint(
-        self,
-        checkpoint_id: str,
-        *,
-        parent: str | None = None,
-        digest: str = "",
-        size: int = 0,
-        state: object = None,
-    ) -> None:
-        """It saved what it has; `digest` and `parent` are compared before a later life goes on from there.
-
-        With `state` (bytes, a path, or anything that JSON can write) the hub keeps the content, if it is reached over HTTP
-        and the agent has a task; the checkpoint counts when it is kept. Over a bus only its digest is told.
-        """
-        self._builder.checkpoint_at = time.time()
-        content = None if state is None else content_of(state)
-        saved = s.CheckpointSaved(
-            agent_id=self.agent_id,
-            incarnation=self.incarnation,
-            checkpoint_id=text(checkpoint_id),
-            task_id=self._builder.task,
-            parent_id=None if parent is None else text(parent),
-            digest=text(digest) if content is None else digest_of(content),
-            size=count(size, "size") if content is None else len(content),
-        )
-        if content is None:
-            birth.has_saved(saved.checkpoint_id, self.agent_id)
-        room = content is not None and self._session.state_bytes + len(content) <= WAITING_MAX
-        self._session.say(SavedState(saved, content) if content is not None and room else saved)
-
-    def doing(self, doing: str | Doing | None, *, until: float | None = None, note: str = "") -> None:
-        """Say what it does (`working`, `idle`, `waiting_for_human`, `rate_limited` ...), until when by the wall clock if
-        that is known. It holds until you say otherwise; None leaves it to what your calls and tasks show."""
-        known = None if doing is None else _doing(doing)
-        self._builder.says(known, None if until is None else amount(until, "until"))
-        told = known or self._builder.derived or Doing.UNKNOWN
-        self._say(s.DoingChanged, doing=told, until=until, note=prose(note))
-
-    def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
-        """Tokens and money used since the last time; what `model()` calls report is added by itself."""
-        used = count(tokens_in, "tokens_in") + count(tokens_out, "tokens_out")
-        self._builder.spends(used, amount(cost, "cost"))
-
-    def error(self, message: object, *, recoverable: bool = True) -> None:
-        """Something went wrong outside of a tool or model call."""
-        self._session.stir()
-        self._say(s.ErrorReported, message=prose(message) or "error", recoverable=bool(recoverable))
-
-    # --- what it is in the middle of --------------------------------------------------------------------------------
-
-    def tool(
-        self, name: str, args: object = None, *, bound: float | None = None, retry: bool = False
-    ) -> ToolCall:
-        """A tool call. `bound`: how long it may take before somebody should look; `retry`: a declared retry of a call
-        that failed, never counted as a loop."""
-        return ToolCall(self._scope, str(next(self._call_ids)), name, args, bound, retry)
-
-    def model(self, *, bound: float | None = None) -> ModelCall:
-        """A model call."""
-        return ModelCall(self._scope, str(next(self._call_ids)), bound)
-
-    def busy(self, note: str = "", *, bound: float | None = None) -> BusyCall:
-        """A long operation that may block loop and thread: within its bound that is no freeze and no stall."""
-        return BusyCall(self._scope, str(next(self._call_ids)), note, bound)
-
-    def task(self, task_id: str, *, expected_for: float | None = None) -> TaskScope:
-        """A task: done when the block ends, failed if it raises."""
-        return TaskScope(self._scope, task_id, expected_for)
 
     # --- what it is told ------------------------------------------------------------------------------------------
 
@@ -354,7 +257,7 @@ class Sender:
 
     def _introduce(self) -> None:
         """What a hub should know before the first beat, and again when the way to it was lost."""
-        self._say(
+        self._scope.tell(
             s.AgentRegistered,
             role=self._builder.role,
             host=self._builder.host,
@@ -377,15 +280,11 @@ class Sender:
         """Whether the block ended as nobody wanted it to."""
         return not self.stopping and shutdown.is_crash(error)
 
-    def _say(self, kind: Callable[..., s.Report], **values: object) -> None:
-        self._session.say(kind(agent_id=self._birth.agent_id, incarnation=self._birth.incarnation, **values))
+    def _report_saved(self, saved: s.CheckpointSaved, content: bytes | None) -> None:
+        if content is None:
+            birth.has_saved(saved.checkpoint_id, self.agent_id)
+        room = content is not None and self._session.state_bytes + len(content) <= WAITING_MAX
+        self._session.say(SavedState(saved, content) if content is not None and room else saved)
 
     def _call(self, callback: Callback[Alert], alert: Alert) -> None:
         call(callback, alert, self._loop)
-
-
-def _doing(doing: str | Doing) -> Doing:
-    try:
-        return Doing(doing)
-    except ValueError:
-        raise UsageError(f"doing is {doing!r}, known are {', '.join(Doing)}") from None

@@ -49,7 +49,7 @@ class ChildSession(AgentSession):
     may_repeat = False
 
     def __init__(self, agent_id: str, tell: Callable[[Alert], None]) -> None:
-        builder = BeatBuilder(host=socket.gethostname(), pid=os.getpid(), role=None, task=None)
+        builder = BeatBuilder(host=socket.gethostname(), pid=os.getpid())
         super().__init__(agent_id, "", builder, BeatRhythm(ONLY_WHEN_TOLD, ONLY_WHEN_TOLD), tell=tell)
         self.newest = BeatReceived(agent_id)
         self.due_at = math.inf
