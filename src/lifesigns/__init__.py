@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from lifesigns.agent.monitor import AgentHealthMonitor, Event, Monitor
     from lifesigns.assembly.breakers import BREAKERS, AsyncSaveQueue, Breaker, SaveQueue, guard
-    from lifesigns.assembly.clients import AsyncClient, Client
-    from lifesigns.assembly.heartbeat_monitor import HeartbeatMonitor
     from lifesigns.assembly.senders import Sender
+    from lifesigns.client import AsyncClient, Client
     from lifesigns.core.engine import Engine
     from lifesigns.core.health import Health
     from lifesigns.core.policy import Policy
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         UsageError,
         WireError,
     )
+    from lifesigns.integrations.task_sentinel import HeartbeatMonitor
 
 __version__ = "0.1.0"
 
@@ -63,14 +63,14 @@ __all__ = [
 _HOMES: Final = {
     "BREAKERS": "lifesigns.assembly.breakers",
     "AgentHealthMonitor": "lifesigns.agent.monitor",
-    "AsyncClient": "lifesigns.assembly.clients",
+    "AsyncClient": "lifesigns.client",
     "AsyncSaveQueue": "lifesigns.assembly.breakers",
     "Breaker": "lifesigns.assembly.breakers",
-    "Client": "lifesigns.assembly.clients",
+    "Client": "lifesigns.client",
     "Engine": "lifesigns.core.engine",
     "Event": "lifesigns.agent.monitor",
     "Health": "lifesigns.core.health",
-    "HeartbeatMonitor": "lifesigns.assembly.heartbeat_monitor",
+    "HeartbeatMonitor": "lifesigns.integrations.task_sentinel",
     "Monitor": "lifesigns.agent.monitor",
     "Policy": "lifesigns.core.policy",
     "SaveQueue": "lifesigns.assembly.breakers",

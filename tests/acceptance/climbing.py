@@ -23,7 +23,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from lifesigns.assembly.clients import AsyncClient
+from lifesigns.client import AsyncClient
 from lifesigns.core.health import Health
 from lifesigns.ports import Event
 from tests.agent.supervise.running import RUN, environ

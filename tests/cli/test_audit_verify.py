@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.audit_key import signer_in
+from lifesigns.audit.keys import signer_in
 from lifesigns.cli import main
 from lifesigns.hub.audit import notes
 from lifesigns.hub.audit.seal_file import SealFile

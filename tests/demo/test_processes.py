@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.assembly.clients import AsyncClient
+from lifesigns.client import AsyncClient
 from lifesigns.demo.fleet import FLEET
 from lifesigns.demo.narrator import Line, Narrator
 from lifesigns.demo.processes import DemoProcesses, environment

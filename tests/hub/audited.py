@@ -16,7 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from lifesigns.adapters.signing.ed25519 import Ed25519Signer
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.assembly.auditing import AuditVerdict, found_in, verify_store
+from lifesigns.audit.checkpoints import kept_checkpoints
+from lifesigns.audit.stored import verify_store
+from lifesigns.audit.verifying import AuditVerdict
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
 from lifesigns.ports import Signer, Store
@@ -75,7 +77,7 @@ class Log:
     async def verify(self, *files: Path, key: bytes | None = None, state: bool = True) -> AuditVerdict:
         store = self.store()
         try:
-            checkpoints = found_in(files, self.state if state else None)
+            checkpoints = kept_checkpoints(files, self.state if state else None)
             return await verify_store(store, [key or self.signer.public], checkpoints)
         finally:
             await store.close()

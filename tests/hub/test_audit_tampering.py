@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from lifesigns.assembly.auditing import FaultKind
+from lifesigns.audit.verifying import FaultKind
 from lifesigns.core import merkle
 from lifesigns.hub.audit import notes
 from tests.hub.audited import AUDITED, Log, new_signer, written_log

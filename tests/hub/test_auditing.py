@@ -14,7 +14,7 @@ import pytest
 
 from lifesigns.adapters.signing.ed25519 import Ed25519Signer, verifies
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.assembly.audit_key import public_key, public_key_in, signer_in
+from lifesigns.audit.keys import public_key, public_key_in, signer_in
 from lifesigns.core import effects as e
 from lifesigns.core import merkle
 from lifesigns.core.health import Health

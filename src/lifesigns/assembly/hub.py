@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from lifesigns.assembly.audit_key import signer_in
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
+from lifesigns.audit.keys import signer_in
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
+from lifesigns.hub.state_folder import default_store
 from lifesigns.ports import Store
-
-DATABASE: Final = "lifesigns.db"
 
 
 def hub_of(config: Config, state: Path, url: str = "") -> Service:
@@ -42,11 +40,6 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         signer=None if (config.store or "").startswith("memory:") else signer_in(state),
         contents=contents_in(state, config.executors.checkpoints),
     )
-
-
-def default_store(state: Path) -> str:
-    """Where a hub keeps what it knows if nothing else is said."""
-    return f"sqlite://{state / DATABASE}"
 
 
 def store_at(url: str) -> Store:

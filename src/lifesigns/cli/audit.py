@@ -108,7 +108,7 @@ def key(state: Path | None) -> None:
 
     Keep it somewhere else, too: with `--key` a log that somebody sealed anew with a key of his own is known for what it is.
     """
-    from lifesigns.assembly.audit_key import PUBLIC, public_key_in
+    from lifesigns.audit.keys import PUBLIC, public_key_in
 
     folder = audit_verify.folder_of(state)
     found = public_key_in(folder)

@@ -16,7 +16,8 @@ from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
-    from lifesigns.assembly.auditing import AuditVerdict, Found
+    from lifesigns.audit.checkpoints import KeptCheckpoint
+    from lifesigns.audit.verifying import AuditVerdict
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,10 +139,12 @@ def folder_of(state: Path | None) -> Path:
     return state or state_folder(os.environ)
 
 
-def _known(folder: Path, keys: Sequence[str], files: Sequence[Path]) -> tuple[list[bytes], list[Found]]:
+def _known(
+    folder: Path, keys: Sequence[str], files: Sequence[Path]
+) -> tuple[list[bytes], list[KeptCheckpoint]]:
     """Keys, and checkpoints. That of the state folder counts if its key does."""
-    from lifesigns.assembly.audit_key import PUBLIC, public_key, public_key_in
-    from lifesigns.assembly.auditing import found_in
+    from lifesigns.audit.checkpoints import kept_checkpoints
+    from lifesigns.audit.keys import PUBLIC, public_key, public_key_in
 
     own = public_key_in(folder)
     if not keys and own is None:
@@ -151,13 +154,13 @@ def _known(folder: Path, keys: Sequence[str], files: Sequence[Path]) -> tuple[li
         )
     known = [public_key(key) for key in keys] or [public_key(own or "")]
     is_own = own is not None and public_key(own) in known
-    return known, found_in(files, folder if is_own else None)
+    return known, kept_checkpoints(files, folder if is_own else None)
 
 
 def _place(url: str | None, folder: Path | None) -> str:
     """Where the log is: as said, in the folder that was said, as configured, in the usual folder."""
-    from lifesigns.assembly.hub import default_store
     from lifesigns.config import load
+    from lifesigns.hub.state_folder import default_store
 
     if url is None and folder is None:
         url = load(environ=os.environ).store
@@ -169,11 +172,12 @@ def _all(
     url: str | None,
     folder: Path | None,
     keys: Sequence[bytes],
-    checkpoints: Sequence[Found],
+    checkpoints: Sequence[KeptCheckpoint],
     progress: Callable[[float], None],
 ) -> AuditVerdict:
-    from lifesigns.assembly.auditing import verify_export, verify_store
     from lifesigns.assembly.hub import store_to_read
+    from lifesigns.audit.export import verify_export
+    from lifesigns.audit.stored import verify_store
 
     if file is not None:
         return verify_export(file, keys, checkpoints, progress)
@@ -189,17 +193,23 @@ def _all(
 
 
 def _by_proofs(
-    hub: str, token: str | None, keys: Sequence[bytes], checkpoints: Sequence[Found], entries: Sequence[int]
+    hub: str,
+    token: str | None,
+    keys: Sequence[bytes],
+    checkpoints: Sequence[KeptCheckpoint],
+    entries: Sequence[int],
 ) -> AuditVerdict:
-    from lifesigns.assembly.auditing import verify_hub
+    from lifesigns.audit.proved import verify_hub
 
     with asking(hub, token) as client:
         return verify_hub(client, keys, checkpoints, entries)
 
 
-async def _export(place: str, keys: Sequence[bytes], checkpoints: Sequence[Found], into: BinaryIO) -> None:
-    from lifesigns.assembly.auditing import exported
+async def _export(
+    place: str, keys: Sequence[bytes], checkpoints: Sequence[KeptCheckpoint], into: BinaryIO
+) -> None:
     from lifesigns.assembly.hub import store_to_read
+    from lifesigns.audit.export import exported
 
     store = store_to_read(place)
     try:
@@ -230,8 +240,8 @@ def _progress(*, shown: bool) -> Iterator[Callable[[float], None]]:
 
 
 def _print(found: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: bool) -> None:
-    from lifesigns.assembly.auditing import key_name
     from lifesigns.cli import showing
+    from lifesigns.hub.audit.notes import key_name
 
     names = [key_name(key) for key in keys]
     if as_json:

@@ -24,7 +24,7 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
     """
     import os
 
-    from lifesigns.assembly.backup import back_up
+    from lifesigns.backup import back_up
     from lifesigns.cli import showing
     from lifesigns.config import load
 

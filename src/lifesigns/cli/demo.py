@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import click
 
-from lifesigns.assembly.clients import AsyncClient
 from lifesigns.cli import showing
 from lifesigns.cli.requests import UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.showing import clean, print_json, words
+from lifesigns.client import AsyncClient
 from lifesigns.demo.fleet import FLEET
 from lifesigns.demo.narrator import Line, Look, Narrator, clock
 from lifesigns.demo.outcome import Outcome

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from lifesigns import __version__
-from lifesigns.assembly.clients import Client
 from lifesigns.cli.showing import seconds, since
+from lifesigns.client import Client
 from lifesigns.client.connection import is_loopback
 from lifesigns.config import ConfigErrors, load
 from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder

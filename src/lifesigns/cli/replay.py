@@ -95,8 +95,9 @@ async def _replay(
     agents: tuple[str, ...],
     progress: Callable[[float], None],
 ) -> Replayed:
-    from lifesigns.assembly.hub import default_store, store_to_read
+    from lifesigns.assembly.hub import store_to_read
     from lifesigns.config.hub_locator import state_folder
+    from lifesigns.hub.state_folder import default_store
     from lifesigns.replay import replay
 
     place = url or in_force.store or default_store(state_folder(os.environ))

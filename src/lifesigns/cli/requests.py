@@ -37,7 +37,7 @@ def asking(
     hub: str | None, token: str | None, *, retry_for: float = 0.0, timeout: float = 10.0
 ) -> Iterator[Client]:
     """The client of a command. A hub that is away is an error that says what to do about it."""
-    from lifesigns.assembly.clients import Client
+    from lifesigns.client import Client
 
     with Client(hub, token, retry_for=retry_for, timeout=timeout) as client:
         try:

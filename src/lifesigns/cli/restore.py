@@ -20,7 +20,7 @@ def restore(file: Path, state: Path | None, as_json: bool) -> None:
     The folder must be empty or not there, and no hub may run on it. Everything in FILE is checked first; if anything is
     wrong, nothing is restored.
     """
-    from lifesigns.assembly import backup
+    from lifesigns import backup
     from lifesigns.cli import showing
 
     folder = folder_of(state)

@@ -42,7 +42,7 @@ def watch(lines: bool, as_json: bool, hub: str | None, token: str | None) -> Non
 
     Where there is no terminal it prints a line for every change; with --json an event for every line.
     """
-    from lifesigns.assembly.clients import AsyncClient
+    from lifesigns.client import AsyncClient
 
     client = AsyncClient(hub, token, retry_for=0.0, timeout=TIMEOUT)
     at_terminal = os.name == "posix" and sys.stdout.isatty() and sys.stdin.isatty()

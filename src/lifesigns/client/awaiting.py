@@ -29,7 +29,12 @@ class AsyncClient(Calls):
     Use it in an `async with`, or `await client.close()`."""
 
     def __init__(
-        self, hub: str, token: str | None = None, *, timeout: float = TIMEOUT, retry_for: float = RETRY_FOR
+        self,
+        hub: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        retry_for: float = RETRY_FOR,
     ) -> None:
         self._connection = Connection(hub, token, timeout, retry_for)
         self._http = httpx2.AsyncClient(**self._connection.settings())

@@ -27,13 +27,21 @@ RETRY_FOR: Final = 10.0
 class Client(Calls):
     """A hub, and every call of its API. Use it in a `with`, or `close` it; threads may share it.
 
+    Without `hub` it is `LIFESIGNS_HUB`, else the hub of this user on this machine; without `token` it is `LIFESIGNS_TOKEN`,
+    else the admin's, if that is the hub it belongs to.
+
     `timeout` is what one try may take, `retry_for` how long a call that is safe to repeat is tried again while the hub is
     away or busy. Whatever goes wrong is a `HubError`: `.status` and `.detail` say what the hub said, `.transient` whether
     it may pass. What can only be a mistake of the caller is a `UsageError`.
     """
 
     def __init__(
-        self, hub: str, token: str | None = None, *, timeout: float = TIMEOUT, retry_for: float = RETRY_FOR
+        self,
+        hub: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        retry_for: float = RETRY_FOR,
     ) -> None:
         self._connection = Connection(hub, token, timeout, retry_for)
         self._http = httpx2.Client(**self._connection.settings())

@@ -6,6 +6,7 @@ whatever proxy the environment names; for one elsewhere the environment's proxy 
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -16,6 +17,7 @@ import httpx2
 
 from lifesigns.client.request import Reply, Request
 from lifesigns.client.tries import Tries
+from lifesigns.config.hub_locator import find
 from lifesigns.errors import UsageError
 from lifesigns.wire.addresses import addresses_of
 
@@ -27,9 +29,10 @@ SILENT_FOR: Final = 45.0
 class Connection:
     """What both senders need to know about a hub."""
 
-    def __init__(self, hub: str, token: str | None, timeout: float, retry_for: float) -> None:
-        self._hubs = [_checked(address) for address in addresses_of(hub)]
-        self.token = token
+    def __init__(self, hub: str | None, token: str | None, timeout: float, retry_for: float) -> None:
+        found = find(os.environ, hub, token)
+        self._hubs = [_checked(address) for address in addresses_of(found.hub)]
+        self.token = found.token
         self.timeout = timeout
         self.retry_for = retry_for
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):

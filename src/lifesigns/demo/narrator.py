@@ -12,7 +12,7 @@ from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from lifesigns.assembly.clients import AsyncClient
+from lifesigns.client import AsyncClient
 from lifesigns.demo import story
 from lifesigns.demo.fleet import ANSWER, QUESTION, Action, DemoAgent
 from lifesigns.demo.outcome import Outcome, is_right

@@ -16,6 +16,12 @@ from lifesigns.errors import UsageError
 
 LOCK: Final = "hub.lock"
 URL: Final = "hub.url"
+DATABASE: Final = "lifesigns.db"
+
+
+def default_store(state: Path) -> str:
+    """Where a hub keeps what it knows if nothing else is said."""
+    return f"sqlite://{state / DATABASE}"
 
 
 @contextmanager

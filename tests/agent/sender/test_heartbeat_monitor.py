@@ -2,10 +2,10 @@
 
 import pytest
 
-from lifesigns.assembly.heartbeat_monitor import HeartbeatMonitor
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import AgentLeft, AgentRegistered, TaskAssigned
 from lifesigns.errors import UsageError
+from lifesigns.integrations.task_sentinel import HeartbeatMonitor
 from tests.agent.sender.ear import Ear
 
 

@@ -24,11 +24,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from lifesigns.assembly.hub import DATABASE, default_store
 from lifesigns.config.account import masked
 from lifesigns.errors import UsageError
 from lifesigns.hub.audit import seal_file
-from lifesigns.hub.state_folder import LOCK, URL, claimed
+from lifesigns.hub.state_folder import DATABASE, LOCK, URL, claimed, default_store
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

@@ -1,0 +1,1 @@
+"""Other people's tools and protocols, over ours."""
