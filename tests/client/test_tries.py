@@ -158,7 +158,6 @@ def test_what_is_no_hub_is_said_to_be_none(body: bytes) -> None:
 @pytest.mark.parametrize(
     "hub",
     [
-        "",
         "127.0.0.1:8710",
         "nats://x",
         "http://",
@@ -173,7 +172,7 @@ def test_an_address_that_cannot_work_is_a_mistake_of_the_caller(hub: str) -> Non
         Client(hub)
 
 
-@pytest.mark.parametrize("token", ["with\nbreak", "ümlaut", ""])
+@pytest.mark.parametrize("token", ["with\nbreak", "ümlaut"])
 def test_a_token_that_no_header_can_carry_is_one_too(token: str) -> None:
     with pytest.raises(UsageError, match="token"):
         Client("http://h", token)
