@@ -46,7 +46,7 @@ class Observed:
     async def hear(self, *signals: Signal) -> None:
         """Signals come in, and are judged and kept."""
         async with asyncio.timeout(WAIT_MAX):
-            assert await self.service.hub.keep(signals)
+            assert await self.service.hub.keep(signals) is not None
 
     async def pass_time(self, seconds: float, *beating: str) -> None:
         """Half a second at a time; these agents beat all the while."""

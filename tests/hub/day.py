@@ -148,9 +148,10 @@ class Day:
     def _obey(self) -> None:
         """Half of those who are ordered something acknowledge it."""
         names = [being.id for being in self._beings]
-        for agent_id in self.service.orders_for(names):
-            for order in self.service.mailboxes.waiting_for(agent_id, self.now)[::2]:
-                self.service.dispatcher.acknowledged(agent_id, order.order_id)
+        ledger = self.service.hub.ledger
+        for agent_id, orders in ledger.waiting_for(names).items():
+            for order in orders[::2]:
+                ledger.acknowledge(agent_id, order.order_id)
 
     # --- the agents -----------------------------------------------------------------------------------
 

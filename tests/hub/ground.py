@@ -13,6 +13,7 @@ from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.hub.busyness import Busyness
 from lifesigns.hub.hub import Hub
+from lifesigns.hub.order_ledger import OpenOrder
 from lifesigns.ports import Event, Store
 
 WAIT_MAX = 10.0
@@ -27,7 +28,6 @@ class Ground:
         self.policy = policy or profile("balanced")
         self.now = 1_000_000.0
         self.orders: list[Order] = []
-        self.settled: list[str] = []
         self.events: list[Event] = []
         self.busyness: Callable[[float], Busyness] = Busyness
         self.hub = self._hub()
@@ -35,21 +35,26 @@ class Ground:
     def _hub(self) -> Hub:
         return Hub(
             self.another_store(),
-            carry_out=self.orders.append,
-            settled=self.settled.append,
-            tell=self._told,
-            send_canary=lambda _: None,
             policies=PolicyBook(self.policy),
             fleet=FleetPolicy(canary_every=0),
             clock=lambda: self.now,
             busyness=self.busyness,
         )
 
-    def _told(self, events: Sequence[Event]) -> None:
+    def carry_out(self, entry: OpenOrder) -> None:
+        self.orders.append(entry.order)
+
+    def withdraw(self, agent_id: str, order_id: str) -> None:
+        self.hub.ledger.settle(agent_id, order_id)
+
+    def tell(self, events: Sequence[Event]) -> None:
         self.events.extend(events)
 
+    async def start(self) -> None:
+        await self.hub.start(self, self)
+
     async def __aenter__(self) -> Self:
-        await self.hub.start()
+        await self.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -63,7 +68,7 @@ class Ground:
             self.hub.vanish()
         self.orders.clear()
         self.hub = self._hub()
-        await self.hub.start()
+        await self.start()
 
     async def pass_time(self, seconds: float, step: float = 0.5) -> None:
         """Let the clock run, and the hub look when it wants to."""

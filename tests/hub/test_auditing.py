@@ -87,7 +87,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
     """Whatever the last one did in its last moment: the tree of what is kept is the tree it goes on with."""
     name = f"goes on {cleanly}"
     ground = Ground(lambda: MemoryStore(name))
-    await ground.hub.start()
+    await ground.start()
     for _ in range(7):
         ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
         await ground.hub.committer.kept()

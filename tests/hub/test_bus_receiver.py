@@ -61,7 +61,7 @@ class Doorstep:
     pulse: Pulse = field(default_factory=Pulse)
     now: float = 1000.0
     room: bool = True
-    turns: bool = True
+    gathering: int = 0
 
     def __post_init__(self) -> None:
         self.door = BusReceiver(self.bus, "us", self, lambda: self.now)
@@ -77,9 +77,11 @@ class Doorstep:
         ]
         return self.hear(beats, at)
 
-    def ask_turn(self) -> None:
-        if self.turns:
-            asyncio.get_running_loop().call_soon(self.door.hand_over)
+    def begin_gathering(self) -> None:
+        self.gathering += 1
+
+    def end_gathering(self) -> None:
+        self.gathering -= 1
 
     async def say(self, subject: str, payload: object) -> None:
         raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
@@ -161,10 +163,16 @@ HOSTILE = st.sampled_from(
 @given(st.lists(st.one_of(HONEST, HOSTILE), max_size=100))
 def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None:
     """Gathered and read together, or one by one: the same is heard, in the same order, and as much is refused."""
-    step = Doorstep(turns=False)
-    for message in messages:
-        step.door._beats("heartbeat.a", message)
-    step.door.hand_over()
+
+    async def brought() -> Doorstep:
+        step = Doorstep()
+        for message in messages:
+            step.door._beats("heartbeat.a", message)
+        await asyncio.sleep(0)
+        return step
+
+    step = asyncio.run(brought())
+    assert step.gathering == 0
     alone = [wire.decode_beats(message) for message in messages]
     assert [beat.agent_id for beat in step.heard if isinstance(beat, wire.WireBeat)] == [
         beat.agent_id for batch in alone for beat in batch.accepted
@@ -175,7 +183,7 @@ def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None
 async def test_our_canary_comes_back_and_nobody_elses() -> None:
     async with opened() as step:
         await step.say(f"{bus_receiver.CANARY}.another-hub", b"7")
-        await step.door.send_canary(3)
+        step.door.send_canary(3)
         await until(lambda: step.heard)
         assert step.heard == [CanaryReturned(seq=3)]
 
@@ -214,14 +222,14 @@ async def test_a_bus_that_does_not_let_us_listen_is_asked_again(monkeypatch: pyt
     step.bus.deaf = [bus_receiver.WORDS]
     async with opened(step):
         await step.say("heartbeat.a", {"agent_id": "a"})
-        await step.door.send_canary(1)
+        step.door.send_canary(1)
         await until(lambda: len(step.heard) >= 2)
         assert len(step.heard) == 2
 
 
 async def test_a_canary_that_cannot_leave_is_a_canary_that_does_not_return() -> None:
     step = Doorstep()
-    await step.door.send_canary(1)
+    step.door.send_canary(1)
     assert step.heard == []
 
 

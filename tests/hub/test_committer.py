@@ -35,7 +35,7 @@ async def numbers(store: FaultyStore) -> list[int]:
 async def test_a_clean_end_keeps_what_came_while_the_last_page_was_on_its_way() -> None:
     store = FaultyStore("clean end")
     ground = ground_over(store)
-    await ground.hub.start()
+    await ground.start()
     store.hold()
     announce(ground, 1)
     await store.arrived.wait()
@@ -50,7 +50,7 @@ async def test_a_clean_end_keeps_what_came_while_the_last_page_was_on_its_way() 
 async def test_who_waits_for_a_word_is_answered_by_a_clean_end() -> None:
     store = FaultyStore("answered")
     ground = ground_over(store)
-    await ground.hub.start()
+    await ground.start()
     ground.hub.hear([BeatReceived("a", 1, "one")])
     store.hold()
     announce(ground, 1)

@@ -26,8 +26,9 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.signals import BreakerAct
-from lifesigns.hub.dispatcher import AGAIN_AFTER, UNANSWERED_FOR, Dispatcher
-from lifesigns.hub.mailboxes import PING_FOR, STRANGER_FOR, Mailboxes
+from lifesigns.hub.dispatcher import AGAIN_AFTER, Dispatcher
+from lifesigns.hub.executors import Executors
+from lifesigns.hub.order_ledger import PING_FOR, UNANSWERED_FOR, OrderLedger
 from lifesigns.ports import Event
 
 NOW = 100.0
@@ -59,19 +60,28 @@ class Desk:
     """A dispatcher, and what became of its orders."""
 
     bus: MemoryBus | None = None
-    boxes: Mailboxes = field(default_factory=Mailboxes)
+    now: float = NOW
     settled: list[str] = field(default_factory=list)
     said: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.dispatcher = Dispatcher(self.boxes, self.bus, self.settled.append)
+        self.ledger = OrderLedger(self.settled.append, lambda: self.now)
+        self.ledger.beliefs = waiting_for("1-1")
+        executors = Executors(self.ledger, lambda _: True)
+        self.dispatcher = Dispatcher(self.ledger, executors, self.bus)
 
     def give(self, *orders: Order) -> None:
         for order in orders:
-            self.dispatcher.carry_out(order, NOW)
+            entry = self.ledger.open(order)
+            assert entry is not None
+            self.dispatcher.carry_out(entry)
 
-    def waiting(self, now: float = NOW) -> list[str]:
-        return [order.order_id for order in self.boxes.waiting_for("a", now)]
+    def let_go(self, beliefs: Beliefs, now: float) -> None:
+        self.ledger.beliefs, self.now = beliefs, now
+        self.dispatcher.let_go()
+
+    def waiting(self) -> list[str]:
+        return [order.order_id for orders in self.ledger.waiting_for(["a"]).values() for order in orders]
 
     async def heard(self, count: int) -> list[str]:
         """The ids of what was said on the bus so far, when there are so many."""
@@ -100,66 +110,34 @@ async def on_a_bus() -> AsyncIterator[Desk]:
 def test_what_people_need_to_know_is_told_by_its_event_and_needs_nothing_more() -> None:
     desk = Desk()
     desk.give(ReleaseClaim(NOW, "1-3", 1, "a", "one", "t", 7, "released"))
-    assert (desk.settled, desk.waiting()) == (["1-3"], [])
+    assert (desk.settled, list(desk.ledger)) == (["1-3"], [])
 
 
-def test_an_escalation_waits_for_its_answer_but_in_nobodys_mailbox() -> None:
+def test_an_escalation_waits_for_its_answer_but_nobody_fetches_it() -> None:
     desk = Desk()
-    desk.give(Escalate(NOW, "1-4", 1, "a", "one", "stuck", (), None, NOW + 900))
+    desk.give(Escalate(NOW, "1-1", 1, "a", "one", "stuck", (), None, NOW + 900))
     assert (desk.settled, desk.waiting()) == ([], [])
-    assert "1-4" in desk.dispatcher
+    assert [entry.stored for entry in desk.ledger] == [True]
 
 
-def test_an_order_that_was_acknowledged_is_not_given_again_also_not_after_a_restart() -> None:
-    """So it is settled in the store, although its outcome is still to come."""
-    for order in (nudge(), asked_about(), StopStranger(NOW, "1-5", 1, "a", "two", "replaced")):
-        desk = Desk()
-        desk.give(order)
-        assert desk.dispatcher.acknowledged("a", order.order_id)
-        assert (desk.settled, desk.waiting()) == ([order.order_id], [])
-        assert not desk.dispatcher.acknowledged("a", order.order_id)
-        desk.dispatcher.settled(order.order_id)
-        assert desk.settled == [order.order_id]
-
-
-def test_nobody_acknowledges_somebody_elses_order() -> None:
-    desk = Desk()
-    desk.give(nudge())
-    assert not desk.dispatcher.acknowledged("b", "1-1")
-    assert (desk.settled, desk.waiting()) == ([], ["1-1"])
-
-
-def test_an_outcome_takes_the_order_out_of_the_mailbox() -> None:
-    desk = Desk()
-    desk.give(nudge())
-    desk.dispatcher.settled("1-1")
-    assert desk.waiting() == []
-    assert "1-1" not in desk.dispatcher
-
-
-def test_what_the_engine_no_longer_waits_for_is_let_go() -> None:
-    desk = Desk()
-    desk.give(nudge("1-1"), nudge("1-2"))
-    desk.dispatcher.sweep(waiting_for("1-2"), NOW + 1)
-    assert (desk.settled, desk.waiting()) == (["1-1"], ["1-2"])
-    desk.dispatcher.sweep(Beliefs(), NOW + 2)
-    assert (desk.settled, desk.waiting()) == (["1-1", "1-2"], [])
-
-
-def test_what_is_over_is_let_go_before_the_next_sweep() -> None:
-    """That is ten seconds away; an order that was replaced must not turn a breaker back until then."""
+def test_what_the_engine_no_longer_waits_for_is_let_go_also_where_it_does_not_say_so() -> None:
+    """An order that was replaced must not turn a breaker back."""
     desk = Desk()
     turns = [
         TurnBreaker(NOW, order_id, 1, "a", "one", "search", BreakerAct.RESET) for order_id in ("1-3", "1-4")
     ]
+    errands = {
+        turn.order_id: SideOrder(turn.order_id, "a", Rung.BREAKER, 1, NOW, 600.0, "reset") for turn in turns
+    }
+    desk.ledger.beliefs.side_orders["a"] = dict(errands)
     desk.give(nudge("1-1"), *turns)
-    errand = SideOrder("1-4", "a", Rung.BREAKER, 1, NOW, 600.0, "reset breaker 'search'")
     beliefs = waiting_for("1-1")
-    beliefs.side_orders["a"] = {"1-4": errand}
-    desk.dispatcher.let_go(beliefs, NOW + 1)
+    beliefs.side_orders["a"] = {"1-4": errands["1-4"]}
+    assert desk.waiting() == ["1-1", "1-3", "1-4"]
+    desk.let_go(beliefs, NOW + 1)
     assert (desk.settled, desk.waiting()) == (["1-3"], ["1-1", "1-4"])
-    desk.dispatcher.let_go(Beliefs(), NOW + 2)
-    assert desk.waiting() == []
+    desk.let_go(Beliefs(), NOW + 2)
+    assert (desk.settled, list(desk.ledger)) == (["1-3", "1-1", "1-4"], [])
 
 
 def stop(order_id: str = "1-7") -> Terminate:
@@ -168,58 +146,67 @@ def stop(order_id: str = "1-7") -> Terminate:
 
 def test_an_order_that_is_withdrawn_is_gone_at_once_and_who_has_a_termination_is_told() -> None:
     desk = Desk()
-    desk.give(nudge("1-1"), stop("1-7"))
-    for order_id in ("1-1", "1-7", "1-7"):
-        desk.dispatcher.withdrawn(order_id, NOW + 400)
+    desk.give(nudge("1-1"))
+    desk.dispatcher.withdraw("a", "1-1")
+    desk.ledger.beliefs = waiting_for("1-7")
+    desk.give(stop("1-7"))
+    desk.now = NOW + 400
+    for _ in range(2):
+        desk.dispatcher.withdraw("a", "1-7")
     assert desk.settled == ["1-1", "1-7"]
-    assert desk.waiting(NOW + 401) == ["1-7-withdrawn"]
-    assert desk.waiting(NOW + 400 + STRANGER_FOR + 1) == []
+    assert desk.waiting() == ["1-7-withdrawn"]
+    desk.now = NOW + 400 + UNANSWERED_FOR
+    assert desk.waiting() == []
 
 
 async def test_an_order_that_was_withdrawn_while_the_bus_was_away_is_not_said_when_it_is_back() -> None:
     async with on_a_bus() as desk:
-        desk.give(stop("1-7"), nudge("1-1"))
-        desk.dispatcher.withdrawn("1-7", NOW)  # Nothing has been published yet: the bus had no turn.
+        desk.give(nudge("1-1"))
+        desk.ledger.beliefs = waiting_for("1-7")
+        desk.give(stop("1-7"))
+        desk.dispatcher.withdraw("a", "1-7")  # Nothing has been published yet: the bus had no turn.
         assert sorted(await desk.heard(2)) == ["1-1", "1-7-withdrawn"]
 
 
 def test_a_question_ends_with_its_time_and_a_stranger_is_not_called_for_ever() -> None:
     desk = Desk()
     desk.give(asked_about(), StopStranger(NOW, "1-5", 1, "a", "two", "replaced"))
-    desk.dispatcher.sweep(Beliefs(), NOW + 59.9)
+    desk.let_go(Beliefs(), NOW + 59.9)
     assert desk.settled == []
-    desk.dispatcher.sweep(Beliefs(), NOW + 60)
+    desk.let_go(Beliefs(), NOW + 60)
     assert desk.settled == ["1-2"]
-    desk.dispatcher.sweep(Beliefs(), NOW + UNANSWERED_FOR)
+    desk.let_go(Beliefs(), NOW + UNANSWERED_FOR)
     assert desk.settled == ["1-2", "1-5"]
 
 
 def test_a_ping_that_nobody_fetches_does_not_lie_there_for_ever() -> None:
     desk = Desk()
     desk.give(ping())
-    desk.dispatcher.sweep(Beliefs(), NOW + PING_FOR + 1)
-    assert not desk.boxes
+    desk.let_go(Beliefs(), NOW + PING_FOR + 1)
+    assert (list(desk.ledger), desk.settled) == ([], [])
 
 
-def test_a_hub_that_was_replaced_gives_no_orders_any_more() -> None:
-    desk = Desk()
-    desk.give(nudge(), ping())
-    desk.dispatcher.stand_down()
-    desk.dispatcher.sweep(waiting_for("1-1"), NOW + AGAIN_AFTER)
-    assert (desk.waiting(), desk.settled) == ([], [])
+async def test_a_hub_that_was_replaced_gives_no_orders_any_more() -> None:
+    async with on_a_bus() as desk:
+        desk.give(nudge(), ping())
+        desk.ledger.stand_down()
+        desk.dispatcher.say_again(NOW + AGAIN_AFTER)
+        assert (desk.waiting(), desk.settled) == ([], [])
+        desk.dispatcher.tell([Event(7, NOW, "HUB_BLIND", "", b"{}")])
+        assert await desk.heard(1) == ["7"]
 
 
 async def test_an_order_is_said_on_the_bus_and_again_while_nothing_comes_back() -> None:
     async with on_a_bus() as desk:
         desk.give(nudge())
         assert await desk.heard(1) == ["1-1"]
-        desk.dispatcher.sweep(waiting_for("1-1"), NOW + AGAIN_AFTER - 0.1)
-        desk.dispatcher.sweep(waiting_for("1-1"), NOW + AGAIN_AFTER)
+        desk.dispatcher.say_again(NOW + AGAIN_AFTER - 0.1)
+        desk.dispatcher.say_again(NOW + AGAIN_AFTER)
         assert await desk.heard(2) == ["1-1", "1-1"]
-        desk.dispatcher.sweep(waiting_for("1-1"), NOW + 2 * AGAIN_AFTER - 0.1)
-        desk.dispatcher.settled("1-1")
-        desk.dispatcher.sweep(waiting_for("1-1"), NOW + 3 * AGAIN_AFTER)
-        desk.give(nudge("1-2"))
+        desk.dispatcher.say_again(NOW + 2 * AGAIN_AFTER - 0.1)
+        desk.ledger.settle("a", "1-1")
+        desk.dispatcher.say_again(NOW + 3 * AGAIN_AFTER)
+        desk.give(asked_about())
         assert await desk.heard(3) == ["1-1", "1-1", "1-2"]
         assert {subject for subject, _ in desk.said} == {"lifesigns.order.a"}
 

@@ -135,7 +135,7 @@ async def test_orders_reach_real_senders_through_either_door_once(server: Server
             async with asyncio.timeout(WAIT_MAX):
                 nudge = await anext(life.nudges())
             assert nudge.text == "look up"
-        await until(lambda: not scene.hub.service.mailboxes)
+        await until(lambda: not scene.hub.service.hub.ledger.offered)
         for name in lives:
             await until(lambda name=name: "seen" in scene.stages(name))  # type: ignore[misc]
             assert scene.stages(name) == ["delivered", "seen"]
@@ -255,7 +255,10 @@ async def test_who_finds_the_inbox_full_is_told_or_counted(server: Server) -> No
 
 def order_ids(hub: RunningHub, agent_id: str) -> list[str]:
     """What waits for an agent."""
-    return [json.loads(bytes(raw))["order_id"] for raw in hub.service.orders_for([agent_id])[agent_id]]
+    return [
+        json.loads(bytes(raw))["order_id"]
+        for raw in hub.service.http_receiver.orders_for([agent_id])[agent_id]
+    ]
 
 
 async def test_the_first_of_two_hubs_stops_acting_when_the_second_takes_over(
@@ -270,7 +273,7 @@ async def test_the_first_of_two_hubs_stops_acting_when_the_second_takes_over(
         (order_id,) = order_ids(first, "a")
         async with running_hub(FaultyStore(name)) as second:
             await until(lambda: "another hub" in first.service.store_state)
-            await until(lambda: not first.service.mailboxes)
+            await until(lambda: not first.service.hub.ledger.offered)
             assert order_ids(second, "a") == [order_id]
             assert (await first.get("/readyz")).status_code == 503
             word = {"type": "checkpoint", "agent_id": "a", "checkpoint_id": "cp-1"}

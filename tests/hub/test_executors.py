@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +24,9 @@ from lifesigns.core.signals import (
 )
 from lifesigns.errors import AdapterError
 from lifesigns.hub import executors as module
+from lifesigns.hub.clock import Clock
 from lifesigns.hub.executors import Executors, has_supervisor
+from lifesigns.hub.order_ledger import OpenOrder, OrderLedger
 from lifesigns.ports import NotExecuted
 from tests.adapters.executors.ground import escalate, nudge, respawn, until
 
@@ -57,23 +60,38 @@ class Doer:
 class Ground:
     """Hands, and what the engine believes and hears."""
 
-    beliefs: Beliefs = field(default_factory=Beliefs)
     heard: list[Signal] = field(default_factory=list)
-    not_awaited: set[str] = field(default_factory=set)
     room: bool = True
 
     def __post_init__(self) -> None:
-        self.executors = Executors(
-            lambda: self.beliefs,
-            self._hear,
-            lambda order: order.order_id not in self.not_awaited,
-            try_for=0.2,
-        )
+        self.ledger = Ledger(lambda _: None, time.time)
+        self.beliefs = self.ledger.beliefs
+        self.executors = Executors(self.ledger, self._hear, try_for=0.2)
+
+    def take(self, order: Order) -> bool:
+        entry = self.ledger.open(order)
+        assert entry is not None
+        return self.executors.take(entry)
+
+    @property
+    def trying(self) -> list[OpenOrder]:
+        return [entry for entry in self.ledger if entry.trying is not None]
 
     def _hear(self, signals: Sequence[Signal]) -> bool:
         if self.room:
             self.heard.extend(signals)
         return self.room
+
+
+class Ledger(OrderLedger):
+    """Waits for every order, but these."""
+
+    def __init__(self, settle_stored: Callable[[str], None], clock: Clock) -> None:
+        super().__init__(settle_stored, clock)
+        self.not_awaited: set[str] = set()
+
+    def awaits(self, order: Order) -> bool:
+        return order.order_id not in self.not_awaited
 
 
 @pytest.fixture
@@ -115,7 +133,7 @@ def again() -> NotExecuted:
 
 async def test_an_order_that_is_nobodys_is_left_to_others(ground: Ground) -> None:
     ground.executors.assign(Respawn, Doer(done))
-    assert not ground.executors.take(nudge())
+    assert not ground.take(nudge())
 
 
 async def test_the_first_that_fits_decides_by_agent_and_role(ground: Ground) -> None:
@@ -125,7 +143,7 @@ async def test_the_first_that_fits_decides_by_agent_and_role(ground: Ground) -> 
     ground.executors.assign(Respawn, background, roles=["background"])
     ground.executors.assign(Respawn, everybody)
     for number, agent_id in enumerate(("coder-7", "tester-1", "nobody-knows")):
-        assert ground.executors.take(respawn(agent_id, order_id=f"1-{number}"))
+        assert ground.take(respawn(agent_id, order_id=f"1-{number}"))
     await until(lambda: len(ground.heard) == 3)
     asked = [[order.agent_id for order in executor.asked] for executor in (coders, background, everybody)]
     assert asked == [["coder-7"], ["tester-1"], ["nobody-knows"]]
@@ -135,9 +153,9 @@ async def test_a_supervisor_that_can_respawn_its_agent_does_it(ground: Ground) -
     """Two who start the same life would be two lives."""
     ground.executors.assign(Respawn, Doer(done))
     ground.beliefs.own_policies["coder-7"] = {"respawn": {"enabled": True}}
-    assert not ground.executors.take(respawn())
+    assert not ground.take(respawn())
     ground.beliefs.own_policies["coder-7"] = {"respawn": {"enabled": False}}
-    assert ground.executors.take(respawn())
+    assert ground.take(respawn())
 
 
 @pytest.mark.parametrize("said", [{}, {"respawn": None}, {"respawn": {"enabled": "yes"}}, {"respawn": []}])
@@ -152,7 +170,7 @@ async def test_an_order_that_is_given_twice_is_tried_by_one(ground: Ground) -> N
     executor = Doer(hang)
     ground.executors.assign(Respawn, executor)
     for _ in range(3):
-        assert ground.executors.take(respawn())
+        assert ground.take(respawn())
     await until(lambda: executor.asked)
     await asyncio.sleep(0)
     assert executor.most_at_once == 1
@@ -161,7 +179,7 @@ async def test_an_order_that_is_given_twice_is_tried_by_one(ground: Ground) -> N
 async def test_a_transient_failure_is_tried_again_with_the_same_order(ground: Ground) -> None:
     executor = Doer(failing(again(), again()))
     ground.executors.assign(Respawn, executor)
-    ground.executors.take(respawn())
+    ground.take(respawn())
     await until(lambda: ground.heard)
     assert [order.order_id for order in executor.asked] == ["1-5"] * 3
     assert [type(signal) for signal in ground.heard] == [RespawnStarted]
@@ -171,13 +189,13 @@ async def test_nothing_is_tried_that_nobody_waits_for(ground: Ground) -> None:
     """The agent came back by itself: to respawn it now would make two of it."""
 
     async def does(order: Order) -> Signal | None:
-        ground.not_awaited.add(order.order_id)
+        ground.ledger.not_awaited.add(order.order_id)
         raise again()
 
     executor = Doer(does)
     ground.executors.assign(Respawn, executor)
-    ground.executors.take(respawn())
-    await until(lambda: not ground.executors._tasks)
+    ground.take(respawn())
+    await until(lambda: not ground.trying)
     assert len(executor.asked) == 1
     assert not ground.heard
 
@@ -185,9 +203,9 @@ async def test_nothing_is_tried_that_nobody_waits_for(ground: Ground) -> None:
 async def test_a_dropped_order_is_stopped_in_the_middle(ground: Ground) -> None:
     executor = Doer(hang)
     ground.executors.assign(Respawn, executor)
-    ground.executors.take(respawn())
+    ground.take(respawn())
     await until(lambda: executor.at_once)
-    ground.executors.drop("1-5")
+    ground.ledger.settle("coder-7", "1-5")
     await until(lambda: not executor.at_once)
     assert not ground.heard
 
@@ -196,9 +214,9 @@ async def test_a_hub_that_was_replaced_does_nothing_more(ground: Ground) -> None
     executor = Doer(hang)
     ground.executors.assign(Respawn, executor)
     for number in range(3):
-        ground.executors.take(respawn(order_id=f"1-{number}"))
+        ground.take(respawn(order_id=f"1-{number}"))
     await until(lambda: executor.at_once == 3)
-    ground.executors.stand_down()
+    ground.ledger.stand_down()
     await until(lambda: not executor.at_once)
 
 
@@ -206,7 +224,7 @@ async def test_closing_ends_what_runs_and_lets_go_of_every_hand() -> None:
     ground, executor = Ground(), Doer(hang)
     ground.executors.assign(Respawn, executor)
     ground.executors.assign(SendNudge, executor)
-    ground.executors.take(respawn())
+    ground.take(respawn())
     await until(lambda: executor.at_once)
     await ground.executors.close()
     assert executor.closed
@@ -227,8 +245,8 @@ async def test_what_can_never_be_done_has_failed(ground: Ground, error: Exceptio
     """A bug in somebody's hand is one order's trouble."""
     ground.executors.assign(Respawn, Doer(failing(error)))
     ground.executors.assign(SendNudge, Doer(failing(error)))
-    ground.executors.take(respawn())
-    ground.executors.take(nudge())
+    ground.take(respawn())
+    ground.take(nudge())
     await until(lambda: len(ground.heard) == 2)
     assert ground.heard == [
         RespawnFailed(agent_id="coder-7", order_id="1-5", reason=reason),
@@ -239,8 +257,8 @@ async def test_what_can_never_be_done_has_failed(ground: Ground, error: Exceptio
 async def test_an_escalation_that_cannot_be_brought_is_left_to_its_time(ground: Ground) -> None:
     """People have been told; what happens without an answer the policy says."""
     ground.executors.assign(Escalate, Doer(failing(AdapterError("no", transient=False))))
-    ground.executors.take(escalate())
-    await until(lambda: not ground.executors._tasks)
+    ground.take(escalate())
+    await until(lambda: not ground.trying)
     assert not ground.heard
 
 
@@ -257,9 +275,9 @@ async def test_a_hand_that_hangs_is_asked_again_and_holds_up_nobody(
     other = Doer(done)
     ground.executors.assign(Respawn, Doer(hangs_once))
     ground.executors.assign(SendNudge, other)
-    ground.executors.take(respawn())
+    ground.take(respawn())
     await until(lambda: tries)
-    ground.executors.take(nudge())
+    ground.take(nudge())
     await until(lambda: other.asked)
     assert len(tries) == 1
     await until(lambda: len(ground.heard) == 2)
@@ -281,7 +299,7 @@ async def test_a_hand_has_so_many_orders_at_once_and_those_that_wait_for_another
     executor = Doer(does)
     ground.executors.assign(Respawn, executor)
     for number in range(100):
-        ground.executors.take(respawn(f"a-{number}", order_id=f"1-{number}"))
+        ground.take(respawn(f"a-{number}", order_id=f"1-{number}"))
     await until(lambda: len(ground.heard) == 100 - module.AT_ONCE)
     assert executor.most_at_once <= module.AT_ONCE
 
@@ -290,7 +308,7 @@ async def test_an_outcome_waits_for_room(ground: Ground, monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "HEAR_AGAIN_AFTER", 0.001)
     ground.room, executor = False, Doer(done)
     ground.executors.assign(Respawn, executor)
-    ground.executors.take(respawn())
+    ground.take(respawn())
     await until(lambda: executor.asked)
     ground.room = True
     await until(lambda: ground.heard)
@@ -313,19 +331,19 @@ async def test_an_agent_that_lives_has_its_time_to_save_before_it_is_ended_by_ot
     executor = Doer(ended)
     ground.executors.assign(Terminate, executor)
     ground.beliefs.agents["coder-7"] = Agent("coder-7", 1, health=Health.STUCK)
-    ground.executors.take(end(save_for=60.0))
+    ground.take(end(save_for=60.0))
     await asyncio.sleep(0.01)
-    ground.executors.drop("1-3")
+    ground.ledger.settle("coder-7", "1-3")
     assert not executor.asked
     ground.beliefs.agents["coder-7"].health = Health.DISCONNECTED
-    ground.executors.take(end(save_for=60.0))
+    ground.take(end(save_for=60.0))
     await until(lambda: ground.heard)
     assert len(executor.asked) == 1
 
 
 async def test_who_cannot_be_ended_is_told_so(ground: Ground) -> None:
     ground.executors.assign(Terminate, Doer(failing(AdapterError("403", transient=False))))
-    ground.executors.take(end(save_for=0.0))
+    ground.take(end(save_for=0.0))
     await until(lambda: ground.heard)
     assert ground.heard == [TerminationFailed(agent_id="coder-7", order_id="1-3", reason="403")]
 
@@ -344,9 +362,9 @@ async def test_a_newer_nudge_takes_the_place_of_one_that_found_no_moment(ground:
 
     executor = Doer(does)
     ground.executors.assign(SendNudge, executor)
-    ground.executors.take(nudge())
+    ground.take(nudge())
     await until(lambda: executor.asked)
-    ground.executors.take(replace(nudge(), order_id="1-9", attempt=2))
+    ground.take(replace(nudge(), order_id="1-9", attempt=2))
     busy = False
     await until(lambda: len(ground.heard) == 2)
     assert [type(signal) for signal in ground.heard] == [NudgeFailed, NudgeDelivered]

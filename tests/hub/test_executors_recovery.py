@@ -136,7 +136,7 @@ async def test_a_crashed_agent_goes_on_from_its_newest_checkpoint_that_holds(tmp
             back = await hub.http.get(order["checkpoint_url"])
             assert back.content == b"state 2"
             lineage = hub.service.engine.beliefs.lineages["coder-7"]
-            await until(lambda: lineage.order_id not in hub.service.dispatcher)
+            await until(lambda: not hub.service.hub.ledger.find("coder-7", lineage.order_id))
             seen = (await hub.http.get("/api/v1/tasks/t-19/recovery")).json()["recoveries"][0]
             assert (seen["phase"], seen["on_its_way"], seen["read_back"]) == ("starting", True, True)
             await hub.beat(incarnation=order["new_incarnation"])
@@ -277,7 +277,7 @@ class Nursery:
         async with self.hub() as hub:
             lineage = hub.service.engine.beliefs.lineages["coder-7"]
             await until(lambda: self.lives)
-            await until(lambda: lineage.order_id not in hub.service.dispatcher)
+            await until(lambda: not hub.service.hub.ledger.find("coder-7", lineage.order_id))
             assert lineage.phase is Phase.STARTING
             return str(lineage.new_incarnation)
 
@@ -347,7 +347,7 @@ async def test_an_answer_that_got_lost_is_asked_for_with_the_same_key_by_the_nex
         async with handy_hub(tmp_path, SqliteStore(path), POLICY, given) as hub:
             await until(lambda: len(peer.requests) == 2)
             lineage = hub.service.engine.beliefs.lineages["coder-7"]
-            await until(lambda: lineage.order_id not in hub.service.dispatcher)
+            await until(lambda: not hub.service.hub.ledger.find("coder-7", lineage.order_id))
     first, second = peer.requests
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
     assert {**first.json, "epoch": second.json["epoch"]} == second.json

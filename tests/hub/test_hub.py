@@ -55,16 +55,19 @@ async def test_what_a_door_has_gathered_counts_before_anybody_is_judged() -> Non
         """When a silent agent is asked, if the door then has a beat of it which came just before."""
 
         def hand_over() -> None:
-            if ground.now == beats_at:
-                ground.hub.hear_beats([beat(2)], b"", "bus", ground.now - 0.1)
+            ground.hub.end_gathering()
+            ground.hub.hear_beats([beat(2)], b"", "bus", ground.now - 0.1)
 
         async with Ground() as ground:
             began_at = ground.now
             ground.hub.hear([beat(1)])
-            ground.hub.gather.append(hand_over)
             while not ground.orders:
                 ground.now += 0.25
                 ground.hub.ask_turn()
+                if ground.now == beats_at:
+                    ground.hub.begin_gathering()
+                    asyncio.get_running_loop().call_soon(hand_over)
+                await asyncio.sleep(0)
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
                 assert ground.now < began_at + 60.0
@@ -82,7 +85,7 @@ async def test_words_are_acknowledged_when_they_are_kept_and_survive_a_sudden_de
             CheckpointSaved(agent_id="a", incarnation="one", checkpoint_id="cp-1"),
         ]
         ground.hub.hear([beat()])
-        assert await ground.hub.keep(words)
+        assert await ground.hub.keep(words) is not None
         await ground.restart(cleanly=False)
         agent = ground.hub.engine.agent("a")
         assert agent is not None
@@ -144,10 +147,6 @@ async def test_a_full_inbox_turns_away_and_takes_nothing_of_it() -> None:
     ground = Ground()
     ground.hub = ground.hub.__class__(
         ground.hub.store,
-        carry_out=ground.orders.append,
-        settled=ground.settled.append,
-        tell=ground._told,
-        send_canary=lambda _: None,
         inbox_max=10,
     )
     async with ground:

@@ -92,7 +92,7 @@ class Fleet:
 
     def nudges(self) -> list[str]:
         """Ids of the nudges that wait for agents."""
-        orders = self.service.orders_for([agent.id for agent in self.service.engine.agents()])
+        orders = self.service.http_receiver.orders_for([agent.id for agent in self.service.engine.agents()])
         every = [json.loads(bytes(raw)) for each in orders.values() for raw in each]
         return [order["order_id"] for order in every if order["type"] == "nudge"]
 

@@ -20,12 +20,12 @@ async def observed(
         if trace is not None:
             tracing = Tracing(trace)
             stack.push_async_callback(tracing.close)
-            service.observe(tracing.tell)
+            service.feed.observe(tracing.tell)
             service.hub.pulse.witness = tracing.looked
         if grpc_port is not None:
             health = grpc_health_of(service)
             stack.push_async_callback(health.close)
-            service.observe(health.tell)
+            service.feed.observe(health.tell)
             await health.start(host, grpc_port)
         yield
 

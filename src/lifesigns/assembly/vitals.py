@@ -58,7 +58,7 @@ class ServiceVitals:
             look_late=pulse.look_late,
             blind=beliefs.awareness.blind,
             score=service.engine.self_doubt(service.clock()),
-            orders_waiting=len(service.mailboxes),
+            orders_waiting=service.hub.ledger.offered,
             listeners=len(service.feed),
             answers=self._answered,
             store_up=service.store_state == "ok",

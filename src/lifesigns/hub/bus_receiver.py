@@ -14,7 +14,7 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -56,7 +56,8 @@ class SignalSink(Protocol):
 
     def hear(self, signals: Sequence[Signal], at: float) -> bool: ...
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool: ...
-    def ask_turn(self) -> None: ...
+    def begin_gathering(self) -> None: ...
+    def end_gathering(self) -> None: ...
 
 
 class CommitWaiter(Protocol):
@@ -64,11 +65,13 @@ class CommitWaiter(Protocol):
 
     @property
     def keeps(self) -> bool: ...
-    async def keep(self, reports: Sequence[Signal]) -> None: ...
+    async def keep(self, reports: Sequence[Signal]) -> object: ...
 
 
 class BusReceiver:
     """Listens on the bus and gives what it hears to the hub. Without a keeper nobody is told what was kept."""
+
+    source = SOURCE
 
     def __init__(
         self, bus: Bus, name: str, ear: SignalSink, clock: Clock, keeper: CommitWaiter | None = None
@@ -86,7 +89,7 @@ class BusReceiver:
         self._gathered_at = 0.0
         self._keeper = keeper
         self._heard: OrderedDict[str, deque[int]] = OrderedDict()
-        self._answers: set[asyncio.Task[None]] = set()
+        self._sends: set[asyncio.Task[None]] = set()
 
     @property
     def state(self) -> str:
@@ -119,13 +122,16 @@ class BusReceiver:
                 return
 
     async def close(self) -> None:
-        for answer in self._answers:
-            answer.cancel()
-        await asyncio.gather(*self._answers, return_exceptions=True)
+        for send in self._sends:
+            send.cancel()
+        await asyncio.gather(*self._sends, return_exceptions=True)
         await self.bus.close()
 
-    async def send_canary(self, seq: int) -> None:
+    def send_canary(self, seq: int) -> None:
         """Our own beat, out through the bus and back in."""
+        self._beside(self._send_canary(seq))
+
+    async def _send_canary(self, seq: int) -> None:
         with suppress(AdapterError):  # Then it will not return, and that is what it is for.
             await self.bus.publish(self._canary_subject, str(seq).encode())
 
@@ -134,6 +140,7 @@ class BusReceiver:
         if not self._gathered:
             return
         gathered, self._gathered = self._gathered, []
+        self._ear.end_gathering()
         at = self._gathered_at
         together = wire.decode_together([payload for _, payload in gathered], SOURCE, at)
         if together is not None:
@@ -147,7 +154,8 @@ class BusReceiver:
             gathered = self._gathered
             if not gathered:
                 self._gathered_at = self._clock()
-                self._ear.ask_turn()
+                self._ear.begin_gathering()
+                asyncio.get_running_loop().call_soon(self.hand_over)
             gathered.append((subject, payload))
             if len(gathered) >= wire.TOGETHER_MAX:
                 self.hand_over()
@@ -197,10 +205,13 @@ class BusReceiver:
             if not self._hear_reports(subject, payload):
                 return
             known.append(number)
-        if len(self._answers) < ANSWERS_MAX:
-            answer = asyncio.get_running_loop().create_task(self._answer(relay, number))
-            self._answers.add(answer)
-            answer.add_done_callback(self._answers.discard)
+        if len(self._sends) < ANSWERS_MAX:
+            self._beside(self._answer(relay, number))
+
+    def _beside(self, what: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(what)
+        self._sends.add(task)
+        task.add_done_callback(self._sends.discard)
 
     async def _answer(self, relay: str, number: int) -> None:
         assert self._keeper is not None

@@ -11,15 +11,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from lifesigns.core.effects import Order
 from lifesigns.errors import AdapterError, Deposed
-from lifesigns.hub.audit.log import NOTHING, AuditWrites
+from lifesigns.hub.audit.log import AuditLog
+from lifesigns.hub.order_ledger import kept_order
 from lifesigns.hub.pulse import COMMIT_UP_TO, Spread
-from lifesigns.ports import Belief, Chunk, Commit, Event, Sample, Store, StoredOrder
+from lifesigns.ports import Belief, Chunk, Commit, Event, Sample, Store
 
 EVENTS_MAX: Final = 200_000
 """Events kept in memory while the store is away, about 100 MB. Then the oldest unkept ones are lost, and counted."""
@@ -43,29 +44,16 @@ log = logging.getLogger("lifesigns.hub")
 
 
 class Committer:
-    """Writes pages; carries out what they hold when they are kept."""
+    """Writes pages. What they hold is carried out by who asked for them, when they are kept."""
 
-    def __init__(
-        self,
-        store: Store,
-        number: int,
-        event: int,
-        *,
-        beliefs: Callable[[], Sequence[Belief]],
-        kept: Callable[[Sequence[Event], Sequence[Order]], None],
-        encode: Callable[[Order], StoredOrder],
-        record: Callable[[Sequence[Event]], AuditWrites] = lambda _: NOTHING,
-    ) -> None:
+    def __init__(self, store: Store, audit: AuditLog) -> None:
         self._store = store
-        self._number = number
+        self._audit = audit
+        """What goes into the audit log goes on the same page."""
+        self._number = 0
         """Of the last page."""
-        self._event = event
+        self._event = 0
         """The id of the last event on it."""
-        self._beliefs = beliefs
-        self._kept = kept
-        self._encode = encode
-        self._record = record
-        """What goes into the audit log, and on the same page."""
         self._events: list[Event] = []
         self._orders: list[Order] = []
         self._settled: list[str] = []
@@ -159,19 +147,25 @@ class Committer:
 
     # --- writing --------------------------------------------------------------------------------------
 
-    async def write_on(self) -> None:
-        """One page after the other, until it is told to finish and everything is written."""
-        try:
-            while self._wanted.is_set() or not self._finishing:
-                if await self._something_to_write():
-                    await self.write()
-                else:
-                    await self._ping()
-        except AdapterError as error:
-            for waiting in self._waiting:
-                if not waiting.done():
-                    waiting.set_exception(error)
-            raise
+    def go_on_from(self, number: int, event: int) -> None:
+        """The last page and the last event that the store has."""
+        self._number, self._event = number, event
+
+    async def due(self) -> bool:
+        """Return when there is a page to write; False when it was told to finish and everything is written."""
+        while not self._wanted.is_set():
+            if self._finishing:
+                return False
+            if not await self._something_to_write():
+                await self._ping()
+        return True
+
+    def give_up(self, error: AdapterError) -> None:
+        """Nothing will ever be kept any more: who waits is told."""
+        self.trouble = error
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(error)
 
     async def _something_to_write(self) -> bool:
         """Wait for it, but not for longer than the store may go unasked."""
@@ -183,12 +177,12 @@ class Committer:
         return True
 
     def finish(self) -> None:
-        """Let `write_on` end with the next page: the one that is on its way must not be cut off, nor what came since."""
+        """Let the next page be the last: the one that is on its way must not be cut off, nor what came since."""
         self._finishing = True
         self._wanted.set()
 
-    async def write(self) -> None:
-        """One page with everything there is now."""
+    async def write(self, beliefs: Sequence[Belief]) -> tuple[Sequence[Event], Sequence[Order]]:
+        """One page with everything there is now; the events and orders on it, when they are kept."""
         self._wanted.clear()
         events, self._events = self._events, []
         orders, self._orders = self._orders, []
@@ -197,12 +191,12 @@ class Committer:
         journal, self._journal = self._journal, []
         waiting = len(self._waiting)
         events = self._numbered(events)
-        recorded = self._record(events)
+        recorded = self._audit.record(events)
         page = Commit(
             self.next_number(),
-            [*self._beliefs(), *recorded.beliefs],
+            [*beliefs, *recorded.beliefs],
             events,
-            [self._encode(o) for o in orders],
+            [kept_order(order) for order in orders],
             settled,
             samples,
             journal,
@@ -214,11 +208,12 @@ class Committer:
             await self._commit(page)
         finally:
             self._writing, self._began_at = (), None
-        self._kept(events, orders)
+        self._audit.page_kept()
         for one in self._waiting[:waiting]:
             if not one.done():
                 one.set_result(None)
         del self._waiting[:waiting]
+        return events, orders
 
     def next_number(self) -> int:
         self._number += 1

@@ -24,6 +24,7 @@ from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.effects import CleanUp, Order, Respawn, SendNudge, Terminate
 from lifesigns.core.signals import CleanUpFailed, NudgeFailed, RespawnFailed, Signal, TerminationFailed
 from lifesigns.errors import AdapterError
+from lifesigns.hub.order_ledger import OpenOrder, OrderLedger
 from lifesigns.ports import NotExecuted, OrderExecutor
 
 TRY_FOR: Final = 60.0
@@ -60,24 +61,15 @@ class Assignment:
 
 
 class Executors:
-    """Carries orders out. `hear` takes outcomes, and is False if there is no room for them; `awaited` says whether the
-    engine still waits for an order's."""
+    """Carries open orders out. `hear` takes outcomes, and is False if there is no room for them."""
 
     def __init__(
-        self,
-        beliefs: Callable[[], Beliefs],
-        hear: Callable[[Sequence[Signal]], bool],
-        awaited: Callable[[Order], bool],
-        try_for: float = TRY_FOR,
+        self, ledger: OrderLedger, hear: Callable[[Sequence[Signal]], bool], try_for: float = TRY_FOR
     ) -> None:
-        self._beliefs = beliefs
+        self._ledger = ledger
         self._hear = hear
-        self._awaited = awaited
         self._try_for = try_for
         self._assignments: list[Assignment] = []
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._nudging: dict[str, SendNudge] = {}
-        """The nudge that is on its way to an agent."""
 
     def assign(
         self,
@@ -94,34 +86,26 @@ class Executors:
         """Whether somebody cleans up after this agent's lives. For the engine, which orders it only then."""
         return any(one.kind is CleanUp and one.is_for(agent.id, agent.role) for one in self._assignments)
 
-    def take(self, order: Order) -> bool:
+    def take(self, entry: OpenOrder) -> bool:
         """Begin to carry an order out. False if that is nobody's here."""
+        order = entry.order
         assignment = self._for(order)
         if assignment is None:
             return False
-        if order.order_id not in self._tasks:
+        if entry.trying is None:
             if isinstance(order, SendNudge):
                 self._replace_nudge(order)
-            task = asyncio.create_task(self._carry_out(order, assignment), name=f"lifesigns {order.order_id}")
-            self._tasks[order.order_id] = task
-            task.add_done_callback(lambda task: self._ended(order, task))
+            entry.trying = asyncio.create_task(
+                self._carry_out(order, assignment), name=f"lifesigns {order.order_id}"
+            )
+            entry.trying.add_done_callback(lambda task: self._ended(entry, task))
         return True
-
-    def drop(self, order_id: str) -> None:
-        """Its outcome is known, or nobody waits for it any more."""
-        task = self._tasks.pop(order_id, None)
-        if task is not None and task is not asyncio.current_task():
-            task.cancel()
-
-    def stand_down(self) -> None:
-        """Another hub acts now: do nothing more."""
-        for order_id in list(self._tasks):
-            self.drop(order_id)
 
     async def close(self) -> None:
         """Stop, and close all executors. What is not done is given again by the next hub."""
-        tasks = list(self._tasks.values())
-        self.stand_down()
+        tasks = [entry.trying for entry in self._ledger if entry.trying is not None]
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for executor in {id(one.executor): one.executor for one in self._assignments}.values():
             await executor.close()
@@ -129,7 +113,7 @@ class Executors:
     # --- parts ----------------------------------------------------------------------------------------
 
     def _for(self, order: Order) -> Assignment | None:
-        beliefs = self._beliefs()
+        beliefs = self._ledger.beliefs
         if isinstance(order, Respawn) and has_supervisor(beliefs, order.agent_id):
             return None
         agent = beliefs.agents.get(order.agent_id)
@@ -138,25 +122,23 @@ class Executors:
 
     def _replace_nudge(self, order: SendNudge) -> None:
         """One nudge is on its way to an agent, the newest: who was busy for half an hour is not told three times."""
-        older = self._nudging.get(order.agent_id)
-        self._nudging[order.agent_id] = order
-        if older is not None and older.order_id in self._tasks:
-            self.drop(older.order_id)
-            if (failed := given_up(older, "there was no moment for it before the next one")) is not None:
-                self._hear([failed])
+        for older in self._ledger.of(order.agent_id):
+            if isinstance(older.order, SendNudge) and older.trying is not None:
+                self._ledger.stop_trying(older)
+                if failed := given_up(older.order, "there was no moment for it before the next one"):
+                    self._hear([failed])
 
-    def _ended(self, order: Order, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(order.order_id) is task:
-            del self._tasks[order.order_id]
-        if self._nudging.get(order.agent_id) is order:
-            del self._nudging[order.agent_id]
+    def _ended(self, entry: OpenOrder, task: asyncio.Task[None]) -> None:
+        if entry.trying is task:
+            entry.trying = None
+            self._ledger.forget_idle(entry)
 
     async def _carry_out(self, order: Order, assignment: Assignment) -> None:
         if isinstance(order, Terminate) and self._may_save(order.agent_id):
             # It was asked by its own way, too. If it has ended by then, this is dropped.
             await asyncio.sleep(order.save_for + FORCE_FOR)
         failures = 0
-        while self._awaited(order):
+        while self._ledger.awaits(order):
             try:
                 outcome = await self._try(order, assignment)
             except AdapterError as error:
@@ -183,12 +165,12 @@ class Executors:
 
     def _may_save(self, agent_id: str) -> bool:
         """Whether somebody is there who could save something."""
-        agent = self._beliefs().agents.get(agent_id)
+        agent = self._ledger.beliefs.agents.get(agent_id)
         return agent is not None and agent.alive
 
     async def _try(self, order: Order, assignment: Assignment) -> Signal | None:
         async with assignment.tries:
-            if not self._awaited(order):
+            if not self._ledger.awaits(order):
                 return None  # While it waited for its turn: the agent may live again.
             try:
                 async with asyncio.timeout(self._try_for):

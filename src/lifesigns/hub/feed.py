@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -83,6 +83,7 @@ class Feed:
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
+        self._observers: list[Callable[[Sequence[Event]], None]] = []
         self._ended = False
         self.newest = 0
         """The id of the last event that was told."""
@@ -115,8 +116,18 @@ class Feed:
             if event.id:
                 self.newest = event.id
                 break
+        for tell in self._observers:
+            tell(events)
+        self.tell_beats(events)
+
+    def tell_beats(self, events: Sequence[Event]) -> None:
+        """These for those who listen, and for nobody who observes: there are as many of them as there are beats."""
         for listener in self._listeners:
             listener.put(events)
+
+    def observe(self, tell: Callable[[Sequence[Event]], None]) -> None:
+        """Call this with all that is told from now on, as soon as it is kept."""
+        self._observers.append(tell)
 
     def end(self) -> None:
         """Nothing more will be told."""

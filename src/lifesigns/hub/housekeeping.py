@@ -85,13 +85,13 @@ class Housekeeping:
         self._tell_beats(now)
         self._note_troubles(now)
         self._alert_unstored()
-        dispatcher.let_go(beliefs, now)
+        dispatcher.let_go()
         samples = self._sampler.take(beliefs.agents, now)
         if samples:
             hub.committer.sample(samples)
         if now - self._swept_at >= SWEEP_EVERY:
             self._swept_at = now
-            dispatcher.sweep(beliefs, now)
+            dispatcher.say_again(now)
             hub.sweep()
             hub.keep_journal()
 
@@ -101,7 +101,7 @@ class Housekeeping:
         if not self._feed.beats_wanted:
             return
         lately = [agent.id for agent in self._hub.engine.agents() if agent.heard_at > since]
-        self._feed.tell(
+        self._feed.tell_beats(
             [
                 Event(
                     0,
@@ -124,7 +124,7 @@ class Housekeeping:
         for what, why in self.watched.items():
             self._troubles.note(what, why(now), now)
         if committer.closed:
-            self._dispatcher.stand_down()
+            self._hub.ledger.stand_down()
 
     def _alert_unstored(self) -> None:
         """While the store is away people hear of changes of health all the same: without a number, and only those who are

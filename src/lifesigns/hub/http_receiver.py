@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import msgspec
 
 from lifesigns import wire
+from lifesigns.core.effects import Effect
 from lifesigns.core.signals import Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Principal
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.hub import Hub
+from lifesigns.hub.order_ledger import NOT_STORED
 
 T = TypeVar("T", bound=Signal)
 
@@ -52,12 +54,11 @@ class NotStored(Exception):
 
 
 class HttpReceiver:
-    """Takes in beats and words. `orders_for` says what waits for agents."""
+    """Takes in beats and words, and hands out orders."""
 
-    def __init__(self, hub: Hub, clock: Clock, orders_for: Callable[[Collection[str]], Orders]) -> None:
+    def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
         self._clock = clock
-        self._orders_for = orders_for
 
     def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `InboxFull` if there is no
@@ -88,7 +89,7 @@ class HttpReceiver:
             beat.source = who.token_id
         if not self._hub.hear_beats(together.beats, together.raw, "", at):
             return None
-        waiting = self._orders_for([beat.agent_id for beat in together.beats])
+        waiting = self.orders_for([beat.agent_id for beat in together.beats])
         if not waiting:
             return [TAKEN] * len(raws)
         return [_with_orders(beat.agent_id, waiting) for beat in together.beats]
@@ -111,8 +112,8 @@ class HttpReceiver:
         pages = self._hub.committer
         return pages.trouble is None and not pages.deposed and pages.late_for <= KEEP_WAIT
 
-    async def keep(self, reports: Sequence[Signal]) -> None:
-        """Hear words and return when what they changed is kept. Raises `InboxFull` or `NotStored`.
+    async def keep(self, reports: Sequence[Signal]) -> Sequence[Effect]:
+        """Hear words and return what they led to, when that is kept. Raises `InboxFull` or `NotStored`.
 
         While it is known that nothing is kept, words are not heard either: they come again and again until they are
         kept, and an error or a call that is heard twenty times looks like twenty of them.
@@ -123,10 +124,41 @@ class HttpReceiver:
             raise NotStored from self._hub.committer.trouble
         try:
             async with asyncio.timeout(KEEP_WAIT):
-                if not await self._hub.keep(reports):
-                    raise InboxFull
+                effects = await self._hub.keep(reports)
         except (TimeoutError, AdapterError) as error:
             raise NotStored from error
+        if effects is None:
+            raise InboxFull
+        return effects
+
+    # --- orders ---------------------------------------------------------------------------------------
+
+    def orders_for(self, agent_ids: Collection[str], exclude: Sequence[str] = ()) -> Orders:
+        """What waits for these agents; but not what they have declined."""
+        return {
+            agent_id: [msgspec.Raw(wire.encode_order(order)) for order in orders]
+            for agent_id, orders in self._hub.ledger.waiting_for(agent_ids, exclude).items()
+        }
+
+    async def wait_for_orders(
+        self, agent_ids: Sequence[str], wait_for: float, exclude: Sequence[str] = ()
+    ) -> Orders:
+        """As `orders_for`; if there are none, wait for one for a while."""
+        orders = self.orders_for(agent_ids, exclude)
+        if not orders and wait_for > 0:
+            await self._hub.ledger.wait(agent_ids, wait_for)
+            orders = self.orders_for(agent_ids, exclude)
+        return orders
+
+    async def acknowledge(self, agent_id: str, order_id: str) -> bool:
+        """The agent's side has this order: when this returns it is not given again, whatever happens to us. Whether there
+        was one. Raises `NotStored`."""
+        acknowledged = self._hub.ledger.acknowledge(agent_id, order_id)
+        if acknowledged is not None and not isinstance(acknowledged.order, NOT_STORED):
+            await self.keep(())
+        return acknowledged is not None
+
+    # --- parts ----------------------------------------------------------------------------------------
 
     def _own(self, batch: wire.Batch[T], who: Principal) -> list[T]:
         """Those messages its sender may say; the others are rejected."""
@@ -147,7 +179,7 @@ class HttpReceiver:
 
     def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
         self._hub.pulse.unreadable += len(batch.rejected)
-        orders = self._orders_for({getattr(signal, "agent_id", "") for signal in own})
+        orders = self.orders_for({getattr(signal, "agent_id", "") for signal in own})
         return IngestResult(len(own), batch.rejected, orders)
 
 

@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -32,7 +32,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import Beat, PongReceived, Report, Signal
+from lifesigns.core.signals import Beat, CanaryReturned, Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub import memory, telling
 from lifesigns.hub.audit.log import AuditLog
@@ -42,7 +42,7 @@ from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.committer import Committer
 from lifesigns.hub.journal import Journal
 from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleBeat
-from lifesigns.hub.orders import kept_order, open_order, settled_by
+from lifesigns.hub.order_ledger import OpenOrder, OrderLedger, open_order
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Belief, Commit, Event, Store
 
@@ -66,53 +66,73 @@ ROWS_SHOWN: Final = 5
 log = logging.getLogger("lifesigns.hub")
 
 
+class OrderOutlet(Protocol):
+    """Who brings orders to whom they are for."""
+
+    def carry_out(self, entry: OpenOrder) -> None: ...
+    def withdraw(self, agent_id: str, order_id: str) -> None: ...
+
+
+class EventOutlet(Protocol):
+    """Who tells what happened."""
+
+    def tell(self, events: Sequence[Event]) -> None: ...
+
+
+class AlertRows(Protocol):
+    """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
+
+    def recall(self, beliefs: Sequence[Belief]) -> None: ...
+    def changed(self) -> Sequence[Belief]: ...
+
+
+class CanaryDoor(Protocol):
+    """The door that canaries leave by, and come back through."""
+
+    source: str
+
+    def send_canary(self, seq: int) -> None: ...
+
+
+class Delivery(NamedTuple):
+    """What came in together, and when."""
+
+    at: float
+    signals: Sequence[Signal]
+    encoded: EncodedBatch | None = None
+    """The message it came in, if that is kept."""
+    heard: asyncio.Future[None] | None = None
+    """Who waits until it is heard."""
+    led_to: list[Effect] | None = None
+    """What hearing it led to, for who waits."""
+
+
 class Hub:
-    """Runs the engine. `carry_out` is given orders when they are kept, `settled` those whose outcome came back, `tell` the
-    events."""
+    """Runs the engine. What it orders and tells goes to those it is started with, when it is kept."""
 
     def __init__(
         self,
         store: Store,
         *,
-        carry_out: Callable[[Order], None],
-        settled: Callable[[str], None],
-        tell: Callable[[Sequence[Event]], None],
-        send_canary: Callable[[int], None],
         policies: PolicyBook | None = None,
         fleet: FleetPolicy | None = None,
         clock: Clock | None = None,
         inbox_max: int = 200_000,
         audit: AuditLog | None = None,
-        canary_by: str = "",
         busyness: Callable[[float], Busyness] = Busyness,
     ) -> None:
         self.store = store
         self.audit = audit or AuditLog(store)
         self.clock = steady_clock(clock)
         self.pulse = Pulse()
+        self.committer = Committer(store, self.audit)
+        self.ledger = OrderLedger(self.committer.settle, self.clock)
         self._policies = policies or PolicyBook()
         self._fleet = fleet or FleetPolicy()
-        self._carry_out = carry_out
-        self._settled = settled
-        self._tell = tell
-        self._send_canary = send_canary
-        self._canary_by = canary_by
-        """The door canaries come back through, if agents have others too."""
-        self.withdrawn: Callable[[str], None] = lambda _: None
-        """Given the ids of orders that the engine takes back, at once: that nothing is done need not be kept first."""
         self._make_busyness = busyness
-        self.recall: Callable[[Sequence[Belief]], None] = lambda _: None
-        self.more: Callable[[], Sequence[Belief]] = tuple
-        """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
-        self.ponged: Callable[[str], None] = lambda _: None
-        """Told which agent has answered a ping."""
-        self.gather: list[Callable[[], None]] = []
-        """Doors that gather what comes in small pieces: they hand it over when they are asked, before anything is judged."""
-        self._inbox: deque[tuple[float, Sequence[Signal] | asyncio.Future[None], EncodedBatch | None]] = (
-            deque()
-        )
-        """What came in and when, delivery by delivery, and the message it came in if that is kept; between them the
-        bookmarks of those who wait for what stands before."""
+        self._inbox: deque[Delivery] = deque()
+        self._gathering = 0
+        """Doors that have something which is not in the inbox yet."""
         self._inbox_max = inbox_max
         self.waiting = 0
         """Signals in the inbox."""
@@ -128,9 +148,17 @@ class Hub:
 
     # --- beginning and end ----------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Go on where the last hub stopped: its downtime counts for nobody, its open orders are given again."""
+    async def start(
+        self,
+        orders: OrderOutlet,
+        events: EventOutlet,
+        alerting: AlertRows | None = None,
+        canaries: CanaryDoor | None = None,
+    ) -> None:
+        """Go on where the last hub stopped: its downtime counts for nobody, its open orders are given again. Without a door
+        for them canaries show that the loop turns."""
         self._loop = asyncio.get_running_loop()
+        self._orders, self._events, self._alerting, self._canaries = orders, events, alerting, canaries
         remembered = await self.store.open(epoch_min=int(self.clock()))
         self.epoch = remembered.epoch
         self._event_id = self.began_after = remembered.event
@@ -154,20 +182,14 @@ class Hub:
             epoch=remembered.epoch,
             changes=self._unstored,
         )
-        self.engine.canary_comes_by(self._canary_by)
+        self.engine.canary_comes_by("" if canaries is None else canaries.source)
         self.engine.lives_on(socket.gethostname())
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
         await self.audit.recall(remembered.beliefs)
-        self.recall(remembered.beliefs)
-        self.committer = Committer(
-            self.store,
-            remembered.page,
-            remembered.event,
-            beliefs=self._changed,
-            kept=self._page_kept,
-            encode=kept_order,
-            record=self.audit.record,
-        )
+        if alerting is not None:
+            alerting.recall(remembered.beliefs)
+        self.committer.go_on_from(remembered.page, remembered.event)
+        self.ledger.beliefs = self.engine.beliefs
         self.changes = Changes(remembered.epoch)
         self.journal = Journal(remembered.epoch, self.clock())
         self._lapses = self.engine.beliefs.awareness.lapses
@@ -176,7 +198,7 @@ class Hub:
             order = open_order(kept)
             if order is not None:
                 # We give it now: an agent that has heard us would refuse the epoch of the hub before.
-                self._carry_out(replace(order, epoch=remembered.epoch))
+                self.give(replace(order, epoch=remembered.epoch))
         self._writer = asyncio.create_task(self._write(), name="lifesigns pages")
         self.look()
 
@@ -197,7 +219,8 @@ class Hub:
 
     async def stop(self) -> None:
         """Hear what is here, keep everything, let go."""
-        self._drain()
+        if self._gathering:
+            await asyncio.sleep(0)  # The doors hand it over now.
         while self._inbox:
             self._drain()
         self.keep_journal()
@@ -224,43 +247,52 @@ class Hub:
 
     def hear(self, signals: Sequence[Signal], at: float | None = None) -> bool:
         """Signals arrived now, or just now at that moment. False if there is no room: none of them is taken."""
-        return self._wait(signals, self.clock() if at is None else at, None)
+        return self._wait(Delivery(self.clock() if at is None else at, signals))
 
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
         """Beats arrived just now, in this message. As `hear`; but if nobody waits before them they are heard on the spot,
         while what was decoded is still at hand."""
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
         if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self._inbox_max):
-            return self._wait(beats, at, encoded)
+            return self._wait(Delivery(at, beats, encoded))
         self.journal.note(at, beats)
         self._hear_beats(beats, at, encoded)
         if self._timer is None or self.engine.wake_at() < self._timer_at:
             self.ask_turn()
         return True
 
-    def _wait(self, signals: Sequence[Signal], at: float, encoded: EncodedBatch | None) -> bool:
-        waiting = self.waiting + len(signals)
+    def _wait(self, delivery: Delivery) -> bool:
+        waiting = self.waiting + len(delivery.signals)
         if waiting > self._inbox_max:
-            self.pulse.turned_away += len(signals)
+            self.pulse.turned_away += len(delivery.signals)
             return False
         self.waiting = waiting
-        self._inbox.append((at, signals, encoded))
-        self.journal.note(at, signals)
+        self._inbox.append(delivery)
+        self.journal.note(delivery.at, delivery.signals)
         self.ask_turn()
         if waiting >= TURN_MAX:
             # Many doors bring more in one round of the loop than a turn takes out: who brings it helps to hear it.
             self._drain()
         return True
 
-    async def keep(self, reports: Sequence[Signal]) -> bool:
-        """Hear words, and return when what they changed is kept: only then are they acknowledged."""
-        if not self.hear(reports):
-            return False
+    async def keep(self, reports: Sequence[Signal]) -> Sequence[Effect] | None:
+        """Hear words, and return what they led to when that is kept: only then are they acknowledged. None if there is no
+        room for them."""
         heard: asyncio.Future[None] = self._loop.create_future()
-        self._inbox.append((0.0, heard, None))
+        led_to: list[Effect] = []
+        if not self._wait(Delivery(self.clock(), reports, None, heard, led_to)):
+            return None
         await heard
         await self.committer.kept()
-        return True
+        return led_to
+
+    def begin_gathering(self) -> None:
+        """A door has got something that it will hand over in the next round of the loop: until it has done so nobody is
+        judged."""
+        self._gathering += 1
+
+    def end_gathering(self) -> None:
+        self._gathering -= 1
 
     def ask_turn(self) -> None:
         """Something is here: hear it soon."""
@@ -269,6 +301,9 @@ class Hub:
 
     def _take_turn(self) -> None:
         self._turn = None
+        if self._gathering:
+            self.ask_turn()
+            return
         self._drain()
         if len(self.last_beats) > len(self.engine.beliefs.agents) + STRAYS_MAX:
             self.last_beats.keep_only(self.engine.beliefs.agents)
@@ -286,24 +321,20 @@ class Hub:
 
     def _drain(self) -> None:
         """Hear what waits, at the moment it came; not for longer than a turn."""
-        for hand_over in self.gather:
-            hand_over()
         inbox, room = self._inbox, TURN_MAX
         while inbox and room > 0:
-            at, delivery, encoded = inbox.popleft()
-            if isinstance(delivery, asyncio.Future):
-                if not delivery.done():
-                    delivery.set_result(None)
-                continue
-            if len(delivery) > room:
-                inbox.appendleft((at, delivery[room:], encoded))
-                delivery = delivery[:room]
-            room -= len(delivery)
-            self.waiting -= len(delivery)
-            if encoded is not None:
-                self._hear_beats(cast("Sequence[Beat]", delivery), at, encoded)
+            delivery = inbox.popleft()
+            signals = delivery.signals
+            if len(signals) > room:
+                inbox.appendleft(delivery._replace(signals=signals[room:]))
+                delivery = delivery._replace(signals=signals[:room], heard=None)
+                signals = delivery.signals
+            room -= len(signals)
+            self.waiting -= len(signals)
+            if delivery.encoded is not None:
+                self._hear_beats(cast("Sequence[Beat]", signals), delivery.at, delivery.encoded)
             else:
-                self._hear_each(delivery, at)
+                self._hear_each(delivery)
 
     def _hear_beats(self, beats: Sequence[Beat], at: float, encoded: EncodedBatch) -> None:
         engine, last_beats = self.engine, self.last_beats
@@ -316,29 +347,26 @@ class Hub:
         if effects:
             self._take(effects)
 
-    def _hear_each(self, signals: Sequence[Signal], at: float) -> None:
-        reports = 0
+    def _hear_each(self, delivery: Delivery) -> None:
+        at, reports = delivery.at, 0
         if at >= self.engine.wake_at():
             self._look_at_ourselves()
-        for signal in signals:
+        for signal in delivery.signals:
             effects = self.engine.hear(signal, at)
             if isinstance(signal, Report):
                 reports += 1
-                self._report_heard(signal, at)
+                self._touch(signal, at)
+                self.ledger.heard(signal)
             else:
                 self.last_beats[signal.agent_id] = SingleBeat(signal, at)
             if effects:
                 self._take(effects)
+                if delivery.led_to is not None:
+                    delivery.led_to.extend(effects)
         self.pulse.reports += reports
-        self.pulse.beats += len(signals) - reports
-
-    def _report_heard(self, report: Any, at: float) -> None:
-        self._touch(report, at)
-        if isinstance(report, PongReceived):
-            self.ponged(report.agent_id)
-        if (order_id := settled_by(report)) is not None:
-            self.committer.settle(order_id)
-            self._settled(order_id)
+        self.pulse.beats += len(delivery.signals) - reports
+        if delivery.heard is not None and not delivery.heard.done():
+            delivery.heard.set_result(None)
 
     # --- looking --------------------------------------------------------------------------------------
 
@@ -396,7 +424,7 @@ class Hub:
             if isinstance(effect, SendCanary):
                 self._send_canary(effect.seq)
             elif isinstance(effect, SendPing):
-                self._carry_out(effect)
+                self.give(effect)
             else:
                 self._touch(effect, now)
                 if isinstance(effect, Fact):
@@ -404,13 +432,25 @@ class Hub:
                     events.append(telling.event(self._event_id, effect))
                     self.pulse.told(effect, now)
                     if isinstance(effect, Intervention) and effect.stage is Stage.DROPPED:
-                        self.withdrawn(effect.id)
+                        self._orders.withdraw(effect.agent_id, effect.id)
                     if isinstance(effect, Poisoned):
                         log.error("%s: %s", effect.agent_id, effect.error, extra={"action": "agent_poisoned"})
                 else:
                     orders.append(effect)
         if events or orders:
             self.committer.add(events, orders)
+
+    def _send_canary(self, seq: int) -> None:
+        if self._canaries is None:
+            self._loop.call_soon(self.hear, (CanaryReturned(seq=seq),))
+        else:
+            self._canaries.send_canary(seq)
+
+    def give(self, order: Order) -> None:
+        """It may be known outside now, if it is still wanted."""
+        entry = self.ledger.open(order)
+        if entry is not None:
+            self._orders.carry_out(entry)
 
     def _touch(self, what: Report | Effect, now: float) -> None:
         if (agent_id := getattr(what, "agent_id", None)) is not None:
@@ -429,7 +469,10 @@ class Hub:
         self.changes.gone(gone, self.clock())
         rows = memory.changed(self._unstored, beliefs)
         self._unstored.clear()
-        return [*rows, *self.more()]
+        return [*rows, *self._alert_rows()]
+
+    def _alert_rows(self) -> Sequence[Belief]:
+        return () if self._alerting is None else self._alerting.changed()
 
     def sweep(self) -> None:
         """Let go of what the engine has forgotten, and store what changed without an event."""
@@ -440,16 +483,15 @@ class Hub:
         if self._unstored:
             self.committer.wanted()
 
-    def _page_kept(self, events: Sequence[Event], orders: Sequence[Order]) -> None:
-        self.audit.page_kept()
-        for order in orders:
-            self._carry_out(order)
-        if events:
-            self._tell(events)
-
     async def _write(self) -> None:
+        """One page after the other. What it holds is carried out and told when it is kept, and not before."""
         try:
-            await self.committer.write_on()
+            while await self.committer.due():
+                events, orders = await self.committer.write(self._changed())
+                for order in orders:
+                    self.give(order)
+                if events:
+                    self._events.tell(events)
         except AdapterError as error:
             # Another hub has taken over, or the store is beyond repair: we go on watching, and do nothing.
             log.critical(
@@ -458,13 +500,14 @@ class Hub:
                 exc_info=error.__cause__,
                 extra={"action": "store_lost"},
             )
+            self.committer.give_up(error)
         except Exception as error:
             log.exception("nothing is kept any more", extra={"action": "store_lost"})
-            self.committer.trouble = AdapterError(f"a bug of lifesigns: {error}", transient=False)
+            self.committer.give_up(AdapterError(f"a bug of lifesigns: {error}", transient=False))
 
     async def _keep_everything(self) -> None:
         """Every belief as it is now, what beats said since its last page included."""
-        beliefs = [*memory.everything(self.engine.snapshot()), *self.more()]
+        beliefs = [*memory.everything(self.engine.snapshot()), *self._alert_rows()]
         seal = self.audit.last_seal(self.clock())
         seals = () if seal is None else (seal,)
         try:

@@ -18,9 +18,8 @@ import msgspec
 from lifesigns.core import effects as e
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.engine import Engine
-from lifesigns.core.signals import BeatReceived, Signal
-from lifesigns.hub.dispatcher import awaited
-from lifesigns.hub.orders import settled_by
+from lifesigns.core.signals import BeatReceived, OrderOutcome, Signal
+from lifesigns.hub.order_ledger import awaited
 
 if TYPE_CHECKING:
     from lifesigns.simulation.world import World
@@ -72,8 +71,8 @@ class Monitor:
             self._inbox.append(copy)
 
     def _read(self, signal: Signal, now: float) -> None:
-        if (order_id := settled_by(signal)) is not None:
-            self._given.pop(order_id, None)
+        if isinstance(signal, OrderOutcome):
+            self._given.pop(signal.order_id, None)
         if self._snapshot is not None and not isinstance(signal, BeatReceived):
             self._unsaved.append(signal)
         effects = self.engine.hear(signal, now)

@@ -7,6 +7,7 @@ Whatever is unusual about one goes the long way, through `app.py`, which has the
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -52,7 +53,6 @@ class BeatFastPath:
         self._service, self._host_policy, self._rates, self._answered = service, host_policy, rates, answered
         self._waiting: list[Waiting] = []
         self._waits_since = 0.0
-        service.hub.gather.append(self.hand_over)
 
     def take(self, peer: Peer, exchange: HttpExchange) -> bool:
         """A whole request for this path; False if it has to go the long way."""
@@ -61,7 +61,8 @@ class BeatFastPath:
             return False
         if not self._waiting:
             self._waits_since = self._service.clock()
-            self._service.hub.ask_turn()
+            self._service.hub.begin_gathering()
+            asyncio.get_running_loop().call_soon(self.hand_over)
         self._waiting.append(Waiting(peer, exchange, body))
         if len(self._waiting) >= TOGETHER_MAX:
             self.hand_over()
@@ -69,7 +70,10 @@ class BeatFastPath:
 
     def hand_over(self) -> None:
         """Give the hub the beats that wait, and answer them."""
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
+        self._service.hub.end_gathering()
         known: list[Waiting] = []
         principals: list[Principal] = []
         for one in waiting:

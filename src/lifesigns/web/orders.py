@@ -71,7 +71,7 @@ async def acknowledge(request: Request) -> Answer:
     """The agent's side has this order: it is not offered again."""
     agent_id, order_id = request.path["agent_id"], request.path["order_id"]
     check_voice(request, agent_id)
-    if not await request.service.acknowledge(agent_id, order_id):
+    if not await request.service.http_receiver.acknowledge(agent_id, order_id):
         raise Problem(404, f"no order {order_id!r} waits for {agent_id!r}")
     return Answer(status=204)
 
@@ -80,7 +80,7 @@ async def _answered(
     request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> Answer | Stream:
     check_voice(request, *agent_ids)
-    waiting = request.service.orders_for(agent_ids, request.query.exclude)
+    waiting = request.service.http_receiver.orders_for(agent_ids, request.query.exclude)
     if waiting or not request.query.wait:
         return answer(shown(waiting))
     return Stream(_later(request, agent_ids, shown), JSON)
@@ -89,7 +89,9 @@ async def _answered(
 async def _later(
     request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> AsyncGenerator[bytes, None]:
-    waiting = await request.service.wait_for_orders(agent_ids, request.query.wait, request.query.exclude)
+    waiting = await request.service.http_receiver.wait_for_orders(
+        agent_ids, request.query.wait, request.query.exclude
+    )
     yield msgspec.json.encode(shown(waiting))
 
 

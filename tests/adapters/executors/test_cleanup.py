@@ -206,7 +206,7 @@ async def test_who_comes_back_by_itself_is_left_alone(
         await until(lambda: len(asked(peer, "cleanup")) >= 2)
         await hub.beat(incarnation="two")
         await until_stage(hub, "cleanup", "ordered", "dropped")
-        await until(lambda: not hub.service.executors._tasks)
+        await until(lambda: not any(entry.trying for entry in hub.service.hub.ledger))
         tries = len(asked(peer, "cleanup"))
         await hub.beat(incarnation="two")
         assert len(asked(peer, "cleanup")) == tries

@@ -1,0 +1,275 @@
+"""The order ledger: each order that is not over, and how far it came.
+
+    Hub ── open ──► stored ──► offered to the agent's side ──► acknowledged ──► settled: its outcome was heard,
+                      └─────► tried by an executor ───────────────────────────► or nobody waits for it any more
+
+Dispatcher, executors, long polls and the store share this one table. An order is over in one way, `settle`: it is offered
+no more, nobody tries it any more, and the store does not give it again after a restart. Fetching is not taking: what is
+offered stays until the agent's side acknowledges it. A ping is worth something only now, so the newest replaces the one
+before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.core import effects as e
+from lifesigns.core.beliefs import Beliefs
+from lifesigns.core.effects import Order
+from lifesigns.core.respawn import Phase
+from lifesigns.core.signals import OrderOutcome, PongReceived, Signal
+from lifesigns.hub.clock import Clock
+from lifesigns.ports import StoredOrder
+
+PER_AGENT_MAX: Final = 64
+"""The ladder gives one order at a time; more than this waits for nobody who ever comes."""
+
+PING_FOR: Final = 60.0
+UNANSWERED_FOR: Final = 600.0
+"""An order that nobody answers to (`replaced`) is over after this."""
+
+NOT_STORED: Final = (e.SendPing, e.Withdraw)
+"""Worth something only now, or news of something that is stored itself."""
+
+_KINDS: Final = {
+    kind.__name__: kind
+    for kind in (
+        e.SendNudge,
+        e.Escalate,
+        e.Terminate,
+        e.VerifyCheckpoint,
+        e.Respawn,
+        e.ReleaseClaim,
+        e.Remind,
+        e.EscalateMessage,
+        e.AskStatus,
+        e.StopStranger,
+        e.TurnBreaker,
+        e.CleanUp,
+    )
+}
+_encode: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True, eq=False)
+class OpenOrder:
+    """An order that is not over."""
+
+    order: Order
+    said_at: float
+    stored: bool
+    """The store would give it again after a restart."""
+    offered: bool = False
+    """It waits for the agent's side to fetch it."""
+    trying: asyncio.Task[None] | None = None
+    """An executor carries it out."""
+
+
+class OrderLedger:
+    """All open orders, by agent and id. `settle_stored` is told which of them the store need not give again."""
+
+    def __init__(self, settle_stored: Callable[[str], None], clock: Clock) -> None:
+        self.beliefs = Beliefs()
+        """The engine's, which say what it waits for."""
+        self._settle_stored = settle_stored
+        self.now = clock
+        self._open: dict[str, dict[str, OpenOrder]] = {}
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        """Long polls, by the agents they are for."""
+        self._ended = False
+
+    # --- an order's life ------------------------------------------------------------------------------
+
+    def open(self, order: Order) -> OpenOrder | None:
+        """An order may be known outside from now on. None if it was withdrawn before it was stored, or by a hub that did
+        not live to store that."""
+        if not self.awaits(order):
+            self._settle_stored(order.order_id)
+            return None
+        opened = OpenOrder(order, self.now(), not isinstance(order, NOT_STORED))
+        return self._open.setdefault(order.agent_id, {}).setdefault(order.order_id, opened)
+
+    def offer(self, entry: OpenOrder) -> None:
+        """It is for the agent's side; who waits for that is woken."""
+        agent_id = entry.order.agent_id
+        if isinstance(entry.order, e.SendPing):
+            self.drop_pings(agent_id, entry)
+        offered = [one for one in self.of(agent_id) if one.offered]
+        for oldest in offered[: max(0, len(offered) + 1 - PER_AGENT_MAX)]:
+            oldest.offered = False
+            self.forget_idle(oldest)
+        entry.offered = True
+        for waiting in self._waiting.pop(agent_id, ()):
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def acknowledge(self, agent_id: str, order_id: str) -> OpenOrder | None:
+        """The agent's side has it and carries it out: it is not given again. None if it was not offered."""
+        entry = self.find(agent_id, order_id)
+        if entry is None or not entry.offered:
+            return None
+        entry.offered = False
+        self._unstore(entry)
+        self.forget_idle(entry)
+        return entry
+
+    def heard(self, report: Signal) -> None:
+        """If this is the outcome of an order to the agent it is about, that is over."""
+        if isinstance(report, PongReceived):
+            self.drop_pings(report.agent_id)
+        elif isinstance(report, OrderOutcome):
+            self.settle(report.agent_id, report.order_id)
+
+    def settle(self, agent_id: str, order_id: str) -> OpenOrder | None:
+        """It is over. None if it was before."""
+        mine = self._open.get(agent_id, {})
+        entry = mine.pop(order_id, None)
+        if entry is None:
+            return None
+        if not mine:
+            del self._open[agent_id]
+        entry.offered = False
+        self._unstore(entry)
+        self.stop_trying(entry)
+        return entry
+
+    def _unstore(self, entry: OpenOrder) -> None:
+        if entry.stored:
+            entry.stored = False
+            self._settle_stored(entry.order.order_id)
+
+    def stop_trying(self, entry: OpenOrder) -> None:
+        task, entry.trying = entry.trying, None
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+
+    def forget_idle(self, entry: OpenOrder) -> None:
+        """Whoever had it is done with it: if nobody else has, there is nothing left to know."""
+        if not (entry.stored or entry.offered or entry.trying):
+            self.settle(entry.order.agent_id, entry.order.order_id)
+
+    def drop_pings(self, agent_id: str, but: OpenOrder | None = None) -> None:
+        """A pong came, or a newer ping: pings are not acknowledged."""
+        for one in self.of(agent_id):
+            if isinstance(one.order, e.SendPing) and one is not but:
+                self.settle(agent_id, one.order.order_id)
+
+    def stand_down(self) -> None:
+        """Another hub acts now: nothing is offered or tried here any more. What is stored is that hub's."""
+        for entry in self:
+            entry.offered = entry.stored = False
+            self.stop_trying(entry)
+        self._open.clear()
+
+    # --- who asks -------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[OpenOrder]:
+        return iter([entry for mine in self._open.values() for entry in mine.values()])
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def of(self, agent_id: str) -> list[OpenOrder]:
+        """An agent's, oldest first."""
+        return list(self._open.get(agent_id, {}).values())
+
+    def find(self, agent_id: str, order_id: str) -> OpenOrder | None:
+        return self._open.get(agent_id, {}).get(order_id)
+
+    def awaits(self, order: Order) -> bool:
+        """Whether the engine still waits for the outcome of this order."""
+        return awaited(order, self.beliefs, self.now())
+
+    @property
+    def offered(self) -> int:
+        """How many orders wait to be fetched."""
+        return sum(entry.offered for entry in self)
+
+    def waiting_for(self, agent_ids: Collection[str], exclude: Sequence[str] = ()) -> dict[str, list[Order]]:
+        """What these agents have to fetch, oldest first; but not what they have declined. The beat that refutes an order is
+        answered without it."""
+        found: dict[str, list[Order]] = {}
+        for agent_id in agent_ids if self._open else ():
+            if agent_id in self._open:
+                orders = [one.order for one in self.of(agent_id) if one.offered and self.awaits(one.order)]
+                if orders := [order for order in orders if order.order_id not in exclude]:
+                    found[agent_id] = orders
+        return found
+
+    async def wait(self, agent_ids: Iterable[str], wait_for: float) -> None:
+        """Return when one of these agents is offered an order, or after a while, or when the hub stops."""
+        if self._ended:
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        names = tuple(agent_ids)
+        for name in names:
+            self._waiting.setdefault(name, set()).add(woken)
+        try:
+            async with asyncio.timeout(wait_for):
+                await woken
+        except TimeoutError:
+            pass
+        finally:
+            for name in names:
+                others = self._waiting.get(name)
+                if others is not None:
+                    others.discard(woken)
+                    if not others:
+                        del self._waiting[name]
+
+    def end(self) -> None:
+        """The hub stops: nobody waits any more."""
+        self._ended = True
+        for waiting in (one for many in self._waiting.values() for one in many):
+            if not waiting.done():
+                waiting.set_result(None)
+
+
+# --- orders as the store keeps them ---------------------------------------------------------------------
+
+
+def kept_order(order: Order) -> StoredOrder:
+    """An order as it is kept. Pings are not: they are worth something only now."""
+    data = _encode([type(order).__name__, order])
+    return StoredOrder(order.order_id, order.at, order.agent_id, data)
+
+
+def open_order(kept: StoredOrder) -> Order | None:
+    """An order the hub before us gave and saw no outcome of. None if this lifesigns does not know its kind."""
+    name, fields = msgspec.json.decode(kept.data, type=tuple[str, msgspec.Raw])
+    kind: Any = _KINDS.get(name)
+    if kind is None:
+        return None
+    order: Order = msgspec.json.decode(fields, type=kind)
+    return order
+
+
+def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
+    """Whether the engine still waits for the outcome of this order."""
+    match order:
+        case e.SendPing():
+            return now - order.at <= PING_FOR
+        case e.SendNudge() | e.Escalate() | e.Terminate():
+            agent = beliefs.agents.get(order.agent_id)
+            case = agent.case if agent is not None else None
+            return case is not None and order.order_id == case.order_id
+        case e.Respawn() | e.VerifyCheckpoint():
+            lineage = beliefs.lineages.get(order.agent_id)
+            return (
+                lineage is not None
+                and lineage.order_id == order.order_id
+                and lineage.phase in (Phase.VERIFYING, Phase.STARTING)  # else the agent came back by itself
+            )
+        case e.TurnBreaker() | e.CleanUp():
+            return order.order_id in beliefs.side_orders.get(order.agent_id, ())
+        case e.AskStatus():
+            return now < order.answer_by
+        case e.Remind():
+            return order.message_id in beliefs.messages and now - order.at < UNANSWERED_FOR
+        case _:
+            return now - order.at < UNANSWERED_FOR
