@@ -83,7 +83,9 @@ class Stage:
         return [event["data"]["stage"] for event in self.told("INTERVENTION", agent_id)]
 
     async def nudge(self, agent_id: str) -> None:
-        await self.hub.service.keep([NudgeRequested(agent_id=agent_id, by="me", message="look up")])
+        await self.hub.service.http_receiver.keep(
+            [NudgeRequested(agent_id=agent_id, by="me", message="look up")]
+        )
 
     async def beat(self, agent_id: str, seq: int, *, by: str) -> dict[str, Any]:
         """One beat through one of the doors, and what was answered."""
@@ -269,7 +271,7 @@ async def test_the_first_of_two_hubs_stops_acting_when_the_second_takes_over(
     name = str(uuid.uuid4())
     async with running_hub(FaultyStore(name)) as first:
         await first.post("/api/v1/beats", {"agent_id": "a"})
-        await first.service.keep([NudgeRequested(agent_id="a", by="me", message="look up")])
+        await first.service.http_receiver.keep([NudgeRequested(agent_id="a", by="me", message="look up")])
         (order_id,) = order_ids(first, "a")
         async with running_hub(FaultyStore(name)) as second:
             await until(lambda: "another hub" in first.service.store_state)

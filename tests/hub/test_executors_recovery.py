@@ -325,7 +325,9 @@ async def test_a_hub_that_crashes_between_order_and_outcome_respawns_once(
         crashing = Crashing(assignment.executor, hub.service, after=after)
         assignment.executor = crashing
         await hub.beat()
-        await hub.service.keep([CheckpointSaved(agent_id="coder-7", checkpoint_id="cp-1", task_id="t-19")])
+        await hub.service.http_receiver.keep(
+            [CheckpointSaved(agent_id="coder-7", checkpoint_id="cp-1", task_id="t-19")]
+        )
         hub.service.hub.hear([ProcessExited(agent_id="coder-7", incarnation="one", status=1)])
         await until(lambda: crashing.crashed)
     new_incarnation = await nursery.recovered()

@@ -193,7 +193,7 @@ async def test_a_damaged_database_is_said_for_good_and_nothing_is_ordered_any_mo
     store = SqliteStore(tmp_path / "hub.db")
     async with fleet.watched(store):
         await fleet.live(5, "a", "b")
-        await fleet.service.keep([NudgeRequested(agent_id="a", by="me", message="hello")])
+        await fleet.service.http_receiver.keep([NudgeRequested(agent_id="a", by="me", message="hello")])
         assert fleet.nudges()
         damage(store)
         await fleet.live(5, "a")
@@ -256,5 +256,5 @@ async def test_who_asks_while_it_is_known_that_nothing_is_kept_is_answered_at_on
         await until(lambda: fleet.service.hub.committer.trouble)
         async with asyncio.timeout(http_receiver.KEEP_WAIT / 2):
             with pytest.raises(NotStored):
-                await fleet.service.keep([NudgeRequested(agent_id="a", by="me")])
+                await fleet.service.http_receiver.keep([NudgeRequested(agent_id="a", by="me")])
         store.heal()

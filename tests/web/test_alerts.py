@@ -104,7 +104,9 @@ async def test_the_hub_itself_is_told_of_first(hub: RunningHub) -> None:
 
 async def test_an_open_escalation_stands_until_it_is_decided(hub: RunningHub) -> None:
     await hub.post("/api/v1/beats", {"agent_id": "a"})
-    await hub.service.keep([EscalationRequested(agent_id="a", reason="it burns money", by="ann")])
+    await hub.service.http_receiver.keep(
+        [EscalationRequested(agent_id="a", reason="it burns money", by="ann")]
+    )
     (standing,) = (one for one in (await hub.get(PLACE)).json()["alerts"] if one["standing"])
     assert (standing["type"], standing["agent_id"]) == ("ESCALATION_TRIGGERED", "a")
     assert "it burns money" in standing["text"]

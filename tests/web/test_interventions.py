@@ -1,5 +1,6 @@
 """Acting on agents over HTTP: once, on record, by name."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
@@ -7,12 +8,15 @@ from uuid import uuid4
 import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.core.effects import Intervention, Rung, Stage
+from lifesigns.core.effects import Effect, Intervention, Rung, Stage
 from lifesigns.core.signals import Signal
 from lifesigns.hub import telling
+from lifesigns.hub.feed import Feed
 from lifesigns.hub.principals import Role
+from lifesigns.ports import Commit, Event
 from lifesigns.views import interventions
 from lifesigns.views.interventions import Interventions
+from lifesigns.web.history_reader import HistoryReader
 from tests.web.hub import RunningHub, running_hub
 
 
@@ -134,10 +138,10 @@ async def test_an_agent_that_answers_at_once_does_not_take_the_receipt_away(
 ) -> None:
     """The act was kept and carried out, and its outcome heard before its request was answered: the person gets its record,
     not a refusal."""
-    service, keep = hub.service, hub.service.keep
+    receiver, keep = hub.service.http_receiver, hub.service.http_receiver.keep
 
-    async def keep_and_hear_back(words: Sequence[Signal]) -> None:
-        await keep(words)
+    async def keep_and_hear_back(words: Sequence[Signal]) -> Sequence[Effect]:
+        led_to = await keep(words)
         monkeypatch.undo()
         order = (await orders(hub))[-1]
         outcome = {"nudge": "nudge_answered", "stop": "stopped"}[order["type"]]
@@ -145,15 +149,69 @@ async def test_an_agent_that_answers_at_once_does_not_take_the_receipt_away(
         await hub.post(
             "/api/v1/signals", {"type": outcome, "agent_id": "coder-7", "incarnation": "one", **said}
         )
+        return led_to
 
     await beating(hub)
     for act, body, stage in (
         ("nudge", {"message": "Yes."}, "answered"),
         ("terminate", {"reason": "enough"}, "done"),
     ):
-        monkeypatch.setattr(service, "keep", keep_and_hear_back)
+        monkeypatch.setattr(receiver, "keep", keep_and_hear_back)
         answer = await hub.post(f"/api/v1/agents/coder-7/{act}", body)
         assert (answer.status_code, answer.json().get("stage")) == (202, stage), answer.json()
+
+
+async def test_what_a_request_became_is_known_without_reading_the_events(
+    hub: RunningHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are read once; from then on what is kept is told, and a request's key is looked up."""
+    await beating(hub)
+    assert (await hub.get("/api/v1/interventions")).json() == {"interventions": []}
+
+    async def no_events(**_: object) -> Sequence[Event]:
+        raise AssertionError("the event log was read")
+
+    monkeypatch.setattr(hub.service.store, "events", no_events)
+    sent = [
+        hub.http.post("/api/v1/agents/coder-7/nudge", headers={"Idempotency-Key": "k-1"}) for _ in range(2)
+    ]
+    first, second = await asyncio.gather(*sent)
+    again = await hub.http.post("/api/v1/agents/coder-7/nudge", headers={"Idempotency-Key": "k-1"})
+    assert [one.status_code for one in (first, second, again)] == [202, 202, 202]
+    assert {one.json()["id"] for one in (first, second, again)} == {first.json()["id"]}
+    shown = (await hub.get("/api/v1/interventions")).json()["interventions"]
+    assert [one["id"] for one in shown] == [first.json()["id"]]
+
+
+class SlowStore(MemoryStore):
+    """Events that are read are on their way until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.let_go = asyncio.Event(), asyncio.Event()
+
+    async def events(self, **which: Any) -> Sequence[Event]:
+        found = await super().events(**which)
+        self.asked.set()
+        await self.let_go.wait()
+        return found
+
+
+async def test_what_happens_while_the_past_is_read_is_in_it_once() -> None:
+    store, feed = SlowStore(), Feed()
+    past = HistoryReader(store, feed)
+    await store.open()
+    ordered = [
+        telling.event(n, Intervention(1.0, "a", f"1-{n}", Rung.NUDGE, Stage.ORDERED, 1)) for n in (1, 2, 3)
+    ]
+    await store.commit(Commit(1, events=ordered[:2]))
+    feed.tell(ordered[:1])
+    reading = asyncio.create_task(past.interventions())
+    await store.asked.wait()
+    feed.tell(ordered[1:])
+    store.let_go.set()
+    register = await reading
+    assert [(one.id, len(one.stages)) for one in register.newest(9)] == [("1-3", 1), ("1-2", 1), ("1-1", 1)]
 
 
 def test_of_old_requests_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from lifesigns.core.effects import Effect, VerifyCheckpoint
+from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.signals import Signal
 from lifesigns.hub.access import Access
 from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
 from lifesigns.hub.alerting.notifier import Notifier
@@ -147,10 +146,6 @@ class Service:
         await self.executors.close()
         await self.notifier.stop()
         await self.hub.stop()
-
-    async def keep(self, reports: Sequence[Signal]) -> Sequence[Effect]:
-        """Hear words and return what they led to, when that is kept. Raises `InboxFull` or `NotStored`."""
-        return await self.http_receiver.keep(reports)
 
     # --- troubles -------------------------------------------------------------------------------------
 

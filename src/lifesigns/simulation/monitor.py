@@ -151,7 +151,7 @@ class Monitor:
             self.hear(signal)
 
     def waits_for(self, order: e.Order) -> bool:
-        """Whether an order still lies in its agent's mailbox."""
+        """Whether an order still waits for its agent."""
         return awaited(order, self.engine.beliefs, self._world.monitor_now)
 
     def _give_again(self, now: float) -> None:

@@ -77,7 +77,7 @@ async def acknowledge(request: Request) -> Answer:
 async def on_record(request: Request) -> None:
     """Return when what was just done is kept. If the store is away it holds all the same: it may be about just that."""
     try:
-        await request.service.keep(())
+        await request.service.http_receiver.keep(())
     except (NotStored, NotLeader) as error:
         detail = "it is done, but the store is away: it is not on record yet, and would be lost with this hub"
         raise Problem(503, detail, headers={"Retry-After": "5"}) from error

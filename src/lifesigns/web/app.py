@@ -90,7 +90,7 @@ class Web:
             host_policy or HostPolicy(),
             limits or Limits(),
             metrics,
-            HistoryReader(service.store),
+            HistoryReader(service.store, service.feed),
             answered,
         )
         self.rates = Rates(self.site.limits.requests_per_second)

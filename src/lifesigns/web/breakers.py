@@ -20,7 +20,7 @@ from lifesigns.views.breakers import all_breakers
 from lifesigns.views.interventions import InterventionList
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId
-from lifesigns.web.interventions import asked_for, request_key
+from lifesigns.web.interventions import ask, asked_for, request_key
 from lifesigns.web.paging import Paged, page
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
@@ -97,21 +97,18 @@ async def _turned(request: Request, act: BreakerAct) -> Answer:
     key = f"{act} {name} {request.query.agent or ''} {request_key(request)}"
     became = await asked_for(request, Rung.BREAKER, key)
     if not became:
-        await _turn(request, act, name, key)
-        became = await asked_for(request, Rung.BREAKER, key)
+        became = await ask(request, Rung.BREAKER, key, _turns(request, act, name, key))
     if not became:
         raise Problem(409, f"every agent that had a breaker {name!r} ended before it could be turned")
     return answer(InterventionList(list(became.values())), 202)
 
 
-async def _turn(request: Request, act: BreakerAct, name: str, key: str) -> None:
+def _turns(request: Request, act: BreakerAct, name: str, key: str) -> list[BreakerTurnRequested]:
     by, reason = request.principal.by, request.body.reason if request.body is not None else ""
-    await request.service.keep(
-        [
-            BreakerTurnRequested(agent_id=owner, by=by, key=key, name=name, act=act, reason=reason)
-            for owner in _owners(request, name)
-        ]
-    )
+    return [
+        BreakerTurnRequested(agent_id=owner, by=by, key=key, name=name, act=act, reason=reason)
+        for owner in _owners(request, name)
+    ]
 
 
 def _owners(request: Request, name: str) -> list[str]:

@@ -1,33 +1,46 @@
-"""History reader: the past of a running hub, as far as screens ask for it again and again. What was read once is not read again."""
+"""History reader: the past of a running hub, as far as screens ask for it again and again. It is read once, and told from then on."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Sequence
 
-from lifesigns.ports import Store
+from lifesigns.hub.feed import Feed
+from lifesigns.ports import Event, Store
 from lifesigns.views.interventions import REMEMBERED_MAX, TYPES, Interventions
-
-AT_ONCE: Final = 1000
 
 
 class HistoryReader:
     """What happened lately."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, feed: Feed) -> None:
         self._store = store
         self._interventions = Interventions()
-        self._read_until: int | None = None
+        self._read = False
         self._reading = asyncio.Lock()
+        self._told: list[Event] = []
+        """What was told while the past was being read."""
+        feed.observe(self._note)
 
     async def interventions(self) -> Interventions:
         """The newest interventions, with everything that is kept by now."""
-        async with self._reading:
-            if self._read_until is None:
-                events = await self._store.events(types=TYPES, newest_first=True, limit=REMEMBERED_MAX)
-                self._interventions.note(reversed(events))
-                self._read_until = events[0].id if events else 0
-            while events := await self._store.events(after=self._read_until, types=TYPES, limit=AT_ONCE):
-                self._interventions.note(events)
-                self._read_until = events[-1].id
+        if not self._read:
+            async with self._reading:
+                if not self._read:
+                    await self._read_all()
         return self._interventions
+
+    async def _read_all(self) -> None:
+        self._told.clear()
+        events = await self._store.events(types=TYPES, newest_first=True, limit=REMEMBERED_MAX)
+        read_until = events[0].id if events else 0
+        self._interventions.note(reversed(events))
+        self._interventions.note(event for event in self._told if event.id > read_until)
+        self._read = True
+        self._told.clear()
+
+    def _note(self, events: Sequence[Event]) -> None:
+        if self._read:
+            self._interventions.note(events)
+        elif self._reading.locked():
+            self._told.extend(events)

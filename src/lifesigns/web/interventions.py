@@ -6,7 +6,7 @@ stages. `Idempotency-Key` makes a repeated request the same act.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Annotated, Final
 from uuid import uuid4
@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from lifesigns import views
 from lifesigns.core import signals
-from lifesigns.core.effects import Rung, Stage
+from lifesigns.core.effects import Intervention, Rung, Stage
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Decision, PersonActed
 from lifesigns.views import AgentHealth
@@ -138,7 +138,7 @@ async def decide(request: Request) -> Answer:
     decided = signals.EscalationDecided(
         agent_id=agent.id, order_id=record.id, decision=made.decision, by=request.principal.by, note=made.note
     )
-    await request.service.keep([decided])
+    await request.service.http_receiver.keep([decided])
     record = await _record(request, record.id)
     if (made.decision, request.principal.by) != _decision_on(record):
         raise Problem(409, _no_longer_open(record))  # Somebody else decided in the same moment.
@@ -169,8 +169,7 @@ async def _on_the_ladder(request: Request, act: Ordered) -> Answer:
     if agent.id not in became:
         if agent.health is Health.TERMINATED:
             raise Problem(409, f"{agent.id!r} is terminated already")
-        await request.service.keep([act])
-        became = await asked_for(request, rung, act.key)
+        became = await ask(request, rung, act.key, [act])
     if agent.id not in became:
         raise Problem(409, f"{agent.id!r} ended before anything could be asked of it")
     return answer(became[agent.id], 202)
@@ -187,9 +186,24 @@ async def asked_for(request: Request, rung: Rung, key: str) -> Mapping[str, Inte
         raise Problem(422, detail, field="Idempotency-Key") from None
 
 
+async def ask(
+    request: Request, rung: Rung, key: str, acts: Sequence[signals.Signal]
+) -> Mapping[str, InterventionRecord]:
+    """Let a request become what it leads to, and return that by agent when it is kept; or what the same request, sent at the
+    same time, has become."""
+    effects = await request.service.http_receiver.keep(acts)
+    register: Interventions = await request.site.past.interventions()
+    became = {
+        effect.agent_id: record
+        for effect in effects
+        if isinstance(effect, Intervention) and effect.key == key and (record := register.find(effect.id))
+    }
+    return became or await asked_for(request, rung, key)
+
+
 async def _about(request: Request, act: Said) -> Answer:
     agent, service = known(request), request.service
-    await service.keep([act])
+    await service.http_receiver.keep([act])
     return answer(views.agent_health(agent, service.engine.beliefs, request.now), 202)
 
 

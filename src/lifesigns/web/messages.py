@@ -66,7 +66,7 @@ async def send(request: Request) -> Answer:
         raise Problem(404, f"is {said.to!r}, of which nobody has heard", field="to")
     message_id = said.message_id or f"m-{uuid4().hex}"
     sent = MessageSent(agent_id=said.agent_id, message_id=message_id, to=said.to, priority=said.priority)
-    await request.service.keep([sent])
+    await request.service.http_receiver.keep([sent])
     message = engine.beliefs.messages.get(message_id)
     if message is None:
         raise Problem(
@@ -89,7 +89,7 @@ async def acknowledge(request: Request) -> Answer:
         raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
     if message.to != agent_id:
         raise Problem(409, f"message {message_id!r} was sent to {message.to!r}", field="agent_id")
-    await request.service.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
+    await request.service.http_receiver.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
     if messages.get(message_id) is message:
         raise Problem(409, f"the acknowledgement was refused: {agent_id!r} has ended")
     return Answer(status=204)
@@ -103,7 +103,9 @@ async def withdraw(request: Request) -> Answer:
     if message is None:
         raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
     check_voice(request, message.sender)
-    await request.service.keep([MessageWithdrawn(agent_id=message.sender, message_id=message_id)])
+    await request.service.http_receiver.keep(
+        [MessageWithdrawn(agent_id=message.sender, message_id=message_id)]
+    )
     if messages.get(message_id) is message:
         raise Problem(409, f"the withdrawal was refused: {message.sender!r} has ended")
     return Answer(status=204)

@@ -64,7 +64,7 @@ async def claim(request: Request) -> Answer:
     """Hold a task: nobody else gets it while your beats come. Claiming it again is the same claim."""
     task_id, said, engine = request.path["task_id"], request.body, request.service.engine
     check_voice(request, said.agent_id)
-    await request.service.keep(
+    await request.service.http_receiver.keep(
         [TaskClaimed(agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id)]
     )
     claim = engine.beliefs.claims.get(task_id)
@@ -89,7 +89,7 @@ async def release(request: Request) -> Answer:
     released = TaskReleased(
         agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id, token=said.token
     )
-    await request.service.keep([released])
+    await request.service.http_receiver.keep([released])
     if claims.get(task_id) is claim:
         raise Problem(409, f"the release was refused: it came from an earlier life of {said.agent_id!r}")
     return Answer(status=204)
@@ -121,7 +121,7 @@ def check_may_save(request: Request, agent_id: str, token: int | None) -> None:
 
 async def recorded(request: Request, saved: CheckpointSaved) -> Answer:
     """The answer to a checkpoint, when it is kept that there is one."""
-    await request.service.keep([saved])
+    await request.service.http_receiver.keep([saved])
     lineage = request.service.engine.beliefs.lineages.get(saved.agent_id)
     chain = lineage.chain if lineage is not None and lineage.task_id == saved.task_id else []
     for checkpoint in reversed(chain):

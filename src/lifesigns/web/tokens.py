@@ -50,7 +50,9 @@ async def create(request: Request) -> Answer:
     view = _view(made.kept)
     told = {"id": view.id, "role": view.role, "name": view.name, "agents": view.agents}
     request.service.hub.announce("TOKEN_CREATED", {**told, "by": request.principal.by})
-    await request.service.keep(())  # The token is in this answer only: nobody gets one that is not on record.
+    await request.service.http_receiver.keep(
+        ()
+    )  # The token is in this answer only: nobody gets one that is not on record.
     return answer(NewTokenView(token=made.token, **msgspec.structs.asdict(view)), 201, UNSEEN)
 
 
@@ -66,7 +68,7 @@ async def revoke(request: Request) -> Answer:
     if not known:
         raise Problem(404, f"there is no token {token_id!r}")
     request.service.hub.announce("TOKEN_REVOKED", {"id": token_id, "by": request.principal.by})
-    await request.service.keep(())
+    await request.service.http_receiver.keep(())
     return Answer(status=204)
 
 

@@ -6,17 +6,20 @@ Reading raises `WireError`, which names the field, and nothing else, however hos
 
 from lifesigns.wire.batches import Batch, Rejected, pack, write_each
 from lifesigns.wire.beats import (
+    TOGETHER_MAX,
+    Together,
     WireBeat,
     WireMetrics,
     decode_beat,
     decode_beats,
     decode_single,
+    decode_together,
     encode_beat,
+    fits_together,
     plain,
 )
 from lifesigns.wire.orders import decode_order, encode_order
 from lifesigns.wire.signals import decode_signal, decode_signals, encode_signal
-from lifesigns.wire.together import TOGETHER_MAX, Together, decode_together, fits_together
 
 __all__ = [
     "TOGETHER_MAX",
