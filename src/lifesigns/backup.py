@@ -26,6 +26,7 @@ import msgspec
 
 from lifesigns.config.account import masked
 from lifesigns.errors import UsageError
+from lifesigns.files import PRIVATE, sync
 from lifesigns.hub.audit import seal_file
 from lifesigns.hub.state_folder import DATABASE, LOCK, URL, claimed, default_store
 
@@ -150,14 +151,13 @@ def _digest(path: Path) -> str:
 
 
 def _pack(staging: Path, manifest: Manifest, to: Path) -> None:
-    handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     with os.fdopen(handle, "wb") as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.add(staging / MANIFEST, MANIFEST, filter=_nobodys)
             for one in manifest.files:
                 tar.add(staging / INSIDE / one.name, f"{INSIDE}/{one.name}", filter=_nobodys)
-        file.flush()
-        os.fsync(file.fileno())
+        sync(file)
 
 
 def _nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -248,12 +248,11 @@ def _write_out(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> None:
     to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     content = tar.extractfile(member)
     assert content is not None
-    mode = 0o700 if member.mode & 0o100 else 0o600
+    mode = 0o700 if member.mode & 0o100 else PRIVATE
     handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(handle, "wb") as file:
         shutil.copyfileobj(content, file, _BLOCK)
-        file.flush()
-        os.fsync(file.fileno())
+        sync(file)
     os.utime(to, (member.mtime, member.mtime))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -17,7 +16,7 @@ import httpx2
 
 from lifesigns.client.request import Reply, Request
 from lifesigns.client.tries import Tries
-from lifesigns.config.hub_locator import find
+from lifesigns.config import hub_locator
 from lifesigns.errors import UsageError
 from lifesigns.wire.addresses import addresses_of
 
@@ -30,7 +29,7 @@ class Connection:
     """What both senders need to know about a hub."""
 
     def __init__(self, hub: str | None, token: str | None, timeout: float, retry_for: float) -> None:
-        found = find(os.environ, hub, token)
+        found = hub_locator.find(os.environ, hub, token)
         self._hubs = [_checked(address) for address in addresses_of(found.hub)]
         self.token = found.token
         self.timeout = timeout
@@ -105,12 +104,7 @@ def was_heard(error: Exception) -> bool:
 def is_loopback(hub: str) -> bool:
     """Whether an address is on this machine, by what it says."""
     host = urlsplit(hub).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host.endswith(".localhost") or hub_locator.is_loopback(host)
 
 
 def _seen(text: str) -> bool:

@@ -110,10 +110,10 @@ def _place(url: str) -> tuple[str, str, int] | None:
         return None
     if port is None or not parts.hostname or parts.scheme not in _PORTS:
         return None
-    return parts.scheme, "loopback" if _loops_back(parts.hostname) else parts.hostname, port
+    return parts.scheme, "loopback" if is_loopback(parts.hostname) else parts.hostname, port
 
 
-def _loops_back(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """By what it says, not by what a name server says of it."""
     if host == "localhost":
         return True

@@ -21,8 +21,7 @@ from math import inf
 from pathlib import Path
 from typing import Final
 
-from lifesigns.errors import AdapterError
-from lifesigns.hub import private_file
+from lifesigns.files import write_whole
 
 FILE_NAME: Final = "sessions.json"
 
@@ -118,8 +117,8 @@ class SignIns:
             return
         rows = [[key.hex(), known.token_id, known.until] for key, known in self._sessions.items()]
         try:
-            private_file.write(self._file, json.dumps(rows).encode())
-        except AdapterError as error:
+            write_whole(self._file, json.dumps(rows).encode())
+        except OSError as error:
             log.warning("a restart will end all sessions: %s", error, extra={"action": "sessions_not_kept"})
 
 

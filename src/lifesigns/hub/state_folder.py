@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from lifesigns.errors import UsageError
+from lifesigns.files import write_whole
 
 LOCK: Final = "hub.lock"
 URL: Final = "hub.url"
@@ -51,9 +52,7 @@ def claimed(folder: Path) -> Iterator[None]:
 def announced(folder: Path, url: str) -> Iterator[None]:
     """Clients of this folder find the hub at `url` for the time of the block."""
     path = folder / URL
-    fresh = path.with_suffix(".new")
-    fresh.write_text(url + "\n")
-    fresh.replace(path)
+    write_whole(path, f"{url}\n".encode(), mode=0o644)
     try:
         yield
     finally:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from lifesigns.errors import AdapterError
+from lifesigns.files import sync_folder, write_whole
 from lifesigns.ports import TooLarge
 
 MB: Final = 1024 * 1024
@@ -99,21 +100,9 @@ class FolderContents:
         return self._folder / hashlib.sha256(task_id.encode()).hexdigest()[:32]
 
     def _write(self, path: Path, content: bytes) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
         replaced = path.stat().st_size if path.exists() else 0
-        try:
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
-            raise
-        _flush_folder(path.parent)
-        _flush_folder(self._folder)
+        write_whole(path, content)
+        sync_folder(self._folder)
         if self._total is not None:
             self._total += len(content) - replaced
 
@@ -171,14 +160,3 @@ def _holds(path: Path, content: bytes) -> bool:
         return path.stat().st_size == len(content) and path.read_bytes() == content
     except OSError:
         return False
-
-
-def _flush_folder(folder: Path) -> None:
-    """A new name is on the disk only when its folder is."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

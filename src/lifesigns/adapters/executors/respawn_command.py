@@ -42,6 +42,7 @@ from lifesigns.core import templates
 from lifesigns.core.effects import Order, Respawn
 from lifesigns.core.signals import Signal
 from lifesigns.errors import AdapterError
+from lifesigns.files import write_whole
 from lifesigns.ports import NotExecuted, sameness
 
 SETTLE_FOR: Final = 0.5
@@ -142,12 +143,14 @@ class RespawnCommand:
 
     def _start_once(self, order: Respawn, token: str) -> None:
         with self._turn:
-            record = self._record(order)
+            record, begun = (
+                self._record(order),
+                {"order": sameness(order), "incarnation": order.new_incarnation},
+            )
             try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 known = _read(record)
                 if known is None:
-                    _write(record, {"order": sameness(order), "incarnation": order.new_incarnation})
+                    write_whole(record, json.dumps(begun).encode())
             except OSError as error:
                 raise NotExecuted(f"{self._folder} cannot be written: {error.strerror}") from error
             pid: int | None
@@ -164,7 +167,7 @@ class RespawnCommand:
                     )
                 pid = living[0].pid
             with suppress(OSError):  # Then it is found by its incarnation, should it be asked for again.
-                _write(record, {"order": sameness(order), "incarnation": order.new_incarnation, "pid": pid})
+                write_whole(record, json.dumps({**begun, "pid": pid}).encode())
 
     def _start(self, order: Respawn, token: str) -> int:
         facts = self._facts(order)
@@ -262,18 +265,3 @@ def _read(record: Path) -> dict[str, Any] | None:
     except ValueError:
         return {}  # The disk was full, or lost power: it was begun.
     return known if isinstance(known, dict) else {}
-
-
-def _write(record: Path, known: Mapping[str, Any]) -> None:
-    fresh = record.with_suffix(".new")
-    with fresh.open("w") as file:
-        json.dump(known, file)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(record)
-    if os.name != "nt":
-        handle = os.open(record.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

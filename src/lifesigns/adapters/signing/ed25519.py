@@ -8,8 +8,6 @@ log of his own making. One that belongs to somebody else is refused.
 from __future__ import annotations
 
 import logging
-import os
-import stat
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.files import read_private, write_whole
 
-PRIVATE: Final = 0o600
 KEY_MAX: Final = 4096
 
 log: Final = logging.getLogger("lifesigns.signing")
@@ -70,48 +68,25 @@ def verifies(public: bytes, text: bytes, signature: bytes) -> bool:
 
 def _read(path: Path) -> bytes | None:
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
+        found = read_private(path, KEY_MAX)
+    except UsageError as error:
+        raise UsageError(f"the key of the audit log: {error}") from error
+    if found is None:
         return None
-    except OSError as error:
-        raise UsageError(f"the key of the audit log, {path}, cannot be read: {error.strerror}") from error
-    try:
-        _check(path, handle)
-        return os.read(handle, KEY_MAX)
-    finally:
-        os.close(handle)
-
-
-def _check(path: Path, handle: int) -> None:
-    """A plain file, ours, and nobody else's to read."""
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
-        raise UsageError(f"the key of the audit log, {path}, is not a file")
-    if not hasattr(os, "geteuid"):
-        return  # Windows: the folder below the user's profile is the user's by inheritance.
-    if found.st_uid not in (os.geteuid(), 0):
-        raise UsageError(f"{path} belongs to user {found.st_uid}, not to {os.geteuid()} who runs this hub")
-    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
-        os.fchmod(handle, PRIVATE)
+    pem, exposed = found
+    if exposed:
         log.warning(
-            "%s could be read by others and is closed now; whoever has it can seal a false audit log",
+            "%s could be read by others, %s; whoever has it can seal a false audit log",
             path,
+            exposed,
             extra={"action": "audit_key_exposed"},
         )
+    return pem
 
 
 def _write(path: Path, pem: bytes) -> None:
-    """Put a new key in its place, whole or not at all. One hub at a time has the folder."""
-    fresh = path.with_name(f".{path.name}.new")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh.unlink(missing_ok=True)
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-        with os.fdopen(handle, "wb") as file:
-            file.write(pem)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        write_whole(path, pem)
     except OSError as error:
         raise AdapterError(
             f"the key of the audit log, {path}, cannot be written: {error.strerror}", transient=False

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from pathlib import Path
 from typing import Final
 
 from lifesigns.errors import UsageError
+from lifesigns.files import write_whole
 from lifesigns.hub.audit.notes import NOTE_MAX
 
 FILE_NAME: Final = "audit.checkpoint"
@@ -39,13 +39,8 @@ class SealFile:
         with self._writing:
             if size <= self._size:
                 return
-            fresh = self.path.with_name(f".{FILE_NAME}.new")
             try:
-                with fresh.open("wb") as file:
-                    file.write(note.encode())
-                    file.flush()
-                    os.fsync(file.fileno())
-                fresh.replace(self.path)
+                write_whole(self.path, note.encode(), mode=0o644)
             except OSError as error:
                 log.warning(
                     "%s was not written: %s",
