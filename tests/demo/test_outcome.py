@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from lifesigns.core.effects import (
+    Ending,
     Fact,
     Finding,
     FindingOpened,
@@ -24,7 +25,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.health import Cause, Doing, Health
 from lifesigns.demo.fleet import FLEET
 from lifesigns.demo.outcome import Outcome, is_right
-from lifesigns.hub.telling import event
+from lifesigns.events import event_of
 from lifesigns.views import AgentHealth
 from lifesigns.views.events import event_view
 
@@ -36,7 +37,7 @@ def outcome(agent_id: str, *facts: Fact) -> Outcome:
     """What is known of an agent after these facts."""
     made = Outcome(MEMBERS[agent_id])
     for fact in facts:
-        made.happened(event_view(event(1, fact)))
+        made.happened(event_view(event_of(1, fact)))
     return made
 
 
@@ -69,7 +70,8 @@ def flip(agent_id: str, now: Health, cause: Cause | None = None, *evidence: Find
 
 
 def step(agent_id: str, rung: Rung, processes: Stage = Stage.ORDERED, by: str = "") -> Intervention:
-    return Intervention(1.0, agent_id, "1-1", rung, processes, 1, "", by)
+    kind = Ending if (rung, processes) == (Rung.TERMINATE, Stage.DONE) else Intervention
+    return kind(1.0, agent_id, "1-1", rung, processes, 1, "", by)
 
 
 def crash() -> list[Fact]:
@@ -131,7 +133,7 @@ def test_who_waits_for_a_human_is_answered_by_one_and_nudged_by_nobody() -> None
     assert waiting.missing == ["is still waiting_for_human"]
     waiting.looked(looks(Health.HEALTHY), 3.0)
     assert waiting.missing == []
-    waiting.happened(event_view(event(1, step("deployer", Rung.NUDGE))))
+    waiting.happened(event_view(event_of(1, step("deployer", Rung.NUDGE))))
     assert waiting.missing == ["wrongly nudged"]
 
 

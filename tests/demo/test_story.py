@@ -8,6 +8,7 @@ import pytest
 
 from lifesigns.core.effects import (
     Brake,
+    Ending,
     Fact,
     Finding,
     FindingOpened,
@@ -23,7 +24,7 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.health import Cause, Health
 from lifesigns.demo.story import told
-from lifesigns.hub.telling import event
+from lifesigns.events import event_of
 from lifesigns.views.events import event_view
 
 LOOP = Finding(Kind.LOOPING, 1.0, Severity.STUCK, "search was called 8 times.")
@@ -32,11 +33,12 @@ NOTICE = Finding(Kind.LOOPING, 1.0, Severity.NOTICE, "search was called 4 times.
 
 def sentence(fact: Fact) -> str:
     """The story's sentence for a fact, as it comes out of a hub."""
-    return told(event_view(event(1, fact)))
+    return told(event_view(event_of(1, fact)))
 
 
 def step(rung: Rung, processes: Stage, text: str = "", by: str = "") -> Intervention:
-    return Intervention(1.0, "a", "1-1", rung, processes, 1, text, by)
+    kind = Ending if (rung, processes) == (Rung.TERMINATE, Stage.DONE) else Intervention
+    return kind(1.0, "a", "1-1", rung, processes, 1, text, by)
 
 
 @pytest.mark.parametrize(
@@ -126,5 +128,5 @@ def test_what_another_sentence_tells_is_not_told_twice(fact: Fact) -> None:
 
 
 def test_what_it_does_not_know_it_does_not_tell() -> None:
-    unknown: Any = event_view(event(1, NeedsHuman(1.0, "a", "x", "y")))
+    unknown: Any = event_view(event_of(1, NeedsHuman(1.0, "a", "x", "y")))
     assert told(unknown) == ""

@@ -19,6 +19,8 @@ from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.audit.checkpoints import kept_checkpoints
 from lifesigns.audit.stored import verify_store
 from lifesigns.audit.verifying import AuditVerdict
+from lifesigns.core.effects import Pause
+from lifesigns.events.hub_facts import HubPart, HubTroubleOver
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
 from lifesigns.ports import Signer, Store
@@ -86,7 +88,7 @@ class Log:
 async def act(service: Service, *numbers: int, agent_id: str = "a") -> None:
     """Somebody does something, so often."""
     for number in numbers:
-        service.hub.announce("AGENT_PAUSED", {"by": "ann (k1)", "number": number}, agent_id)
+        service.hub.announce(Pause(service.clock(), agent_id, "ann (k1)", float(number)))
     await service.hub.committer.kept()
 
 
@@ -99,7 +101,7 @@ async def written_log(url: str, state: Path, signer: Signer | None = None) -> Lo
             for ten in (0, 10):
                 first = life * 20 + ten
                 await act(service, *range(first, first + 10))
-                service.hub.announce("HUB_BUS_BACK", {})  # not a deed
+                service.hub.announce(HubTroubleOver(service.clock(), HubPart.BUS))  # not a deed
                 await service.hub.audit.seal(service.hub.committer, service.clock())
     return log
 

@@ -17,10 +17,11 @@ from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.audit.keys import public_key, public_key_in, signer_in
 from lifesigns.core import effects as e
 from lifesigns.core import merkle
+from lifesigns.core.effects import Pause
 from lifesigns.core.health import Health
 from lifesigns.core.signals import BeatReceived, NudgeRequested
 from lifesigns.errors import UsageError, WireError
-from lifesigns.hub import telling
+from lifesigns.events import event_of, message
 from lifesigns.hub.audit import log, notes, records
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.seal_file import SealFile
@@ -39,7 +40,7 @@ DAY = 86400.0
 
 @pytest.mark.parametrize("to", list(Health))
 def test_to_give_an_agent_up_is_a_deed_and_to_find_it_unwell_is_none(to: Health) -> None:
-    flip = telling.event(1, e.Flip(1.0, "a", Health.HEALTHY, to, "because"))
+    flip = event_of(1, e.Flip(1.0, "a", Health.HEALTHY, to, "because"))
     assert records.is_deed(flip) == (to in (Health.DISCONNECTED, Health.TERMINATED))
 
 
@@ -55,16 +56,16 @@ def test_whatever_names_somebody_is_a_deed() -> None:
 def test_every_intervention_is_a_deed_of_who_wanted_it() -> None:
     for rung in e.Rung:
         for stage in e.Stage:
-            event = telling.event(9, e.Intervention(1.0, "a", "o", rung, stage, 1, by="ann (k1)"))
+            event = event_of(9, e.Intervention(1.0, "a", "o", rung, stage, 1, by="ann (k1)"))
             assert records.is_deed(event)
             assert records.audit_record(3, event).who == "ann (k1)"
 
 
 def test_an_entry_is_the_event_as_it_was_told() -> None:
-    event = telling.event(9, e.ClaimChanged(1.5, "t", "a", e.ClaimStage.RELEASED, 1, "stale"))
+    event = event_of(9, e.ClaimChanged(1.5, "t", "a", e.ClaimStage.RELEASED, 1, "stale"))
     entry = records.audit_record(3, event)
-    assert (entry.n, entry.event_id, entry.who, entry.entry) == (3, 9, "", telling.message(event))
-    assert entry.leaf == merkle.leaf(telling.message(event))
+    assert (entry.n, entry.event_id, entry.who, entry.entry) == (3, 9, "", message(event))
+    assert entry.leaf == merkle.leaf(message(event))
 
 
 # --- on the pages -------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
     ground = Ground(lambda: MemoryStore(name))
     await ground.start()
     for _ in range(7):
-        ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
+        ground.hub.announce(Pause(1.0, "", "ann", None))
         await ground.hub.committer.kept()
         await ground.restart(cleanly=cleanly)
     await ground.hub.stop()
@@ -106,18 +107,18 @@ async def test_entries_have_the_numbers_under_which_events_were_kept(monkeypatch
     monkeypatch.setattr("lifesigns.hub.committer.EVENTS_MAX", 3)
     store = FaultyStore()
     async with Ground(lambda: store) as ground:
-        ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
+        ground.hub.announce(Pause(1.0, "", "ann", None))
         await ground.until(lambda: store.pages)
         store.fail()
-        ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
+        ground.hub.announce(Pause(1.0, "", "ann", None))
         await ground.until(lambda: ground.hub.committer.trouble)
         for _ in range(7):
-            ground.hub.announce("AGENT_PAUSED", {"by": "ann"})
+            ground.hub.announce(Pause(1.0, "", "ann", None))
         store.heal()
         await ground.until(lambda: len(store.pages) == 3)
         kept, events = await store.audit_records(), await store.events()
         assert [entry.event_id for entry in kept] == [event.id for event in events] == [1, 2, 3, 4, 5]
-        assert [entry.entry for entry in kept] == [telling.message(event) for event in events]
+        assert [entry.entry for entry in kept] == [message(event) for event in events]
 
 
 # --- sealing ------------------------------------------------------------------------------------------
@@ -149,7 +150,7 @@ async def test_nothing_is_sealed_before_it_is_kept(tmp_path: Path) -> None:
     await act(service, 1)
     await until(lambda: service.hub.audit.newest is not None)
     store.hold()
-    service.hub.announce("AGENT_PAUSED", {"by": "ann"})
+    service.hub.announce(Pause(1.0, "", "ann", None))
     await store.arrived.wait()
     assert service.hub.audit.last_seal(2.0) is None
     store.go_on()
@@ -299,8 +300,7 @@ async def test_entries_are_retired_by_policy_and_the_log_still_holds(tmp_path: P
         kept = await service.store.audit_records()
         assert [entry.n for entry in kept if entry.entry is None] == list(range(25))
         told = [records.read(entry.entry) for entry in kept if entry.entry is not None]
-        assert told[-1].type == records.RETIRED
-        assert told[-1].data["before"] == 25
+        assert (told[-1].type, told[-1].data["before"]) == ("AUDIT_RETIRED", 25)
         assert len(kept) == 41
     found = await log_.verify()
     assert (found.faults, found.retired, found.entries) == ([], 25, 41)

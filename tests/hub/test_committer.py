@@ -8,8 +8,10 @@ import logging
 
 import pytest
 
+from lifesigns.core.effects import Refusal
 from lifesigns.core.signals import BeatReceived, NudgeRequested
 from lifesigns.errors import AdapterError
+from lifesigns.events import types_of
 from lifesigns.hub import committer
 from tests.hub.faulty_store import FaultyStore
 from tests.hub.ground import Ground
@@ -25,11 +27,11 @@ async def ids(store: FaultyStore) -> list[int]:
 
 def announce(ground: Ground, *numbers: int) -> None:
     for number in numbers:
-        ground.hub.announce("TEST", {"n": number})
+        ground.hub.announce(Refusal(1.0, "a", "a test", number))
 
 
 async def numbers(store: FaultyStore) -> list[int]:
-    return [json.loads(event.data)["n"] for event in await store.events(types=["TEST"])]
+    return [json.loads(event.data)["count"] for event in await store.events(types=types_of(Refusal))]
 
 
 async def test_a_clean_end_keeps_what_came_while_the_last_page_was_on_its_way() -> None:

@@ -209,7 +209,7 @@ async def test_a_hub_without_its_bus_is_blind_says_so_and_convicts_nobody(server
         status, body = await scene.ready()
         assert (status, body["blind"], body["store"]) == (503, True, "ok")
         assert body["bus"] not in ("ok", "none")
-        await until(lambda: [trouble.what for trouble in hub.service.troubles.now()] == ["BUS"])
+        await until(lambda: [trouble.part for trouble in hub.service.troubles.now()] == ["BUS"])
         await silence(hub)
         assert scene.health("dies") is Health.HEALTHY
 

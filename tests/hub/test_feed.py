@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from lifesigns.events.catalogue import AGENT_HEARTBEAT
 from lifesigns.hub import feed as feed_module
-from lifesigns.hub.feed import HEARTBEAT, Feed
+from lifesigns.hub.feed import Feed
 from lifesigns.ports import Event
 
 
@@ -43,10 +44,10 @@ async def test_a_listener_hears_the_types_it_asked_for_and_beats_only_by_name() 
     wanted = []
     async with feed.listen() as all_but_beats, feed.listen(["FLIP"]) as flips:
         wanted.append(feed.beats_wanted)
-        async with feed.listen([HEARTBEAT]) as beats:
+        async with feed.listen([AGENT_HEARTBEAT]) as beats:
             wanted.append(feed.beats_wanted)
-            feed.tell([event(1), event(2, "BRAKE"), event(3, HEARTBEAT)])
-            assert await beats.next(0) == [event(3, HEARTBEAT)]
+            feed.tell([event(1), event(2, "BRAKE"), event(3, AGENT_HEARTBEAT)])
+            assert await beats.next(0) == [event(3, AGENT_HEARTBEAT)]
         wanted.append(feed.beats_wanted)
         assert await flips.next(0) == [event(1)]
         assert await all_but_beats.next(0) == [event(1), event(2, "BRAKE")]

@@ -138,7 +138,7 @@ async def _says_so(fleet: Fleet, fault: Fault) -> None:
     status, body = await ready(fleet.hub)
     assert (status, body["status"]) == (503, "unready")
     assert fault.says in body["store"]
-    assert [trouble.what for trouble in fleet.service.troubles.now()] == ["STORE"]
+    assert [trouble.part for trouble in fleet.service.troubles.now()] == ["STORE"]
     lost = (await fleet.listen())[-1]
     assert (lost.type, lost.id) == ("HUB_STORE_LOST", 0)
     assert fault.says in json.loads(lost.data)["reason"]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from lifesigns.core.effects import Pause
 from lifesigns.hub.feed import Listener
 from lifesigns.hub.service import Service
 from lifesigns.ports import Event
@@ -55,7 +56,7 @@ async def test_a_bus_that_is_lost_together_with_the_store_is_told_at_once() -> N
     """It could be kept only when there is no hurry any more."""
     async with service() as (running, store, bus, listener):
         store.fail("disk full")
-        running.hub.announce("AGENT_PAUSED", {"by": "ann"})
+        running.hub.announce(Pause(1.0, "", "ann", None))
         async with asyncio.timeout(BOUND):
             while running.store_state == "ok":  # noqa: ASYNC110 -- it is not told by events
                 await asyncio.sleep(0.005)

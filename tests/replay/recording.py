@@ -9,7 +9,8 @@ from lifesigns.config import Config, load
 from lifesigns.core.effects import Effect, Fact, SendCanary, SendPing
 from lifesigns.core.engine import Engine
 from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived, Signal
-from lifesigns.hub import memory, telling
+from lifesigns.events import event_of
+from lifesigns.hub import memory
 from lifesigns.hub.journal import BUDGET, Journal
 from lifesigns.ports import Commit, Event, Store
 
@@ -115,7 +116,7 @@ class Recording:
         for effect in effects:
             if isinstance(effect, Fact):
                 self._event += 1
-                self._events.append(telling.event(self._event, effect))
+                self._events.append(event_of(self._event, effect))
             elif isinstance(effect, SendCanary) and not self.blind:
                 answers.append(CanaryReturned(seq=effect.seq))
             elif isinstance(effect, SendPing) and self._answering(effect.agent_id, self.now - T0):

@@ -8,9 +8,10 @@ import pytest
 from lifesigns.core import effects as e
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.signals import BreakerState, EscalationRequested, Priority
-from lifesigns.hub import telling
+from lifesigns.events import event_of
+from lifesigns.events.hub_facts import HubPart
 from lifesigns.ports import Event
-from lifesigns.views.alerts import ALERTING, Level, alert_of
+from lifesigns.views.alerts import TYPES, Level, alert_of
 from tests.web.hub import RunningHub
 
 PLACE = "/api/v1/alerts"
@@ -25,7 +26,7 @@ FACTS: list[tuple[e.Fact, Level | None]] = [
     (e.NeedsHuman(1.0, "a", "blocked", "a is blocked"), Level.ERROR),
     (e.NeedsHuman(1.0, "a", "escalation", "stuck"), None),  # The next one tells it.
     (e.Intervention(1.0, "a", "o", e.Rung.ESCALATE, e.Stage.ORDERED, 1, "stuck"), Level.ERROR),
-    (e.Intervention(1.0, "a", "o", e.Rung.TERMINATE, e.Stage.DONE, 1, "stuck", "ann"), Level.WARNING),
+    (e.Ending(1.0, "a", "o", e.Rung.TERMINATE, e.Stage.DONE, 1, "stuck", "ann"), Level.WARNING),
     (e.Recovery(1.0, "a", "t", e.Recovered.INITIATED, 1, "cp"), Level.INFO),
     (e.Recovery(1.0, "a", "t", e.Recovered.COMPLETED, 1), Level.INFO),
     (e.Recovery(1.0, "a", None, e.Recovered.FAILED, 3, None, "no"), Level.CRITICAL),
@@ -47,7 +48,7 @@ FACTS: list[tuple[e.Fact, Level | None]] = [
 @pytest.mark.parametrize(("fact", "level"), FACTS)
 def test_facts_become_sentences_for_people(fact: e.Fact, level: Level | None) -> None:
     """Over the events as the hub really writes them: a renamed field would be found here."""
-    event = telling.event(7, fact)
+    event = event_of(7, fact)
     alert = alert_of(event)
     if level is None:
         assert alert is None
@@ -59,10 +60,10 @@ def test_facts_become_sentences_for_people(fact: e.Fact, level: Level | None) ->
 
 
 def test_every_kind_of_alert_is_tried_here() -> None:
-    hub_only = {"HUB_BUS_LOST", "HUB_STORE_BACK", "HUB_BUS_BACK", "AUDIT_BROKEN"}
+    hub_only = {"HUB_STORE_LOST", "HUB_BUS_LOST", "HUB_STORE_BACK", "HUB_BUS_BACK", "AUDIT_BROKEN"}
     hub_only |= {"HUB_TOKENS_REFUSED", "HUB_TOKENS_ACCEPTED", "HUB_CONNECTIONS_FULL", "HUB_CONNECTIONS_FREE"}
     hub_only |= {"HUB_ROWS_UNREADABLE"}
-    assert {telling.event(1, fact).type for fact, _ in FACTS} | hub_only == set(ALERTING)
+    assert {event_of(1, fact).type for fact, _ in FACTS} | hub_only == set(TYPES)
     back = Event(1, 1.0, "HUB_STORE_BACK", "", b'{"reason":"disk full","away_for_s":3}')
     told = alert_of(back)
     assert told is not None
@@ -90,8 +91,7 @@ async def test_what_stands_comes_first_and_goes_when_it_is_over(hub: RunningHub)
 async def test_the_hub_itself_is_told_of_first(hub: RunningHub) -> None:
     await needs(hub, "a")
     beliefs = hub.service.engine.beliefs
-    trouble = hub.service.troubles._all["STORE"]
-    trouble.since, trouble.why = hub.service.clock(), "disk full"
+    hub.service.troubles.note(HubPart.STORE, "disk full", hub.service.clock())
     beliefs.awareness.blind_since = hub.service.clock()
     beliefs.fleet.groups["fleet"].braked = True
     told = (await hub.get(PLACE)).json()["alerts"]

@@ -3,6 +3,8 @@
 from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core import merkle
+from lifesigns.core.effects import Pause
+from lifesigns.events.hub_facts import TokenCreated
 from lifesigns.hub.audit import notes
 from lifesigns.hub.principals import Role
 from tests.hub.audited import act, new_signer, read
@@ -13,8 +15,8 @@ PLACE = "/api/v1/audit"
 
 async def test_the_record_is_read_from_the_newest_back(hub: RunningHub) -> None:
     for n in range(5):
-        hub.service.hub.announce("TOKEN_CREATED", {"by": "ann", "id": f"k{n}"})
-    hub.service.hub.announce("AGENT_PAUSED", {"by": "bob", "for_s": 60.0}, "a")
+        hub.service.hub.announce(TokenCreated(1.0, f"k{n}", by="ann"))
+    hub.service.hub.announce(Pause(1.0, "a", "bob", 60.0))
     await hub.service.hub.committer.kept()
     first = (await hub.get(PLACE, limit=4)).json()
     assert [entry["who"] for entry in first["entries"]] == ["bob", "ann", "ann", "ann"]

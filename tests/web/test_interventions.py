@@ -10,7 +10,7 @@ import pytest
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.effects import Effect, Intervention, Rung, Stage
 from lifesigns.core.signals import Signal
-from lifesigns.hub import telling
+from lifesigns.events import event_of
 from lifesigns.hub.feed import Feed
 from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit, Event
@@ -220,7 +220,7 @@ def test_of_old_requests_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Non
     register = Interventions()
     for n, (agent_id, key) in enumerate([("a", "k1"), ("b", "k2"), ("b", "k1"), ("b", "k1"), ("c", "")]):
         fact = Intervention(1.0, agent_id, f"1-{n}", Rung.BREAKER, Stage.ORDERED, 1, by="eva", key=key)
-        register.note([telling.event(n, fact)])
+        register.note([event_of(n, fact)])
     assert [record.id for record in register.newest(9)] == ["1-4", "1-3", "1-2"]
     assert {who: record.id for who, record in register.asked_for(Rung.BREAKER, "eva", "k1").items()} == {
         "b": "1-2"

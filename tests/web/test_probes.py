@@ -4,6 +4,7 @@ from typing import Any
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.errors import AdapterError
+from lifesigns.events.hub_facts import AuditBroken
 from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit
 from tests.web.hub import RunningHub, running_hub
@@ -37,7 +38,7 @@ async def test_what_is_wrong_is_told_to_those_who_may_see_it() -> None:
     async with running_hub(store) as hub:
         viewer, agent = await hub.token_for(Role.VIEWER), await hub.token_for(Role.AGENT, "a")
         store.full = True
-        hub.service.hub.announce("HUB_TEST", {})
+        hub.service.hub.announce(AuditBroken(1.0, "a test"))
         await until(lambda: hub.service.store_state != "ok")
         shown: dict[str | None, Any] = {}
         for token in (None, agent, viewer):

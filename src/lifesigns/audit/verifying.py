@@ -16,7 +16,8 @@ import msgspec
 
 from lifesigns.core import merkle
 from lifesigns.errors import WireError
-from lifesigns.hub import telling
+from lifesigns.events import fact_told, message
+from lifesigns.events.hub_facts import AuditRetired
 from lifesigns.hub.audit import notes, records
 from lifesigns.hub.audit.notes import Note, Trust
 from lifesigns.ports import AuditRecord, Event
@@ -186,8 +187,9 @@ class Verifier:
             told, at = records.read(entry), written(one.at)
         except (msgspec.MsgspecError, ValueError):
             return "it cannot be read"
-        if told.type == records.RETIRED and isinstance(before := told.data.get("before"), int):
-            self._retired_before = max(self._retired_before, min(before, one.n))
+        fact = fact_told(told.type, one.at, one.agent_id, told.data)
+        if isinstance(fact, AuditRetired):
+            self._retired_before = max(self._retired_before, min(fact.before, one.n))
         who = records.who_did(told.data.get("by"))
         if (told.id, told.agent_id, who) != (one.event_id, one.agent_id, one.who) or told.at != at:
             return "the columns beside it say something else than it does"
@@ -217,14 +219,14 @@ class Verifier:
             if logged is None:
                 text = f"event {event.id} ({event.type} {event.agent_id}, {written(event.at)}) is missing in the log"
                 self._verdict.blame(FaultKind.REMOVED, text)
-            elif logged[1] != merkle.leaf(telling.message(event)):
+            elif logged[1] != merkle.leaf(message(event)):
                 differing.append((logged[0], event))
         return differing
 
     def differs(self, event: Event, one: AuditRecord) -> None:
         """An event and its entry, which do not look the same; they may still mean the same."""
         try:
-            same = one.entry is None or records.read(one.entry) == records.read(telling.message(event))
+            same = one.entry is None or records.read(one.entry) == records.read(message(event))
         except msgspec.MsgspecError:
             same = False
         if not same:

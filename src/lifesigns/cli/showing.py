@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
+from lifesigns.core.effects import Flip
 from lifesigns.core.health import UNWELL, Doing, Health
 from lifesigns.core.words import duration
+from lifesigns.events import CATALOGUE, fact_told
 from lifesigns.views import AgentHealth, EventView, Moment
-from lifesigns.views.alerts import ALERTING
 from lifesigns.views.listing import NEED, rank
 
 if TYPE_CHECKING:
@@ -174,18 +175,14 @@ def counts(states: Mapping[Health, int]) -> Iterable[tuple[Health, int]]:
 
 def told(event: EventView) -> str:
     """What happened, in a sentence; empty for what people need not read."""
-    data = event.data
-    match event.type:
-        case "HEALTH_STATE_CHANGED":
-            cause = f" ({data['cause']})" if data.get("cause") else ""
-            return f"{event.agent_id}: {data.get('from')} → {data.get('to')}{cause}: {data.get('reason')}"
-        case "NUDGE_SENT":
-            return f"{event.agent_id} is nudged: {data.get('message')}"
-        case "GAP":
-            return f"Something was missed: {data.get('reason')}"
-    tell = ALERTING.get(event.type)
-    try:
-        alert = None if tell is None else tell({**data, "agent": event.agent_id})
-    except (LookupError, ValueError, TypeError):
+    row = CATALOGUE.get(event.type)
+    if row is None or row.sentence is None:
+        return ""
+    fact = fact_told(event.type, seconds(event.at), event.agent_id, event.data)
+    if fact is None:
         return f"{event.type} {event.agent_id}"  # A hub of another version says it with other words.
-    return "" if alert is None else alert[1]
+    if isinstance(fact, Flip):
+        cause = f" ({fact.cause})" if fact.cause else ""
+        return f"{fact.agent_id}: {fact.was} → {fact.now}{cause}: {fact.reason}"
+    quiet = row.level is not None and row.level(fact) is None
+    return "" if quiet else row.sentence(fact)

@@ -32,7 +32,7 @@ from lifesigns.core.effects import (
     Withdraw,
 )
 from lifesigns.errors import AdapterError
-from lifesigns.hub import telling
+from lifesigns.events import message
 from lifesigns.hub.executors import Executors
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger
 from lifesigns.ports import Bus, Event
@@ -113,7 +113,7 @@ class Dispatcher:
         """Events for everybody on the bus."""
         if self._bus is not None:
             for event in events:
-                self._say(f"{EVENTS}.{event.type}", telling.message(event))
+                self._say(f"{EVENTS}.{event.type}", message(event))
 
     def let_go(self) -> None:
         """Withdraw what the engine no longer waits for, also where it did not say so."""

@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
+from lifesigns.events.catalogue import AGENT_HEARTBEAT
 from lifesigns.ports import Event
 
 WAITING_MAX: Final = 10_000
 """Events that wait for one listener, a few megabytes."""
 
 LISTENERS_MAX: Final = 1000
-
-HEARTBEAT: Final = "AGENT_HEARTBEAT"
-"""Told only to those who ask for it by name: there are as many of them as there are beats."""
 
 
 class Listener:
@@ -37,10 +35,11 @@ class Listener:
 
     @property
     def hears_beats(self) -> bool:
-        return HEARTBEAT in self._types
+        return AGENT_HEARTBEAT in self._types
 
     def wants(self, event: Event) -> bool:
-        return event.type in self._types if self._types else event.type != HEARTBEAT
+        """Of beats only who asks for them by name: there are so many."""
+        return event.type in self._types if self._types else event.type != AGENT_HEARTBEAT
 
     def put(self, events: Sequence[Event]) -> None:
         """Events for this listener, if it wants them."""

@@ -14,13 +14,14 @@ from typing import Final, cast
 
 from lifesigns import wire
 from lifesigns.errors import AdapterError
-from lifesigns.hub.audit.records import FLIP
+from lifesigns.events.catalogue import AGENT_HEARTBEAT, HEALTH_STATE_CHANGED
+from lifesigns.events.hub_facts import HubPart
 from lifesigns.hub.bus_receiver import BusReceiver
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.dispatcher import Dispatcher
-from lifesigns.hub.feed import HEARTBEAT, Feed
+from lifesigns.hub.feed import Feed
 from lifesigns.hub.hub import Hub
-from lifesigns.hub.hub_troubles import BUS, ROWS, STORE, HubTroubles
+from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.samples import Sampler
 from lifesigns.ports import Event
 
@@ -67,7 +68,7 @@ class Housekeeping:
         """Up to which event people were alerted while the store is away."""
         self._sampler = Sampler()
         self._beats_told_at = self._swept_at = clock()
-        self.watched: dict[str, Callable[[float], str]] = {}
+        self.watched: dict[HubPart, Callable[[float], str]] = {}
         """More troubles, each with who knows why it is one; empty if it is none."""
 
     async def keep_on(self) -> None:
@@ -106,7 +107,7 @@ class Housekeeping:
                 Event(
                     0,
                     received.at,
-                    HEARTBEAT,
+                    AGENT_HEARTBEAT,
                     agent_id,
                     wire.encode_beat(cast("wire.WireBeat", received.beat)),
                 )
@@ -117,24 +118,24 @@ class Housekeeping:
 
     def _note_troubles(self, now: float) -> None:
         committer, door = self._hub.committer, self._door
-        self._troubles.note(STORE, "" if committer.state == "ok" else committer.state, now)
+        self._troubles.note(HubPart.STORE, "" if committer.state == "ok" else committer.state, now)
         if door is not None:
-            self._troubles.note(BUS, "" if door.state == "ok" else door.state, now)
-        self._troubles.note(ROWS, self._hub.unreadable, now)
-        for what, why in self.watched.items():
-            self._troubles.note(what, why(now), now)
+            self._troubles.note(HubPart.BUS, "" if door.state == "ok" else door.state, now)
+        self._troubles.note(HubPart.ROWS, self._hub.unreadable, now)
+        for part, why in self.watched.items():
+            self._troubles.note(part, why(now), now)
         if committer.closed:
             self._hub.ledger.stand_down()
 
     def _alert_unstored(self) -> None:
         """While the store is away people hear of changes of health all the same: without a number, and only those who are
         alerted. When the store is back the same events come with their numbers, and open no second alert."""
-        if not any(trouble.what == STORE for trouble in self._troubles.now()):
+        if not any(trouble.part is HubPart.STORE for trouble in self._troubles.now()):
             return
         news = [event for event in self._hub.committer.unstored if event.id > self._alerted]
         if news:
             self._alerted = news[-1].id
-            self._alert([replace(event, id=0) for event in news if event.type == FLIP])
+            self._alert([replace(event, id=0) for event in news if event.type == HEALTH_STATE_CHANGED])
 
     async def forget_on(self) -> None:
         """Forget, for ever."""

@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, cast
 
-import msgspec
-
 from lifesigns.core.agent import NEVER
 from lifesigns.core.changed_keys import ChangedKeys
 from lifesigns.core.effects import (
@@ -34,7 +32,8 @@ from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import Beat, CanaryReturned, Report, Signal
 from lifesigns.errors import AdapterError
-from lifesigns.hub import memory, telling
+from lifesigns.events import event_of
+from lifesigns.hub import memory
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.busyness import BUSY_SHARE, Busyness
 from lifesigns.hub.changes import Changes
@@ -429,7 +428,7 @@ class Hub:
                 self._touch(effect, now)
                 if isinstance(effect, Fact):
                     self._event_id += 1
-                    events.append(telling.event(self._event_id, effect))
+                    events.append(event_of(self._event_id, effect))
                     self.pulse.told(effect, now)
                     if isinstance(effect, Intervention) and effect.stage is Stage.DROPPED:
                         self._orders.withdraw(effect.agent_id, effect.id)
@@ -456,10 +455,10 @@ class Hub:
         if (agent_id := getattr(what, "agent_id", None)) is not None:
             self.changes.touch(agent_id, now)
 
-    def announce(self, kind: str, data: Mapping[str, object], agent_id: str = "") -> None:
-        """Something happened to the hub itself, or a person did it: it is kept and told as facts are."""
+    def announce(self, fact: Fact) -> None:
+        """Something happened to the hub itself, or a person did it: it is kept and told as the engine's facts are."""
         self._event_id += 1
-        self.committer.add([Event(self._event_id, self.clock(), kind, agent_id, msgspec.json.encode(data))])
+        self.committer.add([event_of(self._event_id, fact)])
 
     def _changed(self) -> Sequence[Belief]:
         beliefs = self.engine.snapshot()

@@ -2,70 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-import msgspec
-
+from lifesigns.core.effects import Fact
+from lifesigns.events import event_of
+from lifesigns.events.hub_facts import HubPart, HubTroubleBegan, HubTroubleOver
 from lifesigns.ports import Event
-
-STORE = "STORE"
-BUS = "BUS"
-TOKENS = "TOKENS"
-CONNECTIONS = "CONNECTIONS"
-ROWS = "ROWS"
-
-
-@dataclass(slots=True)
-class HubTrouble:
-    """One thing that may be wrong: the events that say so, since when it is, and why."""
-
-    what: str
-    begun: str
-    over: str
-    since: float | None = None
-    why: str = ""
-
-
-def _troubles() -> tuple[HubTrouble, ...]:
-    return (
-        HubTrouble(STORE, "HUB_STORE_LOST", "HUB_STORE_BACK"),
-        HubTrouble(BUS, "HUB_BUS_LOST", "HUB_BUS_BACK"),
-        HubTrouble(TOKENS, "HUB_TOKENS_REFUSED", "HUB_TOKENS_ACCEPTED"),
-        HubTrouble(CONNECTIONS, "HUB_CONNECTIONS_FULL", "HUB_CONNECTIONS_FREE"),
-        HubTrouble(ROWS, "HUB_ROWS_UNREADABLE", "HUB_ROWS_READABLE"),
-    )
 
 
 class HubTroubles:
-    """All of them. `announce` keeps and tells an event, `tell` only tells it."""
+    """All of them. `announce` keeps and tells a fact, `tell` only tells its event."""
 
-    def __init__(
-        self,
-        announce: Callable[[str, Mapping[str, object]], None],
-        tell: Callable[[Sequence[Event]], None],
-    ) -> None:
+    def __init__(self, announce: Callable[[Fact], None], tell: Callable[[Sequence[Event]], None]) -> None:
         self._announce = announce
         self._tell = tell
-        self._all = {trouble.what: trouble for trouble in _troubles()}
+        self._now: dict[HubPart, HubTroubleBegan] = {}
 
-    def now(self) -> list[HubTrouble]:
+    def now(self) -> list[HubTroubleBegan]:
         """What is wrong right now."""
-        return [trouble for trouble in self._all.values() if trouble.since is not None]
+        return [self._now[part] for part in HubPart if part in self._now]
 
-    def note(self, what: str, why: str, now: float) -> None:
+    def note(self, part: HubPart, why: str, now: float) -> None:
         """It is wrong for this reason, or right. While the store is away nothing can be kept: then it is told at once, and
         without a number."""
-        trouble = self._all[what]
-        if why and trouble.since is None:
-            trouble.since, trouble.why = now, why
-            if self._all[STORE].since is None:
-                self._announce(trouble.begun, {"reason": why})
+        trouble = self._now.get(part)
+        if why and trouble is None:
+            began = self._now[part] = HubTroubleBegan(now, part, why)
+            if HubPart.STORE not in self._now:
+                self._announce(began)
             else:
-                self._tell([Event(0, now, trouble.begun, "", msgspec.json.encode({"reason": why}))])
-        elif why:
-            trouble.why = why
-        elif trouble.since is not None:
-            away_for = round(now - trouble.since, 3)
-            self._announce(trouble.over, {"reason": trouble.why, "away_for_s": away_for})
-            trouble.since = None
+                self._tell([event_of(0, began)])
+        elif why and trouble is not None:
+            self._now[part] = replace(trouble, reason=why)
+        elif trouble is not None:
+            del self._now[part]
+            self._announce(HubTroubleOver(now, part, trouble.reason, round(now - trouble.at, 3)))

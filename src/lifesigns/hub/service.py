@@ -17,6 +17,7 @@ from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
+from lifesigns.events.hub_facts import HubPart
 from lifesigns.hub.access import Access
 from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
 from lifesigns.hub.alerting.notifier import Notifier
@@ -32,7 +33,7 @@ from lifesigns.hub.feed import Feed
 from lifesigns.hub.housekeeping import Housekeeping, Retention
 from lifesigns.hub.http_receiver import HttpReceiver
 from lifesigns.hub.hub import Hub
-from lifesigns.hub.hub_troubles import CONNECTIONS, TOKENS, HubTroubles
+from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.tokens import digest_of, id_of, is_token
@@ -99,7 +100,7 @@ class Service:
             self.notifier.hear,
         )
         self._refused_tokens = RefusedTokens()
-        self.housekeeping.watched[TOKENS] = self._why_refused
+        self.housekeeping.watched[HubPart.TOKENS] = self._why_refused
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -156,7 +157,7 @@ class Service:
 
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
         """Ask this, once a second, why newcomers are turned away."""
-        self.housekeeping.watched[CONNECTIONS] = why_full
+        self.housekeeping.watched[HubPart.CONNECTIONS] = why_full
 
     def _why_refused(self, now: float) -> str:
         return self._refused_tokens.why(len(self.engine.beliefs.agents), now)

@@ -34,10 +34,5 @@ class EventList(Struct, frozen=True):
 
 def event_view(event: Event) -> EventView:
     """An event as it was kept."""
-    return EventView(event.id, event.type, moment(event.at), event.agent_id, data_of(event))
-
-
-def data_of(event: Event) -> dict[str, Any]:
-    """What an event says."""
-    said: dict[str, Any] = msgspec.json.decode(event.data)
-    return said
+    data = msgspec.json.decode(event.data)
+    return EventView(event.id, event.type, moment(event.at), event.agent_id, data)

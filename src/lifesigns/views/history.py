@@ -7,24 +7,31 @@ first, then the oldest findings go, and flips and interventions only when there 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from lifesigns.core.effects import Kind, Rung, Severity, Stage
+from lifesigns.core.effects import (
+    FindingClosed,
+    FindingOpened,
+    Flip,
+    Intervention,
+    Kind,
+    Rung,
+    Severity,
+    Stage,
+)
 from lifesigns.core.health import Cause, Health
+from lifesigns.events import fact_of, types_of
 from lifesigns.ports import Event, Sample
-from lifesigns.views.events import data_of
 from lifesigns.views.moments import Moment, moment
 
 POINTS_MAX: Final = 2000
 
-FLIP: Final = "HEALTH_STATE_CHANGED"
-STEPS: Final = frozenset({"NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED", "INTERVENTION"})
-CHANGES: Final = (FLIP, *sorted(STEPS))
+CHANGES: Final = types_of(Flip, Intervention)
 """Events that become flips and interventions."""
-FINDINGS: Final = ("FINDING_OPENED", "FINDING_CLOSED")
+FINDINGS: Final = types_of(FindingOpened, FindingClosed)
 
 
 class SamplePoint(Struct, frozen=True, tag_field="type", tag="sample"):
@@ -111,9 +118,9 @@ def history(
     kept_findings = _newest(findings, points_max - len(kept_changes))
     room = points_max - len(kept_changes) - len(kept_findings)
     kept_samples = list(_thinned(samples, room))
+    happened = [*kept_changes, *kept_findings]
     timed: list[tuple[float, int, Point]] = [
-        *((event.at, event.id, _change(event)) for event in kept_changes),
-        *((event.at, event.id, _finding(event)) for event in kept_findings),
+        *((event.at, event.id, point) for event in happened if (point := _happened(event)) is not None),
         *((sample.at, 0, _sample(sample)) for sample in kept_samples),
     ]
     timed.sort(key=lambda point: point[:2])
@@ -180,43 +187,20 @@ def _sample(sample: Sample) -> SamplePoint:
     )
 
 
-def _change(event: Event) -> FlipPoint | InterventionPoint:
-    data = data_of(event)
-    if event.type == FLIP:
-        return FlipPoint(
-            at=moment(event.at),
-            event_id=event.id,
-            was=Health(data["from"]),
-            to=Health(data["to"]),
-            reason=data["reason"],
-            cause=None if data["cause"] is None else Cause(data["cause"]),
-        )
-    return InterventionPoint(
-        at=moment(event.at),
-        event_id=event.id,
-        id=data["id"],
-        rung=Rung(data["rung"]),
-        stage=Stage(data["stage"]),
-        attempt=data["attempt"],
-        text=_said(data),
-        by=data["by"],
-    )
-
-
-def _said(data: Mapping[str, Any]) -> str:
-    """The same field has the name that others know it by: see `hub/telling.py`."""
-    return str(data.get("text") or data.get("message") or data.get("reason") or "")
-
-
-def _finding(event: Event) -> FindingPoint:
-    data = data_of(event)
-    found: Mapping[str, Any] | None = data.get("finding")
-    return FindingPoint(
-        at=moment(event.at),
-        event_id=event.id,
-        kind=Kind(data["kind"] if found is None else found["kind"]),
-        open=found is not None,
-        severity=None if found is None else Severity(found["severity"]),
-        text=None if found is None else found["text"],
-        numbers=None if found is None else found["numbers"],
-    )
+def _happened(event: Event) -> Point | None:
+    """None for what cannot be read."""
+    at, number = moment(event.at), event.id
+    match fact_of(event):
+        case Flip() as flip:
+            return FlipPoint(
+                at=at, event_id=number, was=flip.was, to=flip.now, reason=flip.reason, cause=flip.cause
+            )
+        case Intervention() as step:
+            return InterventionPoint(
+                at, number, step.id, step.rung, step.stage, step.attempt, step.text, step.by
+            )
+        case FindingOpened(finding=found):
+            return FindingPoint(at, number, found.kind, True, found.severity, found.text, found.numbers)
+        case FindingClosed(kind=kind):
+            return FindingPoint(at, number, kind, False, None, None, None)
+    return None

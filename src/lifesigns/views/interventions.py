@@ -6,14 +6,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
-from lifesigns.core.effects import Rung, Stage
+from lifesigns.core.effects import Intervention, Rung, Stage
+from lifesigns.events import fact_of, types_of
 from lifesigns.ports import Event
 from lifesigns.views.moments import Moment, moment
 
-TYPES: Final = ("NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED", "INTERVENTION")
+TYPES: Final = types_of(Intervention)
 """The events that tell of interventions."""
 
 ENDED: Final = frozenset({Stage.ANSWERED, Stage.DONE, Stage.FAILED, Stage.DROPPED})
@@ -53,24 +53,6 @@ class InterventionList(Struct):
     interventions: list[InterventionRecord]
 
 
-class _Told(Struct):
-    """What an event says about an intervention; the text has another name in each."""
-
-    id: str
-    agent_id: str
-    rung: Rung
-    stage: Stage
-    attempt: int
-    text: str | None = None
-    message: str | None = None
-    reason: str | None = None
-    by: str = ""
-    key: str = ""
-
-
-_decode: Final = msgspec.json.Decoder(_Told).decode
-
-
 Request = tuple[Rung, str, str]
 """What a person asked for: the rung, who asked, and the key of the request."""
 
@@ -105,8 +87,9 @@ class Interventions:
     def note(self, events: Iterable[Event]) -> None:
         """These happened, in this order."""
         for event in events:
-            if event.type in TYPES:
-                self._note(event)
+            step = fact_of(event) if event.type in TYPES else None
+            if isinstance(step, Intervention):
+                self._note(step)
 
     def find(self, intervention_id: str) -> InterventionRecord | None:
         return self._records.get(intervention_id)
@@ -141,41 +124,39 @@ class Interventions:
             ):
                 yield record
 
-    def _note(self, event: Event) -> None:
-        told = _decode(event.data)
-        if not told.id:
+    def _note(self, step: Intervention) -> None:
+        if not step.id:
             return  # It is held back, and nothing was ordered yet: there is nothing to follow or to decide.
-        text = told.text or told.message or told.reason or ""
-        reached = StageReached(moment(event.at), told.stage, told.attempt, text, told.by)
-        record = self._records.get(told.id)
+        reached = StageReached(moment(step.at), step.stage, step.attempt, step.text, step.by)
+        record = self._records.get(step.id)
         if record is None:
-            record = self._records[told.id] = InterventionRecord(
-                told.id,
-                told.agent_id,
-                told.rung,
-                told.stage,
-                told.attempt,
-                text,
-                told.by,
+            record = self._records[step.id] = InterventionRecord(
+                step.id,
+                step.agent_id,
+                step.rung,
+                step.stage,
+                step.attempt,
+                step.text,
+                step.by,
                 reached.at,
                 True,
                 [],
             )
-            if told.key:
-                self._note_request(told)
+            if step.key:
+                self._note_request(step)
             if len(self._records) > REMEMBERED_MAX:
                 self._forget_oldest()
-        record.stage, record.attempt, record.open = told.stage, told.attempt, told.stage not in ENDED
+        record.stage, record.attempt, record.open = step.stage, step.attempt, step.stage not in ENDED
         record.stages.append(reached)
         del record.stages[:-STAGES_MAX]
 
-    def _note_request(self, told: _Told) -> None:
+    def _note_request(self, step: Intervention) -> None:
         """Where a request led to several steps with one agent, it is the first of them."""
-        given, body_digest = _taken_apart(told.key)
-        request = (told.rung, told.by, given)
-        if self._by_request.setdefault(request, {}).setdefault(told.agent_id, told.id) == told.id:
-            self._requests[told.id] = request
-            self._bodies[told.id] = body_digest
+        given, body_digest = _taken_apart(step.key)
+        request = (step.rung, step.by, given)
+        if self._by_request.setdefault(request, {}).setdefault(step.agent_id, step.id) == step.id:
+            self._requests[step.id] = request
+            self._bodies[step.id] = body_digest
 
     def _forget_oldest(self) -> None:
         oldest, record = self._records.popitem(last=False)

@@ -6,18 +6,19 @@ A recovery went well when the new life speaks, and badly when lifesigns gave it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
-from lifesigns.core.effects import Recovered
+from lifesigns.core.effects import Recovered, Recovery
 from lifesigns.core.engine import Engine
 from lifesigns.core.respawn import Phase
+from lifesigns.events import fact_of, types_of
 from lifesigns.ports import Event
-from lifesigns.views.events import data_of
 from lifesigns.views.moments import Moment, moment
 from lifesigns.views.recovery import RecoveryView, recovery_view
 
-TYPES = ("RECOVERY_INITIATED", "RECOVERY_COMPLETED", "RECOVERY_FAILED")
+TYPES: Final = types_of(Recovery)
 """The events that tell of recoveries."""
 
 
@@ -67,12 +68,13 @@ def recoveries_view(
     active: Iterable[ActiveRecovery], events: Sequence[Event], limit: int, *, complete: bool
 ) -> Recoveries:
     """All of it; events come the newest first."""
-    completed = sum(event.type == "RECOVERY_COMPLETED" for event in events)
-    failed = sum(event.type == "RECOVERY_FAILED" for event in events)
+    told = [(event.id, fact) for event in events if isinstance(fact := fact_of(event), Recovery)]
+    completed = sum(fact.stage is Recovered.COMPLETED for _, fact in told)
+    failed = sum(fact.stage is Recovered.FAILED for _, fact in told)
     decided = completed + failed
     return Recoveries(
         tuple(active),
-        tuple(map(_step, events[:limit])),
+        tuple(_step(number, fact) for number, fact in told[:limit]),
         completed,
         failed,
         round(completed / decided, 4) if decided else None,
@@ -80,16 +82,14 @@ def recoveries_view(
     )
 
 
-def _step(event: Event) -> RecoveryStep:
-    """The same field has the name that others know it by: see `hub/telling.py`."""
-    data = data_of(event)
+def _step(number: int, fact: Recovery) -> RecoveryStep:
     return RecoveryStep(
-        event.id,
-        moment(event.at),
-        event.agent_id,
-        data.get("task_id"),
-        Recovered(data["stage"]),
-        data.get("attempt", data.get("attempts", 0)),
-        data.get("from_checkpoint", data.get("checkpoint_id")),
-        data.get("reason", ""),
+        number,
+        moment(fact.at),
+        fact.agent_id,
+        fact.task_id,
+        fact.stage,
+        fact.attempt,
+        fact.checkpoint_id,
+        fact.reason,
     )

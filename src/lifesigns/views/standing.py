@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.beliefs import Beliefs
-from lifesigns.core.effects import Rung
+from lifesigns.core.effects import (
+    Brake,
+    Fact,
+    HubVisibility,
+    Intervention,
+    NeedsHuman,
+    Recovered,
+    Recovery,
+    Rung,
+    Stage,
+)
 from lifesigns.core.health import Doing
+from lifesigns.events import row_of, subject
+from lifesigns.events.hub_facts import HubTroubleBegan
 from lifesigns.views.alerts import Alert, Level
-from lifesigns.views.moments import moment, moment_or_none
+from lifesigns.views.moments import moment_or_none
 
 STANDING_MAX: Final = 1000
 
-HubTrouble = tuple[str, str, float | None, str]
-"""What is wrong with the hub itself: its name, its event, since when, why."""
 
-_TROUBLES: Final[Mapping[str, tuple[Level, str]]] = {
-    "HUB_STORE_LOST": (Level.CRITICAL, "The store is away"),
-    "HUB_BUS_LOST": (Level.CRITICAL, "The bus is away"),
-    "HUB_TOKENS_REFUSED": (Level.ERROR, "Agents are refused"),
-    "HUB_CONNECTIONS_FULL": (Level.ERROR, "Newcomers are turned away"),
-    "HUB_ROWS_UNREADABLE": (Level.ERROR, "Something was forgotten"),
-}
-
-
-def standing(beliefs: Beliefs, troubles: Iterable[HubTrouble]) -> list[Alert]:
+def standing(beliefs: Beliefs, troubles: Iterable[HubTroubleBegan]) -> list[Alert]:
     """Everything that is wrong now: the hub itself first, then groups, then agents."""
     found = [*_hub(beliefs, troubles), *_groups(beliefs)]
     for alert in _agents(beliefs):
@@ -37,32 +38,13 @@ def standing(beliefs: Beliefs, troubles: Iterable[HubTrouble]) -> list[Alert]:
     return found
 
 
-def _hub(beliefs: Beliefs, troubles: Iterable[HubTrouble]) -> Iterator[Alert]:
-    for what, event, since, why in troubles:
-        level, text = _TROUBLES[event]
-        yield Alert(
-            f"standing:{what.lower()}",
-            moment_or_none(since),
-            level,
-            event,
-            "",
-            f"{text}: {why}",
-            standing=True,
-            key=event.lower(),
-        )
-    if beliefs.awareness.blind:
-        text = _blindness(beliefs.awareness)
-        blind_since = moment_or_none(beliefs.awareness.blind_since)
-        yield Alert(
-            "standing:blind",
-            blind_since,
-            Level.CRITICAL,
-            "HUB_BLIND",
-            "",
-            text,
-            standing=True,
-            key="hub_blind",
-        )
+def _hub(beliefs: Beliefs, troubles: Iterable[HubTroubleBegan]) -> Iterator[Alert]:
+    for trouble in troubles:
+        yield _alert(f"standing:{trouble.part.lower()}", trouble.at, trouble)
+    aware = beliefs.awareness
+    if aware.blind:
+        blind = HubVisibility(aware.blind_since or 0.0, True, "")
+        yield _alert("standing:blind", aware.blind_since, blind, _blindness(aware))
 
 
 def _blindness(aware: Awareness) -> str:
@@ -77,36 +59,17 @@ def _blindness(aware: Awareness) -> str:
 def _groups(beliefs: Beliefs) -> Iterator[Alert]:
     for name, group in beliefs.fleet.groups.items():
         if group.braked:
-            text = (
-                f"{name}: {group.unwell} of {group.members} are unwell at once; "
-                "nothing is done there until a person decides"
-            )
-            yield Alert(
-                f"standing:braked:{name}",
-                None,
-                Level.CRITICAL,
-                "GROUP_BRAKED",
-                "",
-                text,
-                standing=True,
-                key=f"group_braked:{name}",
-            )
+            braked = Brake(0.0, name, True, group.unwell, group.members)
+            yield _alert(f"standing:braked:{name}", None, braked)
 
 
 def _agents(beliefs: Beliefs) -> Iterator[Alert]:
     for agent_id, lineage in beliefs.lineages.items():
         if lineage.waits_for_a_person:
+            since = lineage.waited_from or None
+            failed = Recovery(lineage.waited_from, agent_id, lineage.task_id, Recovered.FAILED, 0)
             text = f"{agent_id} is not started anew any more ({lineage.phase}): {lineage.why}"
-            yield Alert(
-                f"standing:{lineage.phase}:{agent_id}",
-                moment_or_none(lineage.waited_from or None),
-                Level.CRITICAL,
-                "RECOVERY_FAILED",
-                agent_id,
-                text,
-                standing=True,
-                key=f"recovery_failed:{agent_id}",
-            )
+            yield _alert(f"standing:{lineage.phase}:{agent_id}", since, failed, text)
     agents = beliefs.agents.values()  # Two short looks at everybody are faster than one long.
     for agent in [agent for agent in agents if agent.case is not None]:
         yield from _escalation(agent)
@@ -117,28 +80,30 @@ def _agents(beliefs: Beliefs) -> Iterator[Alert]:
 def _escalation(agent: Agent) -> Iterator[Alert]:
     case = agent.case
     if case is not None and case.rung is Rung.ESCALATE and case.escalated:
-        yield Alert(
-            f"standing:escalation:{agent.id}",
-            moment(case.waited_from),
-            Level.ERROR,
-            "ESCALATION_TRIGGERED",
-            agent.id,
-            f"{agent.id}: somebody has to decide. {case.reason}",
-            standing=True,
-            key=f"escalation:{agent.id}",
+        since = case.waited_from
+        asked = Intervention(
+            since, agent.id, case.order_id, case.rung, Stage.ORDERED, case.attempt, case.reason
         )
+        yield _alert(f"standing:escalation:{agent.id}", since, asked)
 
 
 def _waiting(agent: Agent) -> Alert:
     asks = f": {agent.doing_note}" if agent.doing_note else ""
-    text = f"{agent.id} waits for a human{asks}"
+    text, since = f"{agent.id} waits for a human{asks}", agent.doing_from
+    return _alert(f"standing:waiting:{agent.id}", since, NeedsHuman(since, agent.id, agent.doing, text))
+
+
+def _alert(alert_id: str, since: float | None, fact: Fact, text: str = "") -> Alert:
+    """What stands as the event that told of it would say it, unless there is a better text."""
+    row = row_of(fact)
+    level, sentence = row.alerting(fact) or (Level.INFO, "")
     return Alert(
-        f"standing:waiting:{agent.id}",
-        moment(agent.doing_from),
-        Level.WARNING,
-        "NEEDS_HUMAN",
-        agent.id,
-        text,
+        alert_id,
+        moment_or_none(since),
+        Level(level),
+        row.name,
+        subject(fact),
+        text or sentence,
         standing=True,
-        key=f"needs_human:{agent.id}:waiting_for_human",
+        key=row.key(fact),
     )

@@ -9,12 +9,14 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns.core.health import Health
+from lifesigns.events.catalogue import FLIP_LEVELS
+from lifesigns.events.hub_facts import AlertAcknowledged
 from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.alerts import Alert as OpenAlert
 from lifesigns.hub.http_receiver import NotLeader, NotStored
 from lifesigns.ports import Event
 from lifesigns.views import Alert, AlertList, Level, moment
-from lifesigns.views.alerts import ALERTING, FLIPS, RANK, AcknowledgedAlerts, Acknowledgement, alert_of
+from lifesigns.views.alerts import RANK, TYPES, AcknowledgedAlerts, Acknowledgement, alert_of
 from lifesigns.views.moments import moment_or_none
 from lifesigns.views.standing import STANDING_MAX, standing
 from lifesigns.web.answers import Answer, Problem, answer
@@ -68,8 +70,10 @@ async def acknowledge(request: Request) -> Answer:
     if not found:
         raise Problem(409, f"{key!r} is not open, or people are not told of it")
     view = _acknowledged(ack)
-    told = {"key": key, "by": ack.by, "reason": ack.why, "until": view.until, "count": len(found)}
-    request.service.hub.announce("ALERT_ACKNOWLEDGED", told, found[0].agent_id if len(found) == 1 else "")
+    about = found[0].agent_id if len(found) == 1 else ""
+    request.service.hub.announce(
+        AlertAcknowledged(request.now, key, ack.by, ack.why, view.until, len(found), about)
+    )
     await on_record(request)
     return answer(AcknowledgedAlerts(tuple(one.key for one in found), view))
 
@@ -89,8 +93,7 @@ async def on_record(request: Request) -> None:
 def _standing(request: Request) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
     service, alerting = request.service, request.service.notifier.alerting
-    troubles = [(one.what, one.begun, one.since, one.why) for one in service.troubles.now()]
-    believed = standing(service.engine.beliefs, troubles)
+    believed = standing(service.engine.beliefs, service.troubles.now())
     for one in believed:
         yield _as_told(msgspec.structs.replace(one, open=True), alerting.alerts.get(one.key))
     room, keys = STANDING_MAX - len(believed), {one.key for one in believed}
@@ -124,7 +127,11 @@ def _in_one_line(alert: OpenAlert) -> str:
 def _level(alert: OpenAlert) -> Level:
     """As urgent as its event is in the list; otherwise as loud as people are told."""
     state = alert.details.get("state")
-    return FLIPS[Health(state)] if isinstance(state, str) else Level(alert.severity or alert.sort.severity)
+    return (
+        Level(FLIP_LEVELS[Health(state)])
+        if isinstance(state, str)
+        else Level(alert.severity or alert.sort.severity)
+    )
 
 
 def _as_told(view: Alert, alert: OpenAlert | None) -> Alert:
@@ -171,7 +178,7 @@ async def _happened(request: Request, least: int) -> tuple[list[Alert], int | No
     found: list[Alert] = []
     until = None if query.before is None else query.before - 1
     for _ in range(READS_MAX):
-        events = await store.events(until=until, types=tuple(ALERTING), newest_first=True, limit=READ)
+        events = await store.events(until=until, types=TYPES, newest_first=True, limit=READ)
         for event in events:
             if len(found) == query.limit:
                 return found, event.id + 1

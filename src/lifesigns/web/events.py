@@ -14,9 +14,11 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from lifesigns.core.effects import Flip
 from lifesigns.errors import AdapterError
-from lifesigns.hub.feed import HEARTBEAT
-from lifesigns.hub.telling import message
+from lifesigns.events import event_of, message, types_of
+from lifesigns.events.catalogue import AGENT_HEARTBEAT
+from lifesigns.events.hub_facts import Gap
 from lifesigns.ports import Event
 from lifesigns.views import EventList
 from lifesigns.views.events import event_view
@@ -36,7 +38,7 @@ HEADERS: Final = (
     (b"x-accel-buffering", b"no"),  # nginx would keep the events until it has a few kilobytes of them
 )
 
-EventType = Annotated[str, Meta(max_length=64, examples=["HEALTH_STATE_CHANGED"])]
+EventType = Annotated[str, Meta(max_length=64, examples=[*types_of(Flip)])]
 
 
 class EventsQuery(msgspec.Struct):
@@ -110,14 +112,14 @@ async def _missed(request: Request) -> AsyncIterator[tuple[Sequence[Event], int]
     try:
         gap, seen = await _gap(request, after)
         if gap:
-            yield [_gap_event(gap, after, request.now)], seen
+            yield [event_of(0, Gap(request.now, gap, after))], seen
         async for events in _kept(request, seen):
             seen = events[-1].id
             yield events, seen
     except AdapterError:
         # What it has seen it need not hear again; an id that nobody knows here must not keep it from hearing anything.
         yield (
-            [_gap_event("the store cannot be read right now", after, request.now)],
+            [event_of(0, Gap(request.now, "the store cannot be read right now", after))],
             min(seen, request.service.feed.newest),
         )
     else:
@@ -140,7 +142,7 @@ async def _gap(request: Request, after: int) -> tuple[str, int]:
 
 async def _kept(request: Request, after: int) -> AsyncIterator[Sequence[Event]]:
     query, store = request.query, request.service.store
-    types = tuple(name for name in query.types if name != HEARTBEAT)
+    types = tuple(name for name in query.types if name != AGENT_HEARTBEAT)
     if query.types and not types:
         return
     while True:
@@ -164,10 +166,6 @@ def _last_seen(request: Request) -> int | None:
 def _begins_after(request: Request) -> int:
     after = _last_seen(request)
     return request.service.feed.newest if after is None or after == ID_MAX else after
-
-
-def _gap_event(reason: str, after: int, now: float) -> Event:
-    return Event(0, now, "GAP", "", msgspec.json.encode({"reason": reason, "after": after}))
 
 
 def _told(events: Iterable[Event]) -> bytes:

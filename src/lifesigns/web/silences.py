@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from lifesigns.config.alerting import ALERTS, EVENTS
 from lifesigns.errors import UsageError
+from lifesigns.events.hub_facts import SilenceEnded, SilenceMade
 from lifesigns.hub.alerting.rules import Matcher, Silence
 from lifesigns.views.alerts import SilenceList, SilenceView
 from lifesigns.views.moments import moment, moment_or_none
@@ -67,8 +68,9 @@ async def silence(request: Request) -> Answer:
     except UsageError as error:
         raise Problem(409, str(error)) from error
     view = _view(made, now)
-    told = {name: getattr(view, name) for name in ("id", "by", "agents", "kinds", "roles", "reason")}
-    request.service.hub.announce("SILENCE_MADE", {**told, "until": view.until_at})
+    request.service.hub.announce(
+        SilenceMade(now, view.id, view.by, view.agents, view.kinds, view.roles, view.reason, view.until_at)
+    )
     await on_record(request)
     return answer(view, 201)
 
@@ -80,7 +82,7 @@ async def unsilence(request: Request) -> Answer:
         raise Problem(409, f"{silence_id!r} stands in the hub's configuration: end it there")
     if not notifier.end_silence(silence_id):
         raise Problem(404, f"there is no silence {silence_id!r}, or it is over")
-    request.service.hub.announce("SILENCE_ENDED", {"id": silence_id, "by": request.principal.by})
+    request.service.hub.announce(SilenceEnded(request.now, silence_id, request.principal.by))
     await on_record(request)
     return Answer(status=204)
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns.errors import AdapterError
+from lifesigns.events.hub_facts import TokenCreated, TokenRevoked
 from lifesigns.hub.access import NewToken
 from lifesigns.hub.principals import Role
 from lifesigns.ports import StoredToken
@@ -48,11 +49,10 @@ async def create(request: Request) -> Answer:
     except AdapterError as error:
         raise _store_away(f"the token was not made: {error}") from error
     view = _view(made.kept)
-    told = {"id": view.id, "role": view.role, "name": view.name, "agents": view.agents}
-    request.service.hub.announce("TOKEN_CREATED", {**told, "by": request.principal.by})
-    await request.service.http_receiver.keep(
-        ()
-    )  # The token is in this answer only: nobody gets one that is not on record.
+    by = request.principal.by
+    request.service.hub.announce(TokenCreated(now, view.id, view.role, view.name, view.agents, by))
+    # The token is in this answer only: nobody gets one that is not on record.
+    await request.service.http_receiver.keep(())
     return answer(NewTokenView(token=made.token, **msgspec.structs.asdict(view)), 201, UNSEEN)
 
 
@@ -67,7 +67,7 @@ async def revoke(request: Request) -> Answer:
         ) from error
     if not known:
         raise Problem(404, f"there is no token {token_id!r}")
-    request.service.hub.announce("TOKEN_REVOKED", {"id": token_id, "by": request.principal.by})
+    request.service.hub.announce(TokenRevoked(request.now, token_id, request.principal.by))
     await request.service.http_receiver.keep(())
     return Answer(status=204)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from lifesigns.core import effects as e
 from lifesigns.core.health import Cause, Health
 from lifesigns.errors import AdapterError
-from lifesigns.hub import telling
+from lifesigns.events import event_of
 from lifesigns.hub.alerting.alerting import Alerting
 from lifesigns.hub.alerting.alerts import Alert, AlertSubject
 from lifesigns.hub.alerting.rules import Rate, Rules
@@ -52,7 +52,7 @@ class Ground:
         events = []
         for fact in facts:
             self._events += 1
-            events.append(telling.event(self._events, fact))
+            events.append(event_of(self._events, fact))
         self.alerting.hear(events)
 
     def said(self, kind: str, data: bytes = b"{}", *, kept: bool = True) -> None:

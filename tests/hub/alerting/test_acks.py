@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
-from lifesigns.hub import telling
+from lifesigns.events import event_of
 from lifesigns.hub.alerting.alerts import Ack, AlertSubject
 from lifesigns.hub.alerting.reading import key_of
 from lifesigns.hub.alerting.rules import Matcher, Pacing, Rate, Rules, Silence
@@ -149,7 +149,7 @@ def test_an_event_leads_to_its_alert_as_long_as_that_lasts() -> None:
     ground = Ground(pacing=HOURLY)
     flip = e.Flip(ground.now, "a", Health.HEALTHY, Health.STUCK, "no checkpoint")
     ground.happen(flip)
-    fell = telling.event(1, flip)
+    fell = event_of(1, flip)
     alert = ground.alerting.about(fell)
     assert alert is not None
     assert alert.key == "stuck_agent:a"
@@ -162,7 +162,7 @@ def test_an_event_leads_to_its_alert_as_long_as_that_lasts() -> None:
 
 def test_what_the_engine_says_twice_leads_to_one_alert() -> None:
     def needs(who: str, reason: str) -> Event:
-        return telling.event(1, e.NeedsHuman(1.0, who, reason, "look"))
+        return event_of(1, e.NeedsHuman(1.0, who, reason, "look"))
 
     assert key_of(needs("host ws-1", "mass brake")) == "group_braked:host ws-1"
     assert key_of(needs("", "blind")) == "hub_blind"
@@ -170,4 +170,4 @@ def test_what_the_engine_says_twice_leads_to_one_alert() -> None:
     assert key_of(needs("a", "quarantined")) == key_of(needs("a", "review")) == "recovery_failed:a"
     assert key_of(needs("a", "blocked")) == "needs_human:a:blocked"
     well = e.Flip(1.0, "a", Health.STUCK, Health.HEALTHY, "progress")
-    assert key_of(telling.event(1, well)) == ""
+    assert key_of(event_of(1, well)) == ""

@@ -17,6 +17,7 @@ from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import profile
 from lifesigns.errors import AdapterError
+from lifesigns.events.hub_facts import HubPart, HubTroubleOver
 from lifesigns.hub.alerting.kinds import KINDS
 from lifesigns.hub.alerting.rules import Rules
 from tests.adapters.channels.peers import Peer, Reply
@@ -162,7 +163,9 @@ async def cable_is_back(house: House) -> None:
 
 async def disk_is_full(house: House) -> None:
     house.store.fail("disk full")
-    house.hub.service.hub.announce("HUB_BUS_BACK", {})  # Something to be kept, so that it is noticed.
+    house.hub.service.hub.announce(
+        HubTroubleOver(1.0, HubPart.BUS)
+    )  # Something to be kept, so that it is noticed.
 
 
 async def disk_has_room(house: House) -> None:

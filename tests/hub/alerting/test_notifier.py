@@ -14,7 +14,7 @@ from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
-from lifesigns.hub import telling
+from lifesigns.events import event_of
 from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.notifier import Notifier
 from lifesigns.hub.alerting.rules import Matcher, Pacing, Rate, Rules, Silence
@@ -93,7 +93,7 @@ class House:
         events = []
         for fact in facts:
             self._event += 1
-            events.append(telling.event(self._event, fact))
+            events.append(event_of(self._event, fact))
         await self.keep(events)
         if heard:
             self.notifier.hear(events)

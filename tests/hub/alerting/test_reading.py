@@ -10,7 +10,7 @@ from lifesigns.core import effects as e
 from lifesigns.core.effects import Recovered, Rung, Stage
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.signals import BreakerState, Priority
-from lifesigns.hub import telling
+from lifesigns.events import event_of
 from lifesigns.hub.alerting.kinds import KINDS
 from lifesigns.hub.alerting.reading import Change, Closed, Opened, changes
 from lifesigns.ports import Event
@@ -19,7 +19,7 @@ AT = 1_800_000_000.0
 
 
 def read(fact: e.Fact) -> list[Change]:
-    return list(changes(telling.event(1, fact)))
+    return list(changes(event_of(1, fact)))
 
 
 def opened(fact: e.Fact) -> Opened:

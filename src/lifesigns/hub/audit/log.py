@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -21,11 +21,13 @@ from typing import Final, Protocol
 import msgspec
 
 from lifesigns.core import merkle
+from lifesigns.core.effects import Fact
 from lifesigns.errors import AdapterError
+from lifesigns.events.hub_facts import AuditBroken, AuditRetired
 from lifesigns.hub.audit import notes
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.reading import AT_ONCE, read_log
-from lifesigns.hub.audit.records import BROKEN, RETIRED, audit_record, is_deed
+from lifesigns.hub.audit.records import audit_record, is_deed
 from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.ports import AuditRecord, Belief, Event, Seal, Signer, Store
 
@@ -61,7 +63,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(AuditState).decode
 NOTHING: Final = AuditWrites()
 
-Announce = Callable[[str, Mapping[str, object]], None]
+Announce = Callable[[Fact], None]
 """Tell that something happened, and keep it."""
 
 
@@ -165,7 +167,7 @@ class AuditLog:
         """Look whether the log is what was sealed, then seal it whenever it has grown."""
         while self._unread is not None:
             try:
-                await self._read_all(announce)
+                await self._read_all(lambda why: announce(AuditBroken(clock(), why)))
             except AdapterError as error:
                 log.warning("the audit log was not read: %s", error, extra={"action": "audit_unread"})
                 await asyncio.sleep(SEAL_EVERY)
@@ -203,8 +205,8 @@ class AuditLog:
 
     # --- after a start --------------------------------------------------------------------------------
 
-    async def _read_all(self, announce: Announce) -> None:
-        """Read the whole log once."""
+    async def _read_all(self, broken: Callable[[str], None]) -> None:
+        """Read the whole log once; `broken` says why it is not what was sealed."""
         found = await read_log(self._store, self._next - len(self._unread or ()), self._file)
         self._tiles, self.newest = found.tiles, found.newest
         unread, self._unread = self._unread or [], None
@@ -212,14 +214,14 @@ class AuditLog:
             self._tiles.append(leaf)
         if found.wrong:
             self.trouble = found.wrong
-            self._complain(f"{found.wrong}. Nothing is sealed any more", found.wrong, announce)
+            self._complain(f"{found.wrong}. Nothing is sealed any more", found.wrong, broken)
         elif found.log.root() != self._found.root():
             # The seals hold, so the log is good as far as anybody can know: it is gone on with, and the mark stays in it.
             self._adopt(found.log, unread)
             wrong = "its last entries are not those that the last hub wrote"
-            self._complain(f"{wrong}, though the seals hold", wrong, announce)
+            self._complain(f"{wrong}, though the seals hold", wrong, broken)
         elif found.changed:
-            self._complain(f"{found.changed}, though its hash was not", found.changed, announce)
+            self._complain(f"{found.changed}, though its hash was not", found.changed, broken)
 
     def _adopt(self, log: merkle.Frontier, unread: Sequence[bytes]) -> None:
         kept = self._kept.size - self._found.size
@@ -229,13 +231,13 @@ class AuditLog:
             if n < kept:
                 self._kept.append(leaf)
 
-    def _complain(self, text: str, wrong: str, announce: Announce) -> None:
+    def _complain(self, text: str, wrong: str, broken: Callable[[str], None]) -> None:
         log.critical(
             "the audit log was changed: %s; see lifesigns audit verify",
             text,
             extra={"action": "audit_broken"},
         )
-        announce(BROKEN, {"reason": wrong})
+        broken(wrong)
 
     # --- proofs ---------------------------------------------------------------------------------------
 
@@ -266,7 +268,7 @@ class AuditLog:
             before = await self._first_kept(now - keep_for)
             if before > standing.retired:
                 standing.retired_from, standing.retired, standing.retired_at = standing.retired, before, now
-                announce(RETIRED, {"before": before, "keep_for_s": keep_for})
+                announce(AuditRetired(now, before, keep_for))
                 await pages.kept()
         if standing.retired > standing.retired_from:
             await self._store.retire(standing.retired_from, standing.retired)

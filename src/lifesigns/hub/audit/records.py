@@ -1,6 +1,6 @@
-"""Audit records: which events say that somebody was acted on, or allowed to act. The one list of them.
+"""Audit records: which events say that somebody was acted on, or allowed to act: those with an audit entry in the catalogue.
 
-The law: whatever names who did it (`by`) is an audited act, also if its kind is not on the list. A list can be forgotten.
+The law: whatever names who did it (`by`) is an audited act, also if the catalogue does not say so. It can be forgotten there.
 """
 
 from __future__ import annotations
@@ -12,47 +12,20 @@ import msgspec
 
 from lifesigns.core import merkle
 from lifesigns.core.health import Health
-from lifesigns.hub import telling
+from lifesigns.events import CATALOGUE, message
+from lifesigns.events.catalogue import HEALTH_STATE_CHANGED
 from lifesigns.ports import AuditRecord, Event
 
-RETIRED: Final = "AUDIT_RETIRED"
-"""Entries were retired by policy: all before number `before`."""
-BROKEN: Final = "AUDIT_BROKEN"
-"""The log was found not to be what was sealed."""
-FLIP: Final = "HEALTH_STATE_CHANGED"
 DECIDED: Final = frozenset({Health.DISCONNECTED, Health.TERMINATED})
 """A flip to one of these is a decision about the agent; the others are observations."""
 
-AUDITED: Final = frozenset(
-    {
-        "NUDGE_SENT",
-        "ESCALATION_TRIGGERED",
-        "AGENT_TERMINATED",
-        "INTERVENTION",
-        "RECOVERY_INITIATED",
-        "RECOVERY_COMPLETED",
-        "RECOVERY_FAILED",
-        "CLAIM_RELEASED",
-        "GROUP_BRAKED",
-        "AGENT_PAUSED",
-        "AGENT_RESUMED",
-        "AGENT_CLEARED",
-        "RECOVERY_REQUESTED",
-        "ALERT_ACKNOWLEDGED",
-        "SILENCE_MADE",
-        "SILENCE_ENDED",
-        "TOKEN_CREATED",
-        "TOKEN_REVOKED",
-        RETIRED,
-        BROKEN,
-    }
-)
+AUDITED: Final = frozenset(row.name for row in CATALOGUE.values() if row.audit is not None)
 _NAMES_SOMEBODY: Final = b'"by":"'
 _WHO_MAX: Final = 300
 
 
-class _Flip(msgspec.Struct):
-    to: str
+class _Flip(msgspec.Struct, rename=CATALOGUE[HEALTH_STATE_CHANGED].fields):
+    now: str
 
 
 class _Who(msgspec.Struct):
@@ -77,14 +50,14 @@ read: Final = msgspec.json.Decoder(AuditText).decode
 
 def is_deed(event: Event) -> bool:
     """Whether this event goes into the log."""
-    if event.type == FLIP:
-        return _flip(event.data).to in DECIDED
+    if event.type == HEALTH_STATE_CHANGED:
+        return _flip(event.data).now in DECIDED
     return event.type in AUDITED or _NAMES_SOMEBODY in event.data
 
 
 def audit_record(n: int, event: Event) -> AuditRecord:
     """The entry number `n`."""
-    entry = telling.message(event)
+    entry = message(event)
     who = who_did(_who(event.data).by)
     return AuditRecord(n, event.id, event.at, event.agent_id, who, merkle.leaf(entry), entry)
 

@@ -1,0 +1,365 @@
+"""The catalogue: every event there is, in one table. API, stream, bus, history, alerts, audit log and the page of the API
+(`docs/reference/http-api.md`) are made from it.
+
+The law: types and names of fields are what others have built on (contract section 4). A fact may be renamed, its event may
+not; and what an older hub has kept is still read, so a new field has a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any, Final, Protocol, TypeVar
+
+from lifesigns.core import effects as e
+from lifesigns.core.effects import Fact, Rung, Stage
+from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.core.signals import BreakerState, Priority
+from lifesigns.events import hub_facts as h
+from lifesigns.events.hub_facts import HubPart
+from lifesigns.ports import NoticeSeverity as Level
+
+THE_HUB: Final = "lifesigns"
+"""Who did what nobody is named for: the hub, by its policy."""
+FLIP_LEVELS: Final[Mapping[Health, Level]] = {
+    Health.STUCK: Level.WARNING,
+    Health.FAILING: Level.ERROR,
+    Health.DISCONNECTED: Level.ERROR,
+}
+"""How urgent it is that an agent came into such a state."""
+_OPEN: Final = frozenset({BreakerState.OPEN, BreakerState.FORCED_OPEN})
+_TOLD_BY_ITS_OWN_EVENT: Final = ("escalation", "mass brake")
+"""Needs of people that come with an event of their own: the same thing must not stand there twice."""
+_LATE: Final = {Priority.URGENT: Level.ERROR, Priority.HIGH: Level.WARNING}
+_VERDICTS: Final = {"failed": Level.ERROR, "blocked": Level.WARNING}
+
+Deed = tuple[str, str]
+"""What was done, and the details."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One event."""
+
+    name: str
+    """Its type, for others."""
+    fact: type[Fact] | None
+    """What it tells; None for beats, which are told as they came."""
+    when: str
+    fields: Mapping[str, str]
+    """The fields of the fact, and what they are called in the event; empty for what its type or its subject tells."""
+    where: Mapping[str, object]
+    """A fact that has several events is this one, if it looks like this."""
+    sentence: Callable[[Any], str] | None
+    """What people read; None if they need not."""
+    level: Callable[[Any], Level | None] | None
+    """How urgent it is; None if a person can do nothing about it: it is no alert then."""
+    alert: str
+    """The key of the alert that it opens, is news of or ends."""
+    audit: Callable[[Any], Deed] | None
+    """The words of its audit entry, if it is an audited act; of flips only decisions are (`hub/audit/records.py`)."""
+
+    def alerting(self, fact: Fact) -> tuple[Level, str] | None:
+        """How urgent it is and what people read, if it is an alert."""
+        level = None if self.level is None else self.level(fact)
+        return None if level is None or self.sentence is None else (level, self.sentence(fact))
+
+    def key(self, fact: Fact) -> str:
+        """The key of its alert; empty if it has none."""
+        return self.alert.format(fact)
+
+
+F = TypeVar("F", bound=Fact)
+
+
+def _row(
+    name: str,
+    fact: type[F] | None,
+    when: str,
+    *,
+    named: Mapping[str, str] | None = None,
+    where: Mapping[str, object] | None = None,
+    sentence: Callable[[F], str] | None = None,
+    level: Level | Callable[[F], Level | None] | None = None,
+    alert: str = "",
+    audit: Callable[[F], Deed] | None = None,
+) -> Row:
+    names = {} if fact is None else {field.name: field.name for field in fields(fact) if field.name != "at"}
+    levels = _always(level) if isinstance(level, Level) else level
+    return Row(name, fact, when, names | dict(named or {}), where or {}, sentence, levels, alert, audit)
+
+
+def _always(level: Level) -> Callable[[Fact], Level]:
+    return lambda _: level
+
+
+class _Reasoned(Protocol):
+    @property
+    def reason(self) -> str: ...
+
+
+def _with_reason(what: str) -> Callable[[_Reasoned], str]:
+    """`what`, and why if that is known."""
+    return lambda fact: f"{what}{_because(fact)}"
+
+
+def _because(fact: _Reasoned) -> str:
+    return f": {fact.reason}" if fact.reason else ""
+
+
+# --- sentences ----------------------------------------------------------------------------------------
+
+
+def _flip(fact: e.Flip) -> str:
+    if fact.now is Health.HEALTHY and fact.was in UNWELL:
+        return f"{fact.agent_id} is healthy again: {fact.reason}"
+    why = f" ({fact.cause})" if fact.now is Health.DISCONNECTED and fact.cause else ""
+    return f"{fact.agent_id} is {fact.now}{why}: {fact.reason}"
+
+
+def _needs_human(fact: e.NeedsHuman) -> str:
+    return fact.text if fact.agent_id in fact.text else f"{fact.agent_id}: {fact.text}"
+
+
+def _terminated(fact: e.Ending) -> str:
+    return f"{fact.agent_id} was stopped by {fact.by or THE_HUB}: {fact.text}"
+
+
+def _recovery(what: str) -> Callable[[e.Recovery], str]:
+    def sentence(fact: e.Recovery) -> str:
+        task = f" with task {fact.task_id}" if fact.task_id else ""
+        return f"{fact.agent_id} {what}{task}{_because(fact)}"
+
+    return sentence
+
+
+def _breaker(fact: e.BreakerFlip) -> str:
+    state = "open" if fact.now in _OPEN else f"{fact.now} again"
+    return f"{fact.agent_id}: its breaker {fact.name!r} is {state}"
+
+
+def _overdue(fact: e.MessageOverdue) -> str:
+    message = f"message {fact.message_id} of {fact.sender} ({fact.priority})"
+    return f"{fact.to} has not acknowledged {message}"
+
+
+def _brake(fact: e.Brake) -> str:
+    if not fact.on:
+        by = f"{fact.by} lets " if fact.by else ""
+        return f"{fact.group}: {by}interventions go on again"
+    of = f"{fact.unwell} of {fact.members}"
+    return f"{fact.group}: {of} are unwell at once; nothing is done there until a person decides"
+
+
+# --- levels -------------------------------------------------------------------------------------------
+
+
+def _flip_level(fact: e.Flip) -> Level | None:
+    over = fact.now is Health.HEALTHY and fact.was in UNWELL
+    return Level.INFO if over else FLIP_LEVELS.get(fact.now)
+
+
+def _needs_human_level(fact: e.NeedsHuman) -> Level | None:
+    if fact.reason in _TOLD_BY_ITS_OWN_EVENT:
+        return None
+    return Level.WARNING if fact.reason == Doing.WAITING_FOR_HUMAN else Level.ERROR
+
+
+def _breaker_level(fact: e.BreakerFlip) -> Level | None:
+    if fact.now in _OPEN:
+        return Level.WARNING
+    return Level.INFO if fact.now is BreakerState.CLOSED else None
+
+
+def _overdue_level(fact: e.MessageOverdue) -> Level:
+    return _LATE.get(fact.priority, Level.INFO)
+
+
+def _verdict_level(fact: e.TaskVerdict) -> Level | None:
+    return _VERDICTS.get(fact.verdict)
+
+
+def _brake_level(fact: e.Brake) -> Level:
+    return Level.CRITICAL if fact.on else Level.INFO
+
+
+# --- audit entries ------------------------------------------------------------------------------------
+
+
+def _step_done(fact: e.Intervention) -> Deed:
+    return f"{fact.rung} {fact.stage}", fact.text
+
+
+def _recovery_done(fact: e.Recovery) -> Deed:
+    task = f"task {fact.task_id}" if fact.task_id else "no task"
+    return f"recovery {fact.stage}", f"{task}{_because(fact)}"
+
+
+def _paused(fact: e.Pause) -> Deed:
+    return "paused", "" if fact.pause_for is None else f"for {fact.pause_for:g} s"
+
+
+def _braked(fact: e.Brake) -> Deed:
+    what = "group braked" if fact.on else "group released"
+    return what, f"{fact.group}: {fact.unwell} of {fact.members} are unwell"
+
+
+def _acknowledged(fact: h.AlertAcknowledged) -> Deed:
+    many = f" ({fact.count} alerts)" if fact.count != 1 else ""
+    return "alert acknowledged", f"{fact.key}{many}{_until(fact)}"
+
+
+def _silenced(fact: h.SilenceMade) -> Deed:
+    which = {"agents": fact.agents, "kinds": fact.kinds, "roles": fact.roles}
+    said = "; ".join(f"{name} {', '.join(some)}" for name, some in which.items() if some)
+    return "silence made", f"{fact.id}: {said}{_until(fact)}"
+
+
+def _until(fact: h.AlertAcknowledged | h.SilenceMade) -> str:
+    return (f" until {fact.until}" if fact.until else "") + _because(fact)
+
+
+def _token_created(fact: h.TokenCreated) -> Deed:
+    return "token created", ", ".join(part for part in (fact.id, fact.role, fact.name, fact.agents) if part)
+
+
+def _retired(fact: h.AuditRetired) -> Deed:
+    return "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days"
+
+
+# --- the table -----------------------------------------------------------------------------------------
+
+HEALTH_STATE_CHANGED: Final = "HEALTH_STATE_CHANGED"
+NUDGE_SENT: Final = "NUDGE_SENT"
+AGENT_TERMINATED: Final = "AGENT_TERMINATED"
+NEEDS_HUMAN: Final = "NEEDS_HUMAN"
+AGENT_HEARTBEAT: Final = "AGENT_HEARTBEAT"
+
+_INFO, _WARNING, _ERROR, _CRITICAL = Level
+_CHANGE: Final = {"was": "from", "now": "to"}
+_UNTOLD: Final = {"part": ""}
+_Began, _Over = h.HubTroubleBegan, h.HubTroubleOver
+
+# fmt: off
+_TABLE: Final = (
+    # --- what is judged
+    _row(HEALTH_STATE_CHANGED, e.Flip, "a verdict: the health of an agent changed", named=_CHANGE,
+         sentence=_flip, level=_flip_level, alert="stuck_agent:{0.agent_id}",
+         audit=lambda fact: (f"judged {fact.now}", fact.reason)),
+    _row("FINDING_OPENED", e.FindingOpened, "a detector noticed something, or it became worse"),
+    _row("FINDING_CLOSED", e.FindingClosed, "that is over"),
+    _row("TASK_JUDGED", e.TaskVerdict, "a stalled task has `failed`, or is alive and merely `blocked` or `late`",
+         sentence=lambda fact: f"Task {fact.task_id} is {fact.verdict}: {fact.reason}", level=_verdict_level),
+    _row("MESSAGE_OVERDUE", e.MessageOverdue, "a message was not acknowledged in time",
+         sentence=_overdue, level=_overdue_level, alert="message_overdue:{0.message_id}"),
+    _row("CIRCUIT_BREAKER_STATE_CHANGED", e.BreakerFlip, "a breaker of an agent changed its state", named=_CHANGE,
+         sentence=_breaker, level=_breaker_level, alert="circuit_breaker_open:{0.agent_id}/{0.name}"),
+    _row("AGENT_POISONED", e.Poisoned, "an agent could not be judged, which is a bug of ours: it is set aside",
+         sentence=lambda fact: f"{fact.agent_id} cannot be judged, which is a bug of lifesigns: {fact.error}",
+         level=_ERROR, alert="agent_poisoned:{0.agent_id}"),
+    _row("SIGNAL_REFUSED", e.Refusal, "a signal was not believed; at most once a minute for each agent and reason"),
+    # --- what is done
+    _row(NUDGE_SENT, e.Intervention, "an agent is nudged", where={"rung": Rung.NUDGE, "stage": Stage.ORDERED},
+         named={"text": "message"}, sentence=lambda fact: f"{fact.agent_id} is nudged: {fact.text}",
+         audit=_step_done),
+    _row("ESCALATION_TRIGGERED", e.Intervention, "somebody has to decide about an agent",
+         where={"rung": Rung.ESCALATE, "stage": Stage.ORDERED}, named={"text": "reason"},
+         sentence=lambda fact: f"{fact.agent_id}: somebody has to decide. {fact.text}", level=_ERROR,
+         alert="escalation:{0.agent_id}", audit=_step_done),
+    _row(AGENT_TERMINATED, e.Ending, "an agent was stopped; `checkpoint` is what was saved last",
+         named={"text": "reason", "checkpoint_id": "checkpoint"}, sentence=_terminated, level=_WARNING,
+         audit=_step_done),
+    _row("INTERVENTION", e.Intervention, "every other stage of a step of the ladder, of a person's hand on a breaker, "
+         "and of cleaning up", audit=_step_done),
+    _row("RECOVERY_INITIATED", e.Recovery, "an agent is started anew", where={"stage": e.Recovered.INITIATED},
+         named={"checkpoint_id": "from_checkpoint"}, sentence=_recovery("is started anew"), level=_INFO,
+         audit=_recovery_done),
+    _row("RECOVERY_COMPLETED", e.Recovery, "the new life speaks", where={"stage": e.Recovered.COMPLETED},
+         named={"agent_id": "new_agent_id"}, sentence=_recovery("is back"), level=_INFO,
+         alert="recovery_failed:{0.agent_id}", audit=_recovery_done),
+    _row("RECOVERY_FAILED", e.Recovery, "an agent could not be started anew", where={"stage": e.Recovered.FAILED},
+         named={"attempt": "attempts"}, sentence=_recovery("could not be started anew"), level=_CRITICAL,
+         alert="recovery_failed:{0.agent_id}", audit=_recovery_done),
+    _row(NEEDS_HUMAN, e.NeedsHuman, "a person should look, now",
+         sentence=_needs_human, level=_needs_human_level, alert="needs_human:{0.agent_id}:{0.reason}"),
+    _row("GROUP_BRAKED", e.Brake, "too many of a group are unwell at once, and nothing is done there; or it goes on "
+         "(`on` is false), because that is over or somebody (`by`) wants it",
+         sentence=_brake, level=_brake_level, alert="group_braked:{0.group}", audit=_braked),
+    _row("CLAIM_RELEASED", e.ClaimChanged, "a task is free again", where={"stage": e.ClaimStage.RELEASED},
+         audit=lambda fact: ("claim released", f"task {fact.task_id}: {fact.reason or 'given back'}")),
+    _row("CLAIM_CHANGED", e.ClaimChanged, "a task was granted to an agent, or refused"),
+    # --- what people do: `by` says who
+    _row("AGENT_PAUSED", e.Pause, "somebody wants an agent left alone", named={"pause_for": "for_s"},
+         audit=_paused),
+    _row("AGENT_RESUMED", e.Resumption, "somebody ended a pause", audit=lambda _: ("resumed", "")),
+    _row("AGENT_CLEARED", e.Clearance, "somebody began anew with an agent", audit=lambda _: ("cleared", "")),
+    _row("RECOVERY_REQUESTED", e.RecoveryRequest, "somebody wants an agent started anew",
+         audit=lambda fact: ("recovery requested", _with_reason(f"task {fact.task_id}")(fact))),
+    _row("ALERT_ACKNOWLEDGED", h.AlertAcknowledged, "somebody took an alert on", named={"agent_id": ""},
+         audit=_acknowledged),
+    _row("SILENCE_MADE", h.SilenceMade, "somebody does not want to hear of some alerts", audit=_silenced),
+    _row("SILENCE_ENDED", h.SilenceEnded, "somebody ended a silence", audit=lambda fact: ("silence ended", fact.id)),
+    _row("TOKEN_CREATED", h.TokenCreated, "somebody made a token", audit=_token_created),
+    _row("TOKEN_REVOKED", h.TokenRevoked, "somebody revoked a token", audit=lambda fact: ("token revoked", fact.id)),
+    # --- the hub itself
+    _row("HUB_BLIND", e.HubVisibility, "the hub cannot see, and judges nobody", where={"blind": True},
+         sentence=_with_reason("The hub cannot see"), level=_CRITICAL, alert="hub_blind"),
+    _row("HUB_SIGHTED", e.HubVisibility, "it can see again", where={"blind": False},
+         sentence=_with_reason("The hub can see again"), level=_INFO, alert="hub_blind"),
+    _row("HUB_STORE_LOST", _Began, "the store is away; told, and not kept", where={"part": HubPart.STORE}, named=_UNTOLD,
+         sentence=_with_reason("The store is away"), level=_CRITICAL, alert="hub_store_lost"),
+    _row("HUB_STORE_BACK", _Over, "the store is back", where={"part": HubPart.STORE}, named=_UNTOLD,
+         sentence=_with_reason("The store is back. It was away"), level=_INFO, alert="hub_store_lost"),
+    _row("HUB_BUS_LOST", _Began, "the bus is away", where={"part": HubPart.BUS}, named=_UNTOLD,
+         sentence=_with_reason("The bus is away"), level=_CRITICAL, alert="hub_bus_lost"),
+    _row("HUB_BUS_BACK", _Over, "the bus is back", where={"part": HubPart.BUS}, named=_UNTOLD,
+         sentence=_with_reason("The bus is back. It was away"), level=_INFO, alert="hub_bus_lost"),
+    _row("HUB_TOKENS_REFUSED", _Began, "agents are refused", where={"part": HubPart.TOKENS}, named=_UNTOLD,
+         sentence=_with_reason("Agents are refused"), level=_ERROR, alert="hub_tokens_refused"),
+    _row("HUB_TOKENS_ACCEPTED", _Over, "no agent is refused any more", where={"part": HubPart.TOKENS}, named=_UNTOLD,
+         sentence=_with_reason("No agent is refused any more. It was so"), level=_INFO, alert="hub_tokens_refused"),
+    _row("HUB_CONNECTIONS_FULL", _Began, "newcomers are turned away", where={"part": HubPart.CONNECTIONS}, named=_UNTOLD,
+         sentence=_with_reason("Newcomers are turned away"), level=_ERROR, alert="hub_connections_full"),
+    _row("HUB_CONNECTIONS_FREE", _Over, "nobody is turned away any more", where={"part": HubPart.CONNECTIONS}, named=_UNTOLD,
+         sentence=_with_reason("Nobody is turned away any more. It was so"), level=_INFO, alert="hub_connections_full"),
+    _row("HUB_ROWS_UNREADABLE", _Began, "rows of the store cannot be read", where={"part": HubPart.ROWS}, named=_UNTOLD,
+         sentence=_with_reason("Something was forgotten"), level=_ERROR, alert="hub_rows_unreadable"),
+    _row("HUB_ROWS_READABLE", _Over, "they can be read again", where={"part": HubPart.ROWS}, named=_UNTOLD,
+         alert="hub_rows_unreadable"),
+    _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of", audit=_retired),
+    _row("AUDIT_BROKEN", h.AuditBroken, "the audit log was found to be changed",
+         sentence=_with_reason("The audit log is not what was sealed"), level=_CRITICAL, alert="audit_broken",
+         audit=lambda fact: ("audit log found broken", fact.reason)),
+    # --- told, and not kept
+    _row(AGENT_HEARTBEAT, None, "a beat, as it came: for those who ask for it, at most once a second for each agent"),
+    _row("GAP", h.Gap, "what came after event `after` cannot be told any more: read the state anew",
+         sentence=_with_reason("Something was missed")),
+)
+# fmt: on
+
+CATALOGUE: Final[Mapping[str, Row]] = {row.name: row for row in _TABLE}
+
+
+def _choice(rows: Sequence[Row]) -> tuple[Callable[[Fact], object], Mapping[object, Row]]:
+    """What decides which of these events a fact is, and which it is then; by None if nothing else fits."""
+    look = attrgetter(*rows[0].where) if rows[0].where else lambda _: None
+    return look, {look(SimpleNamespace(**row.where)) if row.where else None: row for row in rows}
+
+
+_CHOICES: Final = {
+    fact: _choice([row for row in _TABLE if row.fact is fact])
+    for fact in {row.fact for row in _TABLE if row.fact is not None}
+}
+
+
+def row_of(fact: Fact) -> Row:
+    """The event that tells of this fact."""
+    look, rows = _CHOICES[type(fact)]
+    return rows.get(look(fact)) or rows[None]
+
+
+def types_of(*facts: type[Fact]) -> tuple[str, ...]:
+    """The events that tell of such facts."""
+    return tuple(row.name for row in _TABLE if row.fact is not None and issubclass(row.fact, facts))
