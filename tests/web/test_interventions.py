@@ -201,9 +201,7 @@ async def test_what_happens_while_the_past_is_read_is_in_it_once() -> None:
     store, feed = SlowStore(), Feed()
     past = HistoryReader(store, feed)
     await store.open()
-    ordered = [
-        telling.event(n, Intervention(1.0, "a", f"1-{n}", Rung.NUDGE, Stage.ORDERED, 1)) for n in (1, 2, 3)
-    ]
+    ordered = [event_of(n, Intervention(1.0, "a", f"1-{n}", Rung.NUDGE, Stage.ORDERED, 1)) for n in (1, 2, 3)]
     await store.commit(Commit(1, events=ordered[:2]))
     feed.tell(ordered[:1])
     reading = asyncio.create_task(past.interventions())
