@@ -21,6 +21,7 @@ from lifesigns.core.signals import (
     ModelStarted,
     ProgressMade,
     Signal,
+    TaskAssigned,
     ToolFinished,
     ToolStarted,
 )
@@ -79,18 +80,25 @@ def calls(*given: ToolFinished, every: float = 5.0) -> Life:
     return lambda: iter([(every, one) for one in given])
 
 
-def talk(*between: Signal, count: int = 9, rounds: int = 1, tells_begin: bool = True) -> Life:
+def talk(
+    *between: Signal, count: int = 9, rounds: int = 1, tells_begin: bool = True, pause: float = 1.0
+) -> Life:
     """Rounds of so many model calls, with something in between."""
 
     def life() -> Iterator[Step]:
         for _ in range(rounds):
             for i in range(count):
                 if tells_begin:
-                    yield 1.0, ModelStarted(agent_id="a", call_id=f"m{i}")
+                    yield pause, ModelStarted(agent_id="a", call_id=f"m{i}")
                 yield 5.0, ModelFinished(agent_id="a", call_id=f"m{i}", tokens_out=100)
             yield from ((1.0, one) for one in between)
 
     return life
+
+
+def after_a_deed(life: Life) -> Life:
+    """It is known to use tools."""
+    return lambda: iter([(1.0, GREP), *life()])
 
 
 def side_by_side() -> Iterator[Step]:
@@ -228,7 +236,17 @@ SICK: Final[dict[str, tuple[Severity, bool, Life]]] = {
         True,
         turns(20, 4.0, 0.5, tool("job_status", 7, "pending")),
     ),
-    "talk: ten model calls": (Severity.DEGRADED, False, talk(count=10)),
+    "talk: ten model calls": (Severity.DEGRADED, False, after_a_deed(talk(count=10))),
+    "talk: with pauses as short as its calls": (
+        Severity.DEGRADED,
+        False,
+        after_a_deed(talk(count=10, pause=5.0)),
+    ),
+    "talk: in the next task": (
+        Severity.DEGRADED,
+        False,
+        after_a_deed(lambda: iter([(1.0, TaskAssigned(agent_id="a", task_id="t2")), *talk(count=10)()])),
+    ),
     "talk: after work": (
         Severity.DEGRADED,
         False,
@@ -237,7 +255,7 @@ SICK: Final[dict[str, tuple[Severity, bool, Life]]] = {
     "talk: by those who tell the end only": (
         Severity.DEGRADED,
         False,
-        talk(count=10, tells_begin=False),
+        after_a_deed(talk(count=10, tells_begin=False)),
     ),
     "backoff: none at all": (Severity.STUCK, True, retries([5.0] * 8)),
     "backoff: that does not grow": (Severity.STUCK, True, retries([1.0, 9.0] * 4)),
@@ -319,6 +337,9 @@ HEALTHY: Final[dict[str, Life]] = {
     "talks to other agents": talk(MessageSent(agent_id="a", message_id="1", to="b"), count=9, rounds=4),
     "writes chapter after chapter": talk(ActivitySeen(agent_id="a", kind="output"), count=9, rounds=4),
     "reads thirty documents side by side": side_by_side,
+    "reads thirty documents one by one, and has no tools": talk(count=30),
+    "has no tools, and tells the end of its model calls only": talk(count=30, tells_begin=False),
+    "answers whoever writes": after_a_deed(talk(count=30, pause=5.1)),
     "tries a model that is down": lambda: iter(
         (5.0, ModelFinished(agent_id="a", call_id=f"m{i}", ok=False, error_kind="529")) for i in range(15)
     ),
@@ -392,7 +413,7 @@ def test_a_loop_that_begins_after_a_long_wait_is_found() -> None:
 def test_a_tool_call_ends_the_talk_at_once() -> None:
     watch = Watch()
     watch.beat(doing=Doing.WORKING)
-    for wait, signal in talk(count=10)():
+    for wait, signal in after_a_deed(talk(count=10))():
         watch.hear(signal, watch.now + wait)
     assert watch.health() is Health.DEGRADED
     watch.hear(ToolStarted(agent_id="a", call_id="t", tool="bash"))

@@ -56,6 +56,7 @@ def test_a_new_tape_is_empty() -> None:
         call_history.talk,
         call_history.talk_since,
         call_history.talked_at,
+        call_history.talk_model_s,
         call_history.backlog_until,
     ) == (
         [],
@@ -63,8 +64,10 @@ def test_a_new_tape_is_empty() -> None:
         0.0,
         0.0,
         0.0,
+        0.0,
     )
     assert not call_history.model_known
+    assert not call_history.acts
     assert PastCall(1.0) == PastCall(1.0, "", "", "", False)
 
 
@@ -192,7 +195,7 @@ def test_of_model_calls_side_by_side_one_is_talk() -> None:
 
 
 def test_a_tool_call_ends_the_talk_and_the_next_begins_anew() -> None:
-    call_history = CallHistory()
+    call_history = CallHistory(acts=True)
     for n in range(10):
         thought(call_history, None, True, float(n))
     found = holding(call_history, POLICY)
@@ -204,10 +207,31 @@ def test_a_tool_call_ends_the_talk_and_the_next_begins_anew() -> None:
     thought(call_history, 5.0, True, 11.0)  # It began before the last talk ended, and is the first of this.
     assert (call_history.talk, call_history.talk_since) == (1, 11.0)
     for n in range(9):
-        thought(call_history, None, True, 12.0 + n)
+        thought(call_history, 11.0 + n, True, 12.0 + n)
     found = holding(call_history, POLICY)
     assert found is not None
     assert found.text.endswith("for 9 s.")
+
+
+def test_talk_of_an_agent_without_tools_is_a_notice() -> None:
+    call_history = CallHistory()
+    for n in range(10):
+        thought(call_history, None, True, float(n))
+    found = holding(call_history, POLICY)
+    assert found is not None
+    assert found.severity is Severity.NOTICE
+
+
+@pytest.mark.parametrize(("pause", "found"), [(9.9, True), (10.0, True), (10.1, False)])
+def test_who_pauses_for_longer_than_its_model_thinks_is_talked_to(pause: float, found: bool) -> None:
+    """What was before the first model call was over is no part of it."""
+    call_history = CallHistory(acts=True)
+    thought(call_history, 0.0, True, 1000.0)
+    observe(call_history, call(), POLICY, 1001.0)
+    for n in range(10):
+        ended_at = 2000.0 + n * (10.0 + pause)
+        thought(call_history, ended_at - 10.0, True, ended_at)
+    assert (holding(call_history, POLICY) is not None) is found
 
 
 def test_talk_is_found_though_calls_before_it_repeat() -> None:

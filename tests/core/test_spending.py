@@ -123,9 +123,17 @@ def test_before_enough_is_known_nothing_is_a_spike() -> None:
 
 
 def test_a_runaway_does_not_become_its_own_baseline() -> None:
-    spent, found = minutes(*[1000] * 60, *[50_000] * 300)
-    assert all(found[-290:])
+    spent, found = minutes(*[1000] * 60, *[50_000] * 59)
+    assert all(found[-50:])
     assert spent.mean < 20_000
+
+
+def test_a_pace_that_has_lasted_for_an_hour_is_a_habit() -> None:
+    """A warning for ever is none: it was there for an hour, and another change is found again."""
+    spent, found = minutes(*[1000] * 60, *[50_000] * 90, *[1_000_000] * 6)
+    assert not any(found[-31:-6])
+    assert spent.mean > 50_000
+    assert found[-1] is not None
 
 
 def test_a_runaway_that_calms_down_is_well_again() -> None:

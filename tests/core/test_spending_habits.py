@@ -16,10 +16,12 @@ CALM = SpendingPolicy(spike_min_samples=10**6)
 """Habits are learned, and nothing is judged by them."""
 
 
-def after_a_minute(tokens: int, policy: SpendingPolicy = POLICY, minutes: int = 1, **before: Any) -> Spending:
-    """These tokens were used in the minute that is over now."""
+def after_a_minute(
+    tokens: int, policy: SpendingPolicy = POLICY, minutes: int = 1, made: int = 0, **before: Any
+) -> Spending:
+    """These tokens were used in the minute that is over now, and so many tool calls made."""
     spent = Spending(minute_at=START, hour_at=START, minute_tokens=tokens, **before)
-    spending.spend(spent, 5, 0.0, policy, START + minutes * MINUTE)
+    spending.spend(spent, 5, 0.0, policy, START + minutes * MINUTE, made)
     return spent
 
 
@@ -56,9 +58,11 @@ def test_an_hour_has_its_own_totals(after: float, tokens: int) -> None:
 
 
 def test_a_new_task_begins_with_nothing() -> None:
-    spent = Spending(tokens=9, cost=9.0, task_tokens=9, task_cost=9.0)
+    """Nor with habits: it may be another kind of work."""
+    learned = {"samples": 20, "mean": 9.0, "variance": 9.0, "calls_mean": 9.0, "drift": 9.0}
+    spent = Spending(tokens=9, cost=9.0, task_tokens=9, task_cost=9.0, calls=9, **learned)  # type: ignore[arg-type]
     spending.new_task(spent)
-    assert (spent.task_tokens, spent.task_cost, spent.tokens, spent.cost) == (0, 0.0, 9, 9.0)
+    assert spent == Spending(tokens=9, cost=9.0, calls=9)
 
 
 def test_what_was_used_before_we_listened_is_of_no_hour_and_no_habit() -> None:
@@ -101,6 +105,47 @@ def test_a_minute_above_the_habit_adds_to_the_drift(
     assert spent.drift == pytest.approx(drift)
     assert spent.drift_since == (START + MINUTE if drift else 7.0)
     assert after_a_minute(tokens, samples=19, mean=mean, variance=variance).drift == 0.0
+
+
+@pytest.mark.parametrize(
+    ("usual", "made", "drift"),
+    [
+        (2.0, 20, 0.0),
+        (2.0, 8, 4.0),
+        (2.0, 16, 1.0),
+        (0.1, 5, 0.0),
+        (0.1, 4, 1.0),  # who seldom calls a tool: half a one a minute is reckoned with
+        (0.0, 0, 4.0),
+        (20.0, 2, 4.0),  # fewer calls explain nothing
+    ],
+)
+def test_more_tool_calls_explain_more_tokens(usual: float, made: int, drift: float) -> None:
+    """Ten times the tokens: `drift` is what is left of that."""
+    spent = after_a_minute(1000, made=100 + made, calls=100, samples=20, mean=100.0, calls_mean=usual)
+    assert spent.drift == pytest.approx(drift)
+    assert (spent.calls, spent.calls_mean) == (100 + made, pytest.approx(usual + (made - usual) / 21))
+
+
+def test_calls_are_of_their_own_minute() -> None:
+    spent = after_a_minute(70, CALM, minutes=4, made=20, calls=12)
+    assert (spent.calls_mean, spent.calls) == (2.0, 20)
+    assert after_a_minute(70, CALM, made=3, calls=12).calls_mean == 0.0  # Another life counts from nought.
+    first = Spending()
+    spending.spend(first, 5, 0.0, CALM, START, 7)
+    assert first.calls == 7
+
+
+@pytest.mark.parametrize(("lasted", "learned"), [(HOUR - 0.1, False), (HOUR, True)])
+def test_what_has_lasted_for_an_hour_is_a_habit(lasted: float, learned: bool) -> None:
+    since = START + MINUTE - lasted
+    spent = after_a_minute(
+        1000, made=3, samples=30, mean=100.0, variance=9.0, calls_mean=1.0, drift=9.0, drift_since=since
+    )
+    if learned:
+        assert (spent.samples, spent.mean, spent.variance, spent.calls_mean) == (1, 1000.0, 0.0, 3.0)
+        assert spent.drift == 0.0
+    else:
+        assert (spent.samples, spent.mean, spent.drift) == (30, 100.0, pytest.approx(13.0))
 
 
 def test_a_drift_that_goes_on_has_one_beginning_and_a_bound() -> None:

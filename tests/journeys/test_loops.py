@@ -39,9 +39,24 @@ def tester(life):
             call.result("97 passed in 3.1s")
 
 def talker(life):
+    with life.tool("read", "the task") as call:
+        call.result("do it")
     for _ in range(10):
         with life.model():
-            time.sleep(0.01)
+            time.sleep(0.05)
+
+def summariser(life):
+    for _ in range(25):
+        with life.model():
+            time.sleep(0.05)
+
+def chatter(life):
+    with life.tool("read", "the manual") as call:
+        call.result("press start")
+    for _ in range(15):
+        with life.model():
+            time.sleep(0.05)
+        time.sleep(0.2)
 
 def argless(life):
     for _ in range(8):
@@ -68,7 +83,7 @@ with Sender(name) as life:
 
 def test_who_waits_is_spared_and_who_loops_is_found(tmp_path: Path) -> None:
     """On record, when all of them have ended by themselves."""
-    names = ("poller", "looper", "tester", "talker", "argless", "retrier")
+    names = ("poller", "looper", "tester", "talker", "summariser", "chatter", "argless", "retrier")
     with serving(tmp_path, {"policy": POLICY}) as hub:
         agents = [hub.python(f"{name}.py", AGENTS, name, "3") for name in names]
         for agent in agents:
@@ -80,7 +95,7 @@ def test_who_waits_is_spared_and_who_loops_is_found(tmp_path: Path) -> None:
     assert "stuck" in states["looper"]
     assert "degraded" in states["talker"]
     assert "stuck" in states["argless"]
-    for name in ("poller", "tester"):
+    for name in ("poller", "tester", "summariser", "chatter"):
         assert not states[name] & {"degraded", "stuck", "failing"}, (name, events[name])
     for name in ("poller", "tester", "retrier", "talker", "argless"):
         rungs = {event["data"].get("rung") for event in events[name]}

@@ -202,6 +202,9 @@ class Spending:
     variance: float = 0.0
     drift: float = 0.0
     drift_since: float = 0.0
+    calls: int = 0
+    """Tool calls of its life before this minute; `calls_mean`: how many a minute usually has."""
+    calls_mean: float = 0.0
 
 
 @dataclass(slots=True)

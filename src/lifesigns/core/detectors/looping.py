@@ -13,6 +13,8 @@ error. Eight rules, the worst that holds is the finding:
     talk      model calls in a row, and nothing is done       10 degraded
 
 Laws:
+- Talk is told by deeds that are missing. From an agent that never told of a tool call (a summariser, a chat bot) none is missed:
+  a notice. Who lets as much time pass between its model calls as they take is talked to: nothing.
 - Waiting is not looping. In a real loop model calls fill the time between identical calls; who polls sleeps. Calls
   that come 30 s or more apart, or further apart each time, are a wait if model calls fill less than half of that
   time: worth a notice, `degraded` and a word to people at 60. If model calls were never told it may be a wait: `degraded`.
@@ -119,6 +121,10 @@ class CallHistory:
     """Model calls in a row since something was last done."""
     talk_since: float = 0.0
     talked_at: float = 0.0
+    talk_model_s: float = 0.0
+    """`model_s` when the first of them was over."""
+    acts: bool = False
+    """Whether tool calls were ever told in this life: only then are they missed."""
     backlog_until: float = 0.0
     """Up to when what is heard may have waited for us or for the agent's link: nobody knows the time between such calls."""
 
@@ -158,7 +164,7 @@ def observe(
 
     `slept_for` is how long we did not look since the call before: that is no part of anybody's wait budget.
     """
-    history.talk = 0
+    history.talk, history.acts = 0, True
     history.slept_for += slept_for
     if history.polling_since is not None:
         history.polling_since += slept_for
@@ -180,7 +186,8 @@ def thought(history: CallHistory, started_at: float | None, ok: bool, now: float
         history.model_s += max(0.0, now - max(started_at, history.model_until))
         history.model_until = max(now, history.model_until)
     if ok and (not history.talk or started_at is None or started_at >= history.talked_at):
-        history.talk_since = history.talk_since if history.talk else now
+        if not history.talk:
+            history.talk_since, history.talk_model_s = now, history.model_s
         history.talk += 1
         history.talked_at = now
 
@@ -188,7 +195,7 @@ def thought(history: CallHistory, started_at: float | None, ok: bool, now: float
 def holding(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     """The worst loop on the tape. It depends on the tape alone: looking again changes nothing."""
     _fill_in(history)
-    talk = _talk(history) if history.talk >= policy.talk_notice else None
+    talk = _talk(history, policy) if history.talk >= policy.talk_notice else None
     if history.key_run < 2 and not history.often and not history.failing and not any(history.matched):
         return talk
     rules = (_same, _cycle, _changing, _recent, _failing)
@@ -470,10 +477,13 @@ def _failing(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     return _tempered(found, history, policy, repeats - 1, len(history.rkeys) - first)
 
 
-def _talk(history: CallHistory) -> Finding:
-    lasting = _lasting(history.talked_at - history.talk_since)
-    text = f"{history.talk} model calls in a row, and no tool call and no progress since, for {lasting}."
-    return Finding(Kind.LOOPING, history.talk_since, Severity.DEGRADED, text, {"talk": history.talk})
+def _talk(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
+    lasted, model_s = history.talked_at - history.talk_since, history.model_s - history.talk_model_s
+    if history.model_known and model_s < policy.wait_model_share * lasted:
+        return None
+    text = f"{history.talk} model calls in a row, and no tool call and no progress since, for {_lasting(lasted)}."
+    severity = Severity.DEGRADED if history.acts else Severity.NOTICE
+    return Finding(Kind.LOOPING, history.talk_since, severity, text, {"talk": history.talk})
 
 
 # --- how much a rule may say ---------------------------------------------------------------------------

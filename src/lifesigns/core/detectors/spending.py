@@ -2,7 +2,8 @@
 
 Caps are the user's word: the soft part of one warns, reaching it is conclusive. The spike is a one-sided
 CUSUM over tokens per minute in units of the agent's own standard deviation: it notices a lasting change
-quickly and forgets a single burst. It is weak evidence.
+quickly and forgets a single burst. It is weak evidence, and a change of pace is none: more tool calls explain more
+tokens, a new task has habits of its own, and what has lasted for an hour is a habit.
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ SPREAD_MIN: Final = 1.0
 STEP_MAX: Final = 4.0
 """The most one minute may add to the sum, in standard deviations: a spike has to last."""
 
+CALLS_MIN: Final = 0.5
+"""Tool calls a minute: who usually made fewer is taken to have made so many, else its first one would explain anything."""
 
-def spend(spending: Spending, tokens: int, cost: float, policy: SpendingPolicy, now: float) -> None:
-    """The agent used some more."""
+
+def spend(
+    spending: Spending, tokens: int, cost: float, policy: SpendingPolicy, now: float, calls: int = 0
+) -> None:
+    """The agent used some more; `calls` is how many tool calls its life has seen."""
     _turn_hour(spending, now)
-    _turn_minute(spending, policy, now)
+    _turn_minute(spending, policy, now, calls)
     _add(spending, tokens, cost)
 
 
@@ -67,8 +73,14 @@ def take_over(spending: Spending, tokens: int, cost: float) -> None:
 
 
 def new_task(spending: Spending) -> None:
-    """A new task has its own budget."""
+    """A new task has its own budget, and its own pace."""
     spending.task_tokens, spending.task_cost = 0, 0.0
+    _unlearn(spending)
+
+
+def _unlearn(spending: Spending) -> None:
+    spending.samples = 0
+    spending.mean = spending.variance = spending.calls_mean = spending.drift = 0.0
 
 
 def examine(spending: Spending, policy: SpendingPolicy, now: float) -> Finding | None:
@@ -128,33 +140,37 @@ def _turn_hour(spending: Spending, now: float) -> None:
         spending.hour_tokens, spending.hour_cost = 0, 0.0
 
 
-def _turn_minute(spending: Spending, policy: SpendingPolicy, now: float) -> None:
+def _turn_minute(spending: Spending, policy: SpendingPolicy, now: float, calls: int) -> None:
     """Close the minutes that are over. Quiet minutes count, but no more than the baseline's memory."""
     if not spending.minute_at:
-        spending.minute_at = now
+        spending.minute_at, spending.calls = now, calls
         return
     over = int((now - spending.minute_at) // MINUTE)
     if not over:
         return
-    _sample(spending, float(spending.minute_tokens), policy, now)
+    _sample(spending, float(spending.minute_tokens), max(0, calls - spending.calls) / over, policy, now)
     for _ in range(min(over - 1, 60)):
         spending.drift = max(0.0, spending.drift - policy.spike_slack)
-    spending.minute_tokens = 0
+    spending.minute_tokens, spending.calls = 0, calls
     spending.minute_at += over * MINUTE
 
 
-def _sample(spending: Spending, tokens: float, policy: SpendingPolicy, now: float) -> None:
+def _sample(spending: Spending, tokens: float, calls: float, policy: SpendingPolicy, now: float) -> None:
     """One minute in which tokens were used: first judged by the baseline, then part of it."""
     if spending.samples >= policy.spike_min_samples:
+        usual = spending.mean * max(1.0, calls / max(spending.calls_mean, CALLS_MIN))
         spread = max(sqrt(spending.variance), SPREAD_MIN * spending.mean, 1.0)
-        step = min((tokens - spending.mean) / spread - policy.spike_slack, STEP_MAX)
+        step = min((tokens - usual) / spread - policy.spike_slack, STEP_MAX)
         if spending.drift <= 0.0 < step:
             spending.drift_since = now
         spending.drift = min(max(0.0, spending.drift + step), 2 * policy.spike_limit)
         if spending.drift > policy.spike_limit:
-            return  # A runaway must not become its own baseline.
+            if now - spending.drift_since < HOUR:
+                return  # A runaway must not become its own baseline; a new pace must.
+            _unlearn(spending)
     spending.samples += 1
     weight = max(1 / spending.samples, FORGET)
     change = tokens - spending.mean
     spending.mean += weight * change
     spending.variance = (1 - weight) * (spending.variance + weight * change * change)
+    spending.calls_mean += weight * (calls - spending.calls_mean)

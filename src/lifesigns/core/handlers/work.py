@@ -157,7 +157,9 @@ class WorkHandlers:
 
     def _thought(self, agent: Agent, call: Call | None, ok: bool, now: float) -> None:
         if agent.call_history is None:
-            agent.call_history = looping.CallHistory()
+            agent.call_history = looping.CallHistory(
+                acts=agent.work is not None and agent.work.tool_calls > 0
+            )
         call_history, policy = agent.call_history, self._context.policy(agent).looping
         started_at = call.started_at if call is not None and call.what == MODEL_CALL else None
         looping.thought(call_history, started_at, ok, now)
@@ -304,7 +306,8 @@ class WorkHandlers:
 
     def spend(self, agent: Agent, spent: Spending, tokens: int, cost: float, now: float) -> None:
         policy = self._context.policy(agent).spending
-        spending.spend(spent, tokens, cost, policy, now)
+        calls = 0 if agent.work is None else agent.work.tool_calls
+        spending.spend(spent, tokens, cost, policy, now, calls)
         if tokens and agent.work is not None:
             agent.work.tokens_at = now
             self._settle_stall(agent, now)

@@ -12,8 +12,7 @@ from lifesigns.simulation.truth import Illness
 
 FOREVER: Final = 365 * 86_400.0
 TOKENS: Final = 400
-"""About the pace of the other chapters. At ten times its own pace an agent is `degraded`, a token anomaly, and that is as the
-policy has it: what is well about that, nobody can tell from tokens alone."""
+"""About the pace of the other chapters."""
 SAVES_EVERY: Final = 5 * MINUTE
 
 

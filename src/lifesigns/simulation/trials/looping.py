@@ -313,6 +313,43 @@ def writes(agent: SimulatedAgent) -> Life:
         tell(agent, s.ProgressMade, note="one more chapter")
 
 
+def summarises(agent: SimulatedAgent) -> Life:
+    """A model call for each document, and nothing else: it has no tools and tells of no progress."""
+    yield from begin(agent)
+    while True:
+        yield from think(agent, 8.0)
+
+
+def summarises_and_saves(agent: SimulatedAgent) -> Life:
+    """The same, and what it has is saved after every twenty."""
+    yield from begin(agent)
+    while True:
+        for _ in range(20):
+            yield from think(agent, 8.0)
+        agent.save()
+
+
+def chats(agent: SimulatedAgent) -> Life:
+    """It answers whoever writes, and does not say whose turn it is; now and then it looks something up."""
+    yield from begin(agent)
+    while True:
+        for _ in range(25):
+            yield from think(agent, 5.0)
+            yield agent.chance.uniform(6, 40)
+        yield from call(agent, "search")
+
+
+def a_task_for_each_document(agent: SimulatedAgent) -> Life:
+    """It looks each document up, and asks its model seven times about it: each is a task."""
+    yield from begin(agent)
+    while True:
+        yield from call(agent, "fetch")
+        for _ in range(7):
+            yield from think(agent, 8.0)
+        agent.finish_task()
+        agent.take_task()
+
+
 SAME, ERROR, CYCLE, CHANGING = "looping: same", "looping: error", "looping: cycle", "looping: changing"
 RECENT, TALK = "looping: recent", "looping: talk"
 STUCK = Severity.STUCK
@@ -367,4 +404,8 @@ TRIALS = (
     healthy(TALK, "three thoughts, one deed", _again(rounds.talk_and_act)),
     healthy(TALK, "talks with a person", _again(rounds.talk_with_a_person)),
     healthy(TALK, "writes", writes),
+    healthy(TALK, "summarises, without a tool", summarises, hours=2),
+    healthy(TALK, "summarises, and saves now and then", summarises_and_saves),
+    healthy(TALK, "chats, and does not say whose turn it is", chats, hours=2),
+    healthy(TALK, "a task for each document", a_task_for_each_document),
 )

@@ -7,6 +7,7 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.simulation.lives.habits import begin, call, tell, think, work
+from lifesigns.simulation.lives.rounds import talk_with_a_person
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Illness
@@ -73,6 +74,31 @@ def runs_away(agent: SimulatedAgent) -> Life:
         yield 20.0
 
 
+def runs_away_by_its_beats(agent: SimulatedAgent) -> Life:
+    """The same, told by the total in its beats alone: no call explains it."""
+    yield from begin(agent)
+    agent.beat.token_count = 0
+    while True:
+        yield 30.0
+        if agent.failure is None and agent.now > 40 * MINUTE:
+            agent.fall_ill(Illness.SPENDING)
+        agent.beat.token_count += 500 if agent.failure is None else 8000
+        tell(agent, s.ProgressMade, note="going on")
+
+
+def thinks_more_than_it_does(agent: SimulatedAgent) -> Life:
+    """As many tool calls as before, with eight model calls before each instead of one."""
+    yield from begin(agent)
+    while True:
+        if agent.failure is None and agent.now > 40 * MINUTE:
+            agent.fall_ill(Illness.SPENDING)
+        for _ in range(1 if agent.failure is None else 8):
+            yield from think(agent, 3.0, 1500)
+        yield from call(agent, "read")
+        agent.save()
+        yield 40.0 if agent.failure is None else 19.0
+
+
 # --- healthy ----------------------------------------------------------------------------------------------
 
 
@@ -115,6 +141,48 @@ def one_large_call(agent: SimulatedAgent) -> Life:
         yield from think(agent, 40.0, 60_000)
 
 
+def changes_its_pace(agent: SimulatedAgent) -> Life:
+    """It looks at a job now and then; when that is done, it works: ten times the tokens, and ten times the calls."""
+    yield from begin(agent)
+    end = agent.now + 40 * MINUTE
+    while agent.now < end:
+        yield from think(agent, 4.0, 1500)
+        yield from call(agent, "read")
+        agent.save()
+        yield 54.0
+    while True:
+        yield from think(agent, 4.0, 1500)
+        yield from call(agent, "edit")
+        agent.save()
+
+
+def a_larger_task(agent: SimulatedAgent) -> Life:
+    """Questions, and then a task with a large repository in each prompt."""
+    yield from begin(agent)
+    for size in (1500, 30_000):
+        end = agent.now + 40 * MINUTE
+        while agent.now < end:
+            yield from think(agent, 20.0, size)
+            yield from call(agent, "read")
+            agent.save()
+            yield 20.0
+        agent.finish_task()
+        agent.take_task()
+    yield HOUR
+
+
+def from_talk_to_work(agent: SimulatedAgent) -> Life:
+    """It talks with a person about what to do, then it does it."""
+    yield from begin(agent)
+    end = agent.now + 40 * MINUTE
+    while agent.now < end:
+        yield from talk_with_a_person(agent)
+    while True:
+        yield from think(agent, 6.0, 1000)
+        yield from call(agent, "edit")
+        agent.save()
+
+
 def a_new_life_begins_at_zero(agent: SimulatedAgent) -> Life:
     """Its totals are those of its life: in the next one they begin again."""
     yield from begin(agent, BUDGET)
@@ -139,6 +207,11 @@ TRIALS = (
     sick("spending", "over its budget, by the total in its beats", over_its_budget_by_its_beats, hours=1),
     sick("spending", "over its budget with its first beat", its_first_beat_says_all, hours=0.5),
     sick("spending", "ten times its own habit", runs_away, hours=1.5),
+    sick("spending", "sixteen times its own habit, by its beats", runs_away_by_its_beats, hours=1.5),
+    sick("spending", "thinks far more than it does", thinks_more_than_it_does, hours=1.5),
+    healthy("spending", "a quicker pace", changes_its_pace, hours=1.5),
+    healthy("spending", "a larger task", a_larger_task, hours=1.5),
+    healthy("spending", "from talk to work", from_talk_to_work, hours=1.5),
     healthy("spending", "within its budget", within_its_budget),
     healthy("spending", "a new budget with each task", a_new_task_a_new_budget),
     healthy("spending", "expensive from the start", expensive_from_the_start),
