@@ -40,7 +40,7 @@ def test_the_soft_part_of_a_cap_warns_and_reaching_it_is_conclusive(
 ) -> None:
     limits: dict[str, Any] = {cap: 100}
     policy, spent = SpendingPolicy(**limits), Spending()
-    spending.spend(spent, used if unit == "tokens" else 0, used if unit == "USD" else 0.0, policy, START)
+    spending.spend(spent, used if unit == "tokens" else 0, used if unit == "USD" else 0.0, policy, START, 0)
     finding = spending.examine(spent, policy, START)
     assert (finding.severity if finding else None) is severity
     if finding is not None:
@@ -50,7 +50,7 @@ def test_the_soft_part_of_a_cap_warns_and_reaching_it_is_conclusive(
 
 def test_a_reached_cap_outweighs_a_warning_about_another() -> None:
     policy, spent = SpendingPolicy(tokens_max=100, hour_cost_max=1.0), Spending()
-    spending.spend(spent, 90, 1.0, policy, START)
+    spending.spend(spent, 90, 1.0, policy, START, 0)
     finding = spending.examine(spent, policy, START)
     assert finding is not None
     assert finding.conclusive
@@ -58,7 +58,7 @@ def test_a_reached_cap_outweighs_a_warning_about_another() -> None:
 
 def test_a_new_task_has_its_own_budget() -> None:
     policy, spent = SpendingPolicy(task_tokens_max=100, tokens_max=1000), Spending()
-    spending.spend(spent, 100, 0.0, policy, START)
+    spending.spend(spent, 100, 0.0, policy, START, 0)
     spending.new_task(spent)
     assert spending.examine(spent, policy, START) is None
     assert spent.tokens == 100
@@ -66,12 +66,12 @@ def test_a_new_task_has_its_own_budget() -> None:
 
 def test_the_hour_turns_over() -> None:
     policy, spent = SpendingPolicy(hour_tokens_max=100), Spending()
-    spending.spend(spent, 60, 0.0, policy, START)
-    spending.spend(spent, 39, 0.0, policy, START + HOUR - 0.01)
+    spending.spend(spent, 60, 0.0, policy, START, 0)
+    spending.spend(spent, 39, 0.0, policy, START + HOUR - 0.01, 0)
     finding = spending.examine(spent, policy, START)
     assert finding is not None
     assert not finding.conclusive
-    spending.spend(spent, 60, 0.0, policy, START + HOUR)
+    spending.spend(spent, 60, 0.0, policy, START + HOUR, 0)
     assert spending.examine(spent, policy, START) is None
 
 
@@ -83,7 +83,7 @@ def minutes(*tokens: int, policy: SpendingPolicy | None = None) -> tuple[Spendin
     policy, spent, found = policy or SpendingPolicy(), Spending(), []
     for number, used in enumerate(tokens):
         at = START + number * MINUTE
-        spending.spend(spent, used, 0.0, policy, at)
+        spending.spend(spent, used, 0.0, policy, at, 0)
         found.append(spending.examine(spent, policy, at))
     return spent, found
 
@@ -145,7 +145,7 @@ def test_a_runaway_that_calms_down_is_well_again() -> None:
 def test_a_quiet_time_forgets_a_beginning_spike() -> None:
     policy, spent = SpendingPolicy(), minutes(*[1000] * 60, *[5000] * 3)[0]
     assert spent.drift > 0
-    spending.spend(spent, 1000, 0.0, policy, START + 63 * MINUTE + HOUR)
+    spending.spend(spent, 1000, 0.0, policy, START + 63 * MINUTE + HOUR, 0)
     assert spent.drift == 0.0
 
 
@@ -153,7 +153,7 @@ def test_a_quiet_time_forgets_a_beginning_spike() -> None:
 def test_whatever_is_spent_the_sums_stay_finite_and_bounded(tokens: list[int], gap: float) -> None:
     policy, spent = SpendingPolicy(), Spending()
     for number, used in enumerate(tokens):
-        spending.spend(spent, used, 0.0, policy, START + number * gap)
+        spending.spend(spent, used, 0.0, policy, START + number * gap, 0)
         assert 0.0 <= spent.drift <= 2 * policy.spike_limit
     assert spent.tokens == sum(tokens)
 

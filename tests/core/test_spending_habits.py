@@ -30,8 +30,8 @@ def after_a_minute(
 
 def test_the_first_use_begins_the_minute_and_the_hour() -> None:
     spent = Spending()
-    spending.spend(spent, 5, 0.5, POLICY, START)
-    spending.spend(spent, 6, 0.5, POLICY, START + MINUTE - 0.1)
+    spending.spend(spent, 5, 0.5, POLICY, START, 0)
+    spending.spend(spent, 6, 0.5, POLICY, START + MINUTE - 0.1, 0)
     assert (spent.minute_at, spent.hour_at, spent.samples) == (START, START, 0)
     assert (spent.minute_tokens, spent.hour_tokens, spent.task_tokens, spent.tokens) == (11,) * 4
     assert (spent.hour_cost, spent.task_cost, spent.cost) == (1.0,) * 3
@@ -53,7 +53,7 @@ def test_quiet_minutes_take_off_the_slack_each_up_to_an_hour(minutes: int, drift
 @pytest.mark.parametrize(("after", "tokens"), [(HOUR - 0.1, 95), (HOUR, 5)])
 def test_an_hour_has_its_own_totals(after: float, tokens: int) -> None:
     spent = Spending(minute_at=START, hour_at=START, hour_tokens=90, hour_cost=1.0)
-    spending.spend(spent, 5, 0.0, CALM, START + after)
+    spending.spend(spent, 5, 0.0, CALM, START + after, 0)
     assert (spent.hour_tokens, spent.hour_cost) == (tokens, 1.0 if tokens == 95 else 0.0)
 
 
@@ -239,5 +239,5 @@ def test_what_is_unnoticed_counts_all_the_same(tokens: int, cost: float) -> None
     quick = Spending(minute_at=START, hour_at=START, tokens=3, cost=0.25)
     slow = replace(quick)
     assert spending.spend_unnoticed(quick, tokens, cost, POLICY, START + 1)
-    spending.spend(slow, tokens, cost, POLICY, START + 1)
+    spending.spend(slow, tokens, cost, POLICY, START + 1, 0)
     assert quick == slow

@@ -119,9 +119,9 @@ def bound(illness: Illness, policy: Policy, *, shaken: bool = False, late_host: 
     """
     silence = policy.silence
     if illness in SILENT:
-        if shaken:
-            return silence.suspect_after + silence.pings * silence.ping_wait * 9 + AT_ONCE
         held_for = max(HELD_FOR_MIN, silence.timeout) if late_host else 0.0
+        if shaken:
+            return silence.suspect_after + silence.pings * silence.ping_wait * 9 + AT_ONCE + held_for
         return silence.timeout + 2 * silence.ping_wait + held_for
     waits: dict[Illness, float] = {
         Illness.CRASH_SEEN: AT_ONCE,

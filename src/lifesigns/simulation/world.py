@@ -371,8 +371,13 @@ class World:
             self.at(self.now + way, self._canary_returns, order.seq)
 
     def _canary_returns(self, seq: int) -> None:
-        if not self.monitor.down and not self.bus.cut:
-            self.monitor.hear(s.CanaryReturned(seq=seq))
+        if self.monitor.down or self.bus.cut:
+            return
+        aware = self.monitor.engine.beliefs.awareness
+        carried_from = aware.carried_from
+        self.monitor.hear(s.CanaryReturned(seq=seq))
+        if aware.carried_from != carried_from:
+            self._silence_begins_anew()
 
     def found(self, fact: e.FindingOpened) -> None:
         """A detector says something: is it true?"""
@@ -436,11 +441,20 @@ class World:
         belief = self.monitor.engine.agent(agent.id)
         if belief is None or not fleet.late_together(belief, self.now):
             return
+        shaken = self.monitor.engine.beliefs.awareness.score > 0
         for other in self.agents:
             for failure in (other.failure, other.unreachable):
                 if other.host == agent.host and failure is not None and failure.found_at is None:
-                    due_at = failure.since + bound(failure.illness, other.policy, late_host=True)
-                    failure.due_at = max(failure.due_at, due_at)
+                    wait = bound(failure.illness, other.policy, shaken=shaken, late_host=True)
+                    failure.due_at = max(failure.due_at, failure.since + wait)
+
+    def _silence_begins_anew(self) -> None:
+        """A canary was lost on its way: what agents said then may have been lost too."""
+        shaken = self.now < self.monitor.shaken_until
+        for failure in self.failures:
+            if failure.found_at is None and failure.ended_at is None and failure.illness in SILENT:
+                wait = bound(failure.illness, self.agent(failure.agent_id).policy, shaken=shaken)
+                failure.due_at = max(failure.due_at, self.now + wait)
 
     def cannot_see(self, agent: SimulatedAgent) -> bool:
         """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""

@@ -31,7 +31,7 @@ CALLS_MIN: Final = 0.5
 
 
 def spend(
-    spending: Spending, tokens: int, cost: float, policy: SpendingPolicy, now: float, calls: int = 0
+    spending: Spending, tokens: int, cost: float, policy: SpendingPolicy, now: float, calls: int
 ) -> None:
     """The agent used some more; `calls` is how many tool calls its life has seen."""
     _turn_hour(spending, now)
