@@ -9,15 +9,15 @@ import pytest
 
 from lifesigns.assembly.channels import channels_of, rules_of, secret
 from lifesigns.config.alerting import (
-    MatcherSettings,
+    DEFAULT_ALERTING,
+    MaintenanceSettings,
     PacingSettings,
     RouteSettings,
     SilenceSettings,
-    WindowSettings,
 )
 from lifesigns.config.channels import ChannelSettings
-from lifesigns.config.values import DEFAULT_ALERTING
 from lifesigns.errors import UsageError
+from lifesigns.hub.alerting.rules import Matcher
 
 SECRET = "T0P-53CR37"
 
@@ -73,15 +73,15 @@ def test_who_configures_nothing_finds_alerts_in_the_log() -> None:
 
 def test_the_rules_say_what_was_configured() -> None:
     settings = {"ops": ChannelSettings("ops", "log", {}, per_minute=5, gap=0.0)}
-    which = MatcherSettings(("stuck_agent",), ("a-*",), ("coder",))
+    which: dict[str, Any] = {"alerts": ("stuck_agent",), "agents": ("a-*",), "roles": ("coder",)}
     rules = rules_of(
         settings,
         alerting=DEFAULT_ALERTING,
-        routes=[RouteSettings(("ops",), which, "error", "critical")],
-        silences=[SilenceSettings("s", which, 20.0, "ada", "why", 10.0)],
+        routes=[RouteSettings(channels=("ops",), at_least="error", severity="critical", **which)],
+        silences=[SilenceSettings(until=20.0, by="ada", why="why", from_=10.0, **which)],
         maintenance=[
-            SilenceSettings("m", which, 20.0, "maintenance", "move"),
-            WindowSettings("backups", which, frozenset({5}), 3600.0, 60.0),
+            MaintenanceSettings(name="move", from_=5.0, until=20.0, **which),
+            MaintenanceSettings(days=frozenset({5}), at=3600.0, for_=60.0, **which),
         ],
         pacing=PacingSettings(hold_for=1.0),
         link="http://hub/",
@@ -89,6 +89,12 @@ def test_the_rules_say_what_was_configured() -> None:
     assert (rules.channels["ops"].per_minute, rules.channels["ops"].gap) == (5, 0.0)
     assert (rules.routes[0].at_least, rules.routes[0].severity) == ("error", "critical")
     assert rules.by_kind["recovery_failed"].severity == "critical"
-    assert [silence.id for silence in rules.silences] == ["s", "m"]
-    assert rules.windows[0].which.agents == ("a-*",)
+    by_hand, move = rules.silences
+    assert (by_hand.id, by_hand.by, by_hand.why) == ("config-1", "ada", "why")
+    assert (by_hand.from_at, by_hand.until_at) == (10.0, 20.0)
+    assert (move.id, move.why, move.from_at, move.until_at) == ("maintenance-1", "move", 5.0, 20.0)
+    (window,) = rules.windows
+    assert (window.name, window.days, window.starts_after) == ("maintenance 2", frozenset({5}), 3600.0)
+    for fitting in (rules.routes[0], by_hand, move, window):
+        assert fitting.which == Matcher(("stuck_agent",), ("a-*",), ("coder",))
     assert (rules.pacing.hold_for, rules.link) == (1.0, "http://hub")

@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lifesigns.config import alerting
-from lifesigns.config.channels import TYPES, ChannelSettings, channels
-from lifesigns.config.errors import ErrorCollector
-from lifesigns.config.sections import listed
-from lifesigns.config.yaml_file import parse
+from lifesigns.config.channels import TYPES
+from tests.config.conftest import Complained, Said
 
 SECRET = "T0P-53CR37"
+CHANNELS = "channels: {ops: {type: log}, mail: {type: log}}\n"
 
 
-def read(text: str) -> dict[str, Any]:
-    value = parse(text, "lifesigns.yaml").value
-    assert isinstance(value, dict)
-    return value
-
-
-def right(text: str) -> dict[str, ChannelSettings]:
-    complaints = ErrorCollector()
-    made = channels(read(text), complaints)
-    assert [str(error) for error in complaints.errors] == []
-    return made
-
-
-def wrong(text: str) -> list[str]:
-    complaints = ErrorCollector()
-    channels(read(text), complaints, "lifesigns.yaml")
-    said = [str(error) for error in complaints.errors]
-    assert SECRET not in " ".join(said)
-    return said
-
-
-def test_a_channel_of_every_type() -> None:
-    made = right(
+def test_a_channel_of_every_type(said: Said) -> None:
+    made = said(
         f"""
+      channels:
         ops: {{type: slack, url: "https://hooks.slack.com/services/{SECRET}", per_minute: 30, gap: 2s}}
         slack: {{token: env:SLACK_TOKEN, channel: "#ops", api: https://slack.example.org/api}}
         pagerduty: {{routing_key: file:/run/secrets/pagerduty}}
@@ -52,7 +29,7 @@ def test_a_channel_of_every_type() -> None:
         log: {{}}
         more: {{type: apprise, urls: ["ntfy://a,b", env:MORE]}}
         """
-    )
+    ).channels
     assert {one.type for one in made.values()} == set(TYPES)
     assert (made["ops"].per_minute, made["ops"].gap) == (30, 2.0)
     assert made["email"].options["to"] == ("b@example.org", "c@example.org")
@@ -100,52 +77,45 @@ def test_a_channel_of_every_type() -> None:
         ("'a b': {type: log}", "channels.a b", "letters, digits"),
     ],
 )
-def test_what_is_wrong_with_a_channel_names_its_key(text: str, key: str, says: str) -> None:
-    (said, *_) = wrong(text)
-    assert said.startswith(f"{key}: ")
-    assert says in said
-    assert said.endswith("(lifesigns.yaml)")
+def test_what_is_wrong_with_a_channel_names_its_key_and_line(
+    complained: Complained, text: str, key: str, says: str
+) -> None:
+    (error, *_) = complained(f"profile: swift\nchannels:\n  first: {{type: log}}\n  {text}\n")
+    assert error.key == key
+    assert says in error.detail
+    assert error.where.endswith("lifesigns.yaml:4")
+    assert SECRET not in str(error)
 
 
-def test_everything_that_is_wrong_is_told_at_once_and_the_rest_is_read() -> None:
-    complaints = ErrorCollector()
-    made = channels(read("a: {type: log}\nb: {type: x}\nc: {type: pagerduty}"), complaints)
-    assert set(made) == {"a"}
-    assert len(complaints.errors) == 2
+def test_everything_that_is_wrong_is_told_at_once_and_each_with_its_line(complained: Complained) -> None:
+    errors = complained(
+        "channels:\n  a: {type: log}\n  b: {type: x}\n  c:\n    type: pagerduty\n    source: 5\n"
+        "routes:\n  - channels: a\n  - alerts: stuck_agent\n    channels:\n      - nobody\n"
+        "respawn:\n  shell: 3\n  command: start\n"
+    )
+    assert [(error.key, int(error.where.rpartition(":")[2])) for error in errors] == [
+        ("channels.b.type", 3),
+        ("channels.c.source", 6),
+        ("channels.c.routing_key", 4),
+        ("routes[2].channels", 10),
+        ("respawn.shell", 13),
+    ]
 
 
 # --- who is told of what -----------------------------------------------------------------------------------
 
-Reading = Callable[[Sequence[Any], ErrorCollector], Sequence[Any]]
 
-
-def routes(given: Sequence[Any], complaints: ErrorCollector) -> Sequence[Any]:
-    return alerting.routes(given, ["ops", "mail"], complaints)
-
-
-def made_of(reading: Reading, text: str) -> Sequence[Any]:
-    complaints = ErrorCollector()
-    made = reading(listed(read(f"x:\n{text}")["x"]), complaints)
-    assert [str(error) for error in complaints.errors] == []
-    return made
-
-
-def wrong_in(reading: Reading, text: str) -> str:
-    complaints = ErrorCollector()
-    reading(listed(read(f"x:\n{text}")["x"]), complaints)
-    return "\n".join(str(error) for error in complaints.errors)
-
-
-def test_routes_are_read_in_their_order() -> None:
-    first, second = made_of(
-        routes,
+def test_routes_are_read_in_their_order(said: Said) -> None:
+    first, second = said(
+        f"""
+        {CHANNELS}
+        routes:
+        - {{alerts: [stuck_agent, NEEDS_HUMAN], agents: "night-*", roles: standby, channels: ops, at_least: error}}
+        - {{channels: [], severity: critical}}
         """
-        - {alerts: [stuck_agent, NEEDS_HUMAN], agents: "night-*", roles: standby, channels: ops, at_least: error}
-        - {channels: [], severity: critical}
-        """,
-    )
-    assert first.which.kinds == ("stuck_agent", "NEEDS_HUMAN")
-    assert (first.which.agents, first.which.roles) == (("night-*",), ("standby",))
+    ).routes
+    assert first.alerts == ("stuck_agent", "NEEDS_HUMAN")
+    assert (first.agents, first.roles) == (("night-*",), ("standby",))
     assert (first.channels, first.at_least, first.severity) == (("ops",), "error", None)
     assert (second.channels, second.severity) == ((), "critical")
 
@@ -160,43 +130,55 @@ def test_routes_are_read_in_their_order() -> None:
         ("- {channels: ops, chanels: x}", "routes[1].chanels: is unknown; did you mean channels?"),
     ],
 )
-def test_what_is_wrong_with_a_route_says_which(text: str, says: str) -> None:
-    assert says in wrong_in(routes, text)
+def test_what_is_wrong_with_a_route_says_which(complained: Complained, text: str, says: str) -> None:
+    (error, *_) = complained(f"{CHANNELS}routes:\n{text}")
+    assert str(error).startswith(says)
 
 
-def test_a_route_may_name_the_channels_of_the_seed_although_there_are_none() -> None:
-    assert made_of(routes, "- {channels: [slack, pagerduty, ops]}")
+def test_a_route_may_name_the_channels_of_the_seed_although_there_are_none(said: Said) -> None:
+    (route,) = said("routes: {channels: [slack, pagerduty]}").routes
+    assert route.channels == ("slack", "pagerduty")
 
 
-def test_a_silence_has_an_end_and_somebody_who_wants_it() -> None:
-    (silence,) = made_of(
-        alerting.silences,
-        "- {agents: 'db-*', until: 2026-11-20T08:00:00+01:00, by: ada, why: moving house}",
-    )
-    assert silence.until_at == datetime(2026, 11, 20, 7, tzinfo=UTC).timestamp()
-    assert (silence.by, silence.why, silence.which.agents) == ("ada", "moving house", ("db-*",))
-    for text, says in (
+def test_a_silence_has_an_end_and_somebody_who_wants_it(said: Said) -> None:
+    (silence,) = said(
+        "silences:\n- {agents: 'db-*', until: 2026-11-20T08:00:00+01:00, by: ada, why: moving house}"
+    ).silences
+    assert silence.until == datetime(2026, 11, 20, 7, tzinfo=UTC).timestamp()
+    assert (silence.by, silence.why, silence.agents) == ("ada", "moving house", ("db-*",))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
         ("- {by: ada, why: x}", "silences[1].until: is missing"),
         ("- {until: tomorrow, by: a, why: x}", "silences[1].until: needs a moment such as"),
-        ("- {until: 2026-11-20T08:00:00, by: a, why: x}", "needs a moment such as"),
-        ("- {from: 2026-11-21T00:00:00Z, until: 2026-11-20T00:00:00Z, by: a, why: x}", "is not after from"),
-    ):
-        assert says in wrong_in(alerting.silences, text)
+        ("- {until: 2026-11-20T08:00:00, by: a, why: x}", "silences[1].until: needs a moment such as"),
+        (
+            "- {from: 2026-11-21T00:00:00Z, until: 2026-11-20T00:00:00Z, by: a, why: x}",
+            "silences[1].until: is not after from",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_silence_says_which(complained: Complained, text: str, says: str) -> None:
+    (error,) = complained(f"silences:\n{text}")
+    assert str(error).startswith(says)
 
 
-def test_maintenance_is_once_or_comes_again() -> None:
-    once, weekly, daily = made_of(
-        alerting.maintenance,
+def test_maintenance_is_once_or_comes_again(said: Said) -> None:
+    once, weekly, daily = said(
         """
+        maintenance:
         - {name: move, from: 2026-11-20T08:00:00Z, until: 2026-11-20T10:00:00Z}
         - {name: backups, days: [sat, Sunday], at: "02:30", for: 2h, zone: Europe/Berlin, agents: "db-*"}
         - {days: daily, at: 3:00, for: 10 min}
-        """,
-    )
-    assert isinstance(once, alerting.SilenceSettings)
-    assert (once.why, once.until_at - once.from_at) == ("move", 7200)
-    assert isinstance(weekly, alerting.WindowSettings)
-    assert (weekly.days, weekly.starts_after, weekly.lasts_for) == (frozenset({5, 6}), 9000, 7200)
+        """
+    ).maintenance
+    assert once.name == "move"
+    assert once.until is not None
+    assert once.from_ == once.until - 7200
+    assert weekly.until is None
+    assert (weekly.days, weekly.at, weekly.for_) == (frozenset({5, 6}), 9000, 7200)
     assert str(weekly.zone) == "Europe/Berlin"
     assert (daily.days, daily.zone) == (frozenset(range(7)), UTC)
 
@@ -212,17 +194,20 @@ def test_maintenance_is_once_or_comes_again() -> None:
         ("- {at: '02:00', for: 1h, until: 2026-11-20T08:00:00Z}", "either once (from, until) or again"),
     ],
 )
-def test_what_is_wrong_with_maintenance_says_which(text: str, says: str) -> None:
-    assert says in wrong_in(alerting.maintenance, text)
+def test_what_is_wrong_with_maintenance_says_which(complained: Complained, text: str, says: str) -> None:
+    (error,) = complained(f"maintenance:\n{text}")
+    assert says in str(error)
 
 
-@pytest.mark.parametrize("value", [5, "text", {"a": 1}, ["a"], [["a"]]])
-def test_a_list_of_sections_is_nothing_else(value: object) -> None:
-    with pytest.raises(ValueError, match="needs a list"):
-        listed(value)
+@pytest.mark.parametrize("section", ["routes", "silences", "maintenance", "respawn"])
+@pytest.mark.parametrize("value", ["5", "text", "[a]", "[[a]]"])
+def test_a_list_of_entries_is_nothing_else(complained: Complained, section: str, value: str) -> None:
+    (error,) = complained(f"{section}: {value}")
+    assert error.key == section
+    assert "or a list of such entries" in error.detail
 
 
 def test_the_zone_of_a_window_cannot_reach_for_files(tmp_path: Path) -> None:
     for name in ("../../etc/passwd", str(tmp_path), "/etc/localtime"):
         with pytest.raises(ValueError, match="time zone"):
-            alerting.zone(name)
+            alerting.time_zone(name)

@@ -1,58 +1,60 @@
 """What is written about executors: read as it is meant, and what is wrong with it is said with its key."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lifesigns.config.errors import ErrorCollector
-from lifesigns.config.executors import (
-    SECTIONS,
-    CommandSettings,
-    ExecutorSettings,
-    TmuxSettings,
-    WebhookSettings,
-    executors,
-)
+from lifesigns.config import Config
+from lifesigns.config.executors import CheckpointSettings, CommandSettings, TmuxSettings, WebhookSettings
+from lifesigns.config.load import defaults
+from tests.config.conftest import Complained, Said
 
 URL = "https://example.org/hook"
 
 
-def read(**sections: Any) -> tuple[ExecutorSettings, list[str]]:
-    complaints = ErrorCollector()
-    made = executors({name: SECTIONS[name](value) for name, value in sections.items()}, complaints)
-    return made, [str(error) for error in complaints.errors]
+@pytest.fixture
+def read(said: Said) -> Said:
+    """The configuration of a file with these sections."""
+
+    def load_sections(**sections: Any) -> Config:
+        return said(json.dumps(sections))
+
+    return load_sections
 
 
-def test_nothing_said_is_nothing_assigned() -> None:
-    assert read() == (ExecutorSettings(), [])
-    assert read(respawn=None, checkpoints=None) == (ExecutorSettings(), [])
+def test_nothing_said_is_nothing_assigned(read: Said) -> None:
+    nothing = defaults()
+    assert [*nothing.executors.values(), nothing.checkpoints] == [(), (), (), (), (), CheckpointSettings()]
+    made = read(respawn=None, checkpoints=None)
+    assert (made.executors, made.checkpoints) == (nothing.executors, nothing.checkpoints)
 
 
-def test_respawns_by_webhook_and_command_per_agent_and_role() -> None:
-    made, wrong = read(
+def test_respawns_by_webhook_and_command_per_agent_and_role(read: Said) -> None:
+    made = read(
         respawn=[
             {"agents": "coder-*, tester-1", "webhook": URL, "secret": "env:KEY", "headers": {"X-Team": "a"}},
             {"roles": ["background"], "command": "start {agent_id} {{}}", "shell": True, "cwd": "/srv"},
         ]
     )
-    assert wrong == []
-    first, second = made.respawn
+    first, second = made.executors["respawn"]
     assert first.agents == ("coder-*", "tester-1")
     assert first.by == WebhookSettings(URL, "env:KEY", {"X-Team": "a"})
     assert second.roles == ("background",)
     assert second.by == CommandSettings("start {agent_id} {{}}", True, Path("/srv"))
 
 
-def test_one_entry_needs_no_list() -> None:
-    made, wrong = read(respawn={"command": "start"}, escalation={"webhook": URL, "name": "conductor"})
-    assert wrong == []
-    assert [one.by for one in made.respawn] == [CommandSettings("start")]
-    assert [(one.by, one.name) for one in made.escalation] == [(WebhookSettings(URL), "conductor")]
+def test_one_entry_needs_no_list(read: Said) -> None:
+    made = read(respawn={"command": "start"}, escalation={"webhook": URL, "name": "conductor"})
+    assert [one.by for one in made.executors["respawn"]] == [CommandSettings("start")]
+    assert [(one.by, one.name) for one in made.executors["escalation"]] == [
+        (WebhookSettings(URL), "conductor")
+    ]
 
 
-def test_nudges_by_tmux_and_webhook() -> None:
-    made, wrong = read(
+def test_nudges_by_tmux_and_webhook(read: Said) -> None:
+    made = read(
         nudges=[
             {
                 "tmux": "agents:={agent_id}",
@@ -63,20 +65,13 @@ def test_nudges_by_tmux_and_webhook() -> None:
             {"webhook": URL},
         ]
     )
-    assert wrong == []
-    assert made.nudges[0].by == TmuxSettings("agents:={agent_id}", ("claude", "codex"), 5.0, "x")
-    assert made.nudges[1].by == WebhookSettings(URL)
+    assert made.executors["nudges"][0].by == TmuxSettings("agents:={agent_id}", ("claude", "codex"), 5.0, "x")
+    assert made.executors["nudges"][1].by == WebhookSettings(URL)
 
 
-def test_checkpoints_have_their_bounds_and_somebody_to_ask() -> None:
-    made, wrong = read(checkpoints={"verify": URL, "secret": "s", "content_mb": 8, "total_mb": 0.5e3})
-    assert wrong == []
-    assert made.checkpoints.verify == WebhookSettings(URL, "s")
-    assert (made.checkpoints.content_mb, made.checkpoints.task_mb, made.checkpoints.total_mb) == (
-        8,
-        None,
-        500,
-    )
+def test_checkpoints_have_their_bounds_and_somebody_to_ask(read: Said) -> None:
+    made = read(checkpoints={"verify": URL, "secret": "s", "content_mb": 8, "total_mb": 0.5e3})
+    assert made.checkpoints == CheckpointSettings(URL, "s", content_mb=8, total_mb=500)
 
 
 @pytest.mark.parametrize(
@@ -117,24 +112,15 @@ def test_checkpoints_have_their_bounds_and_somebody_to_ask() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_key(sections: dict[str, Any], complaint: str) -> None:
-    _, wrong = read(**sections)
-    assert any(complaint in one for one in wrong), wrong
+def test_what_is_wrong_is_said_with_its_key_and_line(
+    complained: Complained, sections: dict[str, Any], complaint: str
+) -> None:
+    wrong = complained(json.dumps(sections))
+    assert any(complaint in str(one) for one in wrong), wrong
+    assert all(one.where.endswith("lifesigns.yaml:1") for one in wrong)
 
 
-@pytest.mark.parametrize("value", ["https://x", 7, ["x"], [[]]])
-def test_a_section_is_entries(value: object) -> None:
-    with pytest.raises(ValueError, match="named values"):
-        SECTIONS["respawn"](value)
-
-
-def test_no_complaint_and_no_text_of_settings_repeats_a_secret() -> None:
-    made, wrong = read(
-        respawn=[
-            {"webhook": "tiger"},
-            {"webhook": f"{URL}/tiger", "secret": "tiger", "headers": {"A": "tiger"}},
-        ]
-    )
-    assert wrong
-    assert "tiger" not in str(wrong)
-    assert "tiger" not in repr(made)
+def test_no_complaint_and_no_text_of_settings_repeats_a_secret(read: Said, complained: Complained) -> None:
+    right = {"webhook": f"{URL}/tiger", "secret": "tiger", "headers": {"A": "tiger"}}
+    assert "tiger" not in repr(read(respawn=right, checkpoints={"verify": f"{URL}/tiger", "secret": "tiger"}))
+    assert "tiger" not in str(complained(json.dumps({"respawn": [{"webhook": "tiger"}, right]})))

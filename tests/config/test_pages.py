@@ -10,7 +10,7 @@ from lifesigns.cli.config import shown
 from lifesigns.config import Config
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
-from lifesigns.config.outside import RESERVED, SIMPLE
+from lifesigns.config.outside import RESERVED, VARIABLES
 from lifesigns.config.tree import MEANING
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PROFILES, ROLES
@@ -33,7 +33,7 @@ def test_every_other_key_is_on_the_page() -> None:
         *PROFILES,
         *ROLES,
         *RESERVED,
-        *(f"LIFESIGNS_{name.upper()}" for name in SIMPLE),
+        *VARIABLES,
     ]
     assert [name for name in names if f"`{name}" not in PAGE] == []
 

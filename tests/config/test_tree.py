@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from lifesigns.config import AlertRoute, load
+from lifesigns.config import load
+from lifesigns.config.alerting import RouteSettings
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
-from lifesigns.config.schema import ends
+from lifesigns.config.schema import readers_of
 from lifesigns.config.tree import MEANING
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import profile
@@ -28,7 +29,9 @@ def test_the_seeds_file_is_read_as_it_stands() -> None:
     config = load(SEED, environ={})
     assert config.enabled
     assert config.profile == "fleet"
-    assert config.alerting["recovery_failed"] == AlertRoute(("slack", "pagerduty"), "critical")
+    assert config.alerting["recovery_failed"] == RouteSettings(
+        channels=("slack", "pagerduty"), severity="critical"
+    )
 
 
 def test_every_value_of_the_seeds_file_arrives_where_it_is_meant() -> None:
@@ -126,7 +129,7 @@ def test_each_key_changes_the_policy(
 def test_the_table_above_leaves_no_key_of_the_tree_out() -> None:
     marks = test_each_key_changes_the_policy.pytestmark  # type: ignore[attr-defined]
     tested = {row[0].replace(".api.", ".*.") for row in marks[0].args[1]}
-    known = {".".join(path[1:]) for path in ends(SCHEMA) if path[0] == "health_monitoring"}
+    known = {".".join(path[1:]) for path, _ in readers_of(SCHEMA) if path[0] == "health_monitoring"}
     beside = {key for key in known if key == "enabled" or key.startswith("alerting.")}
     assert tested == set(MEANING) == known - beside
 
@@ -137,9 +140,11 @@ def test_the_keys_beside_the_policy_arrive_too(said: Said) -> None:
         "    recovery_failed: {severity: error}\n"
     )
     assert not config.enabled
-    assert config.alerting["stuck_agent"] == AlertRoute(("mail",), "info")
-    assert config.alerting["recovery_failed"] == AlertRoute(("slack", "pagerduty"), "error")
-    assert config.alerting["circuit_breaker_open"] == AlertRoute(("slack",), "warning")
+    assert config.alerting["stuck_agent"] == RouteSettings(channels=("mail",), severity="info")
+    assert config.alerting["recovery_failed"] == RouteSettings(
+        channels=("slack", "pagerduty"), severity="error"
+    )
+    assert config.alerting["circuit_breaker_open"] == RouteSettings(channels=("slack",), severity="warning")
 
 
 @pytest.mark.parametrize("name", ["fleet", "long_tasks", "fast_tasks"])

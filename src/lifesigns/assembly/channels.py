@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from lifesigns.config.alerting import (
+    MaintenanceSettings,
     MatcherSettings,
     PacingSettings,
     RouteSettings,
     SilenceSettings,
-    WindowSettings,
 )
-from lifesigns.config.channels import ChannelSettings
-from lifesigns.config.values import AlertRoute
+from lifesigns.config.channels import SECRETS, ChannelSettings
 from lifesigns.errors import UsageError
 from lifesigns.hub.alerting.rules import Matcher, Pacing, Rate, Route, Rules, Silence, Window
 from lifesigns.ports import Channel, NoticeSeverity
@@ -37,35 +36,27 @@ def channels_of(settings: Mapping[str, ChannelSettings], environ: Mapping[str, s
 def rules_of(
     channels: Mapping[str, ChannelSettings],
     *,
-    alerting: Mapping[str, AlertRoute],
+    alerting: Mapping[str, RouteSettings],
     routes: Sequence[RouteSettings] = (),
     silences: Sequence[SilenceSettings] = (),
-    maintenance: Sequence[SilenceSettings | WindowSettings] = (),
+    maintenance: Sequence[MaintenanceSettings] = (),
     pacing: PacingSettings | None = None,
     link: str = "",
 ) -> Rules:
     """Who is told of what, and when. `alerting` is the tree of IMPL-REQ-003."""
+    made_of_maintenance = [_maintenance(number, one) for number, one in enumerate(maintenance, 1)]
     return Rules(
         channels={name: _rate(one) for name, one in (channels or NOBODY_CONFIGURED).items()},
-        routes=[
-            Route(
-                route.channels,
-                _which(route.which),
-                NoticeSeverity(route.at_least),
-                NoticeSeverity(route.severity) if route.severity else None,
-            )
-            for route in routes
+        routes=[_route(route) for route in routes],
+        by_kind={kind: _route(route) for kind, route in alerting.items()},
+        silences=[
+            *(
+                Silence(f"config-{number}", _which(one), one.until, one.by, one.why, one.from_)
+                for number, one in enumerate(silences, 1)
+            ),
+            *(made for made in made_of_maintenance if isinstance(made, Silence)),
         ],
-        by_kind={
-            kind: Route(route.channels, severity=NoticeSeverity(route.severity))
-            for kind, route in alerting.items()
-        },
-        silences=[_silence(one) for one in (*silences, *maintenance) if isinstance(one, SilenceSettings)],
-        windows=[
-            Window(one.name, _which(one.which), one.days, one.starts_after, one.lasts_for, one.zone)
-            for one in maintenance
-            if isinstance(one, WindowSettings)
-        ],
+        windows=[made for made in made_of_maintenance if isinstance(made, Window)],
         pacing=Pacing(**asdict(pacing or PacingSettings())),
         link=link.rstrip("/"),
     )
@@ -95,7 +86,7 @@ def secret(said: str, key: str, environ: Mapping[str, str]) -> str:
 def _channel(settings: ChannelSettings, environ: Mapping[str, str]) -> Channel:
     key = f"channels.{settings.name}"
     options = {
-        name: _looked_up(value, f"{key}.{name}", environ) if name in _SECRETS else value
+        name: _looked_up(value, f"{key}.{name}", environ) if name in SECRETS else value
         for name, value in settings.options.items()
     }
     try:
@@ -120,19 +111,27 @@ def _rate(settings: ChannelSettings) -> Rate:
 
 
 def _which(settings: MatcherSettings) -> Matcher:
-    return Matcher(settings.kinds, settings.agents, settings.roles)
+    return Matcher(settings.alerts, settings.agents, settings.roles)
 
 
-def _silence(settings: SilenceSettings) -> Silence:
-    which = _which(settings.which)
-    return Silence(settings.id, which, settings.until_at, settings.by, settings.why, settings.from_at)
+def _route(settings: RouteSettings) -> Route:
+    severity = NoticeSeverity(settings.severity) if settings.severity else None
+    return Route(settings.channels, _which(settings), NoticeSeverity(settings.at_least), severity)
+
+
+def _maintenance(number: int, settings: MaintenanceSettings) -> Silence | Window:
+    name, which = settings.name or f"maintenance {number}", _which(settings)
+    if settings.until is not None:
+        from_at = settings.from_ or 0.0
+        return Silence(f"maintenance-{number}", which, settings.until, "maintenance", name, from_at)
+    assert settings.at is not None
+    assert settings.for_ is not None
+    return Window(name, which, settings.days, settings.at, settings.for_, settings.zone)
 
 
 # --- the types of channels ---------------------------------------------------------------------------------
 
 Options = Mapping[str, Any]
-
-_SECRETS: Final = frozenset({"url", "secret", "headers", "token", "routing_key", "password", "urls"})
 
 
 def _log(_: Options) -> Channel:

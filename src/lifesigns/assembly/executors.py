@@ -5,7 +5,7 @@ Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -14,19 +14,15 @@ from lifesigns import views
 from lifesigns.assembly.channels import secret
 from lifesigns.config.executors import (
     CheckpointSettings,
-    CleanupSettings,
     CommandSettings,
-    EscalationSettings,
     ExecutorSettings,
-    NudgeSettings,
-    RespawnSettings,
-    TerminateSettings,
     TmuxSettings,
     WebhookSettings,
 )
+from lifesigns.config.values import Config
 from lifesigns.core.agent import Agent
 from lifesigns.core.detectors.looping import past_calls
-from lifesigns.core.effects import CleanUp, Escalate, Respawn, SendNudge, Terminate
+from lifesigns.core.effects import CleanUp, Escalate, Order, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError
 from lifesigns.hub.checkpoints import HERE
@@ -42,6 +38,15 @@ CONTENTS: Final = "checkpoints"
 RESPAWNS: Final = "respawns"
 CLEANUPS: Final = "cleanups"
 TOOL_CALLS_MAX: Final = 20
+
+ORDERS: Final[Mapping[str, type[Order]]] = {
+    "terminate": Terminate,
+    "cleanup": CleanUp,
+    "respawn": Respawn,
+    "nudges": SendNudge,
+    "escalation": Escalate,
+}
+"""Which orders each section of the configuration is about."""
 
 
 def contents_in(state: Path, settings: CheckpointSettings | None = None) -> Contents:
@@ -61,25 +66,20 @@ def contents_in(state: Path, settings: CheckpointSettings | None = None) -> Cont
 
 
 def assign_executors(
-    service: Service, settings: ExecutorSettings, environ: Mapping[str, str], state: Path, link: str
+    service: Service, config: Config, environ: Mapping[str, str], state: Path, link: str
 ) -> None:
     """Give a hub that has not started yet its executors. `link` is the address it is reached under."""
     made = _Maker(service, environ, state, link.rstrip("/"))
-    for end in settings.terminate:
-        service.executors.assign(Terminate, made.terminate(end), agents=end.agents, roles=end.roles)
-    for cleanup in settings.cleanup:
-        service.executors.assign(CleanUp, made.cleanup(cleanup), agents=cleanup.agents, roles=cleanup.roles)
-    for respawn in settings.respawn:
-        service.executors.assign(Respawn, made.respawn(respawn), agents=respawn.agents, roles=respawn.roles)
-    for nudge in settings.nudges:
-        service.executors.assign(SendNudge, made.nudge(nudge), agents=nudge.agents, roles=nudge.roles)
-    for asked in settings.escalation:
-        service.executors.assign(Escalate, made.escalation(asked), agents=asked.agents, roles=asked.roles)
-    if settings.checkpoints.verify is not None:
+    for section, order in ORDERS.items():
+        for one in config.executors[section]:
+            executor = made.executor(section, one)
+            service.executors.assign(order, executor, agents=one.agents, roles=one.roles)
+    checkpoints = config.checkpoints
+    if checkpoints.verify is not None:
         from lifesigns.adapters.executors.checkpoint_webhook import CheckpointWebhook
 
-        webhook = made.webhook(settings.checkpoints.verify, "checkpoints.verify")
-        service.checkpoints.elsewhere = CheckpointWebhook(webhook)
+        asked = WebhookSettings(checkpoints.verify, checkpoints.secret, checkpoints.headers)
+        service.checkpoints.elsewhere = CheckpointWebhook(made.webhook(asked, "checkpoints.verify"))
 
 
 class _Maker:
@@ -91,61 +91,44 @@ class _Maker:
         self._state = state
         self._link = link
 
-    def terminate(self, settings: TerminateSettings) -> OrderExecutor:
-        return self._order_webhook(settings.by, "terminate.webhook")
+    def executor(self, section: str, settings: ExecutorSettings) -> OrderExecutor:
+        match settings.by:
+            case WebhookSettings() as by:
+                return self._order_webhook(section, by, settings.name)
+            case TmuxSettings() as by:
+                from lifesigns.adapters.executors.tmux import TmuxNudge
 
-    def cleanup(self, settings: CleanupSettings) -> OrderExecutor:
-        if isinstance(settings.by, CommandSettings):
-            from lifesigns.adapters.executors.cleanup_command import CleanupCommand
+                is_busy = self._where.is_busy
+                return TmuxNudge(by.tmux, by.idle_commands, is_busy, quiet_for=by.quiet_for, socket=by.socket)
+            case CommandSettings() as by if section == "cleanup":
+                from lifesigns.adapters.executors.cleanup_command import CleanupCommand
 
-            by, folder = settings.by, self._state / CLEANUPS
-            return CleanupCommand(by.command, folder, shell=by.shell, cwd=by.cwd, hub=self._link)
-        return self._order_webhook(settings.by, "cleanup.webhook")
+                folder = self._state / CLEANUPS
+                return CleanupCommand(by.command, folder, shell=by.shell, cwd=by.cwd, hub=self._link)
+            case CommandSettings() as by:
+                from lifesigns.adapters.executors.respawn_command import RespawnCommand
 
-    def respawn(self, settings: RespawnSettings) -> OrderExecutor:
-        if isinstance(settings.by, CommandSettings):
-            from lifesigns.adapters.executors.respawn_command import RespawnCommand
+                return RespawnCommand(
+                    by.command,
+                    self._state / RESPAWNS,
+                    self._where.checkpoint_url,
+                    shell=by.shell,
+                    cwd=by.cwd,
+                    hub=self._link,
+                    token=self._where.token,
+                )
 
-            by, folder = settings.by, self._state / RESPAWNS
-            where = self._where
-            return RespawnCommand(
-                by.command,
-                folder,
-                where.checkpoint_url,
-                shell=by.shell,
-                cwd=by.cwd,
-                hub=self._link,
-                token=where.token,
-            )
-        return self._order_webhook(
-            settings.by,
-            "respawn.webhook",
-            lambda order: {"checkpoint_url": self._where.checkpoint_url(order)},
-        )
+    def _order_webhook(self, section: str, by: WebhookSettings, name: str) -> OrderExecutor:
+        webhook = self.webhook(by, f"{section}.webhook")
+        if section == "escalation":
+            from lifesigns.adapters.executors.orchestrator_webhook import OrchestratorWebhook
 
-    def nudge(self, settings: NudgeSettings) -> OrderExecutor:
-        if isinstance(settings.by, TmuxSettings):
-            from lifesigns.adapters.executors.tmux import TmuxNudge
-
-            by, is_busy = settings.by, self._where.is_busy
-            return TmuxNudge(by.pane, by.idle_commands, is_busy, quiet_for=by.quiet_for, socket=by.socket)
-        return self._order_webhook(settings.by, "nudges.webhook")
-
-    def escalation(self, settings: EscalationSettings) -> OrderExecutor:
-        from lifesigns.adapters.executors.orchestrator_webhook import OrchestratorWebhook
-
-        webhook = self.webhook(settings.by, "escalation.webhook")
-        return OrchestratorWebhook(webhook, self._where.escalated, name=settings.name)
-
-    def _order_webhook(
-        self,
-        settings: WebhookSettings,
-        key: str,
-        more: Callable[[Any], Mapping[str, object]] = lambda _: {},
-    ) -> OrderExecutor:
+            return OrchestratorWebhook(webhook, self._where.escalated, name=name)
         from lifesigns.adapters.executors.order_webhook import OrderWebhook
 
-        return OrderWebhook(self.webhook(settings, key), more)
+        if section == "respawn":
+            return OrderWebhook(webhook, lambda order: {"checkpoint_url": self._where.checkpoint_url(order)})
+        return OrderWebhook(webhook)
 
     def webhook(self, settings: WebhookSettings, key: str) -> Webhook:
         from lifesigns.adapters.executors.webhook import Webhook
@@ -156,7 +139,7 @@ class _Maker:
         key_ = None if settings.secret is None else looked_up(settings.secret, "secret")
         headers = {name: looked_up(said, f"headers.{name}") for name, said in settings.headers.items()}
         try:
-            return Webhook(looked_up(settings.url, key.rpartition(".")[2]), secret=key_, headers=headers)
+            return Webhook(looked_up(settings.webhook, key.rpartition(".")[2]), secret=key_, headers=headers)
         except UsageError as error:
             raise UsageError(f"{key}: {error}") from error
 

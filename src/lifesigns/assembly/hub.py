@@ -38,7 +38,7 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         ),
         channels=channels_of(config.channels, os.environ),
         signer=None if (config.store or "").startswith("memory:") else signer_in(state),
-        contents=contents_in(state, config.executors.checkpoints),
+        contents=contents_in(state, config.checkpoints),
     )
 
 

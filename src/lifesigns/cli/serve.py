@@ -102,7 +102,7 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
     with claimed(folder), _listening(config.listen) as listener:
         url = _url(config.listen, listener)
         service = hub_of(config, folder, url)
-        assign_executors(service, config.executors, os.environ, folder, url)
+        assign_executors(service, config, os.environ, folder, url)
         web = Web(service, HostPolicy.of(config.listen), config.limits)
         stopping = asyncio.Event()
         _heed_signals(stopping)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from lifesigns.config.document import DEFAULT, Source, dotted
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.layers import Layers, Settings
-from lifesigns.config.values import DEFAULT, Config, Listen, Source
+from lifesigns.config.values import Config
 from lifesigns.core.profiles import PROFILES
 
 Row = tuple[str, object, Source]
@@ -21,14 +23,31 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "enabled", config.enabled, _source(settings, "health_monitoring", "enabled")
     yield "store", masked(config.store), _source(settings, "store")
     yield "bus", masked(config.bus), _source(settings, "bus")
-    yield from _listen(config.listen, settings)
+    port, host = (_source(settings, "listen", part) for part in ("port", "host"))
+    yield "listen", str(config.listen), host if port == DEFAULT else port
+    listen = settable(config.listen)
+    parts = {part: listen[part] for part in listen if part not in ("host", "port")}
+    yield from _section("listen", parts, settings)
     yield from _policy(config, layers)
-    yield from _said(settings, "roles")
-    yield from _said(settings, "agents")
+    yield from _written(settings, "roles", "agents")
     yield from _section("fleet", settable(config.fleet), settings)
-    yield from _alerting(config, settings)
+    for kind, route in config.alerting.items():
+        for key, value in (("channels", route.channels), ("severity", route.severity)):
+            source = _source(settings, "health_monitoring", "alerting", kind, key)
+            yield f"alerting.{kind}.{key}", value, source
+    yield from _section("alerting", settable(config.pacing), settings)
     for name, channel in config.channels.items():
         yield f"channels.{name}", channel.type, _source(settings, "channels", name)
+    for section, entries in {
+        "routes": config.routes,
+        "silences": config.silences,
+        "maintenance": config.maintenance,
+        **config.executors,
+    }.items():
+        first = next((setting.source for path, setting in settings.items() if path[0] == section), DEFAULT)
+        yield section, len(entries), first
+    kept = {f.name: getattr(config.checkpoints, f.name) for f in fields(config.checkpoints) if f.repr}
+    yield from _section("checkpoints", kept, settings)
     yield from _section("limits", settable(config.limits), settings)
 
 
@@ -49,41 +68,21 @@ def _policy(config: Config, layers: Layers) -> Iterator[Row]:
         yield ".".join(("policy", *path)), value, source
 
 
-def _said(settings: Settings, group: str) -> Iterator[Row]:
+def _written(settings: Settings, *groups: str) -> Iterator[Row]:
     """Of roles and agents only what was written: their effective policies have no end."""
-    for path, setting in settings.items():
-        if path[0] == group:
-            yield ".".join(path), setting.value, setting.source
+    for group in groups:
+        for path, setting in settings.items():
+            if path[0] == group:
+                yield dotted(path), setting.value, setting.source
 
 
 def _section(name: str, values: Mapping[str, Any], settings: Settings) -> Iterator[Row]:
     for key, value in values.items():
-        yield f"{name}.{key}", value, _source(settings, name, key)
-
-
-def _alerting(config: Config, settings: Settings) -> Iterator[Row]:
-    for kind, route in config.alerting.items():
-        for key, value in (("channels", route.channels), ("severity", route.severity)):
-            source = _source(settings, "health_monitoring", "alerting", kind, key)
-            yield f"alerting.{kind}.{key}", value, source
-
-
-def _listen(listen: Listen, settings: Settings) -> Iterator[Row]:
-    yield "listen", str(listen), _listen_source(settings, "port", "host")
-    for part in ("tls_cert", "tls_key", "behind_proxy", "names"):
-        value = getattr(listen, part)
         shown = str(value) if isinstance(value, Path) else value
-        yield f"listen.{part}", shown, _listen_source(settings, part)
-
-
-def _listen_source(settings: Settings, *parts: str) -> Source:
-    """Where one of these parts was said: outside of the file, else in it."""
-    for part in parts:
-        if ("listen", part) in settings:
-            return settings["listen", part].source
-    in_file = settings.get(("listen",))
-    return in_file.source if in_file and any(part in in_file.value for part in parts) else DEFAULT
+        yield f"{name}.{key}", shown, _source(settings, name, key)
 
 
 def _source(settings: Settings, *path: str) -> Source:
-    return settings[path].source if path in settings else DEFAULT
+    """Of a key, or of the entry it was read with."""
+    found = settings.get(path) or settings.get(path[:1])
+    return found.source if found else DEFAULT

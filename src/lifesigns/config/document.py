@@ -1,4 +1,4 @@
-"""A file as plain values, with the line of every key.
+"""A file as plain values, with the line of every key; and where a value came from.
 
 Numbers are those of YAML 1.2, so that `1e-7` is a number and `12:30` is not.
 """
@@ -6,6 +6,7 @@ Numbers are those of YAML 1.2, so that `1e-7` is a number and `12:30` is not.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,7 @@ _WORDS: Final[dict[str, object]] = {
 }
 
 KeyPath = tuple[str, ...]
+"""Names from the top down to a key; an entry of a list is `[1]`, `[2]`, ..."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,40 @@ class Document:
 
     name: str
     value: object
-    lines: dict[KeyPath, int]
+    lines: Mapping[KeyPath, int]
 
     def where(self, path: KeyPath) -> str:
-        """`lifesigns.yaml:12`, or just the file where the key has no line of its own."""
-        line = self.lines.get(path)
-        return f"{self.name}:{line}" if line else self.name
+        """`lifesigns.yaml:12`, for a key that is missing the line of what it is missing from; or just the file."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return f"{self.name}:{self.lines[path]}" if path else self.name
 
 
 EMPTY: Final = Document("", None, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a value came from: the key as the user wrote it, and the file, variable or flag it stands in."""
+
+    key: str = ""
+    where: str = "default"
+    written: bool = False
+    """The user wrote this very value; otherwise it is a default, or follows from what was written."""
+
+    def __str__(self) -> str:
+        if not self.key:
+            return self.where
+        follows = "" if self.written else "follows from "
+        return f"{follows}{self.key}" + (f" ({self.where})" if self.where else "")
+
+
+DEFAULT: Final = Source()
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as people write it: `routes[1].channels`."""
+    return ".".join(path).replace(".[", "[")
 
 
 def name_of(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -55,9 +55,11 @@ class ErrorCollector:
             raise ConfigErrors(self.errors)
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
-    """The sentence for a name nobody knows: the nearest one if there is a near one, else all."""
-    names = sorted(known)
+def unknown(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
+    """The sentence for a name nobody knows: where it belongs, the nearest one if there is a near one, else all."""
+    if elsewhere and name in elsewhere:
+        return f"is unknown here; did you mean {elsewhere[name]}?"
+    names = sorted(filter(None, known))
     near = get_close_matches(name[:100], names, n=1)
     if near:
         return f"is unknown; did you mean {near[0]}?"

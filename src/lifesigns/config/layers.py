@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lifesigns.config import tree
+from lifesigns.config.document import DEFAULT, Source
 from lifesigns.config.errors import ErrorCollector, unknown
 from lifesigns.config.fitting import flat
 from lifesigns.config.schema import Path, Setting
-from lifesigns.config.values import DEFAULT, Source
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES, ROLES, profile
 

@@ -1,19 +1,37 @@
-"""Find the file, read it with the environment and the flags, and make one configuration of them."""
+"""Find the file, read it with the environment and the flags, and make one configuration of them, or say everything that speaks
+against it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from lifesigns.config import document, outside, schema, tree
-from lifesigns.config.assemble import assemble
+from lifesigns.config import alerting, channels, document, executors, outside, readers, schema, tree
+from lifesigns.config.account import account
+from lifesigns.config.alerting import DEFAULT_ALERTING, PacingSettings
 from lifesigns.config.errors import ConfigError, ConfigErrors, ErrorCollector
-from lifesigns.config.values import Config
+from lifesigns.config.executors import EXECUTORS, CheckpointSettings
+from lifesigns.config.fitting import fitted, nested
+from lifesigns.config.layers import Layers, Settings, layers, under
+from lifesigns.config.schema import ANY, POLICY, Schema
+from lifesigns.config.values import Config, Limits, Listen
+from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.profiles import PolicyBook, profile
 
 FILE_NAME: Final = "lifesigns.yaml"
-SCHEMA: Final = schema.file_schema(tree.tree_schema())
+SCHEMA: Final[Schema] = {
+    **outside.SCHEMA,
+    "health_monitoring": tree.tree_schema(),
+    "roles": {ANY: {**POLICY, "profile": readers.text}},
+    "agents": {ANY: {**POLICY, "profile": readers.text, "role": readers.text}},
+    **channels.SECTIONS,
+    **alerting.SECTIONS,
+    **executors.SECTIONS,
+    "limits": schema.keys(Limits),
+}
+"""The whole file."""
 
 
 def find(environ: Mapping[str, str], cwd: Path) -> Path | None:
@@ -39,22 +57,89 @@ def load(
     """
     file = path or find(environ, Path.cwd())
     content = _content(file, named_by="" if path else "LIFESIGNS_CONFIG", environ=environ)
-    complaints = ErrorCollector()
-    settings = {
-        setting.path: setting
-        for setting in (
-            *schema.read(SCHEMA, content, complaints),
-            *outside.environment(environ, complaints),
-            *outside.flags(flags or {}, complaints),
-        )
-    }
-    in_file = content.value if isinstance(content.value, dict) else {}
-    return replace(assemble(settings, in_file, complaints), path=file)
+    return replace(assemble(content, environ, flags or {}), path=file)
 
 
 def defaults() -> Config:
     """The configuration of somebody who has configured nothing."""
-    return assemble({}, {}, ErrorCollector())
+    return assemble(document.EMPTY, {}, {})
+
+
+def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapping[str, object]) -> Config:
+    """The configuration of a file's content, environment and flags. Raises `ConfigErrors` with everything that is wrong."""
+    errors = ErrorCollector()
+    settings = {
+        setting.path: setting
+        for setting in (
+            *schema.read(SCHEMA, content, errors),
+            *outside.environment(environ, errors),
+            *outside.flags(flags, errors),
+        )
+    }
+    policy_layers = layers(settings, content.value if isinstance(content.value, dict) else {}, errors)
+    fleet, _ = fitted(
+        _fleet, {path: s for path, s in settings.items() if path[0] == "fleet"}, errors, "fleet"
+    )
+    if not _value(settings, "health_monitoring", "enabled", default=True):
+        fleet = replace(fleet, judging=False)
+    config = Config(
+        policies=_policies(policy_layers, errors),
+        fleet=fleet,
+        profile=policy_layers.profile,
+        enabled=fleet.judging,
+        alerting={
+            kind: _changed(route, settings, "health_monitoring", "alerting", kind)
+            for kind, route in DEFAULT_ALERTING.items()
+        },
+        store=_value(settings, "store"),
+        bus=_value(settings, "bus"),
+        listen=_changed(Listen(), settings, "listen"),
+        channels={channel.name: channel for channel in _entries(settings, "channels")},
+        limits=_changed(Limits(), settings, "limits"),
+        routes=_entries(settings, "routes"),
+        silences=_entries(settings, "silences"),
+        maintenance=_entries(settings, "maintenance"),
+        pacing=_changed(PacingSettings(), settings, "alerting"),
+        executors={section: _entries(settings, section) for section in EXECUTORS},
+        checkpoints=_value(settings, "checkpoints", default=CheckpointSettings()),
+    )
+    rows = list(account(config, policy_layers, settings))
+    return replace(
+        config,
+        effective={key: value for key, value, _ in rows},
+        sources={key: source for key, _, source in rows},
+    )
+
+
+def _policies(said: Layers, errors: ErrorCollector) -> PolicyBook:
+    """The book, once every layer has been seen to fit those below it. All that is wrong is known by then."""
+    apply = profile(said.profile).but
+    default, kept = fitted(apply, said.default, errors, "policy")
+    for group, named in (("roles", said.roles), ("agents", said.agents)):
+        for name, layer in named.items():
+            fitted(apply, {**kept, **layer}, errors, f"{group}.{name}")
+    errors.raise_if_any()
+    return PolicyBook(
+        default,
+        roles={role: nested(layer) for role, layer in said.roles.items()},
+        agents={pattern: nested(layer) for pattern, layer in said.agents.items()},
+    )
+
+
+def _fleet(changes: Mapping[str, Any]) -> FleetPolicy:
+    return replace(FleetPolicy(), **changes.get("fleet", {}))
+
+
+def _changed(value: Any, settings: Settings, *section: str) -> Any:
+    return replace(value, **nested(under(settings, *section)))
+
+
+def _entries(settings: Settings, section: str) -> tuple[Any, ...]:
+    return tuple(setting.value for path, setting in settings.items() if path[0] == section)
+
+
+def _value(settings: Settings, *path: str, default: Any = None) -> Any:
+    return settings[path].value if path in settings else default
 
 
 def _content(file: Path | None, named_by: str, environ: Mapping[str, str]) -> document.Document:

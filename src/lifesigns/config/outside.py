@@ -13,22 +13,35 @@ from difflib import get_close_matches
 from typing import Final
 
 from lifesigns.config import readers
-from lifesigns.config.document import scalar
+from lifesigns.config.document import Source, dotted, scalar
 from lifesigns.config.errors import ErrorCollector, unknown
-from lifesigns.config.readers import Reader
-from lifesigns.config.schema import ANY, FLEET, POLICY, Path, Schema, Setting, end, ends
-from lifesigns.config.values import Source
+from lifesigns.config.schema import (
+    ANY,
+    FLEET,
+    POLICY,
+    SHORT,
+    Path,
+    Schema,
+    Setting,
+    end,
+    keys,
+    read_value,
+    readers_of,
+)
+from lifesigns.config.values import Listen
 
 PREFIX: Final = "LIFESIGNS_"
-DEEP: Final[Schema] = {"policy": POLICY, "fleet": FLEET, "listen": readers.LISTEN}
-SIMPLE: Final[Mapping[str, Reader]] = {
+SCHEMA: Final[Schema] = {
     "profile": readers.text,
+    "policy": POLICY,
+    "fleet": FLEET,
     "store": readers.store,
     "bus": readers.bus,
-    "listen": readers.listen,
+    "listen": {SHORT: readers.listen, **keys(Listen)},
 }
+"""What can be said outside of the file too."""
 LISTEN_FLAGS: Final[Mapping[str, str]] = {
-    **{name: f"--{name.replace('_', '-')}" for name in readers.LISTEN},
+    **{name: f"--{name.replace('_', '-')}" for name in keys(Listen)},
     "names": "--allow-host",
 }
 """Flags that say one part of `listen`, and how they are written."""
@@ -41,76 +54,52 @@ RESERVED: Final = frozenset(
 )
 """Read elsewhere: by clients and `find`; the second row is what `lifesigns run` tells its child."""
 
-_VARIABLES: Final = {PREFIX + name.upper(): name for name in SIMPLE}
+VARIABLES: Final = tuple(PREFIX + name.upper() for name in SCHEMA if end(SCHEMA, (name,)))
 
 
-def environment(environ: Mapping[str, str], complaints: ErrorCollector) -> Iterator[Setting]:
+def environment(environ: Mapping[str, str], errors: ErrorCollector) -> Iterator[Setting]:
     """The settings in the environment."""
     for variable in sorted(name for name, value in environ.items() if value.strip()):
         if not variable.startswith(PREFIX) or variable in RESERVED:
             continue
         source = Source(variable, "environment", written=True)
-        if variable in _VARIABLES:
-            name = _VARIABLES[variable]
-            yield from _simple(name, environ[variable], source, complaints)
-        elif variable.startswith((PREFIX + "POLICY", PREFIX + "FLEET", PREFIX + "LISTEN__")):
+        if variable in VARIABLES or variable.startswith(
+            (PREFIX + "POLICY", PREFIX + "FLEET", PREFIX + "LISTEN__")
+        ):
             path = tuple(variable.removeprefix(PREFIX).lower().split("__"))
-            yield from _deep(path, environ[variable], source, complaints)
-        elif near := get_close_matches(variable, (*_VARIABLES, *RESERVED), n=1, cutoff=0.85):
-            complaints.add(variable, f"is unknown; did you mean {near[0]}?", "environment")
+            yield from _read(path, environ[variable], source, errors)
+        elif near := get_close_matches(variable, (*VARIABLES, *RESERVED), n=1, cutoff=0.85):
+            errors.add(variable, f"is unknown; did you mean {near[0]}?", "environment")
 
 
-def flags(given: Mapping[str, object], complaints: ErrorCollector) -> Iterator[Setting]:
+def flags(given: Mapping[str, object], errors: ErrorCollector) -> Iterator[Setting]:
     """The settings in flags, by name (`profile`) or dotted key (`policy.silence.interval`)."""
     for name, value in given.items():
-        written = LISTEN_FLAGS.get(name, f"--{name}" if "." not in name else name)
-        source = Source(written, "flag", written=True)
         if value is None or value == ():
             continue
-        if name in SIMPLE:
-            yield from _simple(name, value, source, complaints)
-        elif name in LISTEN_FLAGS:
-            yield from _read(("listen", name), readers.LISTEN[name], value, source, complaints)
-        else:
-            yield from _deep(tuple(name.split(".")), value, source, complaints)
+        path = ("listen", name) if name in LISTEN_FLAGS else tuple(name.split("."))
+        written = LISTEN_FLAGS.get(name, f"--{name}" if "." not in name else name)
+        yield from _read(path, value, Source(written, "flag", written=True), errors)
 
 
-def _simple(name: str, value: object, source: Source, complaints: ErrorCollector) -> Iterator[Setting]:
-    """A setting under its own name. `host:port` says these two, and nothing about the rest of `listen`."""
-    for setting in _read((name,), SIMPLE[name], value, source, complaints):
-        if name == "listen":
-            yield from (Setting(("listen", part), v, source) for part, v in setting.value.items())
-        else:
-            yield setting
-
-
-def _deep(path: Path, value: object, source: Source, complaints: ErrorCollector) -> Iterator[Setting]:
-    reader = end(DEEP, path)
-    if reader is None:
-        complaints.add(source.key, _unknown(path, source), source.where)
+def _read(path: Path, value: object, source: Source, errors: ErrorCollector) -> Iterator[Setting]:
+    node = end(SCHEMA, path)
+    if node is None:
+        errors.add(source.key, _unknown(path, source), source.where)
     else:
-        plain = scalar(value.strip()) if isinstance(value, str) else value
-        yield from _read(path, reader, plain, source, complaints)
-
-
-def _read(
-    path: Path, reader: Reader, value: object, source: Source, complaints: ErrorCollector
-) -> Iterator[Setting]:
-    try:
-        yield Setting(path, reader(value), source)
-    except ValueError as error:
-        complaints.add(source.key, str(error), source.where)
+        plain = scalar(value.strip()) if isinstance(value, str) and len(path) > 1 else value
+        yield from read_value(node, path, plain, source, errors)
 
 
 def _unknown(path: Path, source: Source) -> str:
     """The nearest whole variable or key: an underscore too few is the likeliest slip."""
     chosen = path[2] if len(path) > 2 else "name"
-    known = [tuple(chosen if part == ANY else part for part in known) for known in ends(DEEP)]
+    known = [tuple(chosen if part == ANY else part for part in known) for known, _ in readers_of(SCHEMA)]
     if source.where == "environment":
         names = [PREFIX + "__".join(parts).upper() for parts in known]
     else:
-        names = [".".join(parts) for parts in known] + [*SIMPLE, *LISTEN_FLAGS]
+        names = [dotted(parts) for parts in known] + ["listen", *LISTEN_FLAGS]
     near = get_close_matches(source.key, names, n=1)
     if near:
         return unknown(source.key, near)
-    return f"is unknown; it would be like {names[0]}"
+    return f"is unknown; it would be like {next(name for name in names if 'policy' in name.lower())}"

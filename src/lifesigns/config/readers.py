@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from lifesigns.config import durations
 
-Reader = Callable[[object], object]
+Reader = Callable[[object], Any]
 
 SECONDS_MAX: Final = 100 * 365 * durations.DAY
 NUMBER_MAX: Final = 1e15
-SEVERITIES: Final = ("info", "warning", "error", "critical")
 
 
 def seconds(value: object) -> float:
@@ -66,11 +66,30 @@ def seconds_list(value: object) -> tuple[float, ...]:
     return tuple(seconds(part) for part in _parts(value))
 
 
-def severity(value: object) -> str:
-    """How loud an alert is."""
-    if value not in SEVERITIES:
-        raise ValueError(f"needs one of {', '.join(SEVERITIES)}, not {said(value)}")
-    return str(value)
+def one_of(*known: str) -> Reader:
+    """One of a few words."""
+
+    def read(value: object) -> str:
+        if value not in known:
+            raise ValueError(f"needs one of {', '.join(known)}, not {said(value)}")
+        return str(value)
+
+    return read
+
+
+severity = one_of("info", "warning", "error", "critical")
+
+
+def within(reader: Reader, fits: Callable[[Any], bool], right: str) -> Reader:
+    """The same, but only values that fit; `right` says which."""
+
+    def read(value: object) -> Any:
+        found = reader(value)
+        if not fits(found):
+            raise ValueError(f"needs {right}, not {said(value)}")
+        return found
+
+    return read
 
 
 def store(value: object) -> str:
@@ -83,12 +102,8 @@ def bus(value: object) -> str:
     return _url(value, "nats://host:4222 or redis://host:6379")
 
 
-def listen(value: object) -> Mapping[str, object]:
-    """`host:port`, `[::1]:port`, a port alone, or by name: the parts of `Listen` that were said."""
-    if isinstance(value, Mapping):
-        if strange := set(value) - set(LISTEN):
-            raise ValueError(f"knows {', '.join(LISTEN)}, not {', '.join(sorted(map(str, strange)))}")
-        return {name: LISTEN[name](part) for name, part in value.items()}
+def listen(value: object) -> dict[str, object]:
+    """`host:port`, `[::1]:port` or a port alone: the parts of `Listen` that were said."""
     if isinstance(value, str) and ":" in value:
         name, _, number_ = value.rpartition(":")
         return {"host": host(name), "port": port(number_)}
@@ -127,25 +142,46 @@ def host_names(value: object) -> tuple[str, ...]:
     return tuple(name.lower().rstrip(".") for name in found)
 
 
-LISTEN: Final[Mapping[str, Reader]] = {
-    "host": host,
-    "port": port,
-    "tls_cert": file,
-    "tls_key": file,
-    "behind_proxy": yes_no,
-    "names": host_names,
-}
-
-
-def opaque(value: object) -> Mapping[str, object]:
-    """Settings whose meaning somebody else knows. Never repeated in an error: they hold secrets."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ValueError(f"needs named values (key: value), not {kind(value)}")
+def secret(value: object) -> str:
+    """A secret, or where it is. Never repeated."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("needs a text, or where it is kept: env:NAME or file:/path")
+    if value.startswith("env:") and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value[4:]):
+        raise ValueError("needs the name of a variable after env:, such as env:SLACK_URL")
+    if value.startswith("file:") and not value[5:].strip():
+        raise ValueError("needs the name of a file after file:, such as file:/run/secrets/slack")
     return value
 
 
+def secrets(value: object) -> tuple[str, ...]:
+    """One secret, or a list of them. Commas do not part them: they may be in one."""
+    return tuple(secret(part) for part in (value if isinstance(value, list | tuple) else [value]))
+
+
+def named_secrets(value: object) -> dict[str, str]:
+    """Headers and their values."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"needs named values (key: value), not {kind(value)}")
+    for name in value:
+        if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", str(name)):
+            raise ValueError(f"has {said(name)}, which is no name of a header")
+    return {str(name): secret(part) for name, part in value.items()}
+
+
+def url(value: object) -> str:
+    """Where a server is. A secret may be in it, so it is not repeated."""
+    if not isinstance(value, str) or not re.match(r"https?://[^/]", value):
+        raise ValueError("needs an address such as https://example.org")
+    return value
+
+
+def secret_url(value: object) -> str:
+    """An address that is a secret, or where it is kept."""
+    found = secret(value)
+    return found if found.startswith(("env:", "file:")) else url(found)
+
+
+@cache
 def optional(reader: Reader) -> Reader:
     """The same, but nothing at all is fine too (`null`, or `none` in the environment)."""
     return lambda value: None if value is None or value == "none" else reader(value)

@@ -19,9 +19,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from lifesigns.config import readers, schema
+from lifesigns.config.alerting import DEFAULT_ALERTING
+from lifesigns.config.document import Source
 from lifesigns.config.readers import Reader
 from lifesigns.config.schema import ANY, Path, Schema, Setting
-from lifesigns.config.values import DEFAULT_ALERTING, Source
 from lifesigns.core.policy import MINUTE, Policy
 
 PROFILE: Final = "fleet"

@@ -5,43 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Annotated
 
-from lifesigns.config.alerting import PacingSettings, RouteSettings, SilenceSettings, WindowSettings
+from lifesigns.config import readers
+from lifesigns.config.alerting import MaintenanceSettings, PacingSettings, RouteSettings, SilenceSettings
 from lifesigns.config.channels import ChannelSettings
-from lifesigns.config.executors import ExecutorSettings
+from lifesigns.config.document import Source
+from lifesigns.config.executors import CheckpointSettings, ExecutorSettings
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-
-
-@dataclass(frozen=True, slots=True)
-class AlertRoute:
-    """Who is told about one kind of alert, and how loudly."""
-
-    channels: tuple[str, ...]
-    severity: str
-
-
-DEFAULT_ALERTING: Final[Mapping[str, AlertRoute]] = {
-    "stuck_agent": AlertRoute(("slack", "pagerduty"), "warning"),
-    "circuit_breaker_open": AlertRoute(("slack",), "warning"),
-    "recovery_failed": AlertRoute(("slack", "pagerduty"), "critical"),
-}
-"""As IMPL-REQ-003 section 7 has them. A channel that is not configured is told nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listen:
     """Where the hub listens, and how it is reached. What of it can work, `listening.py` says."""
 
-    host: str = "127.0.0.1"
-    port: int = 8710
-    tls_cert: Path | None = None
+    host: Annotated[str, readers.host] = "127.0.0.1"
+    port: Annotated[int, readers.port] = 8710
+    tls_cert: Annotated[Path | None, readers.file] = None
     """PEM; the key may be in the same file."""
-    tls_key: Path | None = None
+    tls_key: Annotated[Path | None, readers.file] = None
     behind_proxy: bool = False
     """A reverse proxy stands before the hub and sees to TLS; its `X-Forwarded-*` headers are believed."""
-    names: tuple[str, ...] = ()
+    names: Annotated[tuple[str, ...], readers.host_names] = ()
     """Names the hub is reached under, beside those of its machine."""
 
     @property
@@ -74,25 +60,6 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a value came from: the key as the user wrote it, and the file, variable or flag it stands in."""
-
-    key: str = ""
-    where: str = "default"
-    written: bool = False
-    """The user wrote this very value; otherwise it is a default, or follows from what was written."""
-
-    def __str__(self) -> str:
-        if not self.key:
-            return self.where
-        follows = "" if self.written else "follows from "
-        return f"{follows}{self.key}" + (f" ({self.where})" if self.where else "")
-
-
-DEFAULT: Final = Source()
-
-
-@dataclass(frozen=True, slots=True)
 class Config:
     """Everything a hub needs to know before it starts.
 
@@ -104,7 +71,8 @@ class Config:
     fleet: FleetPolicy
     profile: str
     enabled: bool
-    alerting: Mapping[str, AlertRoute]
+    alerting: Mapping[str, RouteSettings]
+    """By kind of alert, as the `health_monitoring` tree says it; `routes` go first."""
     store: str | None = field(repr=False)
     """None: SQLite in the state folder."""
     bus: str | None = field(repr=False)
@@ -112,12 +80,14 @@ class Config:
     listen: Listen
     channels: Mapping[str, ChannelSettings] = field(repr=False)
     limits: Limits
-    effective: Mapping[str, object] = field(repr=False)
-    sources: Mapping[str, Source] = field(repr=False)
-    routes: Sequence[RouteSettings] = ()
-    silences: Sequence[SilenceSettings] = ()
-    maintenance: Sequence[SilenceSettings | WindowSettings] = ()
-    pacing: PacingSettings = field(default_factory=PacingSettings)
-    executors: ExecutorSettings = field(default_factory=ExecutorSettings)
+    routes: Sequence[RouteSettings]
+    silences: Sequence[SilenceSettings]
+    maintenance: Sequence[MaintenanceSettings]
+    pacing: PacingSettings
+    executors: Mapping[str, Sequence[ExecutorSettings]]
+    """By section: respawn, nudges, ..."""
+    checkpoints: CheckpointSettings
+    effective: Mapping[str, object] = field(default_factory=dict, repr=False)
+    sources: Mapping[str, Source] = field(default_factory=dict, repr=False)
     path: Path | None = None
     """The file that was read, if there was one."""

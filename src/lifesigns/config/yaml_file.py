@@ -72,9 +72,14 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int]) -> object:
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, lines)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(part, path, {}) for part in node.value]
+        return [_entry(part, (*path, f"[{number}]"), lines) for number, part in enumerate(node.value, 1)]
     assert isinstance(node, yaml.ScalarNode)
     return scalar(node.value) if node.style is None else node.value
+
+
+def _entry(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int]) -> object:
+    lines[path] = node.start_mark.line + 1
+    return _value(node, path, lines)
 
 
 def _mapping(node: yaml.MappingNode, path: KeyPath, lines: dict[KeyPath, int]) -> dict[str, object]:

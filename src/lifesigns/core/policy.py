@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from lifesigns.core import policy_changes, policy_rules
 from lifesigns.errors import PolicyError
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
+
+Number = Annotated[float, "a plain number"]
+"""A rate, a share, money or megabytes. Every other float is a duration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,11 @@ class SilencePolicy:
     adaptive: bool = True
     adaptive_from: int = 30
     """Beats heard before the adaptive margin replaces the fixed one."""
-    false_suspicion_rate: float = 1e-7
+    false_suspicion_rate: Number = 1e-7
     """The chance per beat that a healthy agent is suspected; at 5 s beats about once in 1.6 years."""
     degrade_on_suspicion: bool = False
     """With intervals of minutes a suspicion lasts long enough to be shown as `degraded`."""
-    busy_factor: float = 3.0
+    busy_factor: Number = 3.0
     """An agent whose last word was "busy" has this many times the timeout: it may be slow to speak."""
     busy_max: float = 30 * MINUTE
     """For how long an agent that said until when it is busy, and has not beaten since, may be silent at most."""
@@ -85,8 +88,8 @@ class StallPolicy:
     """For programs that are watched from outside: neither output nor CPU for this long."""
     spin_after: float = 10 * MINUTE
     """The same, but burning CPU all the while."""
-    idle_cpu: float = 5.0
-    spin_cpu: float = 50.0
+    idle_cpu: Number = 5.0
+    spin_cpu: Number = 50.0
     """Percent of one core: below the first nothing is done, from the second on it burns. Between, it works."""
 
 
@@ -115,7 +118,7 @@ class LoopingPolicy:
     talk_notice: int = 10
     """Model calls in a row without a tool call, progress or a human's turn: healthy agents have 2 or 3 of them."""
     wait_period_min: float = 30.0
-    wait_model_share: float = 0.5
+    wait_model_share: Number = 0.5
     """Waiting is not looping: identical calls that come so far apart, with model calls filling less than this part of
     the time. In real loops they fill 99 % of it, in healthy polling 3 to 13 %."""
     polling_tools: tuple[str, ...] = ("wait", "sleep", "poll*", "*_status", "check_*")
@@ -129,7 +132,7 @@ class LoopingPolicy:
 class ErringPolicy:
     """Too many failures."""
 
-    rate_max: float = 0.25
+    rate_max: Number = 0.25
     rate_window: int = 20
     rate_min_calls: int = 8
     """A rate over fewer calls says nothing: two failures of four calls are an accident."""
@@ -143,15 +146,15 @@ class SpendingPolicy:
     """Caps on tokens and money (None: no cap), and a spike against the agent's own baseline."""
 
     tokens_max: int | None = None
-    cost_max: float | None = None
+    cost_max: Number | None = None
     task_tokens_max: int | None = None
-    task_cost_max: float | None = None
+    task_cost_max: Number | None = None
     hour_tokens_max: int | None = None
-    hour_cost_max: float | None = None
-    soft: float = 0.8
+    hour_cost_max: Number | None = None
+    soft: Number = 0.8
     """The part of a cap at which people are warned."""
-    spike_slack: float = 1.0
-    spike_limit: float = 8.0
+    spike_slack: Number = 1.0
+    spike_limit: Number = 8.0
     """CUSUM slack and limit in standard deviations: about one false alarm in a thousand hours of minutes."""
     spike_min_samples: int = 20
 
@@ -160,10 +163,10 @@ class SpendingPolicy:
 class OverloadPolicy:
     """Load that is worth a word, never a termination."""
 
-    cpu_degraded: float = 70.0
-    cpu_unhealthy: float = 90.0
-    memory_degraded_mb: float = 4096.0
-    memory_unhealthy_mb: float = 8192.0
+    cpu_degraded: Number = 70.0
+    cpu_unhealthy: Number = 90.0
+    memory_degraded_mb: Number = 4096.0
+    memory_unhealthy_mb: Number = 8192.0
     beats: int = 3
     """Beats in a row over the line: one busy moment is no state."""
 
@@ -198,7 +201,7 @@ class RespawnPolicy:
     per_task_max: int = 3
     per_hour_max: int = 5
     backoff: tuple[float, ...] = (60.0, 120.0, 240.0)
-    jitter: float = 0.1
+    jitter: Number = 0.1
     hesitate_for: float = 10.0
     """After a crash that nobody but the agent has told: its process may have caught the error and go on with a new life,
     beside which a second one must not work."""
@@ -220,13 +223,13 @@ class BreakerPolicy:
     recovery_timeout: float = 60.0
     half_open_requests: int = 1
     half_open_wait_max: float = 60.0
-    failure_rate: float | None = None
-    slow_rate: float | None = None
+    failure_rate: Number | None = None
+    slow_rate: Number | None = None
     slow_call_after: float = 60.0
     window_calls: int = 100
     window_for: float | None = None
     min_calls: int = 10
-    backoff_factor: float = 1.0
+    backoff_factor: Number = 1.0
     recovery_timeout_max: float = 10 * MINUTE
 
 
@@ -259,7 +262,7 @@ class TaskPolicy:
     """When a task is stalled, and how long its agent has to explain."""
 
     stalled_after: float = 30 * MINUTE
-    overdue_factor: float = 3.0
+    overdue_factor: Number = 3.0
     """How many times as long as expected a task may take without a word before its agent is `degraded`, however short it is."""
     inquiry_wait: float = 5 * MINUTE
 
@@ -307,11 +310,11 @@ class FleetPolicy:
     agents_per_source: int = 100_000
     """A million made-up ids from one token must not push the real ones out."""
     brake_count: int = 3
-    brake_share: float = 0.55
+    brake_share: Number = 0.55
     lost_after: float = 5 * MINUTE
     """An agent that is disconnected for this long is no part of the fleet any more: who was lost long ago and who is unwell now
     are not unwell at once. Those that were lost under a brake are left to a person for good."""
-    acted_share: float = 0.15
+    acted_share: Number = 0.15
     """At most this part of the fleet is acted on automatically in a minute (but always one)."""
     nudges_per_minute: int = 60
     terminations_per_minute: int = 10

@@ -13,8 +13,15 @@ import httpx2
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.executors import assign_executors, contents_in
+<<<<<<< HEAD
 from lifesigns.config.errors import ErrorCollector
 from lifesigns.config.executors import SECTIONS, ExecutorSettings, executors
+=======
+from lifesigns.assembly.hub import Role, Service
+from lifesigns.config import Config
+from lifesigns.config.document import Document
+from lifesigns.config.load import assemble, defaults
+>>>>>>> 10ae3dd (A key of the configuration is a field of a dataclass and stands nowhere else; every error knows its line)
 from lifesigns.core.effects import (
     Escalate,
     Finding,
@@ -99,12 +106,9 @@ def verify(digest: str = "", **changes: Any) -> VerifyCheckpoint:
     return VerifyCheckpoint(**(values | changes))
 
 
-def settings(**sections: Any) -> ExecutorSettings:
+def settings(**sections: Any) -> Config:
     """As `lifesigns.yaml` would have it."""
-    complaints = ErrorCollector()
-    made = executors({name: SECTIONS[name](value) for name, value in sections.items()}, complaints)
-    complaints.raise_if_any()
-    return made
+    return assemble(Document("lifesigns.yaml", sections, {}), {}, {})
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -157,7 +161,7 @@ async def handy_hub(
     state: Path,
     store: Store | None = None,
     policy: Policy | None = None,
-    given: ExecutorSettings | None = None,
+    given: Config | None = None,
 ) -> AsyncIterator[HandyHub]:
     """A hub over this state folder, with executors as given."""
     service = Service(
@@ -168,7 +172,7 @@ async def handy_hub(
     )
     with listen("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        assign_executors(service, given or ExecutorSettings(), {"SECRET": "whsec"}, state, url)
+        assign_executors(service, given or defaults(), {"SECRET": "whsec"}, state, url)
         await service.start()
         try:
             admin = await service.access.create(role=Role.ADMIN, name="eva", now=service.clock())
