@@ -13,15 +13,9 @@ import httpx2
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.executors import assign_executors, contents_in
-<<<<<<< HEAD
-from lifesigns.config.errors import ErrorCollector
-from lifesigns.config.executors import SECTIONS, ExecutorSettings, executors
-=======
-from lifesigns.assembly.hub import Role, Service
 from lifesigns.config import Config
 from lifesigns.config.document import Document
 from lifesigns.config.load import assemble, defaults
->>>>>>> 10ae3dd (A key of the configuration is a field of a dataclass and stands nowhere else; every error knows its line)
 from lifesigns.core.effects import (
     Escalate,
     Finding,
