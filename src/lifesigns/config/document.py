@@ -65,7 +65,7 @@ DEFAULT: Final = Source()
 
 def dotted(path: KeyPath) -> str:
     """A path as people write it: `routes[1].channels`."""
-    return ".".join(path).replace(".[", "[")
+    return re.sub(r"\.(\[[0-9]+\])", r"\1", ".".join(path))
 
 
 def name_of(path: Path) -> str:
