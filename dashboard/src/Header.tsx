@@ -3,12 +3,10 @@
 import { post } from "./api";
 import { link, signedOut, staleSince } from "./contact";
 import { toggleState, wish } from "./listing";
-import { needing } from "./needing";
 import { StateSign } from "./parts/State";
 import { route } from "./route";
-import { fleet, me, now } from "./state";
+import { fleet, me, needs, now } from "./state";
 import { theme, toggleTheme } from "./theme";
-import type { HubHealth } from "#types";
 import { count, duration, HEALTHS } from "./words";
 
 const PAGES = [
@@ -56,9 +54,9 @@ function Nav() {
       {PAGES.map(([page, href, words]) => (
         <a key={page} href={href} {...(page === here ? { "aria-current": "page" as const } : {})}>
           {words}
-          {page === "fleet" && needing.value.length > 0 && (
+          {page === "fleet" && needs.value.length > 0 && (
             <span class="badge" title="need you">
-              {count(needing.value.length)}
+              {count(needs.value.length)}
             </span>
           )}
         </a>
@@ -92,7 +90,7 @@ function Counts() {
 function Hub() {
   const hub = fleet.value?.hub;
   if (!hub) return null;
-  const trouble = staleSince.value === null ? troubleOf(hub) : "not answering";
+  const trouble = staleSince.value === null ? hub.trouble : "not answering";
   return (
     <span
       class={`hub ${trouble ? "wrong" : "well"}`}
@@ -101,15 +99,6 @@ function Hub() {
       hub {trouble || "well"}
     </span>
   );
-}
-
-/** What is wrong with the hub itself; empty if nothing is. */
-function troubleOf(hub: HubHealth): string {
-  if (hub.blind) return "blind";
-  if (hub.store !== "ok") return "store away";
-  if (hub.bus !== "ok" && hub.bus !== "none") return "bus away";
-  if (hub.score > 0) return `in doubt (${hub.score} of 8)`;
-  return "";
 }
 
 function Live() {

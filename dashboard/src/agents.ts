@@ -5,7 +5,7 @@
 
 import { signal } from "@preact/signals";
 import { Rates } from "./rates";
-import type { AgentHealth, Cause, Doing, EventView, Health } from "#types";
+import type { AgentHealth, Cause, EventView, Health } from "#types";
 import { seconds } from "./words";
 
 /** Seconds: no answer is longer on its way. */
@@ -95,8 +95,7 @@ export function told(agent: AgentHealth, event: EventView): AgentHealth | undefi
     return { ...agent, state, cause, state_changed_at: event.at };
   }
   if (event.type === "NEEDS_HUMAN" && event.data["reason"] === "waiting_for_human") {
-    const [, question = ""] = String(event.data["text"]).split(/ waits for a human: (.*)/s);
-    return { ...agent, doing: "waiting_for_human" as Doing, doing_since: event.at, doing_note: question };
+    return { ...agent, doing: "waiting_for_human", doing_since: event.at };
   }
   return undefined;
 }
@@ -107,11 +106,11 @@ function differs(a: AgentHealth, b: AgentHealth): boolean {
     a.state !== b.state ||
     a.state_changed_at !== b.state_changed_at ||
     a.doing !== b.doing ||
-    a.doing_note !== b.doing_note ||
+    a.why !== b.why ||
+    a.need !== b.need ||
     a.task_id !== b.task_id ||
     a.role !== b.role ||
     a.host !== b.host ||
-    a.intervention?.id !== b.intervention?.id ||
     a.findings.length !== b.findings.length
   );
 }

@@ -9,11 +9,11 @@ import { Header } from "./Header";
 import { keep, recognise } from "./sync";
 import { useKeys } from "./keys";
 import { listen } from "./live";
-import { needing } from "./needing";
 import { Confirm } from "./parts/Confirm";
 import { Empty } from "./parts/Empty";
 import { Toasts } from "./parts/Toast";
 import { followAddress, type Route, route } from "./route";
+import { needs } from "./state";
 import { followTheme } from "./theme";
 import { Agent } from "./views/Agent";
 import { Alerts } from "./views/Alerts";
@@ -66,7 +66,7 @@ function View({ route }: { route: Route }) {
 }
 
 effect(() => {
-  const count = needing.value.length;
+  const count = needs.value.length;
   document.title = count ? `(${count}) lifesigns` : "lifesigns";
 });
 followTheme();

@@ -2,7 +2,6 @@
 
 import type { Rates } from "./rates";
 import type { AgentHealth, Health } from "#types";
-import { capital, HEALTHS, RUNGS } from "./words";
 
 export type SortBy = "need" | "agent" | "since" | "beat" | "doing" | "task" | "tokens" | "cost" | "load";
 export type GroupBy = "none" | "host" | "role" | "task";
@@ -22,18 +21,6 @@ export interface Wish {
 export type Row =
   | { kind: "agent"; agent: AgentHealth }
   | { kind: "group"; name: string; size: number; unwell: number; open: boolean };
-
-const RANK = Object.fromEntries(HEALTHS.map((state, rank) => [state, rank])) as Record<Health, number>;
-/** A human who is waited for is needed more than one who is warned: before `degraded`, as the API sorts. */
-const WAITING = 2.5;
-export const UNWELL: ReadonlySet<Health> = new Set(["stuck", "failing", "disconnected"]);
-
-/** How much an agent needs somebody, the neediest first. */
-export function need(agent: AgentHealth): number {
-  if (agent.set_aside) return -1; // Who is not judged may be anything.
-  const rank = RANK[agent.state];
-  return agent.doing === "waiting_for_human" ? Math.min(rank, WAITING) : rank;
-}
 
 /** The rows to show. */
 export function rows(agents: Iterable<AgentHealth>, rates: Rates, wish: Wish): Row[] {
@@ -73,7 +60,7 @@ function tie(a: { since: string }, b: { since: string }, sort: SortBy): number {
 type Key = number | string;
 
 const KEYS: Record<SortBy, (agent: AgentHealth, rates: Rates) => Key> = {
-  need,
+  need: (agent) => agent.need,
   agent: (agent) => agent.agent_id,
   since: (agent) => agent.state_changed_at,
   beat: (agent) => agent.last_heartbeat ?? "",
@@ -103,7 +90,7 @@ function grouped(agents: AgentHealth[], wish: Wish): Row[] {
   const headed = [...groups].map(([name, members]) => ({
     name,
     members,
-    unwell: members.filter((agent) => UNWELL.has(agent.state)).length,
+    unwell: members.filter((agent) => agent.unwell).length,
   }));
   headed.sort((a, b) => b.unwell - a.unwell || compare(a.name, b.name));
   return headed.flatMap(({ name, members, unwell }): Row[] => {
@@ -118,17 +105,3 @@ function groupOf(agent: AgentHealth, by: GroupBy): string {
   if (by === "role") return agent.role ?? "no role";
   return agent.task_id ?? "no task";
 }
-
-/** The sentence that says what is wrong with an agent, or what is being done about it; empty if it is simply well. */
-export function why(agent: AgentHealth): string {
-  if (agent.set_aside) return "Not judged any more, by a bug of lifesigns, until it is cleared.";
-  const worst = [...agent.findings].sort((a, b) => SEVERE[b.severity] - SEVERE[a.severity])[0];
-  if (worst) return worst.text;
-  if (agent.state === "disconnected")
-    return agent.cause && agent.cause !== "unknown" ? `Lost: ${agent.cause}.` : "Lost.";
-  if (agent.doing === "waiting_for_human") return agent.doing_note;
-  const step = agent.intervention;
-  return step === null ? "" : `${capital(RUNGS[step.rung])}: ${step.reason}`;
-}
-
-const SEVERE = { notice: 0, degraded: 1, stuck: 2, failing: 3, disconnected: 4 };

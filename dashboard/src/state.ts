@@ -1,7 +1,7 @@
-/** What the page knows beside the agents: who looks, the fleet in numbers, what stands and needs somebody. */
+/** What the page knows beside the agents: who looks, the fleet in numbers, who needs a person. */
 
 import { computed, signal } from "@preact/signals";
-import type { Alert, FleetView, Me } from "#types";
+import type { FleetView, Me } from "#types";
 
 export { agents } from "./agents";
 export { now } from "./clock";
@@ -14,8 +14,9 @@ export const mayAct = computed(() => me.value?.role === "operator" || me.value?.
 
 export const fleet = signal<FleetView | null>(null);
 
-/** What stands now (`standing`), then what happened lately, the newest first. */
-export const alerts = signal<readonly Alert[]>([]);
+/** What only a person can settle, the most urgent first: for the first page, and for the corner of the eye (the window's
+ * title, the head of every page). */
+export const needs = computed(() => fleet.value?.needs ?? []);
 
 /** How far the first load of all agents has come. */
 export const loading = signal<{ done: boolean; loaded: number }>({ done: false, loaded: 0 });

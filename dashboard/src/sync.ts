@@ -13,8 +13,8 @@ import { agents } from "./agents";
 import { hubTime, setHubTime } from "./clock";
 import { link, signedOut } from "./contact";
 import { gaps, onEvents } from "./live";
-import { alerts, fleet, loading, me } from "./state";
-import type { AgentList, AlertList, EventView, FleetView, Me } from "#types";
+import { fleet, loading, me } from "./state";
+import type { AgentList, EventView, FleetView, Me } from "#types";
 
 /** The first load is to be over soon; later a page is read, taken in and drawn without being felt. */
 const PAGE_FIRST = 1000;
@@ -22,8 +22,8 @@ const PAGE = 500;
 /** Ids in one question: as many as the hub takes. */
 const IDS_MAX = 100;
 const SEEN_EVERY_MS = 2_000;
-const FLEET_EVERY_MS = 5_000;
-/** The alerts are read from the store: a storm of events must not become one of questions. */
+const FLEET_EVERY_MS = 2_000;
+/** A storm of events must not become one of questions; the hub looks at its fleet once a second itself. */
 const FLEET_REST_MS = 1_000;
 const ALL_EVERY_MIN_MS = 2_000;
 const ALL_EVERY_MS_EACH = 1;
@@ -91,13 +91,8 @@ const lookAtThoseSoon = soon(async () => {
 // --- looking ---------------------------------------------------------------------------------------------
 
 async function lookAtFleet(): Promise<void> {
-  const [glance, told] = await Promise.all([
-    get<FleetView>("/api/v1/fleet"),
-    get<AlertList>("/api/v1/alerts", { limit: 100, severity: "warning" }),
-  ]);
-  setHubTime(glance.hub.at);
-  fleet.value = glance;
-  alerts.value = told.alerts;
+  fleet.value = await get<FleetView>("/api/v1/fleet");
+  setHubTime(fleet.value.hub.at);
 }
 
 async function lookAt(ids: readonly string[]): Promise<void> {

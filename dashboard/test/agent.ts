@@ -1,6 +1,6 @@
 /** An agent that is well, but for what a test says. */
 
-import type { AgentHealth, Alert, EventView, FindingView, FleetView } from "#types";
+import type { AgentHealth, EventView, FindingView } from "#types";
 
 export const AT = "2026-11-15T18:00:00.000Z";
 
@@ -18,12 +18,16 @@ export function agent(id: string, more: Partial<AgentHealth> = {}): AgentHealth 
     last_checkpoint: null,
     since_heartbeat_s: 1,
     findings: [],
+    why: "",
+    unwell: false,
+    need: 6,
     role: null,
     host: null,
     incarnation: "1",
     load: null,
     capacity_available: null,
     phi: 0,
+    paused: false,
     paused_until: null,
     set_aside: false,
     metrics: {
@@ -54,50 +58,4 @@ export function finding(text: string, severity: FindingView["severity"] = "stuck
 
 export function event(type: string, agent_id: string, data: Record<string, unknown> = {}, at = AT): EventView {
   return { id: 1, type, at, agent_id, data };
-}
-
-export function alert(id: string, more: Partial<Alert> = {}): Alert {
-  const standing = id.startsWith("standing:");
-  return {
-    id,
-    at: AT,
-    severity: "warning",
-    type: "NEEDS_HUMAN",
-    agent_id: "",
-    text: "",
-    standing,
-    key: "",
-    kind: "",
-    open: standing,
-    group: "",
-    acknowledged: null,
-    silenced_by: "",
-    ...more,
-  };
-}
-
-export function fleet(hub: Partial<FleetView["hub"]> = {}, braked: string[] = []): FleetView {
-  return {
-    agents: 1,
-    states: {},
-    doing: {},
-    waiting_for_human: [],
-    braked,
-    least_loaded: [],
-    hub: {
-      blind: false,
-      blind_since: null,
-      score: 0,
-      truce_until: null,
-      look_late_s: 0,
-      look_late_max_s: 0,
-      inbox: 0,
-      store: "ok",
-      bus: "none",
-      epoch: 1,
-      version: "0",
-      at: AT,
-      ...hub,
-    },
-  };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rates } from "../src/rates";
-import { type Row, rows, why, type Wish } from "../src/rows";
+import { type Row, rows, type Wish } from "../src/rows";
 import type { AgentHealth } from "#types";
 import { agent, finding, spent } from "./agent";
 
@@ -22,27 +22,9 @@ function name(row: Row): string {
   return row.kind === "agent" ? row.agent.agent_id : `[${row.name} ${row.unwell}/${row.size}]`;
 }
 
-test("who needs somebody most comes first, and a human who is waited for before one who is warned", () => {
-  const fleet = [
-    agent("well"),
-    agent("ended", { state: "terminated" }),
-    agent("warned", { state: "degraded" }),
-    agent("asks", { doing: "waiting_for_human" }),
-    agent("stuck", { state: "stuck" }),
-    agent("lost", { state: "disconnected" }),
-    agent("not judged", { set_aside: true }),
-    agent("asks and is lost", { state: "disconnected", doing: "waiting_for_human" }),
-  ];
-  assert.deepEqual(shown(fleet), [
-    "not judged",
-    "asks and is lost",
-    "lost",
-    "stuck",
-    "asks",
-    "warned",
-    "well",
-    "ended",
-  ]);
+test("who needs somebody most comes first, as the hub says", () => {
+  const fleet = [agent("well", { need: 6 }), agent("not judged", { need: -1 }), agent("asks", { need: 3 })];
+  assert.deepEqual(shown(fleet), ["not judged", "asks", "well"]);
 });
 
 test("among equals who has waited longest comes first, then the id decides, so that nothing jumps about", () => {
@@ -71,7 +53,7 @@ test("the search looks at everything a person might remember, whatever its case"
 test("groups with most unwell come first, and a closed one is only its heading", () => {
   const fleet = [
     agent("a", { host: "h1" }),
-    agent("b", { host: "h2", state: "stuck" }),
+    agent("b", { host: "h2", unwell: true, need: 2 }),
     agent("c", { host: "h2" }),
     agent("d"),
   ];
@@ -102,21 +84,4 @@ test("who uses most comes first, and who was not looked at for long enough last"
   rates.note(spent("much", 900), 10);
   rates.note(spent("new", 5), 10);
   assert.deepEqual(shown(fleet, { sort: "tokens" }, rates), ["much", "little", "new"]);
-});
-
-test("what is wrong is the worst finding, else what is being done", () => {
-  const findings = [finding("high load", "degraded"), finding("process gone", "disconnected")];
-  assert.equal(why(agent("a", { findings })), "process gone");
-  assert.equal(why(agent("a", { state: "disconnected", cause: "crash" })), "Lost: crash.");
-  const intervention = {
-    id: "1",
-    rung: "nudge" as const,
-    attempt: 1,
-    reason: "Go on.",
-    since: "",
-    next_at: null,
-  };
-  assert.equal(why(agent("a", { intervention })), "Nudge: Go on.");
-  assert.equal(why(agent("a")), "");
-  assert.match(why(agent("a", { set_aside: true, findings })), /^Not judged any more/);
 });

@@ -80,10 +80,10 @@ def test_pause_and_resume(operator: Visit, agent: LivingAgent, hub: Hub) -> None
     operator.go_to_agent(agent.id)
     operator.page.get_by_role("button", name="Pause").click()
     told(operator.page, "is left alone")
-    assert hub.client.agent(agent.id).paused_until is not None
+    assert hub.client.agent(agent.id).paused
     operator.page.get_by_role("button", name="Resume").click()
     told(operator.page, "is cared for again")
-    assert hub.client.agent(agent.id).paused_until is None
+    assert not hub.client.agent(agent.id).paused
 
 
 def test_escalate_and_decide(operator: Visit, agent: LivingAgent, hub: Hub) -> None:

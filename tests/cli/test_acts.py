@@ -57,7 +57,7 @@ def test_an_escalation_is_listed_and_decided(hub: HubInThread) -> None:
 
 def test_pause_resume_and_clear(hub: HubInThread) -> None:
     assert "is left alone until 20" in hub.cli("pause", "coder-7", "--for", "30m").output
-    assert hub.client.agent("coder-7").paused_until is not None
+    assert hub.client.agent("coder-7").paused
     assert "is looked after again" in hub.cli("resume", "coder-7").output
     assert hub.cli("clear", "coder-7").exit_code == 2
     assert "begins anew" in hub.cli("clear", "coder-7", "--yes").output

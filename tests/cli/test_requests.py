@@ -38,7 +38,7 @@ def test_agents_are_listed_the_neediest_first_and_somebody_unwell_is_status_1(hu
     lines = said.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["agent", "gone", "asks", "well"]
     assert "disconnected" in lines[1]
-    assert "It waits for a human: May I deploy?" in lines[2]
+    assert "May I deploy?" in lines[2]
     assert (said.returncode, said.stderr) == (1, "")
 
 
@@ -52,7 +52,10 @@ def test_who_is_not_judged_any_more_is_not_shown_as_well_and_comes_first() -> No
             hub.client.signal("progress", "odd", note="12/40")
         eventually(lambda: hub.client.agent("odd").set_aside)
         said = hub.cli("agents", "-q", "odd")
-        assert "Not judged any more, by a bug of lifesigns; again after: lifesigns clear odd" in said.output
+        assert (
+            "Not judged any more, by a bug of lifesigns, until it is cleared. Again after: lifesigns clear odd"
+            in said.output
+        )
         assert said.exit_code == hub.cli("show", "odd").exit_code == 1
         assert "Not judged any more" in hub.cli("show", "odd").output
         for everybody in ((), ("--all",)):

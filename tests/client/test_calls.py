@@ -170,8 +170,8 @@ async def test_an_act_is_one_act_however_often_it_is_asked_for(client: AsyncClie
     assert (await client.intervention(first.id)).agent_id == "a"
     listed = await client.interventions(agent="a", only_open=True)
     assert [one.id for one in listed.interventions] == [first.id]
-    assert (await client.pause("a", 60.0)).paused_until is not None
-    assert (await client.resume("a")).paused_until is None
+    assert (await client.pause("a", 60.0)).paused
+    assert not (await client.resume("a")).paused
     assert (await client.clear("a")).intervention is None
     escalated = await client.escalate("a", "it says nothing")
     decided = await client.decide(escalated.id, "ignore", note="it thinks")

@@ -60,6 +60,10 @@ def looks(health: Health, doing: Doing = Doing.WORKING) -> AgentHealth:
         "phi": 0.0,
         "doing_note": "",
         "set_aside": False,
+        "paused": False,
+        "why": "",
+        "unwell": False,
+        "need": 6,
     }
     lists: dict[str, list[Any]] = {"findings": [], "circuit_breakers": []}
     return msgspec.convert({**nothing, **said, **lists, "metrics": metrics}, AgentHealth)

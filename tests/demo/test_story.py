@@ -68,7 +68,7 @@ def step(rung: Rung, processes: Stage, text: str = "", by: str = "") -> Interven
             step(Rung.NUDGE, Stage.ORDERED, "Yes.", by="admin"),
             "You answer a (the demo does it for you): Yes.",
         ),
-        (step(Rung.NUDGE, Stage.ANSWERED, "progress: on it"), "a answers: on it"),
+        (step(Rung.NUDGE, Stage.ANSWERED, "progress: on it"), "a answers: progress: on it"),
         (step(Rung.NUDGE, Stage.ANSWERED, "blocked"), "a answers: blocked"),
         (
             step(Rung.ESCALATE, Stage.ORDERED, "Facts."),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.health import Doing, Health
-from lifesigns.views.listing import AgentFilter, need, neediest
+from lifesigns.views.listing import AgentFilter, neediest, order
 
 
 @st.composite
@@ -27,5 +27,5 @@ def agents(draw: st.DrawFn) -> list[Agent]:
 def test_the_neediest_are_those_who_come_first_of_all(
     fleet: list[Agent], limit: int, which: AgentFilter
 ) -> None:
-    everybody = sorted(filter(which.matches, fleet), key=need)
+    everybody = sorted(filter(which.matches, fleet), key=order)
     assert neediest(fleet, which.matches, limit) == everybody[:limit]

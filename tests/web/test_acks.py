@@ -116,7 +116,7 @@ async def test_what_the_hub_believes_is_told_under_the_key_the_list_says(hub: Ru
         ("escalation:b", "escalation"),
         ("needs_human:a:waiting_for_human", "needs_human"),
     ]
-    assert (await hub.post(f"{PLACE}/standing:waiting:a/ack")).status_code == 200
+    assert (await hub.post(f"{PLACE}/standing:needs_human:a:waiting_for_human/ack")).status_code == 200
     happened = [one for one in (await hub.get(PLACE)).json()["alerts"] if not one["standing"]]
     assert {one["key"] for one in happened} == {"escalation:b", "needs_human:a:waiting_for_human"}
 

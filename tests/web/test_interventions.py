@@ -115,8 +115,8 @@ async def test_the_first_decision_about_an_escalation_counts(hub: RunningHub) ->
 async def test_pause_resume_and_clear_are_on_record(hub: RunningHub) -> None:
     await beating(hub)
     paused = await hub.post("/api/v1/agents/coder-7/pause", {"for": 600})
-    assert paused.json()["paused_until"] is not None
-    assert (await hub.post("/api/v1/agents/coder-7/resume")).json()["paused_until"] is None
+    assert paused.json()["paused"] is True
+    assert (await hub.post("/api/v1/agents/coder-7/resume")).json()["paused"] is False
     await hub.post("/api/v1/agents/coder-7/clear")
     await hub.service.hub.committer.kept()
     events = await hub.service.store.events(types=("AGENT_PAUSED", "AGENT_RESUMED", "AGENT_CLEARED"))

@@ -106,5 +106,5 @@ function concerns({ type }: EventView): boolean {
 }
 
 function isAboutSilence({ type }: EventView): boolean {
-  return type.startsWith("SILENCE_");
+  return type === "SILENCE_MADE" || type === "SILENCE_ENDED";
 }

@@ -3,12 +3,11 @@
 import { useState } from "preact/hooks";
 import { answer, clear, DECIDE, decide, decisionWords, release } from "../acts";
 import { now } from "../clock";
-import { needing } from "../needing";
-import type { Need } from "../needs";
 import { Age } from "../parts/Age";
 import { Name } from "../parts/Name";
 import { agentHref } from "../route";
-import { fleet, mayAct } from "../state";
+import { fleet, mayAct, needs } from "../state";
+import type { Alert, Need } from "#types";
 import { acknowledge } from "./alerts/acts";
 import { count, duration, seconds } from "../words";
 
@@ -27,7 +26,7 @@ const LABELS: Record<Need["kind"], string> = {
 
 export function NeedsYou() {
   const [all, setAll] = useState(false);
-  const list = needing.value;
+  const list = needs.value;
   const shown = list.slice(0, all ? SHOWN_MAX : SHOWN_FIRST);
   if (fleet.value === null || fleet.value.agents === 0) return null;
   return (
@@ -37,11 +36,7 @@ export function NeedsYou() {
         <p class="nobody">Nobody waits for you.</p>
       ) : (
         <ul>
-          {shown.map((need) => (
-            <li key={need.key} class={`need ${need.kind}`} data-need={need.kind}>
-              <OneNeed need={need} />
-            </li>
-          ))}
+          {shown.map((alert) => alert.need && <OneNeed key={alert.id} alert={alert} need={alert.need} />)}
         </ul>
       )}
       {list.length > SHOWN_FIRST && (
@@ -53,34 +48,38 @@ export function NeedsYou() {
   );
 }
 
-function OneNeed({ need }: { need: Need }) {
+interface Props {
+  alert: Alert;
+  need: Need;
+}
+
+function OneNeed({ alert, need }: Props) {
   return (
-    <>
+    <li class={`need ${need.kind}`} data-need={need.kind}>
       <span class="label">{LABELS[need.kind]}</span>
       <div class="who">
-        <Who need={need} />
+        <Who alert={alert} need={need} />
         <p class="why" title={need.text}>
           <bdi>{need.text}</bdi>
         </p>
       </div>
       <span class="for">
-        {need.since !== null && (
+        {alert.at !== null && (
           <>
-            for <Age at={need.since} />
+            for <Age at={alert.at} />
           </>
         )}
-        {need.kind === "escalated" && need.until !== null && <Left until={need.until} />}
-        {need.kind === "waiting" && need.answered && <span class="left">answered, not taken up yet</span>}
+        {need.until !== null && <Left until={need.until} />}
+        {need.answered && <span class="left">answered, not taken up yet</span>}
       </span>
-      {mayAct.value && <Buttons need={need} />}
-    </>
+      {mayAct.value && <Buttons alert={alert} need={need} />}
+    </li>
   );
 }
 
-function Who({ need }: { need: Need }) {
+function Who({ alert, need }: Props) {
   if (need.kind === "hub") return <strong>{need.title}</strong>;
-  if (need.kind === "braked") return <Name text={need.group} />;
-  return <Name text={need.agentId} href={agentHref(need.agentId)} />;
+  return alert.agent_id ? <Name text={need.title} href={agentHref(alert.agent_id)} /> : <Name text={need.title} />;
 }
 
 function Left({ until }: { until: string }) {
@@ -88,20 +87,20 @@ function Left({ until }: { until: string }) {
   return <span class="left">{left > 0 ? `${duration(left)} left to decide` : "time to decide is over"}</span>;
 }
 
-function Buttons({ need }: { need: Need }) {
+function Buttons({ alert, need }: Props) {
   switch (need.kind) {
     case "hub":
       return null;
     case "braked":
-      return <OneAct words="Release" act={() => release(need.group)} />;
+      return <OneAct words="Release" act={() => release(need.title)} />;
     case "quarantined":
-      return <OneAct words="Clear" act={() => clear(need.agentId)} />;
+      return <OneAct words="Clear" act={() => clear(alert.agent_id)} />;
     case "look":
-      return <OneAct words="Acknowledge" act={() => acknowledge(need.alert)} />;
+      return <OneAct words="Acknowledge" act={() => acknowledge(alert)} />;
     case "waiting":
-      return <OneAct words="Answer" act={() => answer(need.agentId, need.text)} />;
+      return <OneAct words="Answer" act={() => answer(alert.agent_id, need.text)} />;
     case "escalated":
-      return <Decisions agentId={need.agentId} escalationId={need.escalationId} />;
+      return <Decisions agentId={alert.agent_id} escalationId={need.intervention_id} />;
   }
 }
 

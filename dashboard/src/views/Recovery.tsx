@@ -73,6 +73,15 @@ function Rate({ found }: { found: Recoveries }) {
   );
 }
 
+const CONCERN: ReadonlySet<string> = new Set([
+  "RECOVERY_INITIATED",
+  "RECOVERY_COMPLETED",
+  "RECOVERY_FAILED",
+  "RECOVERY_REQUESTED",
+  "AGENT_CLEARED",
+  "HEALTH_STATE_CHANGED",
+]);
+
 function concerns({ type }: EventView): boolean {
-  return type.startsWith("RECOVERY_") || type === "AGENT_CLEARED" || type === "HEALTH_STATE_CHANGED";
+  return CONCERN.has(type);
 }

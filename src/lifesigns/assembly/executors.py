@@ -25,10 +25,10 @@ from lifesigns.core.detectors.looping import past_calls
 from lifesigns.core.effects import CleanUp, Escalate, Order, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError
-from lifesigns.hub.checkpoints import HERE
 from lifesigns.hub.life_tokens import token_for_life
 from lifesigns.hub.service import Service
 from lifesigns.ports import Contents, OrderExecutor
+from lifesigns.ports.checkpoints import HERE
 from lifesigns.views.tasks import checkpoint_view
 
 if TYPE_CHECKING:

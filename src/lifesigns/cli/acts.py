@@ -68,11 +68,9 @@ def terminate(
 @asks_a_hub
 def pause(agent_id: str, pause_for: float | None, as_json: bool, hub: str | None, token: str | None) -> None:
     """Leave an agent alone: it is watched, but nothing is done about it."""
-    from lifesigns.views.moments import NO_END
-
     with asking(hub, token) as client:
         health = client.pause(agent_id, pause_for)
-    until = "it is resumed" if health.paused_until in (None, NO_END) else health.paused_until
+    until = health.paused_until or "it is resumed"
     _print_health(health, f"is left alone until {until}", as_json)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -43,7 +44,7 @@ def agents(
 
     Exits with 1 if one of them is stuck, failing, disconnected or not judged any more.
     """
-    from lifesigns.cli.showing import is_unwell, print_json
+    from lifesigns.cli.showing import print_json
 
     wanted = {name: value for name, value in which.items() if value}
     _check(which["state"], which["doing"])
@@ -53,7 +54,7 @@ def agents(
         print_json({"agents": found, "more": more})
     else:
         _print(found, more, filtered=bool(wanted))
-    ctx.exit(UNWELL if any(map(is_unwell, found)) else 0)
+    ctx.exit(UNWELL if any(agent.unwell for agent in found) else 0)
 
 
 def _neediest(client: Client, which: dict[str, Any], limit: int) -> tuple[list[AgentHealth], bool]:
@@ -63,9 +64,8 @@ def _neediest(client: Client, which: dict[str, Any], limit: int) -> tuple[list[A
 
 
 def _all(client: Client, which: dict[str, Any]) -> tuple[list[AgentHealth], bool]:
-    from lifesigns.cli.showing import need
-
-    return sorted(client.agents(**which), key=need), False
+    by_need = attrgetter("need", "state_changed_at", "agent_id")
+    return sorted(client.agents(**which), key=by_need), False
 
 
 def _check(states: tuple[str, ...], doings: tuple[str, ...]) -> None:

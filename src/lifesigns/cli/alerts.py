@@ -170,7 +170,7 @@ def silences(as_json: bool, hub: str | None, token: str | None) -> None:
     else:
         rows = showing.table("id", "what", "until", "by", "why")
         for one in found.silences:
-            rows.add_row(*map(words, (one.id, _which(one), one.until_at, one.by, one.reason)))
+            rows.add_row(*map(words, (one.id, _which(one), one.until_at or "for good", one.by, one.reason)))
         showing.console().print(rows)
 
 

@@ -42,7 +42,7 @@ def show(ctx: click.Context, agent_id: str, as_json: bool, hub: str | None, toke
         showing.print_json({"agent": agent, "heartbeat": beat, "history": history})
     else:
         _print(showing.console(), agent, beat, history)
-    ctx.exit(UNWELL if showing.is_unwell(agent) else 0)
+    ctx.exit(UNWELL if agent.unwell else 0)
 
 
 def _last_beat(client: Client, agent_id: str) -> LastBeat | None:
@@ -120,11 +120,13 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
             "intervention",
             f"{step.rung} {step.attempt}, for {since(step.since, now)}{next_}: {step.reason}",
         )
-    if agent.paused_until:
-        from lifesigns.views.moments import NO_END
-
-        left = f"for {duration(seconds(agent.paused_until) - now)}"
-        yield "paused", f"left alone {'until it is resumed' if agent.paused_until == NO_END else left}"
+    if agent.paused:
+        left = (
+            f"for {duration(seconds(agent.paused_until) - now)}"
+            if agent.paused_until
+            else "until it is resumed"
+        )
+        yield "paused", f"left alone {left}"
     if numbers.disconnection_count or numbers.intervention_count:
         yield (
             "so far",

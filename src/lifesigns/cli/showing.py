@@ -16,11 +16,11 @@ import click
 import msgspec
 
 from lifesigns.core.effects import Flip
-from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.core.health import Health
 from lifesigns.core.words import duration
 from lifesigns.events import CATALOGUE, fact_told
 from lifesigns.views import AgentHealth, EventView, Moment
-from lifesigns.views.listing import NEED, rank
+from lifesigns.views.agents import NEED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,30 +125,12 @@ def since(at: Moment | None, now: float) -> str:
     return "never" if at is None else duration(now - seconds(at))
 
 
-def need(agent: AgentHealth) -> tuple[int, str, str]:
-    """How much an agent needs somebody, the neediest first, as the hub sorts them."""
-    first = rank(agent.state, agent.doing, set_aside=agent.set_aside)
-    return first, agent.state_changed_at, agent.agent_id
-
-
-def is_unwell(agent: AgentHealth) -> bool:
-    """Whether somebody should look: stuck, failing, disconnected, or not judged at all."""
-    return agent.set_aside or agent.state in UNWELL
-
-
 def why(agent: AgentHealth) -> str:
     """Why an agent is as it is, in one line."""
-    if agent.set_aside:
-        return f"Not judged any more, by a bug of lifesigns; again after: lifesigns clear {agent.agent_id}"
-    parts = [f"{agent.cause}:"] if agent.cause else []
-    parts += [finding.text for finding in agent.findings[:1]]
-    if not parts and agent.doing is Doing.WAITING_FOR_HUMAN:
-        parts.append(
-            f"It waits for a human: {agent.doing_note}" if agent.doing_note else "It waits for a human."
-        )
-    if agent.paused_until is not None:
-        parts.append("Left alone for now.")
-    return " ".join(parts)
+    cause = f"{agent.cause}: " if agent.cause and agent.findings else ""
+    left_alone = " Left alone for now." if agent.paused else ""
+    again = f" Again after: lifesigns clear {agent.agent_id}" if agent.set_aside else ""
+    return f"{cause}{agent.why}{left_alone}{again}".strip()
 
 
 def sparkline(values: Sequence[float | None]) -> str:

@@ -21,7 +21,7 @@ from lifesigns.cli.showing import words
 from lifesigns.cli.watch_board import Board
 from lifesigns.core.health import Doing
 from lifesigns.core.words import duration
-from lifesigns.views import AgentHealth, FleetView, HubHealth
+from lifesigns.views import AgentHealth, FleetView
 
 STALE_AFTER: Final = 6.0
 """Three looks without an answer."""
@@ -116,7 +116,7 @@ class Screen:
             why = f": {board.trouble}" if board.trouble else ""
             return _fitted(words(f" The hub is away for {waited}. This is how it was{why} ", LOUD))
         assert board.fleet is not None
-        return _hub_line(board.fleet, now)
+        return _hub_line(board.fleet)
 
     def _table(self, now: float) -> RenderableType:
         wide = self._console.size.width >= 100
@@ -156,12 +156,9 @@ def _headline(board: Board) -> Text:
     return _fitted(line)
 
 
-def _hub_line(fleet: FleetView, now: float) -> Text:
+def _hub_line(fleet: FleetView) -> Text:
     hub = fleet.hub
-    wrong = list(_wrong(hub, now))
-    if fleet.braked:
-        groups = ", ".join(fleet.braked[:3])
-        wrong.append(f"too many are unwell at once, nothing is done in: {groups}")
+    wrong = list(_wrong(fleet))
     if wrong:
         return _fitted(words(f" {'; '.join(wrong)} ", LOUD))
     bus = "" if hub.bus == "none" else f", bus {hub.bus}"
@@ -174,15 +171,12 @@ def _hub_line(fleet: FleetView, now: float) -> Text:
     )
 
 
-def _wrong(hub: HubHealth, now: float) -> Iterator[str]:
-    if hub.blind:
-        yield f"THE HUB IS BLIND for {showing.since(hub.blind_since, now)}: nobody is judged"
-    if hub.store != "ok":
-        yield f"the store is away: {hub.store}"
-    if hub.bus not in ("ok", "none"):
-        yield f"the bus is away: {hub.bus}"
-    if hub.look_late_s > LATE_FROM:
-        yield f"the hub is overloaded: it sees deadlines {hub.look_late_s:.1f} s late"
+def _wrong(fleet: FleetView) -> Iterator[str]:
+    for alert in fleet.needs:
+        if alert.need is not None and not alert.agent_id:
+            yield f"{alert.need.title}: {alert.need.text}"
+    if fleet.hub.look_late_s > LATE_FROM:
+        yield f"the hub is overloaded: it sees deadlines {fleet.hub.look_late_s:.1f} s late"
 
 
 def _fitted(line: Text) -> Text:

@@ -60,7 +60,7 @@ def _escalation(agent: str, data: Data) -> str:
 def _intervention(agent: str, data: Data) -> str:
     match data["rung"], data["stage"]:
         case Rung.NUDGE, Stage.ANSWERED:
-            return f"{agent} answers: {data['text'].partition(': ')[2] or data['text']}"
+            return f"{agent} answers: {data['text']}"
         case Rung.TERMINATE, Stage.ORDERED:
             return f"lifesigns asks {agent} to save and end, and will make it: {data['text']}"
         case _, Stage.HELD:

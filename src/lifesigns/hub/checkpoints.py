@@ -17,9 +17,7 @@ from lifesigns.core.effects import Order, VerifyCheckpoint
 from lifesigns.core.signals import CheckpointVerified, Signal
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.ports import Contents, OrderExecutor
-
-HERE: Final = "hub:sha256:"
-"""What the digest of a checkpoint begins with whose content is kept here."""
+from lifesigns.ports.checkpoints import HERE
 
 log: Final = logging.getLogger("lifesigns.executors")
 

@@ -9,6 +9,9 @@ from lifesigns.errors import AdapterError
 DIGEST_SIZE: Final = 64
 """SHA-256 in lower-case hexadecimal."""
 
+HERE: Final = "hub:sha256:"
+"""What the digest of a checkpoint begins with whose content the hub keeps."""
+
 
 class TooLarge(AdapterError):
     """There is no room for this content, and there will be none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -10,7 +11,8 @@ from lifesigns.core.agent import Agent, Case
 from lifesigns.core.beliefs import Beliefs, ReportedBreaker
 from lifesigns.core.detectors import silence
 from lifesigns.core.effects import Finding, Kind, Rung, Severity
-from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.core.health import UNWELL, Cause, Doing, Health
+from lifesigns.core.judgement import RANK
 from lifesigns.core.signals import BreakerState
 from lifesigns.views.moments import Moment, moment, moment_or_none
 
@@ -83,14 +85,22 @@ class AgentHealth(Struct, frozen=True):
     last_checkpoint: Moment | None
     since_heartbeat_s: float | None
     findings: tuple[FindingView, ...]
+    why: str
+    """What is wrong with it, or what is done about it, in a sentence; empty if it is simply well."""
+    unwell: bool
+    """Whether somebody should look: it is stuck, failing or disconnected, or not judged any more."""
+    need: int
+    """How much it needs somebody: the lower, the more. The order of `sort=need`."""
     role: str | None
     host: str | None
     incarnation: str | None
     load: float | None
     capacity_available: int | None
     phi: float
+    paused: bool
+    """Whether it is left alone."""
     paused_until: Moment | None
-    """None if it is not left alone; the end of the calendar if it is until it is resumed."""
+    """None if it is not left alone, or until somebody resumes it."""
     set_aside: bool
     """A bug of ours tripped over it: nothing it says is heard, and its state is the last that was known, until somebody
     clears it."""
@@ -116,18 +126,67 @@ def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
         last_checkpoint=moment_or_none(work.checkpoint_at if work else None),
         since_heartbeat_s=None if heard_at is None else round(max(0.0, now - heard_at), 3),
         findings=tuple(map(_finding, agent.findings)),
+        why=_why(agent),
+        unwell=agent.poisoned or agent.health in UNWELL,
+        need=need(agent),
         role=agent.role,
         host=agent.host,
         incarnation=agent.incarnation,
         load=agent.load,
         capacity_available=agent.capacity,
         phi=round(silence.phi(agent, now), 3) if agent.alive else 0.0,
-        paused_until=moment(agent.paused_until) if agent.paused_until > now else None,
+        paused=agent.paused_until > now,
+        paused_until=moment_or_none(agent.paused_until if agent.paused_until > now else None),
         set_aside=agent.poisoned,
         metrics=_metrics(agent, now),
         circuit_breakers=breakers_of(agent.id, beliefs, now),
         intervention=None if agent.case is None else _intervention(agent.case),
     )
+
+
+NEED: Final[Mapping[Health, int]] = {
+    Health.DISCONNECTED: 0,
+    Health.FAILING: 1,
+    Health.STUCK: 2,
+    Health.DEGRADED: 4,
+    Health.STARTING: 5,
+    Health.HEALTHY: 6,
+    Health.TERMINATED: 7,
+}
+WAITING_FOR_HUMAN: Final = 3
+"""A human who is waited for is needed more than one who is warned."""
+SET_ASIDE: Final = -1
+"""An agent that is not judged may be anything."""
+
+
+def need(agent: Agent) -> int:
+    """How much somebody is needed there: the less, the more."""
+    if agent.poisoned:
+        return SET_ASIDE
+    rank = NEED[agent.health]
+    return min(rank, WAITING_FOR_HUMAN) if agent.doing is Doing.WAITING_FOR_HUMAN else rank
+
+
+def _why(agent: Agent) -> str:
+    if agent.poisoned:
+        return "Not judged any more, by a bug of lifesigns, until it is cleared."
+    if agent.findings:
+        return max(agent.findings, key=lambda finding: RANK[finding.severity]).text
+    if agent.health is Health.DISCONNECTED:
+        return "Lost." if agent.cause in (None, Cause.UNKNOWN) else f"Lost: {agent.cause}."
+    if agent.doing is Doing.WAITING_FOR_HUMAN:
+        return agent.doing_note
+    return "" if agent.case is None else f"{_STEPS[agent.case.rung]}: {agent.case.reason}"
+
+
+_STEPS: Final[Mapping[Rung, str]] = {
+    Rung.NUDGE: "Nudge",
+    Rung.ESCALATE: "Escalation",
+    Rung.TERMINATE: "Termination",
+    Rung.RESPAWN: "Respawn",
+    Rung.BREAKER: "Breaker turned",
+    Rung.CLEANUP: "Clean-up",
+}
 
 
 def breakers_of(agent_id: str, beliefs: Beliefs, now: float) -> tuple[BreakerView, ...]:

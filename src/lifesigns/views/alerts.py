@@ -41,6 +41,33 @@ class Acknowledgement(Struct, frozen=True):
     """When people are reminded again if it still lasts; None: not at all."""
 
 
+class NeedKind(StrEnum):
+    """What a person is needed for, the most urgent first."""
+
+    HUB = "hub"
+    BRAKED = "braked"
+    ESCALATED = "escalated"
+    QUARANTINED = "quarantined"
+    WAITING = "waiting"
+    LOOK = "look"
+
+
+class Need(Struct, frozen=True):
+    """What only a person can settle."""
+
+    kind: NeedKind
+    title: str
+    """Whom or what it is about: an agent, a group, what is wrong with the hub."""
+    text: str
+    """Why; without the title."""
+    until: Moment | None = None
+    """When it is decided without a person."""
+    intervention_id: str = ""
+    """The escalation to decide about."""
+    answered: bool = False
+    """Whether an answer is on its way to the agent that waits."""
+
+
 class Alert(Struct, frozen=True):
     """One thing that people should know."""
 
@@ -54,6 +81,8 @@ class Alert(Struct, frozen=True):
     """Empty if it is about the hub, or a group."""
     text: str
     standing: bool
+    what: str = ""
+    """`text` as it goes on after the agent's id; all of it if it is about no agent."""
     key: str = ""
     """Under which people are told of it, and under which it can be acknowledged; empty if nobody is told."""
     kind: str = ""
@@ -65,6 +94,8 @@ class Alert(Struct, frozen=True):
     acknowledged: Acknowledgement | None = None
     silenced_by: str = ""
     """Why nobody is told of it now; empty if somebody is."""
+    need: Need | None = None
+    """What a person is needed for; None if nobody is, or somebody has taken it on."""
 
 
 class AlertList(Struct, frozen=True):
@@ -96,7 +127,8 @@ class SilenceView(Struct, frozen=True):
     reason: str
     from_at: Moment | None
     """None: from the beginning."""
-    until_at: Moment
+    until_at: Moment | None
+    """None: for good."""
     active: bool
     """Whether it holds right now."""
     configured: bool

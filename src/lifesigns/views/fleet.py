@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing, Health
+from lifesigns.views.alerts import Alert
 from lifesigns.views.census import census
 from lifesigns.views.moments import Moment, moment, moment_or_none
 
@@ -25,6 +26,8 @@ class Spare(Struct, frozen=True):
 class HubHealth(Struct, frozen=True):
     """How far the hub can be trusted right now."""
 
+    trouble: str
+    """What is wrong with it in a word or two; empty if nothing is."""
     blind: bool
     blind_since: Moment | None
     score: int
@@ -54,9 +57,11 @@ class FleetView(Struct, frozen=True):
     """Groups in which too many are unwell at once: nothing is done there until a person decides."""
     least_loaded: tuple[Spare, ...]
     hub: HubHealth
+    needs: tuple[Alert, ...] = ()
+    """What only a person can settle, the most urgent first: alerts that stand, each with its `need`."""
 
 
-def fleet_view(engine: Engine, hub: HubHealth) -> FleetView:
+def fleet_view(engine: Engine, hub: HubHealth, needs: tuple[Alert, ...] = ()) -> FleetView:
     """The fleet as it is now. Looks at every agent: the caller keeps it for a moment."""
     counted = census(engine.beliefs)
     waiting: list[str] = []
@@ -71,6 +76,7 @@ def fleet_view(engine: Engine, hub: HubHealth) -> FleetView:
         braked=tuple(name for name, group in groups.items() if group.braked),
         least_loaded=tuple(Spare(a.id, a.load, a.capacity) for a in engine.least_loaded(SPARE_MAX)),
         hub=hub,
+        needs=needs,
     )
 
 
@@ -87,11 +93,12 @@ def hub_health(
     version: str,
 ) -> HubHealth:
     """How the hub is now."""
-    aware = engine.beliefs.awareness
+    aware, score = engine.beliefs.awareness, engine.self_doubt(now)
     return HubHealth(
+        trouble=_trouble(aware.blind, store, bus, score),
         blind=aware.blind,
         blind_since=moment_or_none(aware.blind_since),
-        score=engine.self_doubt(now),
+        score=score,
         truce_until=moment_or_none(aware.truce_until if aware.truce_until > now else None),
         look_late_s=round(look_late, 4),
         look_late_max_s=round(look_late_max, 4),
@@ -102,3 +109,13 @@ def hub_health(
         version=version,
         at=moment(now),
     )
+
+
+def _trouble(blind: bool, store: str, bus: str, score: int) -> str:
+    if blind:
+        return "blind"
+    if store != "ok":
+        return "store away"
+    if bus not in ("ok", "none"):
+        return "bus away"
+    return f"in doubt ({score} of 8)" if score else ""

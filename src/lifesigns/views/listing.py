@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
 from math import inf
-from typing import Final
 
 from msgspec import Struct
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.health import Doing, Health
-from lifesigns.views.agents import AgentHealth
+from lifesigns.views.agents import NEED, AgentHealth, need
 
 
 class AgentFilter(Struct, frozen=True):
@@ -49,31 +48,9 @@ class AgentList(Struct, frozen=True):
     """Agents that were forgotten since then."""
 
 
-NEED: Final[Mapping[Health, int]] = {
-    Health.DISCONNECTED: 0,
-    Health.FAILING: 1,
-    Health.STUCK: 2,
-    Health.DEGRADED: 4,
-    Health.STARTING: 5,
-    Health.HEALTHY: 6,
-    Health.TERMINATED: 7,
-}
-WAITING_FOR_HUMAN: Final = 3
-"""A human who is waited for is needed more than one who is warned."""
-SET_ASIDE: Final = -1
-"""Who is not judged may be anything."""
-
-
-def need(agent: Agent) -> tuple[int, float, str]:
-    """How much an agent needs somebody, the neediest first; among equals who has waited longest."""
-    return rank(agent.health, agent.doing, set_aside=agent.poisoned), agent.since, agent.id
-
-
-def rank(health: Health, doing: Doing, *, set_aside: bool) -> int:
-    """How much somebody is needed there: the less, the more."""
-    if set_aside:
-        return SET_ASIDE
-    return min(NEED[health], WAITING_FOR_HUMAN) if doing is Doing.WAITING_FOR_HUMAN else NEED[health]
+def order(agent: Agent) -> tuple[int, float, str]:
+    """The neediest first; among equals the one that has waited longest."""
+    return need(agent), agent.since, agent.id
 
 
 def page(
@@ -103,14 +80,14 @@ def neediest(agents: Iterable[Agent], matches: Callable[[Agent], bool], limit: i
         if matches(agent):
             found.append(agent)
             if len(found) >= 2 * limit:
-                found = nsmallest(limit, found, key=need)
+                found = nsmallest(limit, found, key=order)
                 calm_until = _calm_until(found[-1])
-    return nsmallest(limit, found, key=need)
+    return nsmallest(limit, found, key=order)
 
 
 def _calm_until(last: Agent) -> float:
     """Who has been calm since later than this comes after that one."""
-    last_rank, since, _ = need(last)
+    last_rank, since, _ = order(last)
     healthy = NEED[Health.HEALTHY]
     return since if last_rank == healthy else -inf if last_rank < healthy else inf
 

@@ -28,7 +28,3 @@ def moment(at: float) -> Moment:
 def moment_or_none(at: float | None) -> Moment | None:
     """As `moment`; None for never."""
     return moment(at) if at is not None and isfinite(at) else None
-
-
-NO_END: Final = moment(LAST)
-"""What has no end ends here: a pause until somebody says otherwise."""

@@ -1,8 +1,12 @@
-"""What stands right now and should not: the alerts that end by themselves when it is over."""
+"""What stands right now and should not: the alerts that end by themselves when it is over.
+
+Here it is decided who needs a person and for what. The API serves it; the command line and the dashboard show it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from lifesigns.core.agent import Agent
@@ -19,12 +23,14 @@ from lifesigns.core.effects import (
     Rung,
     Stage,
 )
-from lifesigns.core.health import Doing
+from lifesigns.core.health import Doing, Health
 from lifesigns.events import row_of, subject
 from lifesigns.events.hub_facts import HubTroubleBegan
-from lifesigns.views.alerts import Alert, Level
+from lifesigns.ports import NoticeSeverity
+from lifesigns.views.alerts import Alert, Level, Need, NeedKind
 from lifesigns.views.moments import moment_or_none
 
+STANDING: Final = "standing:"
 STANDING_MAX: Final = 1000
 
 
@@ -38,13 +44,25 @@ def standing(beliefs: Beliefs, troubles: Iterable[HubTroubleBegan]) -> list[Aler
     return found
 
 
+def needs(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
+    """Those for which a person is needed, the most urgent first; among equals what has lasted longest. An agent about which
+    there is more to say than that somebody should look is not there a second time."""
+    order = {kind: n for n, kind in enumerate(NeedKind)}
+    found = [(order[one.need.kind], one.at or "9", one) for one in alerts if one.need is not None]
+    settled = {one.agent_id for rank, _, one in found if rank < order[NeedKind.LOOK]}
+    found.sort(key=lambda each: each[:2])
+    return tuple(one for rank, _, one in found if rank < order[NeedKind.LOOK] or one.agent_id not in settled)
+
+
 def _hub(beliefs: Beliefs, troubles: Iterable[HubTroubleBegan]) -> Iterator[Alert]:
     for trouble in troubles:
-        yield _alert(f"standing:{trouble.part.lower()}", trouble.at, trouble)
+        _, title = _told(replace(trouble, reason=""))
+        yield _alert(trouble.at, trouble, Need(NeedKind.HUB, title, trouble.reason))
     aware = beliefs.awareness
     if aware.blind:
         blind = HubVisibility(aware.blind_since or 0.0, True, "")
-        yield _alert("standing:blind", aware.blind_since, blind, _blindness(aware))
+        text = _blindness(aware)
+        yield _alert(aware.blind_since, blind, Need(NeedKind.HUB, "The hub is blind", text), text)
 
 
 def _blindness(aware: Awareness) -> str:
@@ -60,7 +78,7 @@ def _groups(beliefs: Beliefs) -> Iterator[Alert]:
     for name, group in beliefs.fleet.groups.items():
         if group.braked:
             braked = Brake(0.0, name, True, group.unwell, group.members)
-            yield _alert(f"standing:braked:{name}", None, braked)
+            yield _alert(None, braked, Need(NeedKind.BRAKED, name, _told(braked)[1]))
 
 
 def _agents(beliefs: Beliefs) -> Iterator[Alert]:
@@ -69,41 +87,53 @@ def _agents(beliefs: Beliefs) -> Iterator[Alert]:
             since = lineage.waited_from or None
             failed = Recovery(lineage.waited_from, agent_id, lineage.task_id, Recovered.FAILED, 0)
             text = f"{agent_id} is not started anew any more ({lineage.phase}): {lineage.why}"
-            yield _alert(f"standing:{lineage.phase}:{agent_id}", since, failed, text)
+            yield _alert(since, failed, Need(NeedKind.QUARANTINED, agent_id, text), text)
     agents = beliefs.agents.values()  # Two short looks at everybody are faster than one long.
     for agent in [agent for agent in agents if agent.case is not None]:
         yield from _escalation(agent)
     for agent in [agent for agent in agents if agent.doing is Doing.WAITING_FOR_HUMAN]:
-        yield _waiting(agent)
+        if agent.health is not Health.TERMINATED:
+            yield _waiting(agent)
 
 
 def _escalation(agent: Agent) -> Iterator[Alert]:
+    """That an agent stands on this rung is not enough: one that was given more time needs no decision until it is over."""
     case = agent.case
-    if case is not None and case.rung is Rung.ESCALATE and case.escalated:
-        since = case.waited_from
+    if case is None or agent.health is Health.TERMINATED:
+        return
+    if case.rung is Rung.ESCALATE and case.escalated and case.order_id:
+        since, until = case.waited_from, moment_or_none(case.waited_from + case.wait if case.wait else None)
         asked = Intervention(
             since, agent.id, case.order_id, case.rung, Stage.ORDERED, case.attempt, case.reason
         )
-        yield _alert(f"standing:escalation:{agent.id}", since, asked)
+        yield _alert(since, asked, Need(NeedKind.ESCALATED, agent.id, case.reason, until, case.order_id))
 
 
 def _waiting(agent: Agent) -> Alert:
-    asks = f": {agent.doing_note}" if agent.doing_note else ""
-    text, since = f"{agent.id} waits for a human{asks}", agent.doing_from
-    return _alert(f"standing:waiting:{agent.id}", since, NeedsHuman(since, agent.id, agent.doing, text))
+    asks, since = agent.doing_note, agent.doing_from
+    text = f"{agent.id} waits for a human{': ' + asks if asks else ''}"
+    answered = agent.case is not None and agent.case.rung is Rung.NUDGE
+    question = asks or "It waits for a human and does not say for what."
+    need = Need(NeedKind.WAITING, agent.id, question, answered=answered)
+    return _alert(since, NeedsHuman(since, agent.id, agent.doing, text), need)
 
 
-def _alert(alert_id: str, since: float | None, fact: Fact, text: str = "") -> Alert:
+def _alert(since: float | None, fact: Fact, need: Need, text: str = "") -> Alert:
     """What stands as the event that told of it would say it, unless there is a better text."""
-    row = row_of(fact)
-    level, sentence = row.alerting(fact) or (Level.INFO, "")
+    row, (level, sentence) = row_of(fact), _told(fact)
+    key = row.key(fact)
     return Alert(
-        alert_id,
+        f"{STANDING}{key}",
         moment_or_none(since),
         Level(level),
         row.name,
         subject(fact),
         text or sentence,
         standing=True,
-        key=row.key(fact),
+        key=key,
+        need=need,
     )
+
+
+def _told(fact: Fact) -> tuple[NoticeSeverity, str]:
+    return row_of(fact).alerting(fact) or (NoticeSeverity.INFO, "")

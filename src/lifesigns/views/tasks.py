@@ -12,6 +12,7 @@ from lifesigns.core.claims import Claim
 from lifesigns.core.engine import Engine
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.core.tasks import Task
+from lifesigns.ports.checkpoints import HERE
 from lifesigns.views.moments import Moment, moment, moment_or_none
 
 
@@ -81,6 +82,8 @@ class CheckpointView(Struct, frozen=True):
     size: int
     saved_at: Moment
     agent_id: str
+    kept_by_hub: bool
+    """Whether its content is here; else the agent kept it elsewhere, and `digest` may say what it was."""
 
 
 class CheckpointList(Struct, frozen=True):
@@ -120,7 +123,15 @@ def checkpoints(engine: Engine, task_id: str) -> CheckpointList:
 
 def checkpoint_view(agent_id: str, saved: Checkpoint) -> CheckpointView:
     """A checkpoint, and who saved it."""
-    return CheckpointView(saved.id, saved.parent_id, saved.digest, saved.size, moment(saved.at), agent_id)
+    return CheckpointView(
+        saved.id,
+        saved.parent_id,
+        saved.digest,
+        saved.size,
+        moment(saved.at),
+        agent_id,
+        saved.digest.startswith(HERE),
+    )
 
 
 def claim_granted(engine: Engine, claim: Claim) -> ClaimGranted:

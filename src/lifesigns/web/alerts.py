@@ -14,11 +14,12 @@ from lifesigns.events.hub_facts import AlertAcknowledged
 from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.alerts import Alert as OpenAlert
 from lifesigns.hub.http_receiver import NotLeader, NotStored
+from lifesigns.hub.service import Service
 from lifesigns.ports import Event
 from lifesigns.views import Alert, AlertList, Level, moment
-from lifesigns.views.alerts import RANK, TYPES, AcknowledgedAlerts, Acknowledgement, alert_of
+from lifesigns.views.alerts import RANK, TYPES, AcknowledgedAlerts, Acknowledgement, Need, NeedKind, alert_of
 from lifesigns.views.moments import moment_or_none
-from lifesigns.views.standing import STANDING_MAX, standing
+from lifesigns.views.standing import STANDING, STANDING_MAX, standing
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
@@ -26,7 +27,6 @@ READ: Final = 500
 READS_MAX: Final = 10
 """Events that are looked through for one answer: not everything that is kept may be an alert. The next page goes on."""
 
-STANDING: Final = "standing:"
 YEAR: Final = 365 * 86400.0
 
 
@@ -53,7 +53,9 @@ async def alerts(request: Request) -> Answer:
     first page only, beside its `limit`."""
     query, least = request.query, RANK[request.query.severity]
     now = (
-        [] if query.before is not None else [one for one in _standing(request) if RANK[one.severity] >= least]
+        []
+        if query.before is not None
+        else [one for one in standing_alerts(request.service) if RANK[one.severity] >= least]
     )
     happened, before = await _happened(request, least)
     return answer(AlertList((*now, *happened), before))
@@ -90,9 +92,9 @@ async def on_record(request: Request) -> None:
 # --- what stands --------------------------------------------------------------------------------------
 
 
-def _standing(request: Request) -> Iterator[Alert]:
+def standing_alerts(service: Service) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
-    service, alerting = request.service, request.service.notifier.alerting
+    alerting = service.notifier.alerting
     believed = standing(service.engine.beliefs, service.troubles.now())
     for one in believed:
         yield _as_told(msgspec.structs.replace(one, open=True), alerting.alerts.get(one.key))
@@ -104,24 +106,34 @@ def _standing(request: Request) -> Iterator[Alert]:
 
 
 def _view(alert: OpenAlert) -> Alert:
+    first = alert.text.partition("\n")[0]
     return Alert(
         f"{STANDING}{alert.key}",
         moment(alert.since),
         _level(alert),
         alert.sort.events[0] if alert.sort.events else alert.kind.upper(),
         alert.agent_id,
-        _in_one_line(alert),
+        _in_one_line(alert, first),
         standing=True,
         open=True,
+        need=_to_look_at(alert, first),
     )
 
 
-def _in_one_line(alert: OpenAlert) -> str:
+def _in_one_line(alert: OpenAlert, first: str) -> str:
     """Its title and the first line of its text; the text alone where that names the agent, too."""
-    first = alert.text.partition("\n")[0]
     if first and alert.agent_id and first.startswith(alert.agent_id):
         return first
     return f"{alert.title}: {first}" if first else alert.title
+
+
+def _to_look_at(alert: OpenAlert, first: str) -> Need | None:
+    """An agent that could not be stopped, or not be judged, is to be looked at until somebody has taken it on."""
+    if alert.kind not in ("needs_human", "agent_poisoned") or not alert.agent_id or alert.ack is not None:
+        return None
+    reason = alert.details.get("reason", "")
+    text = f"{reason}: {first}" if reason and first else first or alert.title
+    return Need(NeedKind.LOOK, alert.agent_id, text)
 
 
 def _level(alert: OpenAlert) -> Level:
@@ -136,10 +148,13 @@ def _level(alert: OpenAlert) -> Level:
 
 def _as_told(view: Alert, alert: OpenAlert | None) -> Alert:
     """With what people were told of it."""
+    named = bool(view.agent_id) and view.text.startswith(view.agent_id)
+    what = view.text.removeprefix(view.agent_id) if named or not view.agent_id else f": {view.text}"
     if alert is None or not alert.is_open:
-        return msgspec.structs.replace(view, key="")
+        return msgspec.structs.replace(view, what=what, key="")
     return msgspec.structs.replace(
         view,
+        what=what,
         at=view.at or moment(alert.since),
         key=alert.key,
         kind=alert.kind,
@@ -157,7 +172,7 @@ def _acknowledged(ack: Ack) -> Acknowledgement:
 async def _key(request: Request, alert_id: str) -> str:
     """The key of what has this id in the list; or it is a key itself."""
     if alert_id.startswith(STANDING):
-        found = next((one.key for one in _standing(request) if one.id == alert_id), "")
+        found = next((one.key for one in standing_alerts(request.service) if one.id == alert_id), "")
     elif alert_id.isascii() and alert_id.isdecimal() and len(alert_id) < 19:
         number = int(alert_id)
         events = await request.service.store.events(after=number - 1, until=number, limit=1)

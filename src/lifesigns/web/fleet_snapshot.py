@@ -7,6 +7,8 @@ from typing import Final
 
 from lifesigns.hub.service import Service
 from lifesigns.views import FleetView, HubHealth, fleet_view, hub_health
+from lifesigns.views.standing import needs
+from lifesigns.web.alerts import standing_alerts
 
 KEPT_FOR: Final = 1.0
 
@@ -24,7 +26,8 @@ class FleetSnapshot:
         """Counts by state, who has room, and the hub's own health."""
         now = self._service.clock()
         if self._seen is None or now - self._seen_at >= KEPT_FOR:
-            self._seen, self._seen_at = fleet_view(self._service.engine, self._hub(now)), now
+            who = needs(standing_alerts(self._service))
+            self._seen, self._seen_at = fleet_view(self._service.engine, self._hub(now), who), now
         return self._seen
 
     def _hub(self, now: float) -> HubHealth:

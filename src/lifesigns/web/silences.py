@@ -13,7 +13,7 @@ from lifesigns.errors import UsageError
 from lifesigns.events.hub_facts import SilenceEnded, SilenceMade
 from lifesigns.hub.alerting.rules import Matcher, Silence
 from lifesigns.views.alerts import SilenceList, SilenceView
-from lifesigns.views.moments import moment, moment_or_none
+from lifesigns.views.moments import LAST, moment_or_none
 from lifesigns.web.alerts import YEAR, on_record
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
@@ -96,7 +96,7 @@ def _view(one: Silence, now: float, *, configured: bool = False) -> SilenceView:
         by=one.by,
         reason=one.why,
         from_at=moment_or_none(one.from_at or None),
-        until_at=moment(one.until_at),
+        until_at=moment_or_none(one.until_at if one.until_at < LAST else None),
         active=one.active(now),
         configured=configured,
     )

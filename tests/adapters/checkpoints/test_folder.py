@@ -12,8 +12,9 @@ import pytest
 from lifesigns.adapters.checkpoints.folder import FolderContents, Room
 from lifesigns.core.signals import CheckpointVerified, Signal
 from lifesigns.errors import AdapterError, WireError
-from lifesigns.hub.checkpoints import HERE, Checkpoints
+from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.ports import TooLarge
+from lifesigns.ports.checkpoints import HERE
 from tests.adapters.executors.ground import verify
 
 

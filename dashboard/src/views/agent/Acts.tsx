@@ -24,7 +24,7 @@ export function Acts({ agent }: { agent: AgentHealth }) {
           <button type="button" onClick={() => void escalate(id)}>
             Escalate
           </button>
-          {agent.paused_until === null ? (
+          {!agent.paused ? (
             <Pause id={id} />
           ) : (
             <button type="button" onClick={() => void resume(id)}>

@@ -43,7 +43,7 @@ export function Checkpoints({ task, list, problem }: Props) {
                     after <bdi>{one.parent_id}</bdi>,{" "}
                   </>
                 )}
-                {one.digest.startsWith("hub:") ? "kept by the hub" : one.digest ? "with a digest" : "on its word"}
+                {one.kept_by_hub ? "kept by the hub" : one.digest ? "with a digest" : "on its word"}
                 {one.size > 0 && `, ${count(one.size)}B`}
               </small>
               <Age at={one.saved_at} ago />

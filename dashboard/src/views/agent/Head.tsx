@@ -4,14 +4,13 @@ import { now } from "../../clock";
 import { Age } from "../../parts/Age";
 import { Name } from "../../parts/Name";
 import { State } from "../../parts/State";
-import { why } from "../../rows";
 import { mayAct } from "../../state";
 import type { AgentHealth, Moment } from "#types";
 import { doingWords, duration, seconds } from "../../words";
 import { Acts } from "./Acts";
 
 export function Head({ agent }: { agent: AgentHealth }) {
-  const wrong = why(agent);
+  const wrong = agent.why;
   return (
     <div class={`agent-head ${agent.state}`}>
       <p class="back">
@@ -35,7 +34,7 @@ export function Head({ agent }: { agent: AgentHealth }) {
             </>
           )}
         </span>
-        {agent.paused_until !== null && <Paused until={agent.paused_until} />}
+        {agent.paused && <Paused until={agent.paused_until} />}
       </p>
       {wrong !== "" && (
         <p class="why">
@@ -77,12 +76,7 @@ function Fact({ name, text }: { name: string; text: string | null }) {
   );
 }
 
-/** The end of the calendar is what the hub says for "until it is resumed". */
-export function isEndless(moment: Moment): boolean {
-  return moment.startsWith("9999-");
-}
-
-function Paused({ until }: { until: Moment }) {
-  const left = seconds(until) - now.value;
-  return <strong class="paused">left alone {isEndless(until) ? "until it is resumed" : `for another ${duration(left)}`}</strong>;
+function Paused({ until }: { until: Moment | null }) {
+  const left = until === null ? "until it is resumed" : `for another ${duration(seconds(until) - now.value)}`;
+  return <strong class="paused">left alone {left}</strong>;
 }

@@ -16,14 +16,12 @@ const SIGNS: Record<Level, JSX.Element> = {
   critical: <path d="M5.2 1.5h5.6l3.7 3.7v5.6l-3.7 3.7H5.2L1.5 10.8V5.2Z" />,
 };
 
-/** Most texts begin with the agent they are about: then that is where one presses to see it. */
-function Text({ alert: { agent_id: agent, text } }: { alert: Alert }) {
-  const named = agent !== "" && text.startsWith(agent);
+/** The agent's name is where one presses to see it. */
+function Text({ alert: { agent_id: agent, what } }: { alert: Alert }) {
   return (
     <p>
       {agent !== "" && <a href={agentHref(agent)}><bdi>{agent}</bdi></a>}
-      {agent !== "" && !named && ": "}
-      <bdi>{named ? text.slice(agent.length) : text}</bdi>
+      <bdi>{what}</bdi>
     </p>
   );
 }

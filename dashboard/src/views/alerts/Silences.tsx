@@ -2,7 +2,7 @@
 
 import { now } from "../../clock";
 import { mayAct } from "../../state";
-import type { SilenceView } from "#types";
+import type { Moment, SilenceView } from "#types";
 import { duration, seconds } from "../../words";
 import { unsilence } from "./acts";
 
@@ -36,6 +36,6 @@ function which({ agents, kinds, roles }: SilenceView): string {
   return parts.join(" ");
 }
 
-function left(until: string, at: number): string {
-  return until.startsWith("9999-") ? "for good" : `for another ${duration(seconds(until) - at)}`;
+function left(until: Moment | null, at: number): string {
+  return until === null ? "for good" : `for another ${duration(seconds(until) - at)}`;
 }

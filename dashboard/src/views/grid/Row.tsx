@@ -7,7 +7,7 @@ import { Name } from "../../parts/Name";
 import { State } from "../../parts/State";
 import type { Rate } from "../../rates";
 import { agentHref } from "../../route";
-import { type Row, why } from "../../rows";
+import type { Row } from "../../rows";
 import { narrow } from "../../screen";
 import { mayAct } from "../../state";
 import type { AgentHealth } from "#types";
@@ -146,8 +146,8 @@ function Who({ agent }: { agent: AgentHealth }) {
 }
 
 function Doing({ agent }: { agent: AgentHealth }) {
-  const wrong = why(agent);
-  const paused = agent.paused_until === null ? "" : " · left alone";
+  const wrong = agent.why;
+  const paused = agent.paused ? " · left alone" : "";
   return (
     <span class="name" title={wrong || doingWords(agent.doing)}>
       <span class="doing-word">

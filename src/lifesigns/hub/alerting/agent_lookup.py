@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from lifesigns.core.beliefs import Beliefs
-from lifesigns.core.health import Doing
+from lifesigns.core.health import Doing, Health
 from lifesigns.hub.alerting.alerts import Alert, AlertSubject
 from lifesigns.hub.alerting.reading import WAITING
 
@@ -42,7 +42,8 @@ class EngineAgentLookup:
         agent = beliefs.agents.get(alert.agent_id)
         if agent is None:
             return f"{alert.agent_id} is not known any more"
-        if alert.details.get("reason") == WAITING and agent.doing is not Doing.WAITING_FOR_HUMAN:
+        waits = agent.doing is Doing.WAITING_FOR_HUMAN and agent.health is not Health.TERMINATED
+        if alert.details.get("reason") == WAITING and not waits:
             return f"{alert.agent_id} does not wait any more"
         if alert.kind == "agent_poisoned" and not agent.poisoned:
             return f"{alert.agent_id} is judged again"
