@@ -167,6 +167,7 @@ async def test_a_disk_that_takes_no_seal_is_logged_and_nothing_else(
     state = tmp_path / "state"
     service = Service(MemoryStore(), signer=new_signer(), state=state)
     await service.start()
+    await read(service)
     (state / "audit.checkpoint").mkdir()
     await act(service, 1)
     await until(
