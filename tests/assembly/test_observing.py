@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-un
 from lifesigns.assembly.observing import observed
 from lifesigns.core.signals import BeatReceived, NudgeRequested
 from tests.adapters.observe.collector import collector, said
-from tests.assembly.observed import WAIT_MAX, Observed
+from tests.web.observed import WAIT_MAX, Observed
 
 Response = health_pb2.HealthCheckResponse
 

@@ -17,8 +17,8 @@ from lifesigns.cli.logs import set_up_logs, without_secrets
 from lifesigns.core.signals import BeatReceived
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.ports import Commit
-from tests.assembly.observed import Observed
 from tests.docs.pages import ROOT
+from tests.web.observed import Observed
 
 LIMIT = 5.0
 TOKEN = f"ls_0a1b2c3d_{'5e' * 32}"

@@ -30,7 +30,7 @@ DOORS = {
     "backup": "hub config files errors",
     "assembly": "agent hub adapters audit views config wire ports core errors",
     "integrations": "assembly agent core errors",
-    "web": "assembly hub views config events wire ports core errors",
+    "web": "hub views config events wire ports core errors",
     "simulation": "core ports hub config errors",
     "replay": "core ports hub events config errors",
     "demo": "assembly client views config events core errors",

@@ -21,7 +21,6 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from lifesigns.assembly.vitals import Metrics, metrics_of
 from lifesigns.config.values import Limits
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
@@ -34,6 +33,7 @@ from lifesigns.web.beat_fast_path import BeatFastPath
 from lifesigns.web.fleet_snapshot import FleetSnapshot
 from lifesigns.web.history_reader import HistoryReader
 from lifesigns.web.ids import check_path
+from lifesigns.web.prometheus import Metrics
 from lifesigns.web.rates import Rates
 from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route, RouteTable
 from lifesigns.web.table import CALLS
@@ -84,12 +84,11 @@ class Web:
     ) -> None:
         self.service = service
         answered: dict[int, int] = {}
-        metrics = metrics_of(service, answered)
         self.site = Site(
             FleetSnapshot(service),
             host_policy or HostPolicy(),
             limits or Limits(),
-            metrics,
+            Metrics(service, answered),
             HistoryReader(service.store, service.feed),
             answered,
         )

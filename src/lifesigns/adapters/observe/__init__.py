@@ -1,4 +1,4 @@
-"""How others see the hub: Prometheus scrapes it, OpenTelemetry gets its spans, gRPC asks after its health.
+"""How others see the hub: OpenTelemetry gets its spans, gRPC asks after its health.
 
-None of them knows the hub: they are given numbers (`vitals.py`), kept events, and questions they may ask.
+None of them knows the hub: they are given kept events, and questions they may ask.
 """

@@ -1,4 +1,4 @@
-"""Prometheus: the hub's vitals as the text of `/metrics`. Every family is in docs/reference/metrics.md.
+"""Prometheus: the hub in numbers, as the text of `/metrics`. Every family is in docs/reference/metrics.md.
 
 Labels have few values and all of them are there from the start, so that a rate over a counter that has not counted yet is
 0 and not nothing.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from importlib.metadata import version
 from itertools import accumulate
 from typing import Final, TypeVar
 
@@ -21,9 +22,16 @@ from prometheus_client.core import (
 )
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from lifesigns.adapters.observe.vitals import AgentVitals, Spread, Vitals
+from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
+from lifesigns.hub.pulse import Pulse, Spread
+from lifesigns.hub.service import Service
+from lifesigns.views.census import Census, FreshCensus
+
+PER_AGENT_MAX: Final = 200
+"""In a larger fleet agents are not shown one by one: four series each is what a scrape can carry without anybody
+noticing, and 50,000 series hold up the hub for a second. Its API has every agent."""
 
 _STATUS_CLASSES: Final = range(1, 6)
 _openmetrics: Final[Callable[[CollectorRegistry], bytes]] = openmetrics.generate_latest
@@ -31,10 +39,16 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 
 class Metrics:
-    """Reads vitals whenever somebody scrapes, and at no other time."""
+    """Looks at a service whenever somebody scrapes, and at no other time; at all its agents at most once a second.
 
-    def __init__(self, read: Callable[[], Vitals]) -> None:
-        self._read = read
+    `answered` counts HTTP answers by the first digit of their status.
+    """
+
+    def __init__(self, service: Service, answered: Mapping[int, int]) -> None:
+        self._service = service
+        self._answered = answered
+        self._census = FreshCensus()
+        self._version = version("lifesigns")
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -47,104 +61,114 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry."""
-        vitals = self._read()
+        service, hub = self._service, self._service.hub
+        agents = service.engine.beliefs.agents
         yield InfoMetricFamily(
             "lifesigns_hub",
             "The version of the hub, and its fencing epoch, which is higher with every hub that takes over this store",
-            {"version": vitals.version, "epoch": str(vitals.epoch)},
+            {"version": self._version, "epoch": str(hub.epoch)},
         )
-        yield from _fleet(vitals)
-        yield from _incoming(vitals)
-        yield from _hub(vitals)
-        yield from _store_and_bus(vitals)
-        if vitals.each:
-            yield from _each(vitals.each)
+        yield from _fleet(self._census.of(service.engine.beliefs, service.clock()), hub.pulse)
+        yield from _incoming(service)
+        yield from _hub(service)
+        yield _answers(self._answered)
+        yield from _store_and_bus(service)
+        if 0 < len(agents) <= PER_AGENT_MAX:
+            yield from _each(agents.values())
 
 
-def _fleet(vitals: Vitals) -> Iterator[Metric]:
-    yield _gauges("lifesigns_agents", "Agents by judged health", "state", vitals.states)
-    yield _gauges("lifesigns_agents_doing", "Agents by what they say they are doing", "doing", vitals.doing)
-    yield _gauges("lifesigns_findings_open", "Open findings by kind", "kind", vitals.findings)
-    yield _gauges("lifesigns_breakers", "Circuit breakers that agents report", "state", vitals.breakers)
+def _fleet(counted: Census, pulse: Pulse) -> Iterator[Metric]:
+    yield _gauges("lifesigns_agents", "Agents by judged health", "state", counted.states)
+    yield _gauges("lifesigns_agents_doing", "Agents by what they say they are doing", "doing", counted.doing)
+    yield _gauges("lifesigns_findings_open", "Open findings by kind", "kind", counted.findings)
+    yield _gauges("lifesigns_breakers", "Circuit breakers that agents report", "state", counted.breakers)
     flips = CounterMetricFamily("lifesigns_flips", "Changes of health, by the state reached", labels=["to"])
     for state in Health:
-        flips.add_metric([state], vitals.flips.get(state, 0))
+        flips.add_metric([state], pulse.flips.get(state, 0))
     yield flips
     steps = CounterMetricFamily(
         "lifesigns_interventions", "Steps of the ladder, by how far they came", labels=["rung", "stage"]
     )
     for rung in Rung:
         for stage in Stage:
-            steps.add_metric([rung, stage], vitals.interventions.get((rung, stage), 0))
+            steps.add_metric([rung, stage], pulse.interventions.get((rung, stage), 0))
     yield steps
 
 
-def _incoming(vitals: Vitals) -> Iterator[Metric]:
-    yield _counter("lifesigns_beats", "Beats heard", vitals.beats)
-    yield _counter("lifesigns_reports", "Signals heard that are not beats", vitals.reports)
+def _incoming(service: Service) -> Iterator[Metric]:
+    pulse = service.hub.pulse
+    yield _counter("lifesigns_beats", "Beats heard", pulse.beats)
+    yield _counter("lifesigns_reports", "Signals heard that are not beats", pulse.reports)
     yield _counter(
         "lifesigns_signals_refused",
         "Signals that were read and not believed; many of one kind are counted once a minute",
-        vitals.refused,
+        pulse.refused,
     )
     yield _counter(
         "lifesigns_signals_unreadable",
         "Messages that could not be read, or were not their sender's to say",
-        vitals.unreadable,
+        pulse.unreadable,
     )
-    yield _counter("lifesigns_signals_turned_away", "Signals that found the inbox full", vitals.turned_away)
+    yield _counter("lifesigns_signals_turned_away", "Signals that found the inbox full", pulse.turned_away)
     yield _counter(
         "lifesigns_bus_messages_dropped",
         "Messages on the bus that came faster than they were heard",
-        vitals.dropped,
+        0 if service.door is None else service.door.dropped,
     )
-    yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", vitals.inbox)
+    yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", service.hub.waiting)
 
 
-def _hub(vitals: Vitals) -> Iterator[Metric]:
+def _hub(service: Service) -> Iterator[Metric]:
+    pulse, engine = service.hub.pulse, service.engine
     yield _histogram(
         "lifesigns_detection_late_seconds",
         "How long after it fell due a disconnection was known",
-        vitals.found_late,
+        pulse.finds_late,
     )
-    yield _histogram("lifesigns_tick_late_seconds", "How late deadlines were looked at", vitals.looks_late)
+    yield _histogram("lifesigns_tick_late_seconds", "How late deadlines were looked at", pulse.looks_late)
     yield _gauge(
         "lifesigns_tick_late_last_seconds",
         "How late deadlines were looked at the last time",
-        vitals.look_late,
+        pulse.look_late,
         unit="seconds",
     )
-    yield _gauge("lifesigns_blind", "1 while the hub knows that it cannot see", vitals.blind)
+    yield _gauge(
+        "lifesigns_blind", "1 while the hub knows that it cannot see", engine.beliefs.awareness.blind
+    )
     yield _gauge(
         "lifesigns_self_doubt_score",
         "How far the hub doubts itself: 0 to 8, every wait is that much longer",
-        vitals.score,
+        engine.self_doubt(service.clock()),
     )
     yield _gauge(
-        "lifesigns_orders_waiting", "Orders that no agent has acknowledged yet", vitals.orders_waiting
+        "lifesigns_orders_waiting", "Orders that no agent has acknowledged yet", service.hub.ledger.offered
     )
-    yield _gauge("lifesigns_event_listeners", "Listeners to the live events", vitals.listeners)
+    yield _gauge("lifesigns_event_listeners", "Listeners to the live events", len(service.feed))
+
+
+def _answers(answered: Mapping[int, int]) -> Metric:
     answers = CounterMetricFamily(
         "lifesigns_http_requests", "HTTP requests answered, by class of status", labels=["status"]
     )
     for status in _STATUS_CLASSES:
-        answers.add_metric([f"{status}xx"], vitals.answers.get(status, 0))
-    yield answers
+        answers.add_metric([f"{status}xx"], answered.get(status, 0))
+    return answers
 
 
-def _store_and_bus(vitals: Vitals) -> Iterator[Metric]:
-    yield _gauge("lifesigns_store_up", "1 while the store takes pages", vitals.store_up)
-    if vitals.bus_up is not None:
-        yield _gauge("lifesigns_bus_up", "1 while the bus is connected; missing without a bus", vitals.bus_up)
-    yield _histogram("lifesigns_store_commit_seconds", "How long a page took to be kept", vitals.commits)
-    yield _counter("lifesigns_pages_kept", "Pages kept in the store", sum(vitals.commits.counts))
-    yield _counter("lifesigns_events_kept", "Events kept in the store", vitals.events_kept)
+def _store_and_bus(service: Service) -> Iterator[Metric]:
+    committer, bus = service.hub.committer, service.bus_state
+    yield _gauge("lifesigns_store_up", "1 while the store takes pages", service.store_state == "ok")
+    if bus != "none":
+        yield _gauge("lifesigns_bus_up", "1 while the bus is connected; missing without a bus", bus == "ok")
+    yield _histogram("lifesigns_store_commit_seconds", "How long a page took to be kept", committer.took)
+    yield _counter("lifesigns_pages_kept", "Pages kept in the store", sum(committer.took.counts))
+    yield _counter("lifesigns_events_kept", "Events kept in the store", committer.events)
     yield _counter(
-        "lifesigns_events_lost", "Events lost because the store was away for too long", vitals.events_lost
+        "lifesigns_events_lost", "Events lost because the store was away for too long", committer.lost
     )
 
 
-def _each(agents: Iterable[AgentVitals]) -> Iterator[Metric]:
+def _each(agents: Iterable[Agent]) -> Iterator[Metric]:
     """Agents one by one; see `PER_AGENT_MAX`."""
     up = GaugeMetricFamily("lifesigns_agent_up", "1 while the agent is heard of", labels=["agent"])
     beat_at = GaugeMetricFamily(
@@ -158,11 +182,12 @@ def _each(agents: Iterable[AgentVitals]) -> Iterator[Metric]:
         "lifesigns_agent_cost_usd", "What the agent cost, in dollars", labels=["agent"]
     )
     for agent in agents:
-        up.add_metric([agent.id], agent.up)
-        if agent.beat_at is not None:
-            beat_at.add_metric([agent.id], agent.beat_at)
-        tokens.add_metric([agent.id], agent.tokens)
-        cost.add_metric([agent.id], agent.cost_usd)
+        spent = agent.spending
+        up.add_metric([agent.id], agent.alive)
+        if agent.beats:
+            beat_at.add_metric([agent.id], agent.heard_at)
+        tokens.add_metric([agent.id], spent.tokens if spent else 0)
+        cost.add_metric([agent.id], spent.cost if spent else 0.0)
     return iter((up, beat_at, tokens, cost))
 
 

@@ -10,7 +10,6 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain
 
 from lifesigns.adapters.bus.memory import MemoryBus
-from lifesigns.adapters.observe.vitals import PER_AGENT_MAX
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.agent import Agent
 from lifesigns.core.health import Doing, Health
@@ -25,8 +24,9 @@ from lifesigns.core.signals import (
 from lifesigns.errors import AdapterError
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.ports import Commit
-from tests.assembly.observed import Observed, value
+from lifesigns.web.prometheus import PER_AGENT_MAX
 from tests.docs.pages import ROOT
+from tests.web.observed import Observed, value
 
 PAGE = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
 RENDER_MAX = 0.050
