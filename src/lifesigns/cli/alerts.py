@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -35,26 +35,10 @@ limit_option = click.option(
 @prints_json
 @asks_a_hub
 @click.pass_context
-def alerts(
-    ctx: click.Context,
-    severity: str,
-    everything: bool,
-    limit: int,
-    as_json: bool,
-    hub: str | None,
-    token: str | None,
-) -> None:
+def alerts(ctx: click.Context, /, **_: Any) -> None:
     """Show what people should know; acknowledge and silence it. Without a command: `list`."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(
-            list_,
-            severity=severity,
-            everything=everything,
-            limit=limit,
-            as_json=as_json,
-            hub=hub,
-            token=token,
-        )
+        ctx.forward(list_)
 
 
 @alerts.command("list")

@@ -6,13 +6,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.progress import progress
+from lifesigns.cli.requests import INTERRUPTED, UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lifesigns.audit.verifying import AuditVerdict
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-INTERRUPTED: Final = 130
 
 
 def of_a_folder(command: F) -> F:
@@ -98,7 +96,7 @@ def verify(
         if hub is not None:
             found = _by_proofs(hub, token, known, checkpoints, entries)
         else:
-            with _progress(shown=not quiet and sys.stderr.isatty()) as move:
+            with progress("verifying", quiet=quiet) as move:
                 found = _all(file, store, folder if state else None, known, checkpoints, move)
     except KeyboardInterrupt:
         click.echo("Stopped before the end: nothing is known.", err=True)
@@ -173,19 +171,19 @@ def _all(
     folder: Path | None,
     keys: Sequence[bytes],
     checkpoints: Sequence[KeptCheckpoint],
-    progress: Callable[[float], None],
+    move: Callable[[float], None],
 ) -> AuditVerdict:
     from lifesigns.assembly.hub import store_to_read
     from lifesigns.audit.export import verify_export
     from lifesigns.audit.stored import verify_store
 
     if file is not None:
-        return verify_export(file, keys, checkpoints, progress)
+        return verify_export(file, keys, checkpoints, move)
 
     async def look() -> AuditVerdict:
         store = store_to_read(_place(url, folder))
         try:
-            return await verify_store(store, keys, checkpoints, progress)
+            return await verify_store(store, keys, checkpoints, move)
         finally:
             await store.close()
 
@@ -219,21 +217,6 @@ async def _export(
         raise UsageError(f"the log cannot be read: {error}") from error
     finally:
         await store.close()
-
-
-@contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[[float], None]]:
-    """What moves the bar, while there is one."""
-    if not shown:
-        yield lambda _: None
-        return
-    from rich.progress import Progress
-
-    from lifesigns.cli import showing
-
-    with Progress(console=showing.console(stderr=True), transient=True) as progress:
-        task = progress.add_task("verifying", total=1.0)
-        yield lambda part: progress.update(task, completed=part)
 
 
 # --- what is told -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from lifesigns.cli import showing
-from lifesigns.cli.requests import UNWELL, prints_json
+from lifesigns.cli.requests import INTERRUPTED, UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.showing import clean, print_json, words
 from lifesigns.client import AsyncClient
@@ -28,7 +28,6 @@ from lifesigns.web import pages
 
 LASTS: Final = 120.0
 DRAW_EVERY: Final = 0.5
-INTERRUPTED: Final = 130
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 from math import isfinite
@@ -17,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lifesigns.cli.progress import progress
+from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
     from lifesigns.config import Config
     from lifesigns.replay import Difference, Replayed
 
-INTERRUPTED: Final = 130
 SETTABLE: Final = ("policy.", "fleet.")
 LISTED_MAX: Final = 50
 """Agents listed for people; `--json` has all."""
@@ -74,7 +73,7 @@ def replay(
     begin, end = _span(since, from_, to, time.time())
     in_force, other = _policies(config_file, profile, sets)
     try:
-        with _progress(shown=not quiet and sys.stderr.isatty()) as move:
+        with progress("replaying", quiet=quiet) as move:
             found = asyncio.run(_replay(in_force, other, store, (begin, end), agents, move))
     except KeyboardInterrupt:
         click.echo("Stopped before the end: nothing is known.", err=True)
@@ -93,7 +92,7 @@ async def _replay(
     url: str | None,
     span: tuple[float, float],
     agents: tuple[str, ...],
-    progress: Callable[[float], None],
+    move: Callable[[float], None],
 ) -> Replayed:
     from lifesigns.assembly.hub import store_to_read
     from lifesigns.config.hub_locator import state_folder
@@ -104,7 +103,7 @@ async def _replay(
     store = store_to_read(place)
     try:
         return await replay(
-            store, in_force, other, since=span[0], until=span[1], agents=agents, progress=progress
+            store, in_force, other, since=span[0], until=span[1], agents=agents, progress=move
         )
     finally:
         await store.close()
@@ -163,26 +162,6 @@ def _settings(in_force: Config, other: Config) -> dict[str, tuple[object, object
         if ours.get(key) != theirs.get(key)
         and key.startswith(("profile", "policy.", "fleet.", "roles.", "agents."))
     }
-
-
-@contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[[float], None]]:
-    """What moves the bar, while there is one."""
-    if not shown:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("replaying", total=1.0)
-        yield lambda part: progress.update(task, completed=part)
 
 
 # --- what is told -------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 UNWELL: Final = 1
 """The exit status if something unwell was found."""
+INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C."""
 NO_TOKEN: Final = 401
 
 

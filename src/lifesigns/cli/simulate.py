@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli.progress import progress
+from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from lifesigns.simulation import Report, SimulationConfig
-
-INTERRUPTED: Final = 130
 
 
 @click.command()
@@ -66,8 +63,8 @@ def simulate(
         seed = int.from_bytes(os.urandom(4))
     config = replace(_config(agents, days, seed, config_file, profile, faults), trials=trials)
     began = perf_counter()
-    with _progress(config, shown=not quiet and sys.stderr.isatty()) as watched:
-        report = live_through(watched)
+    with progress(f"{agents} agents, {days:g} days", quiet=quiet) as move:
+        report = live_through(replace(config, on_progress=move))
     if as_json:
         click.echo(json.dumps(report.to_json(), indent=2))
     else:
@@ -106,27 +103,6 @@ def _command(report: Report, config_file: Path | None, profile: str | None, *, t
     if profile:
         words += f" --profile {profile}"
     return f"{words} --faults {report.faults}" + ("" if trials else " --no-trials")
-
-
-@contextmanager
-def _progress(config: SimulationConfig, *, shown: bool) -> Iterator[SimulationConfig]:
-    """The configuration to run with: while a bar is shown, it moves it."""
-    if not shown:
-        yield config
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"{config.agents} agents, {config.days:g} days", total=1.0)
-        move: Callable[[float], None] = lambda part: progress.update(task, completed=part)  # noqa: E731
-        yield replace(config, on_progress=move)
 
 
 def _print(report: Report, took: float, command: str) -> None:
