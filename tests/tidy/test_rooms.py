@@ -23,7 +23,7 @@ DOORS = {
     "agent": "core events wire ports errors",
     "hub": "core events wire ports files errors",
     "adapters": "core events wire ports files errors",
-    "config": "core errors",
+    "config": "core events errors",
     "views": "core events ports",
     "client": "views wire config core errors",
     "audit": "client hub events views wire ports core errors",

@@ -22,6 +22,8 @@ from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder
 from lifesigns.core.health import UNWELL, Health
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError
+from lifesigns.events import fact_told
+from lifesigns.events.hub_facts import HubPart, HubTroubleBegan
 from lifesigns.views import FleetView, Me
 
 Level = Literal["ok", "warn", "bad"]
@@ -247,12 +249,12 @@ def _fleet(client: Client) -> Iterator[Check]:
 
 
 HUB_TROUBLES: Final = {
-    "HUB_TOKENS_REFUSED": (
+    HubPart.TOKENS: (
         "tokens",
         "give these agents a token that this hub knows; if the hub has lost its state: docs/runbooks/restore.md",
     ),
-    "HUB_CONNECTIONS_FULL": ("connections", "raise limits.connections, and ulimit -n of the hub"),
-    "HUB_ROWS_UNREADABLE": ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
+    HubPart.CONNECTIONS: ("connections", "raise limits.connections, and ulimit -n of the hub"),
+    HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 
 
@@ -264,8 +266,9 @@ def _hub_troubles(client: Client) -> Iterator[Check]:
         yield Check("alerts", "bad", str(error), "see the hub's log")
         return
     for alert in alerts:
-        if alert.standing and alert.type in HUB_TROUBLES:
-            what, mend = HUB_TROUBLES[alert.type]
+        trouble = fact_told(alert.type, 0.0, "", {})
+        if alert.standing and isinstance(trouble, HubTroubleBegan) and trouble.part in HUB_TROUBLES:
+            what, mend = HUB_TROUBLES[trouble.part]
             yield Check(what, "bad", alert.text, mend)
 
 

@@ -18,22 +18,7 @@ from lifesigns.config import readers
 from lifesigns.config.durations import MINUTE, WEEK
 from lifesigns.config.errors import unknown
 from lifesigns.config.schema import Schema, Section, entry, keys
-
-ALERTS: Final = tuple(
-    """
-    stuck_agent needs_human escalation circuit_breaker_open recovery_failed message_overdue agent_poisoned
-    group_braked hub_blind hub_store_lost hub_bus_lost hub_tokens_refused hub_connections_full hub_rows_unreadable
-    audit_broken channel_down
-    """.split()
-)
-EVENTS: Final = tuple(
-    """
-    HEALTH_STATE_CHANGED NEEDS_HUMAN ESCALATION_TRIGGERED CIRCUIT_BREAKER_STATE_CHANGED RECOVERY_FAILED MESSAGE_OVERDUE
-    AGENT_POISONED GROUP_BRAKED HUB_BLIND HUB_STORE_LOST HUB_BUS_LOST HUB_TOKENS_REFUSED HUB_CONNECTIONS_FULL
-    HUB_ROWS_UNREADABLE AUDIT_BROKEN
-    """.split()
-)
-"""Alerts may be named by the events they are made from."""
+from lifesigns.events.alert_kinds import EVENTS, KINDS
 
 SEED_CHANNELS: Final = frozenset({"slack", "pagerduty"})
 """Named in the tree of IMPL-REQ-003, which is read as it stands whether or not there are such channels."""
@@ -90,8 +75,8 @@ def kinds(value: object) -> tuple[str, ...]:
     """Names of alerts, or of the events they are made from."""
     named = readers.words(value)
     for name in named:
-        if name not in ALERTS and name not in EVENTS:
-            raise ValueError(f"{readers.said(name)} {unknown(name, (*ALERTS, *EVENTS))}")
+        if name not in KINDS and name not in EVENTS:
+            raise ValueError(f"{readers.said(name)} {unknown(name, (*KINDS, *EVENTS))}")
     return named
 
 

@@ -6,14 +6,25 @@ in the end. An agent that was called unwell for any other reason was wronged, ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from lifesigns.core.effects import Rung, Stage
+from lifesigns.core.effects import (
+    Ending,
+    FindingOpened,
+    Flip,
+    Intervention,
+    NeedsHuman,
+    Recovered,
+    Recovery,
+    Rung,
+    Stage,
+)
 from lifesigns.core.health import UNWELL, Doing, Health
 from lifesigns.demo.fleet import Action, DemoAgent
+from lifesigns.events import fact_told
 from lifesigns.views import AgentHealth, EventView
 
 PARKED: Final = (Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED)
@@ -51,40 +62,40 @@ class Outcome:
 
     def happened(self, event: EventView) -> None:
         """Something happened to it."""
-        data, at = event.data, datetime.fromisoformat(event.at).timestamp()
-        match event.type:
-            case "FINDING_OPENED" if data["finding"]["kind"] == self.member.found:
+        at = datetime.fromisoformat(event.at).timestamp()
+        match fact_told(event.type, at, event.agent_id, event.data):
+            case FindingOpened(finding=found) if found.kind == self.member.found:
                 self._found(at)
-            case "HEALTH_STATE_CHANGED":
-                self._flipped(data)
-            case "NEEDS_HUMAN" if data["reason"] == Doing.WAITING_FOR_HUMAN:
+            case Flip() as flip:
+                self._flipped(flip)
+            case NeedsHuman(reason=Doing.WAITING_FOR_HUMAN):
                 self._found(at)
                 self._did(Action.TOLD)
-            case "NUDGE_SENT":
-                self._did(Action.ANSWERED if data["by"] else Action.NUDGED)
-            case "ESCALATION_TRIGGERED":
+            case Intervention(rung=Rung.NUDGE, stage=Stage.ORDERED) as nudge:
+                self._did(Action.ANSWERED if nudge.by else Action.NUDGED)
+            case Intervention(rung=Rung.ESCALATE, stage=Stage.ORDERED):
                 self._did(Action.ESCALATED)
-            case "INTERVENTION" if (data["rung"], data["stage"]) == (Rung.TERMINATE, Stage.ORDERED):
+            case Intervention(rung=Rung.TERMINATE, stage=Stage.ORDERED):
                 self._allow(Action.STOPPED)  # To want it is wrong already; to have done it is another thing.
-            case "AGENT_TERMINATED":
+            case Ending():
                 self._did(Action.STOPPED)
-            case "RECOVERY_INITIATED":
-                self.checkpoint = data["from_checkpoint"]
-            case "RECOVERY_COMPLETED":
+            case Recovery(stage=Recovered.INITIATED) as recovery:
+                self.checkpoint = recovery.checkpoint_id
+            case Recovery(stage=Recovered.COMPLETED):
                 self._did(Action.RESPAWNED)
 
     def _found(self, at: float) -> None:
         if self.found_at is None:
             self.found_at = at
 
-    def _flipped(self, data: Mapping[str, Any]) -> None:
-        self.state = Health(data["to"])
+    def _flipped(self, flip: Flip) -> None:
+        self.state = flip.now
         if self.state not in UNWELL:
             return
-        kinds = {finding["kind"] for finding in data["evidence"]}
-        if self.member.found not in kinds or (self.member.cause and data["cause"] != self.member.cause):
-            cause = f" ({data['cause']})" if data["cause"] else ""
-            self._wrong(f"called {self.state}{cause}: {data['reason']}")
+        kinds = {finding.kind for finding in flip.evidence}
+        if self.member.found not in kinds or (self.member.cause and flip.cause != self.member.cause):
+            cause = f" ({flip.cause})" if flip.cause else ""
+            self._wrong(f"called {self.state}{cause}: {flip.reason}")
 
     def _did(self, action: Action) -> None:
         if self.actions[-1:] != [action]:  # A nudge that is repeated is still a nudge.

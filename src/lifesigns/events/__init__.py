@@ -1,8 +1,9 @@
 """Events: facts as they are kept and told, under the names and with the fields that others build on.
 
-    catalogue.py  the table: every event, the fact it comes from, its fields, its sentence, its level, its alert, its audit entry
-    hub_facts.py  facts of the hub itself, and of people who use it; those about agents are the engine's (`core/effects.py`)
-    codec.py      a fact as an event, an event as a message, and back
+    catalogue.py    the table: every event, the fact it comes from, its fields, its sentence, its level, its alert, its audit entry
+    alert_kinds.py  kinds of alerts, how loud they are, and which events open them
+    hub_facts.py    facts of the hub itself, and of people who use it; those about agents are the engine's (`core/effects.py`)
+    codec.py        a fact as an event, an event as a message, and back
 
 Nobody else knows what an event is called, or what its fields are: readers get the fact back.
 """

@@ -57,7 +57,9 @@ class Row:
     level: Callable[[Any], Level | None] | None
     """How urgent it is; None if a person can do nothing about it: it is no alert then."""
     alert: str
-    """The key of the alert that it opens, is news of or ends."""
+    """The key of the alert that it opens or is news of."""
+    ends: str
+    """The key of the alert that it ends. What a flip, a breaker or a brake ends depends on what they say."""
     audit: Callable[[Any], Deed] | None
     """The words of its audit entry, if it is an audited act; of flips only decisions are (`hub/audit/records.py`)."""
 
@@ -84,11 +86,12 @@ def _row(
     sentence: Callable[[F], str] | None = None,
     level: Level | Callable[[F], Level | None] | None = None,
     alert: str = "",
+    ends: str = "",
     audit: Callable[[F], Deed] | None = None,
 ) -> Row:
     names = {} if fact is None else {field.name: field.name for field in fields(fact) if field.name != "at"}
     levels = _always(level) if isinstance(level, Level) else level
-    return Row(name, fact, when, names | dict(named or {}), where or {}, sentence, levels, alert, audit)
+    return Row(name, fact, when, names | dict(named or {}), where or {}, sentence, levels, alert, ends, audit)
 
 
 def _always(level: Level) -> Callable[[Fact], Level]:
@@ -278,7 +281,7 @@ _TABLE: Final = (
          audit=_recovery_done),
     _row("RECOVERY_COMPLETED", e.Recovery, "the new life speaks", where={"stage": e.Recovered.COMPLETED},
          named={"agent_id": "new_agent_id"}, sentence=_recovery("is back"), level=_INFO,
-         alert="recovery_failed:{0.agent_id}", audit=_recovery_done),
+         ends="recovery_failed:{0.agent_id}", audit=_recovery_done),
     _row("RECOVERY_FAILED", e.Recovery, "an agent could not be started anew", where={"stage": e.Recovered.FAILED},
          named={"attempt": "attempts"}, sentence=_recovery("could not be started anew"), level=_CRITICAL,
          alert="recovery_failed:{0.agent_id}", audit=_recovery_done),
@@ -307,27 +310,27 @@ _TABLE: Final = (
     _row("HUB_BLIND", e.HubVisibility, "the hub cannot see, and judges nobody", where={"blind": True},
          sentence=_with_reason("The hub cannot see"), level=_CRITICAL, alert="hub_blind"),
     _row("HUB_SIGHTED", e.HubVisibility, "it can see again", where={"blind": False},
-         sentence=_with_reason("The hub can see again"), level=_INFO, alert="hub_blind"),
+         sentence=_with_reason("The hub can see again"), level=_INFO, ends="hub_blind"),
     _row("HUB_STORE_LOST", _Began, "the store is away; told, and not kept", where={"part": HubPart.STORE}, named=_UNTOLD,
          sentence=_with_reason("The store is away"), level=_CRITICAL, alert="hub_store_lost"),
     _row("HUB_STORE_BACK", _Over, "the store is back", where={"part": HubPart.STORE}, named=_UNTOLD,
-         sentence=_with_reason("The store is back. It was away"), level=_INFO, alert="hub_store_lost"),
+         sentence=_with_reason("The store is back. It was away"), level=_INFO, ends="hub_store_lost"),
     _row("HUB_BUS_LOST", _Began, "the bus is away", where={"part": HubPart.BUS}, named=_UNTOLD,
          sentence=_with_reason("The bus is away"), level=_CRITICAL, alert="hub_bus_lost"),
     _row("HUB_BUS_BACK", _Over, "the bus is back", where={"part": HubPart.BUS}, named=_UNTOLD,
-         sentence=_with_reason("The bus is back. It was away"), level=_INFO, alert="hub_bus_lost"),
+         sentence=_with_reason("The bus is back. It was away"), level=_INFO, ends="hub_bus_lost"),
     _row("HUB_TOKENS_REFUSED", _Began, "agents are refused", where={"part": HubPart.TOKENS}, named=_UNTOLD,
          sentence=_with_reason("Agents are refused"), level=_ERROR, alert="hub_tokens_refused"),
     _row("HUB_TOKENS_ACCEPTED", _Over, "no agent is refused any more", where={"part": HubPart.TOKENS}, named=_UNTOLD,
-         sentence=_with_reason("No agent is refused any more. It was so"), level=_INFO, alert="hub_tokens_refused"),
+         sentence=_with_reason("No agent is refused any more. It was so"), level=_INFO, ends="hub_tokens_refused"),
     _row("HUB_CONNECTIONS_FULL", _Began, "newcomers are turned away", where={"part": HubPart.CONNECTIONS}, named=_UNTOLD,
          sentence=_with_reason("Newcomers are turned away"), level=_ERROR, alert="hub_connections_full"),
     _row("HUB_CONNECTIONS_FREE", _Over, "nobody is turned away any more", where={"part": HubPart.CONNECTIONS}, named=_UNTOLD,
-         sentence=_with_reason("Nobody is turned away any more. It was so"), level=_INFO, alert="hub_connections_full"),
+         sentence=_with_reason("Nobody is turned away any more. It was so"), level=_INFO, ends="hub_connections_full"),
     _row("HUB_ROWS_UNREADABLE", _Began, "rows of the store cannot be read", where={"part": HubPart.ROWS}, named=_UNTOLD,
          sentence=_with_reason("Something was forgotten"), level=_ERROR, alert="hub_rows_unreadable"),
     _row("HUB_ROWS_READABLE", _Over, "they can be read again", where={"part": HubPart.ROWS}, named=_UNTOLD,
-         alert="hub_rows_unreadable"),
+         ends="hub_rows_unreadable"),
     _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of", audit=_retired),
     _row("AUDIT_BROKEN", h.AuditBroken, "the audit log was found to be changed",
          sentence=_with_reason("The audit log is not what was sealed"), level=_CRITICAL, alert="audit_broken",

@@ -9,20 +9,17 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-import msgspec
-
-from lifesigns.core.effects import Kind
+from lifesigns.core.effects import Flip, HubVisibility, Kind
 from lifesigns.core.handlers.admission import OWN_REPORTS
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Report, Signal
+from lifesigns.events import fact_of, types_of
 from lifesigns.hub.journal import Reading, read
 from lifesigns.ports import Event, Store
 
 Interval = tuple[float, float]
 Progress = Callable[[float], None]
 
-FLIP: Final = "HEALTH_STATE_CHANGED"
-BLIND, SIGHTED = "HUB_BLIND", "HUB_SIGHTED"
 EVENTS_AT_ONCE: Final = 1000
 
 
@@ -85,7 +82,7 @@ async def survey(store: Store, since: float, until: float, progress: Progress) -
 
 async def _events(store: Store, since: float) -> list[Event]:
     found: list[Event] = []
-    types = (FLIP, BLIND, SIGHTED)
+    types = types_of(Flip, HubVisibility)
     while some := await store.events(
         after=found[-1].id if found else 0, since=since, types=types, limit=EVENTS_AT_ONCE
     ):
@@ -93,39 +90,29 @@ async def _events(store: Store, since: float) -> list[Event]:
     return found
 
 
-class _Evidence(msgspec.Struct):
-    kind: str
-    since: float
-
-
-class _Flip(msgspec.Struct):
-    to: str
-    evidence: list[_Evidence] = []
-
-
 def _note_events(found: Survey, events: Sequence[Event]) -> None:
     blind_from: float | None = -inf
     for event in events:
-        if event.type == FLIP:
-            _note_flip(found, event)
-        elif event.type == BLIND:
-            blind_from = event.at
-        elif blind_from is not None:
-            found.blind.append((blind_from, event.at))
-            blind_from = None
+        match fact_of(event):
+            case Flip() as flip:
+                _note_flip(found, flip)
+            case HubVisibility(blind=True):
+                blind_from = event.at
+            case HubVisibility() if blind_from is not None:
+                found.blind.append((blind_from, event.at))
+                blind_from = None
     if blind_from is not None and blind_from != -inf:
         found.blind.append((blind_from, inf))
 
 
-def _note_flip(found: Survey, event: Event) -> None:
-    flip = msgspec.json.decode(event.data, type=_Flip)
-    found.flips.append((event.at, event.agent_id, flip.to))
-    lost = found.lost.get(event.agent_id)
+def _note_flip(found: Survey, flip: Flip) -> None:
+    found.flips.append((flip.at, flip.agent_id, flip.now))
+    lost = found.lost.get(flip.agent_id)
     if lost and lost[-1][1] == inf:
-        lost[-1] = (lost[-1][0], event.at)
-    silent = [one.since for one in flip.evidence if one.kind == Kind.SILENCE]
-    if flip.to == Health.DISCONNECTED and silent:
-        found.lost.setdefault(event.agent_id, []).append((silent[0], inf))
+        lost[-1] = (lost[-1][0], flip.at)
+    silent = [one.since for one in flip.evidence if one.kind is Kind.SILENCE]
+    if flip.now is Health.DISCONNECTED and silent:
+        found.lost.setdefault(flip.agent_id, []).append((silent[0], inf))
 
 
 class _Going:

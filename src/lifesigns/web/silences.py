@@ -8,8 +8,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.config.alerting import ALERTS, EVENTS
 from lifesigns.errors import UsageError
+from lifesigns.events.alert_kinds import EVENTS, KINDS
 from lifesigns.events.hub_facts import SilenceEnded, SilenceMade
 from lifesigns.hub.alerting.rules import Matcher, Silence
 from lifesigns.views.alerts import SilenceList, SilenceView
@@ -18,7 +18,7 @@ from lifesigns.web.alerts import YEAR, on_record
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
-NAMES: Final = (*ALERTS, *EVENTS)
+NAMES: Final = (*KINDS, *EVENTS)
 
 Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=128)], ...], Meta(max_length=100)]
 Kinds = Annotated[

@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 from lifesigns.adapters.observe.tracing import SPANS_PER_SECOND, STORIES_MAX, Attributes, Ids, Tracing, ids_of
+from lifesigns.core.effects import Finding, Flip, Kind, Severity
+from lifesigns.core.health import Health
 from lifesigns.core.signals import (
     Answer,
     BeatReceived,
@@ -27,6 +29,7 @@ from lifesigns.core.signals import (
     NudgeSeen,
 )
 from lifesigns.errors import UsageError
+from lifesigns.events import event_of
 from lifesigns.ports import Event
 from tests.adapters.observe.collector import Collector, collector, said
 from tests.hub.ground import Ground
@@ -82,16 +85,8 @@ def step(number: int, at: float, stage: str, **fields: Any) -> Event:
 
 
 def flip(number: int, at: float, to: str, agent_id: str = "a", since: float | None = None) -> Event:
-    evidence = [] if since is None else [{"kind": "silence", "since": since}]
-    data = {
-        "agent_id": agent_id,
-        "from": "healthy",
-        "to": to,
-        "reason": "why",
-        "cause": None,
-        "evidence": evidence,
-    }
-    return Event(number, at, "HEALTH_STATE_CHANGED", agent_id, json.dumps(data).encode())
+    evidence = () if since is None else (Finding(Kind.SILENCE, since, Severity.DISCONNECTED, "silent"),)
+    return event_of(number, Flip(at, agent_id, Health.HEALTHY, Health(to), "why", None, evidence))
 
 
 # --- to a collector -------------------------------------------------------------------------------------
@@ -288,11 +283,19 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(tracing._stories) == len(tracing._of_agent) == STORIES_MAX
 
 
-def test_an_event_that_cannot_be_traced_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_event_that_cannot_be_read_is_not_traced() -> None:
     spans = Kept()
     Tracing(spans=spans).tell([Event(1, 1.0, "INTERVENTION", "a", b"{}"), flip(2, 2, "stuck")])
     assert [span.name for span in spans.spans] == ["lifesigns.flip"]
-    assert [getattr(record, "action", "") for record in caplog.records] == ["span_failed"]
+
+
+def test_a_span_that_cannot_be_added_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Kept):
+        def add(self, *args: Any, **fields: Any) -> None:
+            raise RuntimeError("full")
+
+    Tracing(spans=Broken()).tell([flip(1, 1, "stuck"), flip(2, 2, "failing")])
+    assert [getattr(record, "action", "") for record in caplog.records] == ["span_failed", "span_failed"]
 
 
 @pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])

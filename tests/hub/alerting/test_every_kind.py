@@ -17,8 +17,8 @@ from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import profile
 from lifesigns.errors import AdapterError
+from lifesigns.events.alert_kinds import KINDS
 from lifesigns.events.hub_facts import HubPart, HubTroubleOver
-from lifesigns.hub.alerting.kinds import KINDS
 from lifesigns.hub.alerting.rules import Rules
 from tests.adapters.channels.peers import Peer, Reply
 from tests.hub.alerting.test_notifier import AT_ONCE, FAST

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.config import alerting as config
 from lifesigns.core import effects as e
 from lifesigns.core.effects import Recovered, Rung, Stage
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.signals import BreakerState, Priority
-from lifesigns.events import event_of
-from lifesigns.hub.alerting.kinds import KINDS
+from lifesigns.events import CATALOGUE, event_of
+from lifesigns.events.alert_kinds import EVENTS, KINDS, kind_of
 from lifesigns.hub.alerting.reading import Change, Closed, Opened, changes
 from lifesigns.ports import Event
 
@@ -141,7 +140,12 @@ def test_whatever_an_event_holds_nothing_is_raised(kind: str, data: bytes) -> No
         assert isinstance(change, Opened | Closed)
 
 
-def test_the_configuration_knows_the_same_names() -> None:
-    """It cannot import them: it stands in another room."""
-    assert set(config.ALERTS) == set(KINDS)
-    assert set(config.EVENTS) == {name for kind in KINDS.values() for name in kind.events}
+def test_every_kind_but_that_of_channels_has_its_events() -> None:
+    assert [name for name, kind in KINDS.items() if not kind.events] == ["channel_down"]
+    assert {name for kind in KINDS.values() for name in kind.events} == set(EVENTS)
+    assert KINDS["hub_blind"].events == ("HUB_BLIND", "NEEDS_HUMAN")
+
+
+def test_every_alert_of_the_catalogue_is_of_a_known_kind() -> None:
+    keys = {key for row in CATALOGUE.values() for key in (row.alert, row.ends) if key}
+    assert {kind_of(key) for key in keys} | {"channel_down"} == set(KINDS)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.events.catalogue import HEALTH_STATE_CHANGED
 from lifesigns.ports import Event
 
 LOOK_EVERY: Final = 1.0
@@ -28,7 +29,6 @@ REQUEST_MAX: Final = 4096
 CLOSE_FOR: Final = 1.0
 
 AGENT: Final = "agent/"
-FLIP: Final = "HEALTH_STATE_CHANGED"
 _SERVING: Final = frozenset({Health.HEALTHY, Health.DEGRADED})
 
 log: Final = logging.getLogger("lifesigns.observe")
@@ -101,7 +101,7 @@ class GrpcHealth:
         """These happened: those who watch the agents concerned look again."""
         if self._watchers:
             for event in events:
-                if event.type == FLIP:
+                if event.type == HEALTH_STATE_CHANGED:
                     self._look_at(event.agent_id)
                     self._look_at(AGENT + event.agent_id)
 

@@ -15,13 +15,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import msgspec
-
-from lifesigns.core.effects import Stage
+from lifesigns.core.effects import Flip, Intervention, Rung, Stage
 from lifesigns.core.health import UNWELL
 from lifesigns.errors import UsageError
+from lifesigns.events import fact_of, types_of
 from lifesigns.ports import Event
 
 SPANS_PER_SECOND: Final = 200
@@ -30,9 +29,7 @@ SPANS_PER_SECOND: Final = 200
 STORIES_MAX: Final = 4096
 """Interventions remembered, so that the next stage knows when the one before was."""
 
-STEPS: Final = frozenset({"NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED", "INTERVENTION"})
-FLIP: Final = "HEALTH_STATE_CHANGED"
-
+_TRACED: Final = frozenset(types_of(Flip, Intervention))
 _LAST: Final = frozenset({Stage.ANSWERED, Stage.DONE, Stage.FAILED, Stage.DROPPED})
 _TEXT_MAX: Final = 500
 
@@ -122,10 +119,11 @@ class Tracing:
         """These happened, and are kept. Never fails: who is watched must not suffer from it."""
         for event in () if self._closed else events:
             try:
-                if event.type in STEPS:
-                    self._step(event, msgspec.json.decode(event.data))
-                elif event.type == FLIP and self._has_room(1.0):
-                    self._flip(event, msgspec.json.decode(event.data))
+                fact = fact_of(event) if event.type in _TRACED else None
+                if isinstance(fact, Intervention):
+                    self._step(fact)
+                elif isinstance(fact, Flip) and self._has_room(1.0):
+                    self._flip(event.id, fact)
             except Exception:  # a bug of ours is one span's
                 log.exception("%s is not traced", event.type, extra={"action": "span_failed"})
 
@@ -136,98 +134,93 @@ class Tracing:
 
     # --- interventions ----------------------------------------------------------------------------------
 
-    def _step(self, event: Event, said: Mapping[str, Any]) -> None:
-        intervention_id, stage = said["id"], said["stage"]
-        if not intervention_id:
+    def _step(self, step: Intervention) -> None:
+        if not step.id:
             return  # Held before it was ordered: there is nothing to trace yet.
-        story = self._stories.get(intervention_id)
+        story = self._stories.get(step.id)
         if story is None:
-            story = self._open(event, said)
-        self._stage(story, event, said)
-        if stage in _LAST and not (stage == Stage.FAILED and said["rung"] == "terminate"):
-            self._end(
-                story, event.at, stage, said
-            )  # A termination that failed is tried again under the same id.
+            story = self._open(step)
+        self._stage(story, step)
+        # A termination that failed is tried again under the same id.
+        if step.stage in _LAST and not (step.stage is Stage.FAILED and step.rung is Rung.TERMINATE):
+            self._end(story, step.at, step.stage, step.text)
 
-    def _open(self, event: Event, said: Mapping[str, Any]) -> _Story:
-        agent_id, intervention_id = event.agent_id, said["id"]
-        former = self._stories.get(self._of_agent.get(agent_id, ""))
+    def _open(self, step: Intervention) -> _Story:
+        former = self._stories.get(self._of_agent.get(step.agent_id, ""))
         if former is not None:
-            self._end(former, event.at, "unanswered", {})
+            self._end(former, step.at, "unanswered")
         while len(self._stories) >= STORIES_MAX:
             oldest = next(iter(self._stories))
             del self._stories[oldest]
         story = _Story(
-            ids_of(agent_id, intervention_id),
-            said["rung"],
-            event.at,
-            event.at,
+            ids_of(step.agent_id, step.id),
+            step.rung,
+            step.at,
+            step.at,
             {
-                "lifesigns.agent_id": agent_id,
-                "lifesigns.intervention_id": intervention_id,
-                "lifesigns.rung": said["rung"],
+                "lifesigns.agent_id": step.agent_id,
+                "lifesigns.intervention_id": step.id,
+                "lifesigns.rung": str(step.rung),
             },
         )
-        self._stories[intervention_id] = story
-        self._of_agent[agent_id] = intervention_id
+        self._stories[step.id] = story
+        self._of_agent[step.agent_id] = step.id
         if len(self._of_agent) > STORIES_MAX:
             del self._of_agent[next(iter(self._of_agent))]
         return story
 
-    def _stage(self, story: _Story, event: Event, said: Mapping[str, Any]) -> None:
+    def _stage(self, story: _Story, step: Intervention) -> None:
+        text = step.text[:_TEXT_MAX]
         attributes = {
             **story.attributes,
-            "lifesigns.stage": said["stage"],
-            "lifesigns.attempt": said["attempt"],
+            "lifesigns.stage": str(step.stage),
+            "lifesigns.attempt": step.attempt,
         }
-        if by := said.get("by"):
-            attributes["lifesigns.by"] = by
-        if text := _text(said):
+        if step.by:
+            attributes["lifesigns.by"] = step.by
+        if text:
             attributes["lifesigns.text"] = text
-        failed = _text(said) if said["stage"] == Stage.FAILED else None
         self._add(
-            f"lifesigns.{story.rung}.{said['stage']}",
+            f"lifesigns.{story.rung}.{step.stage}",
             story.last_at,
-            event.at,
+            step.at,
             attributes,
             parent=story.ids,
-            failed=failed,
+            failed=text if step.stage is Stage.FAILED else None,
         )
-        story.last_at = event.at
+        story.last_at = step.at
 
-    def _end(self, story: _Story, at: float, outcome: str, said: Mapping[str, Any]) -> None:
+    def _end(self, story: _Story, at: float, outcome: str, text: str = "") -> None:
         if story.told:
             return
         story.told = True
-        attributes = {**story.attributes, "lifesigns.outcome": outcome}
-        failed = _text(said) if outcome == Stage.FAILED else None
+        attributes = {**story.attributes, "lifesigns.outcome": str(outcome)}
+        failed = text[:_TEXT_MAX] if outcome == Stage.FAILED else None
         self._add(f"lifesigns.{story.rung}", story.began_at, at, attributes, own=story.ids, failed=failed)
 
     # --- flips ------------------------------------------------------------------------------------------
 
-    def _flip(self, event: Event, said: Mapping[str, Any]) -> None:
+    def _flip(self, event_id: int, flip: Flip) -> None:
         """From the oldest evidence to the verdict; part of the agent's intervention, if there is one."""
-        harmless = said["to"] not in UNWELL
+        harmless = flip.now not in UNWELL
         if harmless:
             self._flips += self._ratio
             if self._flips < 1.0:
                 return
             self._flips -= 1.0
-        since = min((finding["since"] for finding in said["evidence"]), default=event.at)
+        since = min((finding.since for finding in flip.evidence), default=flip.at)
         attributes: dict[str, str | int | float | bool] = {
-            "lifesigns.agent_id": event.agent_id,
-            "lifesigns.from": said["from"],
-            "lifesigns.to": said["to"],
-            "lifesigns.text": said["reason"][:_TEXT_MAX],
-            "lifesigns.event_id": event.id,
+            "lifesigns.agent_id": flip.agent_id,
+            "lifesigns.from": str(flip.was),
+            "lifesigns.to": str(flip.now),
+            "lifesigns.text": flip.reason[:_TEXT_MAX],
+            "lifesigns.event_id": event_id,
         }
-        if said["cause"]:
-            attributes["lifesigns.cause"] = said["cause"]
-        story = self._stories.get(self._of_agent.get(event.agent_id, ""))
+        if flip.cause:
+            attributes["lifesigns.cause"] = str(flip.cause)
+        story = self._stories.get(self._of_agent.get(flip.agent_id, ""))
         parent = story.ids if story is not None and not story.told else None
-        self._add(
-            "lifesigns.flip", min(since, event.at), event.at, attributes, parent=parent, sample=harmless
-        )
+        self._add("lifesigns.flip", min(since, flip.at), flip.at, attributes, parent=parent, sample=harmless)
 
     # --- parts ------------------------------------------------------------------------------------------
 
@@ -252,14 +245,6 @@ class Tracing:
         self._room = min(SPANS_PER_SECOND, self._room + (now - self._room_at) * SPANS_PER_SECOND)
         self._room_at = now
         return self._room >= wanted
-
-
-def _text(said: Mapping[str, Any]) -> str:
-    """What was said about a step; its name depends on the event."""
-    for name in ("text", "message", "reason"):
-        if name in said:
-            return str(said[name])[:_TEXT_MAX]
-    return ""
 
 
 def _otlp() -> Spans:

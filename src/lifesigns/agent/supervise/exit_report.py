@@ -10,6 +10,7 @@ from lifesigns.agent.supervise.settings import RestartPolicy
 from lifesigns.agent.supervise.status_messages import StatusMessage
 from lifesigns.core.signals import AgentLeft, ProcessExited
 from lifesigns.core.words import duration, times
+from lifesigns.events.catalogue import AGENT_TERMINATED
 
 DETAIL_MAX: Final = 400
 """The wire carries 1 KiB of a detail, and a hub quotes it in a handoff that has to fit into as much."""
@@ -60,7 +61,7 @@ class ExitReport:
         by_force = " It did not end when asked and was killed." if forced else ""
         text = f"{self._agent_id} was stopped after {self._after}: {reason.rstrip('.')}.{by_force}"
         return StatusMessage(
-            "AGENT_TERMINATED", text, details=self._details() | {"reason": reason, "forced": forced}
+            AGENT_TERMINATED, text, details=self._details() | {"reason": reason, "forced": forced}
         )
 
     def inheritance(self, before: Handoff) -> Handoff:

@@ -19,6 +19,7 @@ from lifesigns.core.effects import (
     Stage,
 )
 from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.events.catalogue import HEALTH_STATE_CHANGED, NEEDS_HUMAN, NUDGE_SENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def of(effect: Effect, stopped_pid: int | None, *, attended: bool = True) -> Ite
             yield _flip(effect, stopped_pid)
         case Intervention(rung=Rung.NUDGE, stage=Stage.DELIVERED):
             yield StatusMessage(
-                "NUDGE_SENT", f"{effect.agent_id} was nudged.", details={"attempt": effect.attempt}
+                NUDGE_SENT, f"{effect.agent_id} was nudged.", details={"attempt": effect.attempt}
             )
         case Intervention(rung=Rung.NUDGE, stage=Stage.FAILED):
             text = f"{effect.agent_id} could not be nudged: {effect.text}"
@@ -48,12 +49,12 @@ def of(effect: Effect, stopped_pid: int | None, *, attended: bool = True) -> Ite
             )
         case NeedsHuman(reason=Doing.WAITING_FOR_HUMAN) if not attended:
             yield StatusMessage(
-                "NEEDS_HUMAN", effect.text, details={"reason": effect.reason, "text": effect.text}
+                NEEDS_HUMAN, effect.text, details={"reason": effect.reason, "text": effect.text}
             )
         case NeedsHuman():
             text = f"{effect.agent_id} needs a person: {effect.text}"
             yield StatusMessage(
-                "NEEDS_HUMAN", text, minor=True, details={"reason": effect.reason, "text": effect.text}
+                NEEDS_HUMAN, text, minor=True, details={"reason": effect.reason, "text": effect.text}
             )
         case Poisoned():
             yield StatusMessage(
@@ -72,7 +73,7 @@ def _flip(flip: Flip, stopped_pid: int | None) -> StatusMessage:
     crashed = any(finding.kind is Kind.EXIT for finding in flip.evidence)
     calm = flip.now in (Health.STARTING, Health.TERMINATED) or flip.was is Health.STARTING
     minor = flip.now not in UNWELL and (calm or (flip.now is Health.DEGRADED and not flip.evidence))
-    return StatusMessage("HEALTH_STATE_CHANGED", _flip_text(flip, stopped_pid), minor or crashed, details)
+    return StatusMessage(HEALTH_STATE_CHANGED, _flip_text(flip, stopped_pid), minor or crashed, details)
 
 
 def _flip_text(flip: Flip, stopped_pid: int | None) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from lifesigns.events.alert_kinds import KINDS, LOUDNESS
 from lifesigns.hub.alerting import wording
 from lifesigns.hub.alerting.alerts import Alert
-from lifesigns.hub.alerting.kinds import KINDS, LOUDNESS
 from lifesigns.hub.alerting.rules import Pacing
 from lifesigns.ports import Notice, NoticeSeverity, NoticeStage
 

@@ -16,13 +16,13 @@ from typing import Final
 
 from lifesigns.core.words import duration
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.events.alert_kinds import KINDS
 from lifesigns.hub.alerting import rows
 from lifesigns.hub.alerting.agent_lookup import AgentLookup
 from lifesigns.hub.alerting.alert_grouping import AlertGrouping
 from lifesigns.hub.alerting.alert_groups import NEVER, AlertGroup
 from lifesigns.hub.alerting.alerts import Ack, Alert, Alerts
 from lifesigns.hub.alerting.channel_queue import ChannelQueue
-from lifesigns.hub.alerting.kinds import KINDS
 from lifesigns.hub.alerting.reading import Closed, Opened, changes, key_of
 from lifesigns.hub.alerting.rules import MINUTE, Rules, Silence, silenced
 from lifesigns.ports import Belief, Event, Notice

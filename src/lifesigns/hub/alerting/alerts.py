@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from lifesigns.hub.alerting.kinds import KINDS, Kind
+from lifesigns.events.alert_kinds import KINDS, Kind
 from lifesigns.hub.alerting.reading import Closed, Opened
 from lifesigns.hub.alerting.wording import line
 from lifesigns.ports import NoticeSeverity

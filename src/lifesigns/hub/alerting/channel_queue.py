@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from lifesigns.errors import AdapterError
+from lifesigns.events.alert_kinds import LOUDNESS
 from lifesigns.hub.alerting.alert_groups import NEVER, AlertGroup, Level
 from lifesigns.hub.alerting.alerts import Alert, Alerts
-from lifesigns.hub.alerting.kinds import LOUDNESS
 from lifesigns.hub.alerting.rules import MINUTE, Pacing, Rate
 from lifesigns.ports import Notice, NoticeSeverity, NoticeStage
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from typing import Final
 
+from lifesigns.events.alert_kinds import LOUDNESS
 from lifesigns.hub.alerting.alerts import Alert
-from lifesigns.hub.alerting.kinds import LOUDNESS
 from lifesigns.ports import NoticeSeverity
 
 MINUTE: Final = 60.0
