@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from lifesigns.cli.config import shown
 from lifesigns.config import Config
+from lifesigns.config.executors import EXECUTORS
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
 from lifesigns.config.outside import RESERVED, VARIABLES
+from lifesigns.config.schema import readers_of
 from lifesigns.config.tree import MEANING
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PROFILES, ROLES
 from tests.config.conftest import Said
 
-PAGE = (Path(__file__).parents[2] / "docs/reference/configuration.md").read_text(encoding="utf-8")
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGE, CHANNELS = (
+    (REFERENCE / name).read_text(encoding="utf-8") for name in ("configuration.md", "channels.md")
+)
 
 
 def test_every_threshold_is_on_the_page_with_its_default() -> None:
@@ -36,6 +42,29 @@ def test_every_other_key_is_on_the_page() -> None:
         *VARIABLES,
     ]
     assert [name for name in names if f"`{name}" not in PAGE] == []
+
+
+@pytest.mark.parametrize(
+    ("section", "title"),
+    [
+        *((section, "## Executors") for section in (*EXECUTORS, "checkpoints")),
+        ("channels", "## `channels.NAME`"),
+        *(
+            (section, "## `routes`, `silences`, `maintenance`")
+            for section in ("routes", "silences", "maintenance")
+        ),
+        ("alerting", "## `alerting`"),
+        ("limits", "## Top level"),
+        ("listen", "## Top level"),
+    ],
+)
+def test_every_key_of_a_section_is_in_its_table(section: str, title: str) -> None:
+    (table,) = [
+        part for part in (PAGE + CHANNELS).split("\n## ") if part.startswith(title.removeprefix("## "))
+    ]
+    names = {path[-1] for path, _ in readers_of(SCHEMA[section])}
+    assert names
+    assert [name for name in sorted(names) if not re.search(rf"[`.{{ ]{name}[`:]", table)] == []
 
 
 @pytest.mark.parametrize(("key", "meaning"), MEANING.items())

@@ -566,7 +566,7 @@ def test_matches_of_polling_tools_are_remembered_within_bounds() -> None:
     for i in range(200):
         hear([call()], replace(POLICY, polling_tools=(f"tool {i}",)))
     memo = looping._polls_memo
-    assert len(memo) <= looping._PATTERNS_MAX
+    assert 0 < len(memo) <= looping._PATTERNS_MAX
     assert all(len(tools) <= looping._TOOLS_MAX for tools in memo.values())
     assert all(len(name) <= looping.NAME_MAX for tools in memo.values() for name in tools)
 

@@ -161,7 +161,11 @@ def test_an_impossible_relation_is_refused_naming_the_key(key: str, changes: Map
     ],
 )
 def test_a_relation_that_just_holds_is_accepted(changes: Mapping[str, Any]) -> None:
-    Policy().but(changes)
+    policy = Policy().but(changes)
+    for section, values in changes.items():
+        for name, value in values.items():
+            found = getattr(getattr(policy, section), name)
+            assert found == (tuple(value) if isinstance(value, list) else value)
 
 
 @pytest.mark.parametrize("value", [-1, nan, inf, 10**400])

@@ -112,7 +112,7 @@ def test_an_idle_hour_and_a_long_model_call_are_healthy(name: str) -> None:
     world.run()
     assert world.counts.false_findings == []
     assert world.counts.nudges == 0
-    assert all(str(agent.health) == "healthy" for agent in world.monitor.engine.agents())
+    assert [str(agent.health) for agent in world.monitor.engine.agents()] == ["healthy"] * len(world.agents)
 
 
 def _idle_for_an_hour(agent: SimulatedAgent) -> Life:

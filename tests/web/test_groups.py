@@ -45,6 +45,7 @@ async def test_what_is_held_back_is_nothing_to_follow_or_to_decide(hub: RunningH
     held = await hub.service.store.events(types=("INTERVENTION",))
     assert any(b'"stage":"held"' in event.data for event in held)
     shown = (await hub.get("/api/v1/interventions")).json()["interventions"]
+    assert shown
     assert all(one["id"] for one in shown)
 
 

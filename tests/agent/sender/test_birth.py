@@ -79,7 +79,11 @@ def test_a_child_of_run_tells_it_that_it_speaks_for_itself(tmp_path: Path) -> No
 
 
 def test_a_folder_of_run_that_is_gone_harms_nobody(tmp_path: Path) -> None:
-    speaks_for_itself("a", {"LIFESIGNS_RUN": str(tmp_path / "gone"), "LIFESIGNS_AGENT_ID": "a"})
+    told = {"LIFESIGNS_RUN": str(tmp_path / "gone"), "LIFESIGNS_AGENT_ID": "a"}
+    speaks_for_itself("a", told)
+    has_saved("cp-1", "a", told)
+    ends_as_told("a", told)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_child_of_run_tells_it_where_the_next_life_can_go_on_and_that_it_ends_as_told(

@@ -275,8 +275,8 @@ def test_long_results_that_differ_anywhere_differ() -> None:
     "value", [object(), {1: {2: [object()]}}, float("nan"), b"\xff" * 10, [[[]]], {"a": {1, 2}}]
 )
 def test_no_value_is_too_strange_to_be_digested(value: object) -> None:
-    evidence.of_result(value)
-    evidence.of_arguments(value)
+    assert evidence.of_result(value) == evidence.of_result(value) != evidence.of_result("another")
+    assert evidence.of_arguments(value) == evidence.of_arguments(value) != evidence.of_arguments("another")
 
 
 def test_nudges_wait_is_bounded() -> None:

@@ -111,6 +111,7 @@ def test_whatever_happens_a_channel_is_never_told_more_than_its_rate(
         act(world, step, what, crashes=False)
     settle(world)
     tried = world.tried.get("ops", [])
+    assert len(tried) >= len(world.notices("ops")), "what was told was tried"
     assert all(b - a >= RATE.gap - 1e-6 for a, b in pairwise(tried))
     in_a_minute = zip(tried, tried[RATE.per_minute :], strict=False)
     assert all(b - a >= 60 - 1e-6 for a, b in in_a_minute)
