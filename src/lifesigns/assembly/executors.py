@@ -21,6 +21,7 @@ from lifesigns.config.executors import (
 )
 from lifesigns.config.values import Config
 from lifesigns.core.agent import Agent
+from lifesigns.core.commands import CLEANUP_FACTS, RESPAWN_FACTS
 from lifesigns.core.detectors.looping import past_calls
 from lifesigns.core.effects import CleanUp, Escalate, Order, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
@@ -32,6 +33,7 @@ from lifesigns.ports.checkpoints import HERE
 from lifesigns.views.tasks import checkpoint_view
 
 if TYPE_CHECKING:
+    from lifesigns.adapters.executors.commands import Command
     from lifesigns.adapters.executors.webhook import Webhook
 
 CONTENTS: Final = "checkpoints"
@@ -103,20 +105,26 @@ class _Maker:
             case CommandSettings() as by if section == "cleanup":
                 from lifesigns.adapters.executors.cleanup_command import CleanupCommand
 
-                folder = self._state / CLEANUPS
-                return CleanupCommand(by.command, folder, shell=by.shell, cwd=by.cwd, hub=self._link)
+                command = self._command(by, CLEANUP_FACTS, section)
+                return CleanupCommand(command, self._state / CLEANUPS, hub=self._link)
             case CommandSettings() as by:
                 from lifesigns.adapters.executors.respawn_command import RespawnCommand
 
                 return RespawnCommand(
-                    by.command,
+                    self._command(by, RESPAWN_FACTS, section),
                     self._state / RESPAWNS,
                     self._where.checkpoint_url,
-                    shell=by.shell,
-                    cwd=by.cwd,
                     hub=self._link,
                     token=self._where.token,
                 )
+
+    def _command(self, by: CommandSettings, facts: Mapping[str, str], section: str) -> Command:
+        from lifesigns.adapters.executors.commands import Command
+
+        for name in by.env:
+            if name not in self._environ:
+                raise UsageError(f"{section}.env: {name} is not in the hub's environment")
+        return Command(by.command, facts, by.shell, by.cwd, by.env)
 
     def _order_webhook(self, section: str, by: WebhookSettings, name: str) -> OrderExecutor:
         webhook = self.webhook(by, f"{section}.webhook")

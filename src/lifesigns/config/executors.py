@@ -14,7 +14,7 @@ written as it is, as `env:NAME` or as `file:/path`; no error repeats it.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
@@ -22,10 +22,12 @@ from typing import Annotated, Final
 from lifesigns.config import readers
 from lifesigns.config.readers import Reader, named_secrets, secret, secret_url
 from lifesigns.config.schema import POLICY, Entry, Schema, Section, entry, keys
-from lifesigns.core import templates
+from lifesigns.core import commands, templates
+from lifesigns.core.commands import CLEANUP_FACTS, RESPAWN_FACTS
 
 QUIET_MAX: Final = 30.0
 """Whoever waits for longer than a try may take would wait for ever."""
+NO_FACTS: Final[Mapping[str, str]] = {}
 SHELLS: Final = frozenset("ash bash csh dash fish ksh nu pwsh sh tcsh zsh".split())
 
 
@@ -40,6 +42,17 @@ def command(value: object) -> str:
     except ValueError as error:
         raise ValueError(f"cannot be taken apart: {error}") from None
     return found
+
+
+def env(value: object) -> tuple[str, ...]:
+    """Names of what a command gets of the hub's environment."""
+    named = readers.words(value)
+    for name in named:
+        if name.startswith("LIFESIGNS_"):
+            raise ValueError(f"has {name}, but a command is told LIFESIGNS_* of its own, not the hub's")
+        if not name.isidentifier():
+            raise ValueError(f"has {name!r}, but needs names of variables: their values stay where they are")
+    return named
 
 
 def pane(value: object) -> str:
@@ -87,6 +100,8 @@ class CommandSettings:
     command: Annotated[str, command]
     shell: bool = False
     cwd: Annotated[Path | None, readers.file] = None
+    env: Annotated[tuple[str, ...], env] = ()
+    """What it gets of the hub's environment, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +143,9 @@ class CheckpointSettings:
     total_mb: Annotated[float | None, megabytes] = None
 
 
-def _executor(*ways: type, facts: Sequence[str] = (), policy: str = "ladder", **more: Reader) -> Entry:
+def _executor(
+    *ways: type, facts: Mapping[str, str] = NO_FACTS, policy: str = "ladder", **more: Reader
+) -> Entry:
     """An entry that is carried out in one of these ways, each known by its first key. A command has places for these facts. What
     is asked for here although it is a threshold is shown its place, in a section of the policy."""
     own = {next(iter(keys(way))): way for way in ways}
@@ -149,7 +166,7 @@ def _executor(*ways: type, facts: Sequence[str] = (), policy: str = "ladder", **
             if other and key not in keys(way):
                 section.complain(key, f"is for {other}, but this is a {there[0]}")
         by = section.make(way, given, right)
-        if isinstance(by, CommandSettings) and (wrong := templates.fault(by.command, facts)):
+        if isinstance(by, CommandSettings) and (wrong := commands.fault(by.command, facts, shell=by.shell)):
             section.complain("command", wrong)
         rest = {key: right[key] for key in ("agents", "roles", "name") if key in right}
         return None if by is None else ExecutorSettings(by, **rest)
@@ -168,8 +185,8 @@ def _check_checkpoints(section: Section, made: CheckpointSettings, given: Mappin
 
 EXECUTORS: Final[Mapping[str, list[Entry]]] = {
     "terminate": [_executor(WebhookSettings)],
-    "cleanup": [_executor(WebhookSettings, CommandSettings, facts=templates.CLEANUP_FACTS)],
-    "respawn": [_executor(WebhookSettings, CommandSettings, facts=templates.RESPAWN_FACTS, policy="respawn")],
+    "cleanup": [_executor(WebhookSettings, CommandSettings, facts=CLEANUP_FACTS)],
+    "respawn": [_executor(WebhookSettings, CommandSettings, facts=RESPAWN_FACTS, policy="respawn")],
     "escalation": [_executor(WebhookSettings, name=readers.text)],
     "nudges": [_executor(WebhookSettings, TmuxSettings)],
 }

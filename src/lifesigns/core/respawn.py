@@ -17,6 +17,7 @@ from hashlib import blake2b
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
+from lifesigns.core.commands import slug
 from lifesigns.core.effects import (
     Intervention,
     NeedsHuman,
@@ -403,7 +404,9 @@ class Respawns:
         self._fleet.acted(agent, Rung.RESPAWN, now)
         lineage.requested = False
         lineage.respawned_at.append(now)
-        lineage.new_incarnation = f"{lineage.agent_id}~{self._outbox.number()}"
+        lineage.new_incarnation = (
+            f"{slug(lineage.agent_id)}~{self._outbox.number()}"  # May stand in a command.
+        )
         order = self._outbox.order(
             Respawn,
             agent,

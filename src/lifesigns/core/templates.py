@@ -7,7 +7,7 @@ attributes, no indices, no formats), and a fact is put in as it is: braces in it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 TEMPLATE_MAX: Final = 4096
@@ -15,20 +15,6 @@ TEMPLATE_MAX: Final = 4096
 NUDGE_FACTS: Final = ("agent_id", "facts", "last_tool", "since")
 """What a nudge's template may name: who, the findings and the last tool call as sentences, that tool alone, and for how
 long its health has been what it is."""
-
-RESPAWN_FACTS: Final = (
-    "agent_id",
-    "attempt",
-    "checkpoint_id",
-    "checkpoint_url",
-    "handoff",
-    "new_incarnation",
-    "task_id",
-)
-"""What a command that starts an agent anew may name."""
-
-CLEANUP_FACTS: Final = ("agent_id", "checkpoint_id", "incarnation", "reason", "task_id")
-"""What a command that cleans up after a life may name."""
 
 _PLACES: Final = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
 
@@ -45,6 +31,11 @@ def fault(template: str, names: Iterable[str]) -> str:
         if place[1] is not None and place[1] not in known:
             return f"has {{{place[1]}}}, but knows only {', '.join(f'{{{name}}}' for name in known)}"
     return ""
+
+
+def places(template: str) -> Iterator[tuple[str, int]]:
+    """The names in a template, each with where it begins."""
+    return ((place[1], place.start()) for place in _PLACES.finditer(template) if place[1])
 
 
 def filled(template: str, facts: Mapping[str, str]) -> str:

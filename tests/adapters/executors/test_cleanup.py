@@ -16,9 +16,11 @@ import psutil
 import pytest
 
 from lifesigns.adapters.executors.cleanup_command import CleanupCommand
+from lifesigns.adapters.executors.commands import Command
 from lifesigns.adapters.executors.order_webhook import OrderWebhook
 from lifesigns.adapters.executors.webhook import Webhook
 from lifesigns.adapters.store.memory import MemoryStore
+from lifesigns.core.commands import CLEANUP_FACTS
 from lifesigns.core.effects import CleanUp
 from lifesigns.core.profiles import profile
 from lifesigns.core.signals import CleanedUp
@@ -52,7 +54,8 @@ def cleanup(**changes: Any) -> CleanUp:
 
 
 def command(folder: Path, said: str, **more: Any) -> CleanupCommand:
-    return CleanupCommand(said, folder / "cleanups", cwd=folder, hub="http://hub", **more)
+    made = Command(said, CLEANUP_FACTS, cwd=folder, **more)
+    return CleanupCommand(made, folder / "cleanups", hub="http://hub")
 
 
 # --- by a command ------------------------------------------------------------------------------------------
@@ -60,13 +63,14 @@ def command(folder: Path, said: str, **more: Any) -> CleanupCommand:
 
 async def test_a_command_is_told_who_is_gone_and_no_shell_reads_it(tmp_path: Path) -> None:
     (tmp_path / "tells.py").write_text(TELLS)
-    hand = command(tmp_path, f"{sys.executable} -S tells.py {{agent_id}} {{incarnation}} {{reason}}")
+    hand = command(tmp_path, f"{sys.executable} -S tells.py {{agent_id}} {{incarnation}}")
     outcome = await hand.carry_out(cleanup())
     assert outcome == CleanedUp(agent_id="coder-7", order_id="1-9")
     argv, told = json.loads((tmp_path / "told").read_text())
-    assert argv == ["coder-7", "one", "It's stopped; $(whoami)"]
+    assert argv == ["coder-7", "one"]
     assert told == {
         "LIFESIGNS_AGENT_ID": "coder-7",
+        "LIFESIGNS_AGENT_SLUG": "coder-7",
         "LIFESIGNS_INCARNATION": "one",
         "LIFESIGNS_TASK": "t-19",
         "LIFESIGNS_CHECKPOINT": "cp-3",
@@ -75,8 +79,8 @@ async def test_a_command_is_told_who_is_gone_and_no_shell_reads_it(tmp_path: Pat
     }
 
 
-async def test_a_shell_reads_it_if_you_want_and_facts_are_quoted(tmp_path: Path) -> None:
-    hand = command(tmp_path, "echo {reason} > said && echo out", shell=True)
+async def test_a_shell_reads_it_if_you_want_and_free_text_is_in_its_environment(tmp_path: Path) -> None:
+    hand = command(tmp_path, 'echo "$LIFESIGNS_REASON" > said && echo out', shell=True)
     await hand.carry_out(cleanup())
     assert (tmp_path / "said").read_text() == "It's stopped; $(whoami)\n"
     assert (tmp_path / "cleanups" / "output.log").read_text() == "out\n"

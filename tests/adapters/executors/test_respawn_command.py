@@ -15,7 +15,9 @@ import psutil
 import pytest
 
 from lifesigns.adapters.executors import respawn_command
+from lifesigns.adapters.executors.commands import Command
 from lifesigns.adapters.executors.respawn_command import RespawnCommand
+from lifesigns.core.commands import RESPAWN_FACTS
 from lifesigns.core.effects import Respawn
 from lifesigns.core.signals import RespawnStarted
 from lifesigns.errors import AdapterError, UsageError
@@ -43,15 +45,10 @@ class Nursery:
     def command(self, *words: str) -> str:
         return " ".join([sys.executable, "-S", "agent.py", *words])
 
-    def hand(self, *words: str, command: str = "", **more: Any) -> RespawnCommand:
-        return RespawnCommand(
-            command or self.command(*words),
-            self.folder / "respawns",
-            lambda _: "http://hub/cp-3",
-            cwd=self.folder,
-            hub="http://hub",
-            **more,
-        )
+    def hand(self, *words: str, command: str = "", shell: bool = False, **more: Any) -> RespawnCommand:
+        made = Command(command or self.command(*words), RESPAWN_FACTS, shell, self.folder)
+        folder = self.folder / "respawns"
+        return RespawnCommand(made, folder, lambda _: "http://hub/cp-3", hub="http://hub", **more)
 
     @property
     def lives(self) -> list[dict[str, Any]]:
@@ -81,12 +78,12 @@ def nursery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nursery
 
 
 async def test_facts_are_words_and_no_shell_reads_them(nursery: Nursery) -> None:
-    hand = nursery.hand("{agent_id}", "--from={checkpoint_id}", "'{handoff}'", "{{}}", "--stay")
-    order = respawn("a/b.1:c@d")
+    hand = nursery.hand("{agent_slug}", "--from={checkpoint_id}", "'{task_id} $x'", "{{}}", "--stay")
+    order = respawn("a/b.1:c@d", new_incarnation="a~b.1:c@d~1-4")
     outcome = await hand.carry_out(order)
     await until(lambda: nursery.lives)
     assert isinstance(outcome, RespawnStarted)
-    assert nursery.lives[0]["argv"] == ["a/b.1:c@d", "--from=cp-3", order.handoff, "{}", "--stay"]
+    assert nursery.lives[0]["argv"] == ["a~b.1:c@d", "--from=cp-3", "t-19 $x", "{}", "--stay"]
 
 
 async def test_it_finds_who_it_is_as_a_child_of_lifesigns_run_does(
@@ -98,6 +95,7 @@ async def test_it_finds_who_it_is_as_a_child_of_lifesigns_run_does(
     told = nursery.lives[0]["told"]
     assert told == {
         "LIFESIGNS_AGENT_ID": "coder-7",
+        "LIFESIGNS_AGENT_SLUG": "coder-7",
         "LIFESIGNS_INCARNATION": "coder-7~1-4",
         "LIFESIGNS_TASK": "t-19",
         "LIFESIGNS_HUB": "http://hub",
@@ -114,8 +112,11 @@ async def test_it_has_a_session_of_its_own_and_so_outlives_the_hub(nursery: Nurs
     assert nursery.lives[0]["sid"] == nursery.lives[0]["pid"]
 
 
-async def test_a_shell_reads_it_only_if_asked_to_and_facts_are_quoted(nursery: Nursery) -> None:
-    command = f"{nursery.command('{handoff}')} && {nursery.command('second')}"
+async def test_a_shell_reads_it_only_if_asked_to_and_free_text_is_in_its_environment(
+    nursery: Nursery,
+) -> None:
+    handoff = '"$LIFESIGNS_HANDOFF"'
+    command = f"{nursery.command(handoff)} && {nursery.command('second')}"
     await nursery.hand(command=command, shell=True).carry_out(respawn())
     await until(lambda: len(nursery.lives) == 2)
     assert [life["argv"] for life in nursery.lives] == [[respawn().handoff], ["second"]]
@@ -201,11 +202,9 @@ async def test_nobody_is_started_who_could_not_be_remembered(nursery: Nursery) -
         ("", "is empty"),
     ],
 )
-def test_a_wrong_template_is_told_before_anything_is_started(
-    tmp_path: Path, command: str, wrong: str
-) -> None:
+def test_a_wrong_template_is_told_before_anything_is_started(command: str, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
-        RespawnCommand(command, tmp_path, lambda _: None)
+        Command(command, RESPAWN_FACTS)
 
 
 # --- one life at a time --------------------------------------------------------------------------------------

@@ -176,7 +176,9 @@ def test_a_wrong_pane_is_told_at_once() -> None:
     ("text", "line"),
     [
         ("a\nb\r\nc", "a b c"),
-        ("\x1b[31mred\x07", "[31mred"),
+        ("\x1b[31mred\x07", "Note: [31mred"),
+        ("!rm -rf x", "Note: !rm -rf x"),
+        ("/quit", "Note: /quit"),
         ("  two\tx ", "two x"),
         ("\u2028x\u200b", "x"),
         ("", ""),

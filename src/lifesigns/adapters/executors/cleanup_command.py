@@ -1,8 +1,8 @@
-"""Cleaning up after agents by a command of yours, on the hub's machine: `rm -rf /work/{incarnation}`.
+"""Cleaning up after agents by a command of yours, on the hub's machine: `rm -rf -- /work/{agent_slug}/{incarnation}`.
 
 It has done it if it ends with status 0 in time; otherwise it is started again, a little later each time. After a crash of
 the hub it may be started once more: removing what is gone must be no error. Whoever gives it up ends it, with all it
-started: what was to be cleaned up may belong to somebody by now.
+started: what was to be cleaned up may belong to somebody by now. It gets no token: nobody speaks for a life that is over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from lifesigns.adapters.executors import commands
-from lifesigns.core import templates
+from lifesigns.adapters.executors.commands import Command
+from lifesigns.core.commands import slug
 from lifesigns.core.effects import CleanUp, Order
 from lifesigns.core.signals import CleanedUp, Signal
 from lifesigns.errors import AdapterError
@@ -29,20 +30,9 @@ log: Final = logging.getLogger("lifesigns.executors")
 class CleanupCommand:
     """Cleans up by a command. What it puts out is written in `folder`."""
 
-    def __init__(
-        self,
-        command: str,
-        folder: Path,
-        *,
-        shell: bool = False,
-        cwd: Path | None = None,
-        hub: str | None = None,
-    ) -> None:
-        commands.check(command, templates.CLEANUP_FACTS, shell=shell)
+    def __init__(self, command: Command, folder: Path, *, hub: str | None = None) -> None:
         self._command = command
         self._folder = folder
-        self._shell = shell
-        self._cwd = cwd
         self._hub = hub
 
     async def carry_out(self, order: Order) -> Signal | None:
@@ -63,9 +53,8 @@ class CleanupCommand:
     async def close(self) -> None: ...
 
     async def _started(self, order: CleanUp) -> asyncio.subprocess.Process:
-        words = commands.filled(self._command, _facts(order), shell=self._shell)
-        if isinstance(words, str):
-            words = ["/bin/sh", "-c", words]
+        facts = _facts(order)
+        words = self._command.words(facts)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             output = commands.output_in(self._folder).open("ab")
@@ -75,8 +64,8 @@ class CleanupCommand:
             try:
                 process = await asyncio.create_subprocess_exec(
                     *words,
-                    cwd=self._cwd,
-                    env=self._environment(order),
+                    cwd=self._command.cwd,
+                    env=self._command.environment(facts, {"HUB": self._hub or ""}),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -93,25 +82,13 @@ class CleanupCommand:
         )
         return process
 
-    def _environment(self, order: CleanUp) -> dict[str, str]:
-        facts = _facts(order)
-        return commands.environment(
-            {
-                "AGENT_ID": order.agent_id,
-                "INCARNATION": facts["incarnation"],
-                "TASK": facts["task_id"],
-                "CHECKPOINT": facts["checkpoint_id"],
-                "REASON": facts["reason"],
-                "HUB": self._hub or "",
-            }
-        )
-
 
 def _facts(order: CleanUp) -> dict[str, str]:
     return {
         "agent_id": order.agent_id,
+        "agent_slug": slug(order.agent_id),
         "incarnation": order.incarnation or "",
-        "task_id": commands.fact(order.task_id or ""),
-        "checkpoint_id": commands.fact(order.checkpoint_id or ""),
-        "reason": commands.fact(order.reason),
+        "task_id": order.task_id or "",
+        "checkpoint_id": order.checkpoint_id or "",
+        "reason": order.reason,
     }

@@ -1,6 +1,6 @@
 """Agents started anew by a command of yours, on the hub's machine.
 
-The command is a template (`commands.py`). Its facts are also in the environment, as `lifesigns run` has them there, so a
+The command is a template (`commands.py`). Its facts are in the environment too, as `lifesigns run` has them there, so a
 program that uses `lifesigns.Sender` needs no argument at all.
 
 The law: one start per order, whatever crashes in between. Before a command is started its order is written down, and
@@ -29,7 +29,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -37,8 +37,9 @@ from typing import Any, Final
 import psutil
 
 from lifesigns.adapters.executors import commands
+from lifesigns.adapters.executors.commands import Command
 from lifesigns.adapters.executors.order_webhook import started
-from lifesigns.core import templates
+from lifesigns.core.commands import slug
 from lifesigns.core.effects import Order, Respawn
 from lifesigns.core.signals import Signal
 from lifesigns.errors import AdapterError
@@ -63,21 +64,16 @@ class RespawnCommand:
 
     def __init__(
         self,
-        command: str,
+        command: Command,
         folder: Path,
         checkpoint_url: Callable[[Respawn], str | None],
         *,
-        shell: bool = False,
-        cwd: Path | None = None,
         hub: str | None = None,
         token: Callable[[Respawn], Awaitable[str]] | None = None,
     ) -> None:
-        commands.check(command, templates.RESPAWN_FACTS, shell=shell)
         self._command = command
         self._folder = folder
         self._checkpoint_url = checkpoint_url
-        self._shell = shell
-        self._cwd = cwd
         self._hub = hub
         self._token = token
         self._turn = threading.Lock()
@@ -87,6 +83,9 @@ class RespawnCommand:
         assert isinstance(order, Respawn)
         token = ""
         if not await asyncio.to_thread(self._record(order).exists):
+            self._command.words(
+                self._facts(order)
+            )  # Nothing is begun, and nobody ended, for what will be refused.
             await asyncio.to_thread(self._make_room, order)
             token = "" if self._token is None else await self._token(order)
         # In a thread, as a whole: whoever gives up waiting does not leave it half done.
@@ -171,14 +170,12 @@ class RespawnCommand:
 
     def _start(self, order: Respawn, token: str) -> int:
         facts = self._facts(order)
-        words = commands.filled(self._command, facts, shell=self._shell)
         try:
             with commands.output_in(self._folder).open("ab") as output:
                 process = subprocess.Popen(  # noqa: S603 -- the command is the user's own, and is what this is for
-                    words,
-                    shell=self._shell,
-                    cwd=self._cwd,
-                    env=self._environment(order, facts, token),
+                    self._command.words(facts),
+                    cwd=self._command.cwd,
+                    env=self._command.environment(facts, self._told(order, token)),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -207,27 +204,17 @@ class RespawnCommand:
     def _facts(self, order: Respawn) -> dict[str, str]:
         return {
             "agent_id": order.agent_id,
+            "agent_slug": slug(order.agent_id),
             "attempt": str(order.attempt),
             "checkpoint_id": order.checkpoint_id or "",
             "checkpoint_url": self._checkpoint_url(order) or "",
-            "handoff": commands.fact(order.handoff),
+            "handoff": order.handoff,
             "new_incarnation": order.new_incarnation,
             "task_id": order.task_id or "",
         }
 
-    def _environment(self, order: Respawn, facts: Mapping[str, str], token: str) -> dict[str, str]:
-        told = {
-            "AGENT_ID": order.agent_id,
-            "INCARNATION": order.new_incarnation,
-            "TASK": facts["task_id"],
-            "HUB": self._hub or "",
-            "TOKEN": token,
-            "ATTEMPT": str(order.attempt + 1),
-            "CHECKPOINT": facts["checkpoint_id"],
-            "CHECKPOINT_URL": facts["checkpoint_url"],
-            "HANDOFF": facts["handoff"],
-        }
-        return commands.environment(told)
+    def _told(self, order: Respawn, token: str) -> dict[str, str]:
+        return {"HUB": self._hub or "", "TOKEN": token, "ATTEMPT": str(order.attempt + 1)}
 
     def _forget(self) -> None:
         """What is too old to be asked for again."""

@@ -4,7 +4,8 @@ The law: never into a running call, never into a shell. A pane is idle if it is 
 in front is one of those that read what is typed as text (`idle_commands`), if what it shows has not changed for
 `quiet_for`, and if the hub knows of no open call of its agent. Otherwise it is looked at again later.
 
-The text goes in as one line, as a bracketed paste where the program wants it so, then Enter. Which nudge was typed last the
+The text goes in as one line, as a bracketed paste where the program wants it so, then Enter. It begins with a letter or a
+digit: agents take `!` or `/` at the beginning of a line for a command, and a nudge may quote what an agent said. Which nudge was typed last the
 pane itself remembers, in an option of its own: a hub that crashed in between does not type it twice.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lifesigns.adapters.executors.commands import inherited
 from lifesigns.core import templates
 from lifesigns.core.effects import Order, SendNudge
 from lifesigns.core.signals import NudgeDelivered, Signal
@@ -30,6 +32,10 @@ ENTER_AFTER: Final = 0.3
 LOOK_AGAIN_AFTER: Final = 5.0
 ANSWER_FOR: Final = 5.0
 TYPED: Final = "@lifesigns_nudge"
+SEPARATORS: Final = frozenset(".:")
+"""Of session, window and pane in what tmux takes for a target; no session has them in its name."""
+SERVER: Final = ("TMUX", "TMUX_TMPDIR")
+"""By these tmux finds its server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,11 @@ class TmuxNudge:
     async def carry_out(self, order: Order) -> Signal | None:
         """Type it, if this is a moment for it."""
         assert isinstance(order, SendNudge)
+        if not SEPARATORS.isdisjoint(order.agent_id):
+            raise AdapterError(
+                f"{order.agent_id} has . or :, after which tmux would read a window or pane, maybe of another agent",
+                transient=False,
+            )
         target, key = templates.filled(self._target, {"agent_id": order.agent_id}), sameness(order)
         pane = await self._look(target)
         if pane.typed != key:
@@ -120,7 +131,7 @@ class TmuxNudge:
     async def _run(self, *arguments: str) -> str:
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._tmux, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+                *self._tmux, *arguments, env=inherited(SERVER), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
             )
         except FileNotFoundError:
             raise AdapterError("there is no tmux on this machine", transient=False) from None
@@ -143,8 +154,9 @@ class TmuxNudge:
 
 
 def one_line(text: str) -> str:
-    """A text that can be typed: one line, and nothing in it that a terminal would obey."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:TEXT_MAX]
+    """A text that can be typed: one line, and nothing in it that a terminal, or the program in it, would obey."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:TEXT_MAX]
+    return line if not line or line[0].isalnum() else f"Note: {line}"
 
 
 def _quoted(text: str) -> str:
