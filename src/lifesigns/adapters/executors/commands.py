@@ -54,11 +54,12 @@ class Command:
         return [templates.filled(word, facts) for word in shlex.split(self.text)]
 
     def environment(self, facts: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
-        """What it finds there: facts and what else it is `told`, as `LIFESIGNS_NAME`; what is empty is not there."""
-        named = {self.facts[name]: value for name, value in facts.items()} | dict(told)
-        return inherited(self.env) | {
-            f"LIFESIGNS_{name}": text(value) for name, value in named.items() if value
+        """What it finds there: facts and what else it is `told`, as `LIFESIGNS_NAME`; an id that is empty is not there."""
+        named = {
+            self.facts[name]: value for name, value in facts.items() if value or name in commands.FREE_TEXT
         }
+        named |= {name: value for name, value in told.items() if value}
+        return inherited(self.env) | {f"LIFESIGNS_{name}": text(value) for name, value in named.items()}
 
 
 def inherited(names: Sequence[str] = ()) -> dict[str, str]:
