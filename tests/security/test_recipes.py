@@ -90,11 +90,11 @@ def within(tree: Path, recipe: Recipe) -> Command:
     words = shlex.split(text)
     for path in sorted({word[word.index("/") :] for word in words if "/" in word}, key=len, reverse=True):
         text = text.replace(path, f"{tree}{path}")
-    for path in (Path(word) for word in shlex.split(text)[:1]):
-        if path.is_absolute():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(RECORDER.format(python=sys.executable, path=str(tree / "argv")))
-            path.chmod(0o755)
+    program = Path(shlex.split(text)[0])
+    if program.is_absolute():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(RECORDER.format(python=sys.executable, path=str(tree / "argv")))
+        program.chmod(0o755)
     (tree / "var/log").mkdir(parents=True, exist_ok=True)
     facts = RESPAWN_FACTS if recipe.section == "respawn" else CLEANUP_FACTS
     return Command(text, facts, by.shell, tree)
