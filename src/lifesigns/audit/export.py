@@ -12,6 +12,7 @@ from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.audit.checkpoints import KeptCheckpoint
 from lifesigns.audit.stored import AT_ONCE, Progress, records_of, seals_of
 from lifesigns.audit.verifying import AuditVerdict, Verifier
+from lifesigns.core.printable import spelled_out_json
 from lifesigns.errors import UsageError
 from lifesigns.hub.audit import notes
 from lifesigns.ports import AuditRecord, Store
@@ -34,7 +35,6 @@ class _Line(msgspec.Struct, omit_defaults=True):
     entry: str | None = None
 
 
-_encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_Line).decode
 
 
@@ -42,14 +42,14 @@ async def exported(
     store: Store, keys: Sequence[bytes], checkpoints: Sequence[KeptCheckpoint]
 ) -> AsyncIterator[bytes]:
     """The whole log, line by line: who sealed it, its checkpoints, its entries."""
-    yield _encode(_Line(lifesigns_audit=1, keys=[notes.write_key(key) for key in keys])) + b"\n"
+    yield _written(_Line(lifesigns_audit=1, keys=[notes.write_key(key) for key in keys]))
     for one in checkpoints:
-        yield _encode(_Line(checkpoint=one.note)) + b"\n"
+        yield _written(_Line(checkpoint=one.note))
     async for seal in seals_of(store):
-        yield _encode(_Line(checkpoint=seal.note, at=seal.at)) + b"\n"
+        yield _written(_Line(checkpoint=seal.note, at=seal.at))
     async for some in records_of(store):
         for audit_record in some:
-            yield _encode(_entry_line(audit_record)) + b"\n"
+            yield _written(_entry_line(audit_record))
 
 
 def verify_export(
@@ -73,6 +73,11 @@ def verify_export(
     except OSError as error:
         raise UsageError(f"the export {path} cannot be read: {error.strerror}") from error
     return verifier.verdict()
+
+
+def _written(line: _Line) -> bytes:
+    """As a line that may be looked at on a terminal. The bytes of its entry are the same when it is read."""
+    return spelled_out_json(msgspec.json.encode(line).decode()).encode() + b"\n"
 
 
 def _hear_line(verifier: Verifier, number: int, raw: bytes, path: Path) -> None:

@@ -93,8 +93,10 @@ class LazyGroup(click.Group):
         except Bug:
             raise
         except LifesignsError as error:
+            from lifesigns.cli.say import say
+
             for line in str(error).splitlines():
-                click.echo(f"Error: {line}", err=True)
+                say(f"Error: {line}", err=True)
             ctx.exit(USAGE)
 
 

@@ -12,6 +12,8 @@ import click
 
 from lifesigns.cli.requests import asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
+from lifesigns.cli.say import say
+from lifesigns.core.printable import spelled_out
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -137,26 +139,28 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError("nobody is here to confirm it; say --yes")
-    click.confirm(question, abort=True, err=True)
+    click.confirm(spelled_out(question), abort=True, err=True)
 
 
 def _print_act(record: InterventionRecord, as_json: bool) -> None:
-    from lifesigns.cli.showing import clean, print_json
+    from lifesigns.cli.showing import print_json
+    from lifesigns.core.printable import clean
 
     if as_json:
         print_json(record)
     else:
         said = clean(f"{record.rung} of {record.agent_id} is {record.stage}: {record.reason}".rstrip(": "))
-        click.echo(f"{said}  ({record.id})")
+        say(f"{said}  ({record.id})")
 
 
 def _print_health(health: AgentHealth, what: str, as_json: bool) -> None:
-    from lifesigns.cli.showing import clean, print_json
+    from lifesigns.cli.showing import print_json
+    from lifesigns.core.printable import clean
 
     if as_json:
         print_json(health)
     else:
-        click.echo(clean(f"{health.agent_id} {what}; it is {health.state} and {health.doing}."))
+        say(clean(f"{health.agent_id} {what}; it is {health.state} and {health.doing}."))
 
 
 def _print_open(found: list[InterventionRecord], as_json: bool) -> None:

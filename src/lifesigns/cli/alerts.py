@@ -10,6 +10,7 @@ import click
 
 from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
+from lifesigns.cli.say import say
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def ack(
 
     An ID is one that `lifesigns alerts` shows, the key of a notice, or that of a whole group (stuck_agent@host ws-1).
     """
-    from lifesigns.cli.showing import clean, print_json
+    from lifesigns.cli.showing import print_json
+    from lifesigns.core.printable import clean
 
     with asking(hub, token) as client:
         for one in ids:
@@ -100,7 +102,7 @@ def ack(
             else:
                 until = f" until {done.acknowledged.until}" if done.acknowledged.until else ""
                 many = "" if len(done.keys) == 1 else f" ({len(done.keys)} alerts)"
-                click.echo(clean(f"{one}{many} is acknowledged by {done.acknowledged.by}{until}."))
+                say(clean(f"{one}{many} is acknowledged by {done.acknowledged.by}{until}."))
 
 
 @alerts.command()
@@ -125,7 +127,8 @@ def silence(
 
     Everything that is given has to fit: --agent 'build-*' --kind stuck_agent is about build agents that are stuck.
     """
-    from lifesigns.cli.showing import clean, print_json
+    from lifesigns.cli.showing import print_json
+    from lifesigns.core.printable import clean
 
     if not (agents or kinds or roles):
         raise UsageError("what to silence is missing: --agent, --kind or --role; --agent '*' is everything")
@@ -134,7 +137,7 @@ def silence(
     if as_json:
         print_json(made)
     else:
-        click.echo(clean(f"{made.id}: nobody hears of {_which(made)} until {made.until_at}."))
+        say(clean(f"{made.id}: nobody hears of {_which(made)} until {made.until_at}."))
 
 
 @alerts.command()
@@ -165,7 +168,7 @@ def unsilence(silence_id: str, hub: str | None, token: str | None) -> None:
     """End a silence: what it kept from people and still lasts is told now."""
     with asking(hub, token) as client:
         client.unsilence(silence_id)
-    click.echo(f"{silence_id} is over.")
+    say(f"{silence_id} is over.")
 
 
 def _calls_for_somebody(alert: Alert) -> bool:

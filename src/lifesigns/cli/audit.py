@@ -9,6 +9,7 @@ import click
 
 from lifesigns.cli import audit_verify
 from lifesigns.cli.requests import asking, asks_a_hub, prints_json
+from lifesigns.cli.say import say
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def checkpoint(out: Path | None, hub: str | None, token: str | None) -> None:
     with asking(hub, token) as client:
         note = client.audit_checkpoint()
     if out is None:
-        click.echo(note, nl=False)
+        say(note.removesuffix("\n"))
         return
     try:
         out.write_text(note, encoding="utf-8")
@@ -114,4 +115,4 @@ def key(state: Path | None) -> None:
     found = public_key_in(folder)
     if found is None:
         raise UsageError(f"there is no {folder / PUBLIC}; has a hub run with this state folder?")
-    click.echo(found)
+    say(found)

@@ -13,6 +13,7 @@ import click
 
 from lifesigns.cli.progress import progress
 from lifesigns.cli.requests import INTERRUPTED, UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.secret_options import Secret
 from lifesigns.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def of_a_folder(command: F) -> F:
 
 def _of_a_store(command: F) -> F:
     store = click.option(
-        "--store", metavar="URL", help="sqlite:///path or postgres://...  [that of the hub here]"
+        "--store",
+        type=Secret(),
+        metavar="URL",
+        help="sqlite:///path or postgres://...  [that of the hub here]",
     )
     key = click.option(
         "--key",

@@ -9,12 +9,16 @@ import click
 from lifesigns import __version__
 from lifesigns.cli.audit_verify import folder_of, of_a_folder
 from lifesigns.cli.requests import prints_json
+from lifesigns.cli.say import say
+from lifesigns.cli.secret_options import Secret
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @of_a_folder
-@click.option("--store", metavar="URL", help="The hub's store, if it is not the configured one.")
+@click.option(
+    "--store", type=Secret(), metavar="URL", help="The hub's store, if it is not the configured one."
+)
 @prints_json
 def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> None:
     """Write everything a hub keeps into FILE; the hub may run meanwhile.
@@ -33,9 +37,9 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
     if as_json:
         showing.print_json({"file": str(file), "size": file.stat().st_size, "manifest": manifest})
         return
-    click.echo(f"{file}: {len(manifest.files)} files, {manifest.size:,} bytes")
+    say(f"{file}: {len(manifest.files)} files, {manifest.size:,} bytes")
     if not manifest.store_included:
-        click.echo(
+        say(
             f"The store {manifest.store} is not in it: back it up with its own tools (pg_dump), right after this.",
             err=True,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.say import say
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def beat(
             receipt = client.beat(agent_id, **fields)
     except HubError as error:
         for line in str(error).splitlines():
-            click.echo(f"Error: {line}", err=True)
+            say(f"Error: {line}", err=True)
         ctx.exit(UNWELL)
     if as_json:
         print_json(receipt)
@@ -80,16 +81,14 @@ def beat(
 
 
 def _print(receipt: Receipt) -> None:
-    from lifesigns.cli.showing import clean
+    from lifesigns.core.printable import clean
 
     for bad in receipt.rejected:
-        click.echo(f"Error: {clean(bad.field)}: {clean(bad.detail)}", err=True)
+        say(f"Error: {clean(bad.field)}: {clean(bad.detail)}", err=True)
     for agent_id, orders in receipt.orders.items():
         for order in orders:
             said = order.get("text") or order.get("suspicion") or order.get("reason") or ""
-            click.echo(
-                f"{clean(order.get('type', 'order'))} for {clean(agent_id)}: {clean(said)}".rstrip(": ")
-            )
+            say(f"{clean(order.get('type', 'order'))} for {clean(agent_id)}: {clean(said)}".rstrip(": "))
 
 
 def _moment(text: str) -> str | float:

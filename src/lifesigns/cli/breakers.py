@@ -10,6 +10,7 @@ import click
 from lifesigns.cli.acts import confirm
 from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
+from lifesigns.cli.say import say
 
 if TYPE_CHECKING:
     from lifesigns.client import Client
@@ -173,7 +174,7 @@ def _of_name(client: Client, name: str) -> Iterator[BreakerView]:
 
 
 def _named(owners: list[str]) -> str:
-    from lifesigns.cli.showing import clean
+    from lifesigns.core.printable import clean
 
     return clean(owners[0]) if len(owners) == 1 else f"{len(owners)} agents"
 
@@ -190,7 +191,8 @@ def _awaited(client: Client, records: list[InterventionRecord], timeout: float) 
 
 
 def _print_turns(records: list[InterventionRecord], as_json: bool) -> None:
-    from lifesigns.cli.showing import clean, print_json
+    from lifesigns.cli.showing import print_json
+    from lifesigns.core.printable import clean
 
     if as_json:
         print_json({"interventions": records})
@@ -198,4 +200,4 @@ def _print_turns(records: list[InterventionRecord], as_json: bool) -> None:
     for one in records:
         why = one.stages[-1].text if one.stage in ("failed", "dropped") else ""
         said = f"{one.agent_id}: {one.reason}, {one.stage}{': ' + why if why else ''}"
-        click.echo(f"{clean(said)}  ({one.id})")
+        say(f"{clean(said)}  ({one.id})")

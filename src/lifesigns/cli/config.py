@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifesigns.cli import USAGE
+from lifesigns.cli.say import say
+from lifesigns.core.printable import spelled_out
 
 if TYPE_CHECKING:
     from lifesigns.config import Config, ConfigErrors, Source
@@ -38,10 +40,10 @@ def check(ctx: click.Context, file: Path | None, everything: bool, as_json: bool
     except ConfigErrors as errors:
         if not as_json:
             raise
-        click.echo(json.dumps(_bad(errors), indent=2))
+        say(json.dumps(_bad(errors), indent=2))
         ctx.exit(USAGE)
     if as_json:
-        click.echo(json.dumps(_good(found), indent=2))
+        say(json.dumps(_good(found), indent=2))
     else:
         _print(found, everything)
 
@@ -77,13 +79,13 @@ def _print(found: Config, everything: bool) -> None:
     table.add_column("value", overflow="fold")
     table.add_column("from", style="dim", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(spelled_out(cell)) for cell in row))
     console = Console(soft_wrap=False)
     if rows:
         console.print(table)
         console.print()
     for note in _notes(found):
-        console.print(Text(f"Note: {note}", style="yellow"))
+        console.print(Text(f"Note: {spelled_out(note)}", style="yellow"))
     console.print(Text(_verdict(found, len(rows), everything)))
 
 

@@ -17,8 +17,10 @@ import click
 from lifesigns.cli import showing
 from lifesigns.cli.requests import INTERRUPTED, UNWELL, prints_json
 from lifesigns.cli.run import Duration
-from lifesigns.cli.showing import clean, print_json, words
+from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json, words
 from lifesigns.client import AsyncClient
+from lifesigns.core.printable import clean
 from lifesigns.demo.fleet import FLEET
 from lifesigns.demo.narrator import Line, Look, Narrator, clock
 from lifesigns.demo.outcome import Outcome
@@ -73,7 +75,7 @@ def demo(
     try:
         interrupted = asyncio.run(performance.give())
     except AdapterError as error:
-        click.echo(f"Error: {clean(error)}", err=True)
+        say(f"Error: {clean(error)}", err=True)
         sys.exit(UNWELL)
     outcomes = list(performance.show.outcomes.values())
     if as_json:
@@ -156,7 +158,7 @@ class Performance:
     def _say(self, *lines: str) -> None:
         if self._options.in_lines:
             for line in lines:
-                click.echo(line)
+                say(line)
 
     def _heed_signals(self) -> None:
         """The first one ends all in good order; the second one us at once, and the stage's guardian does the rest."""
@@ -215,7 +217,7 @@ def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
     showing.console().print(rows)
     wrong = [outcome.member.id for outcome in outcomes if outcome.missing]
     said = f"Not as it should be: {', '.join(wrong)}." if wrong else "Everybody was found, named and helped."
-    click.echo(f"\n{said}" + (f" Kept in {performance.folder}" if performance.folder else ""))
+    say(f"\n{said}" + (f" Kept in {performance.folder}" if performance.folder else ""))
 
 
 def _found(outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lifesigns.cli.requests import UNWELL, asks_a_hub, prints_json
+from lifesigns.cli.say import say
 
 if TYPE_CHECKING:
     from lifesigns.cli.doctor_checks import Check
@@ -39,9 +40,7 @@ def doctor(ctx: click.Context, as_json: bool, hub: str | None, token: str | None
         showing.print_json({"ok": not bad, "checks": checks})
     else:
         warned = sum(check.level == "warn" for check in checks)
-        click.echo(
-            f"\n{_count(bad, 'thing is bad', 'things are bad')}, {_count(warned, 'warning', 'warnings')}."
-        )
+        say(f"\n{_count(bad, 'thing is bad', 'things are bad')}, {_count(warned, 'warning', 'warnings')}.")
     ctx.exit(UNWELL if bad else 0)
 
 

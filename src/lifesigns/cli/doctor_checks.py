@@ -16,7 +16,6 @@ from msgspec import Struct
 from lifesigns import __version__
 from lifesigns.cli.showing import seconds, since
 from lifesigns.client import Client
-from lifesigns.client.connection import is_loopback
 from lifesigns.config import ConfigErrors, load
 from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder
 from lifesigns.core.health import UNWELL, Health
@@ -25,6 +24,7 @@ from lifesigns.errors import HubError, LifesignsError, UsageError
 from lifesigns.events import fact_told
 from lifesigns.events.hub_facts import HubPart, HubTroubleBegan
 from lifesigns.views import FleetView, Me
+from lifesigns.wire.addresses import is_loopback
 
 Level = Literal["ok", "warn", "bad"]
 

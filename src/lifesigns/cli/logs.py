@@ -19,6 +19,7 @@ from typing import Final, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
+from lifesigns.core.printable import spelled_out
 from lifesigns.errors import UsageError
 from lifesigns.views import moment
 
@@ -40,13 +41,6 @@ _SECRETS: Final = tuple(
 )
 """Tokens of ours keep their id. Each pattern begins with a word, so that a long text is searched once."""
 _SECRET_NAME: Final = re.compile(r"(?i)(?:^|_)(?:authorization|cookie|token|secret|password|passwd|api_key)$")
-
-_UNPRINTABLE: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    ord("\t"): "\t",
-}
-"""What others said must not look like a line of ours, nor steer a terminal."""
 
 _NO_EXTRAS: Final = frozenset({"message", "asctime"})
 """What a formatter of somebody else's leaves on a record."""
@@ -176,7 +170,8 @@ def _clock(at: str) -> str:
 
 
 def _one_line(value: object) -> str:
-    return str(value).translate(_UNPRINTABLE)
+    """What others said must not look like a line of ours, nor steer a terminal."""
+    return "\t".join(map(spelled_out, str(value).split("\t")))
 
 
 def _indented(trace: str) -> str:

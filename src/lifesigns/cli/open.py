@@ -8,6 +8,7 @@ import webbrowser
 import click
 
 from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.say import say
 from lifesigns.cli.showing import print_json
 
 
@@ -26,7 +27,7 @@ def open(browser: bool, as_json: bool, hub: str | None, token: str | None) -> No
     if as_json:
         print_json(link)
     else:
-        click.echo(link.url)
+        say(link.url)
         click.echo("It works once, for five minutes.", err=True)
     if browser and not webbrowser.open(link.url):
         click.echo("No browser could be started here; open the link in one.", err=True)

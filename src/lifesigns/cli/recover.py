@@ -10,6 +10,7 @@ import click
 from lifesigns.cli.acts import confirm
 from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
+from lifesigns.cli.say import say
 
 if TYPE_CHECKING:
     from lifesigns.client import Client
@@ -87,9 +88,9 @@ def _stage(recovery: RecoveryView) -> tuple[str, int, int]:
 
 
 def _say(task_id: str, recovery: RecoveryView) -> None:
-    from lifesigns.cli.showing import clean
+    from lifesigns.core.printable import clean
 
-    click.echo(clean(f"{task_id}: {recovery.agent_id} {_words(recovery)}"))
+    say(clean(f"{task_id}: {recovery.agent_id} {_words(recovery)}"))
 
 
 def _words(recovery: RecoveryView) -> str:

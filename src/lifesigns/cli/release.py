@@ -8,6 +8,7 @@ import click
 
 from lifesigns.cli.acts import confirm
 from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.say import say
 
 if TYPE_CHECKING:
     from lifesigns.views.groups import GroupView
@@ -27,7 +28,8 @@ def release(
 
     A group is 'fleet', 'host NAME' or 'provider NAME'. An agent is left alone as long as one of its groups is braked.
     """
-    from lifesigns.cli.showing import clean, print_json
+    from lifesigns.cli.showing import print_json
+    from lifesigns.core.printable import clean
 
     with asking(hub, token) as client:
         if group is None:
@@ -42,7 +44,7 @@ def release(
     if as_json:
         print_json(done)
     else:
-        click.echo(clean(f"Interventions in {done.name} go on until {done.released_until}."))
+        say(clean(f"Interventions in {done.name} go on until {done.released_until}."))
 
 
 def _print(braked: list[GroupView]) -> None:

@@ -17,6 +17,9 @@ import click
 
 from lifesigns.cli.progress import progress
 from lifesigns.cli.requests import INTERRUPTED
+from lifesigns.cli.say import say
+from lifesigns.cli.secret_options import Secret
+from lifesigns.core.printable import spelled_out
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +45,9 @@ LISTED_MAX: Final = 50
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="policy.silence.timeout=10; may be repeated."
 )
-@click.option("--store", metavar="URL", help="sqlite:///path or postgres://...  [that of the hub here]")
+@click.option(
+    "--store", type=Secret(), metavar="URL", help="sqlite:///path or postgres://...  [that of the hub here]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @click.pass_context
@@ -80,7 +85,7 @@ def replay(
         ctx.exit(INTERRUPTED)
     settings = _settings(in_force, other)
     if as_json:
-        click.echo(json.dumps(_told(found, settings), indent=2))
+        say(json.dumps(_told(found, settings), indent=2))
     else:
         _print(found, settings)
     ctx.exit(1 if found.differences else 0)
@@ -216,13 +221,13 @@ def _print(found: Replayed, settings: dict[str, tuple[object, object]]) -> None:
 
     console = Console(soft_wrap=True, highlight=False)
     for line in _heading(found, settings):
-        console.print(Text(line))
+        console.print(Text(spelled_out(line)))
     by_agent = [(agent, list(some)) for agent, some in groupby(found.differences, lambda d: d.spell.agent_id)]
     for agent_id, some in by_agent[:LISTED_MAX]:
         console.print()
-        console.print(Text(agent_id, style="bold"))
+        console.print(Text(spelled_out(agent_id), style="bold"))
         for one in _told_once(some):
-            console.print(Text(f"  {_line(one, found)}"))
+            console.print(Text(f"  {spelled_out(_line(one, found))}"))
     if len(by_agent) > LISTED_MAX:
         console.print(Text(f"\n... and {len(by_agent) - LISTED_MAX} more agents; --json has them all."))
     console.print()
@@ -308,7 +313,7 @@ def _table(found: Replayed) -> Any:
     ours, theirs = found.in_force, found.other
     for what in sorted({*ours.counts, *theirs.counts}, key=lambda what: (_is_finding(what), what)):
         noted = "" if _is_finding(what) else str(found.noted[what])
-        table.add_row(what, noted, str(ours.counts[what]), str(theirs.counts[what]))
+        table.add_row(spelled_out(what), noted, str(ours.counts[what]), str(theirs.counts[what]))
     table.add_row("pings", "", str(ours.asked), str(theirs.asked))
     return table
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from lifesigns.cli.secret_options import Secret, allows_insecure
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:
@@ -23,10 +24,15 @@ NO_TOKEN: Final = 401
 
 
 def asks_a_hub(command: F) -> F:
-    """A command with `--hub` and `--token`."""
+    """A command with `--hub`, `--token` and `--insecure`."""
     hub = click.option("--hub", metavar="URL", help="The hub.  [LIFESIGNS_HUB, or this machine's]")
-    token = click.option("--token", metavar="TOKEN", help="To get in.  [LIFESIGNS_TOKEN, or this machine's]")
-    return hub(token(command))
+    token = click.option(
+        "--token",
+        type=Secret(),
+        metavar="TOKEN",
+        help="To get in: @FILE has it, for others see what is typed.  [LIFESIGNS_TOKEN, or this machine's]",
+    )
+    return hub(token(allows_insecure(command)))
 
 
 def prints_json(command: F) -> F:

@@ -8,6 +8,7 @@ import click
 
 from lifesigns.cli.audit_verify import folder_of, of_a_folder
 from lifesigns.cli.requests import prints_json
+from lifesigns.cli.say import say
 
 
 @click.command()
@@ -28,11 +29,11 @@ def restore(file: Path, state: Path | None, as_json: bool) -> None:
     if as_json:
         showing.print_json({"state": str(folder), "manifest": manifest})
         return
-    click.echo(f"{folder}: {len(manifest.files)} files, {manifest.size:,} bytes")
+    say(f"{folder}: {len(manifest.files)} files, {manifest.size:,} bytes")
     if manifest.store_included:
-        click.echo(f"Now: lifesigns audit verify --state {folder}; then lifesigns serve --state {folder}")
+        say(f"Now: lifesigns audit verify --state {folder}; then lifesigns serve --state {folder}")
     else:
-        click.echo(
+        say(
             f"The store {manifest.store} was not in it: restore it with its own tools before you start the hub.",
             err=True,
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli.secret_options import Secret, allows_insecure
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,14 @@ class Duration(click.ParamType[float]):
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.option("--id", "agent_id", metavar="ID", help="The agent's id. By default the command's name.")
 @click.option("--task", "task_id", metavar="TASK", help="What it works on.")
-@click.option("--hub", metavar="URL", envvar="LIFESIGNS_HUB", help="A hub to report to and obey.")
+@click.option(
+    "--hub",
+    type=Secret(),
+    metavar="URL",
+    envvar="LIFESIGNS_HUB",
+    help="A hub to report to and obey; with a password rather as LIFESIGNS_HUB or @FILE.",
+)
+@allows_insecure
 @click.option(
     "--restart",
     type=click.Choice(["never", "on-failure", "always"]),

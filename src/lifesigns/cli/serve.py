@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifesigns import __version__
+from lifesigns.cli.say import say
+from lifesigns.cli.secret_options import Secret
 from lifesigns.errors import AdapterError, UsageError
 
 if TYPE_CHECKING:
@@ -31,8 +33,18 @@ if TYPE_CHECKING:
     envvar="LIFESIGNS_STATE",
     help="The folder for database and admin.token.  [the user's state folder]",
 )
-@click.option("--store", metavar="URL", help="sqlite:///path or postgres://...  [SQLite in the state folder]")
-@click.option("--bus", metavar="URL", help="nats://, redis:// or valkey://, to be heard beside HTTP.")
+@click.option(
+    "--store",
+    type=Secret(),
+    metavar="URL",
+    help="sqlite:///path or postgres://...; with a password rather as LIFESIGNS_STORE or @FILE.  [SQLite in the state folder]",
+)
+@click.option(
+    "--bus",
+    type=Secret(),
+    metavar="URL",
+    help="nats://, redis:// or valkey://, to be heard beside HTTP; with a password rather as LIFESIGNS_BUS or @FILE.",
+)
 @click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
 @click.option(
     "--config", "file", type=click.Path(dir_okay=False, path_type=Path), help="A lifesigns.yaml.  [found]"
@@ -84,7 +96,7 @@ def serve(
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(config, folder, grpc_port, trace))
     except AdapterError as error:
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {error}", err=True)
         sys.exit(1)
 
 
@@ -183,7 +195,7 @@ def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
         "",
         "Ctrl-C stops it.",
     ]
-    click.echo("\n".join(lines), err=True)
+    say("\n".join(lines), err=True)
 
 
 def _way_in(service: Service, folder: Path, url: str) -> str:

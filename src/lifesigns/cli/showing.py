@@ -1,12 +1,12 @@
 """Showing: what hubs and agents say, on a terminal.
 
 The law: nothing that came from somewhere else reaches the terminal as it came. An id, a note or a reason may contain
-escape sequences; `clean` takes out everything that is not seen, and texts are never read as markup.
+escape sequences; `core/printable.py` takes that out or spells it out, and texts are never read as markup. Every line
+goes through `say.py`, `words` or `json_line`; `tests/security/test_terminals.py` sees to it.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -17,6 +17,7 @@ import msgspec
 
 from lifesigns.core.effects import Flip
 from lifesigns.core.health import Health
+from lifesigns.core.printable import TEXT_MAX, clean, spelled_out_json
 from lifesigns.core.words import duration
 from lifesigns.events import CATALOGUE, fact_told
 from lifesigns.views import AgentHealth, EventView, Moment
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-TEXT_MAX: Final = 500
 PIPE_WIDTH: Final = 400
 """Where nobody looks nothing is cut off to fit a screen."""
 BARS: Final = "▁▂▃▄▅▆▇█"
@@ -42,19 +42,6 @@ STYLES: Final[Mapping[str, str]] = {
     Health.HEALTHY: "green",
     Health.TERMINATED: "dim",
 }
-
-
-_UNSEEN: Final = re.compile(
-    r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
-)
-"""What a terminal obeys or hides, of what JSON leaves as it is: controls, and marks that turn or join text."""
-
-
-def clean(text: object, most: int = TEXT_MAX) -> str:
-    """A text without anything that is not seen, in one line."""
-    said = " ".join(str(text)[: most * 4].split())
-    seen = "".join(sign for sign in said if sign.isprintable())
-    return seen if len(seen) <= most else f"{seen[: most - 1]}…"
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -97,22 +84,12 @@ def table(*headings: str, one_line: bool = False) -> Table:
 
 def print_json(value: Any) -> None:
     """A value as the API would say it."""
-    click.echo(_safe(msgspec.json.format(msgspec.json.encode(value), indent=2)))
+    click.echo(spelled_out_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
 def json_line(value: Any) -> str:
     """A value as one line of JSON."""
-    return _safe(msgspec.json.encode(value))
-
-
-def _safe(written: bytes) -> str:
-    """What is not seen is spelled out, as JSON can: it may end on a terminal."""
-    return _UNSEEN.sub(_spelled_out, written.decode())
-
-
-def _spelled_out(unseen: re.Match[str]) -> str:
-    units = unseen[0].encode("utf-16-be")
-    return "".join(f"\\u{units[n]:02x}{units[n + 1]:02x}" for n in range(0, len(units), 2))
+    return spelled_out_json(msgspec.json.encode(value).decode())
 
 
 def seconds(at: Moment) -> float:

@@ -13,6 +13,7 @@ import click
 
 from lifesigns.cli.progress import progress
 from lifesigns.cli.requests import INTERRUPTED
+from lifesigns.cli.say import say
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def simulate(
     with progress(f"{agents} agents, {days:g} days", quiet=quiet) as move:
         report = live_through(replace(config, on_progress=move))
     if as_json:
-        click.echo(json.dumps(report.to_json(), indent=2))
+        say(json.dumps(report.to_json(), indent=2))
     else:
         _print(report, perf_counter() - began, _command(report, config_file, profile, trials=trials))
     if not report.complete:

@@ -8,6 +8,7 @@ import click
 
 from lifesigns.cli.requests import asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
+from lifesigns.cli.say import say
 from lifesigns.errors import UsageError
 
 
@@ -60,10 +61,8 @@ def create(
         print_json(made)
         return
     until = f", until {made.expires_at}" if made.expires_at else ""
-    click.echo(
-        f"Token {made.id} of {made.role} {made.name!r}{until}. Keep it: nobody can show it again.", err=True
-    )
-    click.echo(made.token)
+    say(f"Token {made.id} of {made.role} {made.name!r}{until}. Keep it: nobody can show it again.", err=True)
+    say(made.token)
 
 
 @token.command("list")
@@ -101,4 +100,4 @@ def revoke(token_id: str, hub: str | None, token: str | None) -> None:
     """From now on nobody comes in with the token ID, nor with a session made with it."""
     with asking(hub, token) as client:
         client.revoke_token(token_id)
-    click.echo(f"{token_id} is revoked.")
+    say(f"{token_id} is revoked.")

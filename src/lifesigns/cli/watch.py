@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lifesigns.cli.requests import asks_a_hub, explained, prints_json
+from lifesigns.cli.say import say
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ async def _for_at_most(wait_for: float, event: asyncio.Event) -> None:
 
 async def _lines(client: AsyncClient, *, as_json: bool) -> None:
     """A line for everything that happens, for ever. A hub that is not there at the beginning is an error."""
-    from lifesigns.cli.showing import clean, json_line, told
+    from lifesigns.cli.showing import json_line, told
+    from lifesigns.core.printable import clean
 
     heard: asyncio.Queue[EventView] = asyncio.Queue()
     link = _Link(client.hub)
@@ -145,7 +147,7 @@ async def _lines(client: AsyncClient, *, as_json: bool) -> None:
             if as_json:
                 click.echo(json_line(event))
             elif said := told(event):
-                click.echo(f"{event.at}  {clean(said)}")
+                say(f"{event.at}  {clean(said)}")
 
 
 async def _hear(client: AsyncClient, link: _Link, heard: asyncio.Queue[EventView]) -> None:
@@ -155,15 +157,16 @@ async def _hear(client: AsyncClient, link: _Link, heard: asyncio.Queue[EventView
 
 async def _say_who(client: AsyncClient) -> None:
     """How it is at the beginning: all changes are changes of this."""
-    from lifesigns.cli.showing import clean, counts, why
+    from lifesigns.cli.showing import counts, why
     from lifesigns.core.health import UNWELL
+    from lifesigns.core.printable import clean
 
     fleet = await client.fleet()
     states = ", ".join(f"{count} {state}" for state, count in counts(fleet.states)) or "no agents yet"
-    click.echo(f"{fleet.hub.at}  {client.hub}: {states}")
+    say(f"{fleet.hub.at}  {client.hub}: {states}")
     page = await client.agent_list(sort="need", limit=100, state=[str(state) for state in UNWELL])
     for agent in page.agents:
-        click.echo(f"{agent.state_changed_at}  {clean(agent.agent_id)} is {agent.state}: {clean(why(agent))}")
+        say(f"{agent.state_changed_at}  {clean(agent.agent_id)} is {agent.state}: {clean(why(agent))}")
 
 
 class _Link:
@@ -175,11 +178,11 @@ class _Link:
         self.is_there = asyncio.Event()
 
     def __call__(self, trouble: str | None) -> None:
-        from lifesigns.cli.showing import clean
+        from lifesigns.core.printable import clean
         from lifesigns.views import moment
 
         self.is_there.set()
         if self._away != (trouble is not None):
             self._away = trouble is not None
             said = f"the hub is away: {clean(trouble)}" if trouble else f"the hub is back: {self._hub}"
-            click.echo(f"{moment(time.time())}  {said}")
+            say(f"{moment(time.time())}  {said}")

@@ -18,7 +18,7 @@ from lifesigns.client.request import Reply, Request
 from lifesigns.client.tries import Tries
 from lifesigns.config import hub_locator
 from lifesigns.errors import UsageError
-from lifesigns.wire.addresses import addresses_of
+from lifesigns.wire.addresses import addresses_of, exposure, is_loopback
 
 CONNECT_FOR: Final = 5.0
 SILENT_FOR: Final = 45.0
@@ -36,6 +36,8 @@ class Connection:
         self.retry_for = retry_for
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):
             raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
+        if self.token is not None and (why := next(filter(None, map(exposure, self._hubs)), "")):
+            raise UsageError(why)
         for name, value in (("timeout", self.timeout), ("retry_for", self.retry_for)):
             if not value >= 0:
                 raise UsageError(f"{name} is {value!r}, but it is a number of seconds")
@@ -99,12 +101,6 @@ def reply_of(response: httpx2.Response) -> Reply:
 def was_heard(error: Exception) -> bool:
     """Whether the hub may have heard what failed: not if no connection came about."""
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-
-
-def is_loopback(hub: str) -> bool:
-    """Whether an address is on this machine, by what it says."""
-    host = urlsplit(hub).hostname or ""
-    return host.endswith(".localhost") or hub_locator.is_loopback(host)
 
 
 def _seen(text: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.wire.addresses import exposure
 
 CONNECT_FOR: Final = 3.0
 ANSWER_FOR: Final = 5.0
@@ -81,6 +82,7 @@ class Line:
         self._target = target
         head = f"Host: {target.authority}\r\nUser-Agent: lifesigns\r\nAccept: application/json\r\n"
         self._head = head + (f"Authorization: Bearer {token}\r\n" if token else "")
+        self._exposure = exposure(target.url) if token else ""
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
         self._closed = False
@@ -147,6 +149,8 @@ class Line:
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._closed:
             raise self._trouble("this link is closed")
+        if self._exposure:  # An agent goes on without its hub; it is told by log and alert.
+            raise AdapterError(self._exposure, transient=False)
         streams = self._is_idle()
         if streams is None:
             target = self._target

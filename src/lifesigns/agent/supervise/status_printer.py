@@ -12,6 +12,7 @@ from typing import Final
 from lifesigns.agent.supervise.flows import Sink
 from lifesigns.agent.supervise.settings import Verbosity
 from lifesigns.agent.supervise.status_messages import StatusMessage
+from lifesigns.core.printable import spelled_out
 
 WAIT_MAX: Final = 1.0
 """How long we wait for the child to finish its line, before we begin a new one: a prompt may stand for hours."""
@@ -34,7 +35,11 @@ class StatusPrinter:
         """Say it at the next place for it, if it is to be said at all."""
         if self._loudness is Verbosity.QUIET or (verdict.minor and self._loudness is Verbosity.NORMAL):
             return
-        said = self._json(verdict) if self._loudness is Verbosity.JSON else f"lifesigns: {verdict.text}"
+        said = (
+            self._json(verdict)
+            if self._loudness is Verbosity.JSON
+            else f"lifesigns: {spelled_out(verdict.text)}"
+        )
         self._waiting.append((now, said))
         self.flush(now)
 
