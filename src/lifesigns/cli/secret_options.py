@@ -17,10 +17,11 @@ from typing import Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-INSECURE: Final = "LIFESIGNS_INSECURE"
+from lifesigns.cli.say import say
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+INSECURE: Final = "LIFESIGNS_INSECURE"
 ARG_START: Final = 48
 """The field of /proc/self/stat (proc(5)) with the address of the command line; the next one has its end."""
 
@@ -37,10 +38,11 @@ class Secret(click.ParamType[str]):
                 return Path(said[1:]).expanduser().read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
                 self.fail(f"{said[1:]} cannot be read: {getattr(error, 'strerror', error)}", param, ctx)
-        shown = ctx is not None and param is not None and param.name is not None and is_secret(said)
-        if shown and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE and not hide(said):
-            way = f"LIFESIGNS_{param.name.upper()} or --{param.name} @FILE"
-            click.echo(f"Warning: everybody on this machine can see --{param.name}; use {way}.", err=True)
+        if ctx is not None and param is not None and is_secret(said):
+            typed = ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+            if typed and not hide(said):
+                way = f"LIFESIGNS_{param.name.upper()} or --{param.name} @FILE"
+                say(f"Warning: everybody on this machine can see --{param.name}; use {way}.", err=True)
         return said
 
 
