@@ -17,14 +17,13 @@ from lifesigns import __version__
 from lifesigns.cli.showing import seconds, since
 from lifesigns.client import Client
 from lifesigns.config import ConfigErrors, load
-from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder
+from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, is_loopback, state_folder
 from lifesigns.core.health import UNWELL, Health
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError
 from lifesigns.events import fact_told
 from lifesigns.events.hub_facts import HubPart, HubTroubleBegan
 from lifesigns.views import FleetView, Me
-from lifesigns.wire.addresses import is_loopback
 
 Level = Literal["ok", "warn", "bad"]
 
@@ -166,7 +165,7 @@ def _hub(client: Client) -> Check:
         if "CERTIFICATE" in str(error).upper():
             mend = "name the authority that signed its certificate with SSL_CERT_FILE"
         return Check("hub", "bad", f"nobody answers: {error}", mend)
-    if urlsplit(client.hub).scheme == "http" and not is_loopback(client.hub):
+    if urlsplit(client.hub).scheme == "http" and not is_loopback(urlsplit(client.hub).hostname or ""):
         said = f"{client.hub} answers, but not encrypted: tokens can be read on the way"
         return Check(
             "hub", "warn", said, "serve with --tls-cert and --tls-key, or put a proxy with TLS before it"
