@@ -142,7 +142,7 @@ def test_a_proxy_of_the_environment_is_not_for_this_machine(monkeypatch: pytest.
         with Client(hub.url, "t") as client:
             client.health()
         assert (len(hub.asked), len(proxy.asked)) == (1, 0)
-        with Client("http://hub.example:8710", "t") as client:
+        with Client("http://hub.example:8710") as client:
             client.health()
         assert len(proxy.asked) == 1
 
