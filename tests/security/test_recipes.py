@@ -70,7 +70,7 @@ def recipes() -> list[Recipe]:
             found += [
                 Recipe(place, section, one.by)
                 for section in FACTS
-                for one in getattr(executors, section)
+                for one in executors[section]
                 if isinstance(one.by, CommandSettings)
             ]
     return found
