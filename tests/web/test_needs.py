@@ -140,6 +140,22 @@ async def test_what_else_asks_for_a_person_stands_there_until_somebody_has_taken
     assert needs(hub) == []
 
 
+async def test_what_stands_says_the_same_as_what_happened_and_is_as_urgent(hub: RunningHub) -> None:
+    """Both are what the catalogue of events says; how loudly people are told is another thing."""
+    task = {"type": "task_failed", "agent_id": "a", "task_id": "t", "reason": "no such repository"}
+    breaker = {"type": "breaker", "agent_id": "a", "name": "model-api", "state": "open"}
+    await hub.post("/api/v1/signals", [task, breaker])
+    told = (await hub.get("/api/v1/alerts")).json()["alerts"]
+    said = {
+        standing: sorted(
+            (one["type"], one["severity"], one["text"]) for one in told if one["standing"] is standing
+        )
+        for standing in (True, False)
+    }
+    assert said[True] == said[False]
+    assert [severity for _, severity, _ in said[True]] == ["warning", "error"]
+
+
 async def test_an_agent_about_which_there_is_a_decision_to_make_is_not_there_a_second_time(
     hub: RunningHub,
 ) -> None:

@@ -23,7 +23,7 @@ from lifesigns.ports import NoticeSeverity as Level
 
 THE_HUB: Final = "lifesigns"
 """Who did what nobody is named for: the hub, by its policy."""
-FLIP_LEVELS: Final[Mapping[Health, Level]] = {
+_FLIP_LEVELS: Final[Mapping[Health, Level]] = {
     Health.STUCK: Level.WARNING,
     Health.FAILING: Level.ERROR,
     Health.DISCONNECTED: Level.ERROR,
@@ -161,7 +161,7 @@ def _brake(fact: e.Brake) -> str:
 
 def _flip_level(fact: e.Flip) -> Level | None:
     over = fact.now is Health.HEALTHY and fact.was in UNWELL
-    return Level.INFO if over else FLIP_LEVELS.get(fact.now)
+    return Level.INFO if over else _FLIP_LEVELS.get(fact.now)
 
 
 def _needs_human_level(fact: e.NeedsHuman) -> Level | None:

@@ -8,8 +8,6 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from lifesigns.core.health import Health
-from lifesigns.events.catalogue import FLIP_LEVELS
 from lifesigns.events.hub_facts import AlertAcknowledged
 from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.alerts import Alert as OpenAlert
@@ -110,21 +108,14 @@ def _view(alert: OpenAlert) -> Alert:
     return Alert(
         f"{STANDING}{alert.key}",
         moment(alert.since),
-        _level(alert),
+        Level(alert.level or alert.severity or alert.sort.severity),
         alert.sort.events[0] if alert.sort.events else alert.kind.upper(),
         alert.agent_id,
-        _in_one_line(alert, first),
+        alert.sentence or (f"{alert.title}: {first}" if first else alert.title),
         standing=True,
         open=True,
         need=_to_look_at(alert, first),
     )
-
-
-def _in_one_line(alert: OpenAlert, first: str) -> str:
-    """Its title and the first line of its text; the text alone where that names the agent, too."""
-    if first and alert.agent_id and first.startswith(alert.agent_id):
-        return first
-    return f"{alert.title}: {first}" if first else alert.title
 
 
 def _to_look_at(alert: OpenAlert, first: str) -> Need | None:
@@ -134,16 +125,6 @@ def _to_look_at(alert: OpenAlert, first: str) -> Need | None:
     reason = alert.details.get("reason", "")
     text = f"{reason}: {first}" if reason and first else first or alert.title
     return Need(NeedKind.LOOK, alert.agent_id, text)
-
-
-def _level(alert: OpenAlert) -> Level:
-    """As urgent as its event is in the list; otherwise as loud as people are told."""
-    state = alert.details.get("state")
-    return (
-        Level(FLIP_LEVELS[Health(state)])
-        if isinstance(state, str)
-        else Level(alert.severity or alert.sort.severity)
-    )
 
 
 def _as_told(view: Alert, alert: OpenAlert | None) -> Alert:

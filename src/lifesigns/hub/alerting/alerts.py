@@ -80,6 +80,10 @@ class Alert:
     alert_groups: dict[str, str] = field(default_factory=dict)
     """By channel the bundle in which it is told there."""
     details: dict[str, str | float] = field(default_factory=dict)
+    level: NoticeSeverity | None = None
+    """How urgent it is to whoever looks; None: as loud as people are told."""
+    sentence: str = ""
+    """What is so, to whoever looks."""
 
     @property
     def is_open(self) -> bool:
@@ -160,6 +164,8 @@ class Alerts:
                 host=line(who.host),
                 provider=line(who.provider),
                 details=dict(change.details),
+                level=change.level,
+                sentence=change.sentence,
             )
             self._changed(change.key)
 
@@ -200,6 +206,7 @@ class Alerts:
             alert.ack = None  # What was acknowledged was less than this.
         alert.rank, alert.news_at = change.rank, change.at
         alert.title, alert.text, alert.details = change.title, change.text, dict(change.details)
+        alert.level, alert.sentence = change.level, change.sentence
         self._changed(alert.key)
 
     def _crowd(self, change: Opened) -> None:

@@ -25,7 +25,7 @@ from lifesigns.core.effects import (
     Stage,
 )
 from lifesigns.core.health import UNWELL, Cause, Health
-from lifesigns.core.signals import BreakerState, Priority
+from lifesigns.core.signals import BreakerState
 from lifesigns.events import fact_of, row_of, types_of
 from lifesigns.events.alert_kinds import OWN_FACTS, kind_of
 from lifesigns.events.hub_facts import AuditBroken, HubTroubleBegan, HubTroubleOver
@@ -49,12 +49,6 @@ _OVER: Final[Mapping[Health, tuple[Sequence[str], Sequence[str], str]]] = {
 }
 """Which alerts and which reasons of `NEEDS_HUMAN` are over when an agent comes into this state."""
 _RANKS: Final = {Health.STUCK: 1, Health.FAILING: 2, Health.DISCONNECTED: 3}
-_PRIORITIES: Final = {
-    Priority.URGENT: NoticeSeverity.ERROR,
-    Priority.HIGH: NoticeSeverity.WARNING,
-    Priority.NORMAL: NoticeSeverity.INFO,
-    Priority.LOW: NoticeSeverity.INFO,
-}
 _HUB: Final[Mapping[str, tuple[str, str]]] = {
     "hub_blind": ("the hub is blind: no verdict is to be trusted", "the hub sees again"),
     "hub_store_lost": ("the hub's store takes nothing", "the hub's store is back"),
@@ -92,6 +86,10 @@ class Opened:
     severity: NoticeSeverity | None = None
     """None: as loud as its kind."""
     details: Mapping[str, str | float] = field(default_factory=dict)
+    level: NoticeSeverity | None = None
+    """How urgent the catalogue says it is; None: as loud as people are told."""
+    sentence: str = ""
+    """What the catalogue says of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +153,16 @@ def _opened(
     title: str,
     text: str = "",
     rank: int = 0,
-    severity: NoticeSeverity | None = None,
     details: Mapping[str, str | float] | None = None,
 ) -> Opened:
-    key = row_of(fact).key(fact)
-    return Opened(key, kind_of(key), fact.at, agent_id, title, text, rank, severity, details or {})
+    row = row_of(fact)
+    key, (level, sentence) = row.key(fact), row.alerting(fact) or (None, "")
+    return Opened(
+        *(key, kind_of(key), fact.at, agent_id, title, text, rank),
+        details=details or {},
+        level=level,
+        sentence=prose(sentence),
+    )
 
 
 def _flip(flip: Flip) -> Sequence[Change]:
@@ -233,7 +236,8 @@ def _overdue(fact: MessageOverdue) -> Opened:
     title = line(f"{to} has not acknowledged a message of {sender}")
     text = prose(f"Message {message}, priority {fact.priority}, for {fact.overdue_for:.0f} s.")
     details = {"message_id": message, "sender": sender, "priority": str(fact.priority)}
-    return _opened(fact, to, title, text, 0, _PRIORITIES[fact.priority], details)
+    opened = _opened(fact, to, title, text, details=details)
+    return replace(opened, severity=opened.level)
 
 
 def _brake(fact: Brake) -> Change:
