@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from lifesigns.adapters.observe.grpc_health import GrpcHealth
@@ -23,22 +23,27 @@ async def observed(
             service.feed.observe(tracing.tell)
             service.hub.pulse.witness = tracing.looked
         if grpc_port is not None:
-            health = grpc_health_of(service)
+            health = GrpcHealth(ServiceHealth(service))
             stack.push_async_callback(health.close)
             service.feed.observe(health.tell)
             await health.start(host, grpc_port)
         yield
 
 
-def grpc_health_of(service: Service) -> GrpcHealth:
-    """Answers for this service; it does not listen yet."""
+class ServiceHealth:
+    """What gRPC health asks about a service."""
 
-    def ready() -> bool:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def ready(self) -> bool:
+        service = self._service
         blind = service.engine.beliefs.awareness.blind
         return service.store_state == "ok" and service.bus_state in ("ok", "none") and not blind
 
-    def health_of(agent_id: str) -> Health | None:
-        agent = service.engine.agent(agent_id)
+    def health_of(self, agent_id: str) -> Health | None:
+        agent = self._service.engine.agent(agent_id)
         return None if agent is None else agent.health
 
-    return GrpcHealth(ready, health_of, lambda: service.engine.beliefs.agents)
+    def agents(self) -> Iterable[str]:
+        return self._service.engine.beliefs.agents

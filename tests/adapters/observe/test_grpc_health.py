@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,14 +27,23 @@ class Fleet:
     """What the hub believes."""
 
     def __init__(self) -> None:
-        self.ready = True
-        self.agents: dict[str, Health] = {"coder-7": Health.HEALTHY}
-        self.server = GrpcHealth(lambda: self.ready, self.agents.get, lambda: self.agents)
+        self.is_ready = True
+        self.known: dict[str, Health] = {"coder-7": Health.HEALTHY}
+        self.server = GrpcHealth(self)
         self.stub: Any = None
         self.port = 0
 
+    def ready(self) -> bool:
+        return self.is_ready
+
+    def health_of(self, agent_id: str) -> Health | None:
+        return self.known.get(agent_id)
+
+    def agents(self) -> Iterable[str]:
+        return self.known
+
     def flip(self, agent_id: str, to: Health) -> None:
-        self.agents[agent_id] = to
+        self.known[agent_id] = to
         self.server.tell([Event(1, 1.0, "HEALTH_STATE_CHANGED", agent_id, b"{}")])
 
     async def check(self, service: str) -> int:
@@ -80,14 +89,14 @@ def never_looking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 async def test_the_hub_serves_while_it_is_ready() -> None:
     async with serving() as fleet:
         assert await fleet.check("") == Response.SERVING
-        fleet.ready = False
+        fleet.is_ready = False
         assert await fleet.check("") == Response.NOT_SERVING
 
 
 @pytest.mark.parametrize("health", Health)
 async def test_an_agent_serves_while_it_is_healthy_or_degraded(health: Health) -> None:
     async with serving() as fleet:
-        fleet.agents["coder-7"] = health
+        fleet.known["coder-7"] = health
         expected = health in (Health.HEALTHY, Health.DEGRADED)
         for service in ("coder-7", "agent/coder-7"):
             assert await fleet.check(service) == (Response.SERVING if expected else Response.NOT_SERVING)
@@ -103,7 +112,7 @@ async def test_who_was_never_heard_of_is_not_found() -> None:
 
 async def test_an_id_that_looks_like_a_prefix_is_an_id_first() -> None:
     async with serving() as fleet:
-        fleet.agents |= {"agent/x": Health.STUCK, "x": Health.HEALTHY}
+        fleet.known |= {"agent/x": Health.STUCK, "x": Health.HEALTHY}
         assert await fleet.check("agent/x") == Response.NOT_SERVING
         assert await fleet.check("x") == Response.SERVING
 
@@ -135,9 +144,9 @@ async def test_what_no_event_tells_is_found_by_a_look() -> None:
     async with serving() as fleet:
         hub, agent = fleet.watch(""), fleet.watch("coder-7")
         assert (await hub.next(), await agent.next()) == (Response.SERVING, Response.SERVING)
-        fleet.ready = False
+        fleet.is_ready = False
         assert await hub.next() == Response.NOT_SERVING
-        del fleet.agents["coder-7"]
+        del fleet.known["coder-7"]
         assert await agent.next() == Response.SERVICE_UNKNOWN
 
 
@@ -146,7 +155,7 @@ async def test_who_comes_later_takes_nothing_from_those_who_watch() -> None:
     async with serving() as fleet:
         first = fleet.watch("")
         assert await first.next() == Response.SERVING
-        fleet.ready = False
+        fleet.is_ready = False
         second = fleet.watch("")
         assert await second.next() == Response.NOT_SERVING
         assert await first.next() == Response.NOT_SERVING
@@ -179,14 +188,14 @@ async def test_watchers_are_limited_and_checks_go_on(monkeypatch: pytest.MonkeyP
 
 async def test_few_are_listed_and_many_are_not() -> None:
     async with serving() as fleet:
-        fleet.agents["stuck-one"] = Health.STUCK
+        fleet.known["stuck-one"] = Health.STUCK
         listed = await fleet.stub.List(health_pb2.HealthListRequest(), timeout=WAIT_MAX)
         assert {name: status.status for name, status in listed.statuses.items()} == {
             "": Response.SERVING,
             "coder-7": Response.SERVING,
             "stuck-one": Response.NOT_SERVING,
         }
-        fleet.agents.update({f"a-{n}": Health.HEALTHY for n in range(LISTED_MAX)})
+        fleet.known.update({f"a-{n}": Health.HEALTHY for n in range(LISTED_MAX)})
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await fleet.stub.List(health_pb2.HealthListRequest(), timeout=WAIT_MAX)
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -214,7 +223,7 @@ sys.modules["grpc"] = None
 from lifesigns.adapters.observe.grpc_health import GrpcHealth
 from lifesigns.errors import UsageError
 try:
-    GrpcHealth(bool, dict().get, tuple)
+    GrpcHealth(None)
 except UsageError as error:
     print(error)
 """

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Final, Protocol
 
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError, UsageError
@@ -34,16 +34,23 @@ _SERVING: Final = frozenset({Health.HEALTHY, Health.DEGRADED})
 log: Final = logging.getLogger("lifesigns.observe")
 
 
-class GrpcHealth:
-    """A gRPC server that answers for the hub. `ready` says whether the hub can do its work, `health_of` how an agent is,
-    None if it is not known; `agents` names all of them."""
+class HubHealth(Protocol):
+    """What is asked about the hub."""
 
-    def __init__(
-        self,
-        ready: Callable[[], bool],
-        health_of: Callable[[str], Health | None],
-        agents: Callable[[], Iterable[str]],
-    ) -> None:
+    def ready(self) -> bool:
+        """Whether the hub can do its work."""
+
+    def health_of(self, agent_id: str) -> Health | None:
+        """How an agent is; None if it is not known."""
+
+    def agents(self) -> Iterable[str]:
+        """All of them."""
+
+
+class GrpcHealth:
+    """A gRPC server that answers for the hub."""
+
+    def __init__(self, hub: HubHealth) -> None:
         try:
             import grpc  # type: ignore[import-untyped]
             from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-untyped]
@@ -52,9 +59,7 @@ class GrpcHealth:
         self._grpc = grpc
         self._shapes = health_pb2
         self._add_to_server = health_pb2_grpc.add_HealthServicer_to_server
-        self._ready = ready
-        self._health_of = health_of
-        self._agents = agents
+        self._hub = hub
         self._watchers: dict[str, set[_Watcher]] = {}
         """Those who watch, by service."""
         self._closing = False
@@ -118,7 +123,7 @@ class GrpcHealth:
 
     async def List(self, request: Any, context: Any) -> Any:  # noqa: N802
         """How everybody is, if they are few."""
-        names = ["", *self._agents()]
+        names = ["", *self._hub.agents()]
         if len(names) > LISTED_MAX:
             detail = f"there are {len(names) - 1} agents; at most {LISTED_MAX - 1} are listed"
             await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, detail)
@@ -166,11 +171,11 @@ class GrpcHealth:
     def _status(self, service: str) -> int:
         shapes = self._shapes.HealthCheckResponse
         if not service:
-            return int(shapes.SERVING if self._ready() else shapes.NOT_SERVING)
+            return int(shapes.SERVING if self._hub.ready() else shapes.NOT_SERVING)
         # An id may itself begin with `agent/`: then that agent is meant.
-        health = self._health_of(service)
+        health = self._hub.health_of(service)
         if health is None and service.startswith(AGENT):
-            health = self._health_of(service.removeprefix(AGENT))
+            health = self._hub.health_of(service.removeprefix(AGENT))
         if health is None:
             return int(shapes.SERVICE_UNKNOWN)
         return int(shapes.SERVING if health in _SERVING else shapes.NOT_SERVING)

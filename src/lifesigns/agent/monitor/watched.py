@@ -100,9 +100,7 @@ class WatchedAgent(Reporting):
         attachment: Attachment,
     ) -> None:
         builder = BeatBuilder(between_calls=Doing.UNKNOWN)
-        super().__init__(
-            builder, CallScope(name, incarnation, builder, self._say, _nothing, _nothing, _nothing)
-        )
+        super().__init__(builder, CallScope(name, incarnation, builder, self._say))
         now = monotonic()
         self._rounds = rounds
         self.declared: list[DeclaredCall] = []
@@ -213,7 +211,3 @@ def _current_task() -> asyncio.Task[Any] | None:
 def _on_our_clock(moment: float | None) -> float | None:
     """A moment of the wall clock as the monitor's engine has it."""
     return None if moment is None else moment - time() + monotonic()
-
-
-def _nothing(*_: object) -> None:
-    """Nobody here waits for the end of a call, and there is no rhythm to quicken."""

@@ -23,20 +23,19 @@ CANCELLED: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, Sy
 class CallScope:
     """What the calls of one agent share: who it is, what it says of itself, and whom it tells."""
 
-    __slots__ = ("agent_id", "began", "builder", "ended", "incarnation", "say", "unwell")
-
     def __init__(
-        self,
-        agent_id: str,
-        incarnation: str,
-        builder: BeatBuilder,
-        say: Callable[[s.Report], None],
-        began: Callable[[object], None],
-        ended: Callable[[object], None],
-        unwell: Callable[[], None],
+        self, agent_id: str, incarnation: str, builder: BeatBuilder, say: Callable[[s.Report], None]
     ) -> None:
-        self.agent_id, self.incarnation, self.builder = agent_id, incarnation, builder
-        self.say, self.began, self.ended, self.unwell = say, began, ended, unwell
+        self.agent_id, self.incarnation, self.builder, self.say = agent_id, incarnation, builder, say
+
+    def began(self, call: object) -> None:
+        """While a call is open, nobody interrupts."""
+
+    def ended(self, call: object) -> None:
+        """Who waits for the end of a call may go on."""
+
+    def unwell(self) -> None:
+        """Something failed: whoever has a rhythm may quicken it."""
 
     def tell(self, kind: Callable[..., s.Report], **values: object) -> None:
         """Say a word of this agent's life."""

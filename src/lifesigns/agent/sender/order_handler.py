@@ -1,4 +1,7 @@
-"""Order handler: what a sender does with the orders its inbox lets through.
+"""Order handler: what a sender does with the orders its gate lets through.
+
+Under `lifesigns run` a stop is heard here and left lying for the supervisor, who can force it and tells what became of it:
+if we took it, a supervisor that looks a moment later would not find it.
 
 Everything here is called in the relay's thread and waits for nothing: pings are answered on the spot, nudges are laid
 out for the agent, a stop gets a thread of its own.
@@ -19,22 +22,25 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 from lifesigns.agent import birth
+from lifesigns.agent.order_gate import OrderGate, means
 from lifesigns.agent.sender.beat_builder import text
 from lifesigns.agent.sender.breaker_reports import BreakerReports
 from lifesigns.agent.sender.callbacks import Callback, call, until_done
 from lifesigns.agent.sender.nudges import Nudge, Nudges
-from lifesigns.agent.sender.order_inbox import OrderInbox
 from lifesigns.agent.sender.session import AgentSession
 from lifesigns.agent.sender.stopping import END_FOR, Stop, StopAction, StopFlag
 from lifesigns.core import signals as s
 from lifesigns.core.effects import (
     AskStatus,
+    Order,
     Remind,
+    Respawn,
     SendNudge,
     SendPing,
     StopStranger,
     Terminate,
     TurnBreaker,
+    Withdraw,
 )
 from lifesigns.core.signals import Answer
 
@@ -65,13 +71,44 @@ class OrderHandler:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ender: StopAction | None = None
         self._saved: Future[str | None] = Future()
-        session.obey = OrderInbox(session.incarnation, self, self._count_refusal, supervised=supervised).obey
+        self._gate = OrderGate()
+        session.obey = self.obey
 
     def listen(self, loop: asyncio.AbstractEventLoop | None, ender: StopAction) -> None:
         """The agent begins: this is its loop, if it has one, and this ends it."""
         self._loop, self._ender = loop, ender
         if loop is not None:
             self.nudges.listen_on(loop)
+
+    def obey(self, order: Order) -> bool:
+        """Carry it out, if it is for us, new, and of a hub in office. False if it is for somebody else (too): a supervisor,
+        or another life."""
+        if not means(order, self._session.incarnation) or isinstance(order, Respawn):
+            return False
+        if self._gate.is_deposed(order):
+            self._session.refused_orders += 1
+            return True
+        taken = not (self._supervised and isinstance(order, Terminate | Withdraw))
+        if self._gate.is_known(order.order_id):
+            return taken
+        match order:
+            case SendPing():
+                self.pinged(order)
+            case SendNudge():
+                self.nudged(order)
+            case AskStatus():
+                self.asked(order)
+            case Remind():
+                self.reminded(order)
+            case Terminate() | StopStranger():
+                self.told_to_stop(order)
+            case TurnBreaker():
+                self.told_to_turn(order)
+            case Withdraw():
+                self._gate.is_known(order.withdrawn)  # Should it come after this news, it is not obeyed.
+            case _:
+                pass  # Something a later hub may say.
+        return taken
 
     # --- pings and nudges -----------------------------------------------------------------------------------------
 
@@ -242,9 +279,6 @@ class OrderHandler:
             await until_done(self._saved, stop.save_for + 1.0)
 
     # --- parts --------------------------------------------------------------------------------------------------
-
-    def _count_refusal(self) -> None:
-        self._session.refused_orders += 1
 
     def _say(self, kind: Callable[..., s.Report], **values: object) -> None:
         session = self._session

@@ -9,7 +9,7 @@ It beats from a thread of its own, so a frozen loop is seen and not silent. The 
 because of the network. A value that makes no sense raises `UsageError` at the call that brought it.
 
 This file is the door. What it says is in `agent/reporting.py`, `beat_builder.py` and `calls.py`, how it is sent in `session.py`, `relay.py` and
-`relay_loop.py`, what it is told in `order_inbox.py`, `order_handler.py`, `nudges.py` and `stopping.py`, how it ends in `shutdown.py`.
+`relay_loop.py`, what it is told in `order_handler.py`, `nudges.py` and `stopping.py`, how it ends in `shutdown.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, pros
 from lifesigns.agent.sender.breaker_reports import BreakerReports
 from lifesigns.agent.sender.callbacks import Callback, call, until_done
 from lifesigns.agent.sender.calls import CANCELLED, CallScope
-from lifesigns.agent.sender.nudges import Nudge
+from lifesigns.agent.sender.nudges import Nudge, Nudges
 from lifesigns.agent.sender.order_handler import OrderHandler
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.agent.sender.rhythm import rhythm
@@ -43,6 +43,23 @@ from lifesigns.errors import UsageError
 from lifesigns.ports import SavedState
 
 CLOSE_FOR: Final = 2.0
+
+
+class SenderCalls(CallScope):
+    """The calls of a sender: no nudge interrupts an open one, and a failed one is told soon."""
+
+    def __init__(self, session: AgentSession, nudges: Nudges) -> None:
+        super().__init__(session.agent_id, session.incarnation, session.builder, session.say)
+        self._session, self._nudges = session, nudges
+
+    def began(self, call: object) -> None:
+        self._nudges.began(call)
+
+    def ended(self, call: object) -> None:
+        self._nudges.ended(call)
+
+    def unwell(self) -> None:
+        self._session.stir()
 
 
 class Sender(Reporting):
@@ -96,17 +113,7 @@ class Sender(Reporting):
         self._breakers = BreakerReports(born.agent_id, born.incarnation, self._session.say)
         beside = born.supervised_at is not None and hub in (None, born.supervised_at)
         self._orders = OrderHandler(self._session, self._breakers, on_nudge, on_stop, supervised=beside)
-        session, nudges = self._session, self._orders.nudges
-        scope = CallScope(
-            born.agent_id,
-            born.incarnation,
-            builder,
-            session.say,
-            nudges.began,
-            nudges.ended,
-            session.stir,
-        )
-        super().__init__(builder, scope)
+        super().__init__(builder, SenderCalls(self._session, self._orders.nudges))
         self._started = False
         self._leave_by = float("inf")
         if metadata:

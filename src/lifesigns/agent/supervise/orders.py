@@ -1,7 +1,7 @@
 """Orders: what the watch wants done with the child, done once, and its outcome told.
 
-A repeated order gets the same answer again. One of a lower epoch than we have seen comes from a hub that has been
-replaced, and is refused; so is one that means another life.
+A repeated order gets the same answer again. One of a hub that has been replaced is refused; so is one that means another
+life.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final, Protocol
 
+from lifesigns.agent.order_gate import OrderGate, means
 from lifesigns.agent.supervise.life import Handoff, Life
 from lifesigns.agent.supervise.nudging import Nudge
 from lifesigns.agent.supervise.settings import Settings
@@ -33,7 +34,6 @@ from lifesigns.core.signals import (
     TerminationFailed,
 )
 
-ANSWERS_MAX: Final = 64
 REFUTES_WITHIN: Final = 15.0
 """An agent that was cut off finds the hub again within its retries, some seconds apart, and is heard."""
 ENDS_WITHIN: Final = 5.0
@@ -59,19 +59,17 @@ class OrderHandler:
     def __init__(self, settings: Settings, body: ProcessHandle) -> None:
         self._settings = settings
         self._body = body
-        self._epoch = 0
-        self._answers: dict[str, Signal] = {}
+        self._gate = OrderGate()
         self._respawn: Respawn | None = None
         self._waiting: Respawn | None = None
         self._waits_until = math.inf
 
     def obey(self, order: Order, now: float) -> None:
         """Do it, or begin to."""
-        if order.epoch < self._epoch:
+        if self._gate.is_deposed(order):
             return
-        self._epoch = order.epoch
-        if order.order_id in self._answers:
-            self._body.tell(self._answers[order.order_id], now)
+        if (answer := self._gate.answer_to(order.order_id)) is not None:
+            self._body.tell(answer, now)
             return
         match order:
             case SendPing():
@@ -93,20 +91,22 @@ class OrderHandler:
 
     def _ping(self, order: SendPing, now: float) -> None:
         life = self._body.life
-        if life is not None and _means(order, life) and life.end is None and not life.speaks:
+        if life is not None and means(order, life.incarnation) and life.end is None and not life.speaks:
             pong = PongReceived(agent_id=order.agent_id, incarnation=life.incarnation, seq=order.seq)
             self._body.tell(pong, now)
 
     def _nudge(self, order: SendNudge, now: float) -> None:
         life = self._body.life
-        if life is not None and _means(order, life) and not life.speaks:
+        if life is None or life.speaks or not means(order, life.incarnation):
+            return
+        if not self._gate.is_known(order.order_id):
             life.nudges.append(Nudge(order, self._settings.nudge, now))
 
     def _terminate(self, order: Terminate, now: float) -> None:
         life = self._body.life
         if life is None:
             self._answer(order, TerminationDone(agent_id=order.agent_id, order_id=order.order_id), now)
-        elif not _means(order, life):
+        elif not means(order, life.incarnation):
             reason = f"{order.incarnation} is not the life that runs; that is {life.incarnation}"
             failed = TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
             self._answer(order, failed, now)
@@ -125,13 +125,13 @@ class OrderHandler:
     def _replaced(self, order: StopStranger, now: float) -> None:
         """Our life was replaced elsewhere; not one that we had before."""
         life = self._body.life
-        if life is not None and order.retired == life.incarnation:
+        if life is not None and means(order, life.incarnation):
             self._body.stop(Stopping(order.reason, now, self._settings.save_for, order=order))
 
     def _turn(self, order: TurnBreaker, now: float) -> None:
         """A breaker is in the program itself: one that speaks answers for it, and we must not."""
         life = self._body.life
-        if life is None or not _means(order, life) or not life.speaks:
+        if life is None or not means(order, life.incarnation) or not life.speaks:
             reason = "the program that has it does not run, or does not speak"
             word = BreakerNotTurned(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
             self._answer(order, word, now)
@@ -169,7 +169,7 @@ class OrderHandler:
             # It was told to end, or its end is known and its last bytes are on their way.
             self._waiting, self._waits_until = order, math.inf
             return
-        elif last is None or not _means(order, last):
+        elif last is None or not means(order, last.incarnation):
             reason = f"{order.incarnation} is not the life that ended here"
         else:
             self._respawn = order
@@ -222,12 +222,5 @@ class OrderHandler:
         )
 
     def _answer(self, order: Order, word: Signal, now: float) -> None:
-        self._answers[order.order_id] = word
-        while len(self._answers) > ANSWERS_MAX:
-            del self._answers[next(iter(self._answers))]
+        self._gate.answered(order.order_id, word)
         self._body.tell(word, now)
-
-
-def _means(order: Order, life: Life) -> bool:
-    """Whether an order is about this life."""
-    return order.incarnation in (None, life.incarnation)
