@@ -6,7 +6,6 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,36 +25,37 @@ Report = Callable[[Ending], None]
 """Tells the monitor that an agent ended. From any thread, at any time, as often as one likes: the first counts."""
 
 
-class Attachment(Protocol):
-    """What the monitor wants of an agent, whatever it is."""
+class Attachment:
+    """What the monitor wants of an agent, whatever it is. This is an event loop, or any object: nothing tells its end."""
 
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop | None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop | None = None, *, here: bool = False, by_itself: bool = False
+    ) -> None:
+        self.loop = loop
         """The event loop it lives on: while that answers, so does the agent."""
-
-    @property
-    def by_itself(self) -> bool:
-        """Whether nothing but its own beats can show that it lives."""
-
-    @property
-    def here(self) -> bool:
+        self.here = here
         """Whether it can only be in this process: then silence is a freeze, and no network is between us."""
-
-    @property
-    def watched_fd(self) -> int | None:
+        self.by_itself = by_itself
+        """Whether nothing but its own beats can show that it lives."""
+        self.watched_fd: int | None = None
         """A file descriptor that becomes readable when it ends."""
+        self._report: Report | None = None
 
     def fasten(self, report: Report) -> None:
         """Begin to see its end. Called by who watches it, in their thread."""
+        self._report = report
 
     def look(self) -> bool:
         """Whether it is alive; its end is reported. Called in the monitor's thread, once a tick."""
+        return True
 
     def thread_id(self) -> int | None:
         """The thread it runs in, if one can tell."""
+        return None
 
     def loosen(self) -> None:
         """See nothing more of it."""
+        self._report = None
 
 
 def crash(what: str, error: BaseException) -> Ending:

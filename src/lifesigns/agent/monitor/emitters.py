@@ -11,44 +11,20 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from lifesigns.agent.monitor.attachment import Ending, Report
+from lifesigns.agent.monitor.attachment import Attachment, Ending, Report
 
 NATURAL: Final = ("response_generated", "tool_executed", "config_updated", "personality_updated")
 """What the agents of seed 000 emit while they work."""
 REMOVED: Final = "agent-removed"
 
 
-class ObjectAttachment:
-    """Any object."""
-
-    here = False
-    watched_fd = None
-
-    def __init__(self, what: Any, loop: asyncio.AbstractEventLoop | None) -> None:
-        self._what = what
-        self.loop = loop
-        self.by_itself = loop is None
-
-    def fasten(self, report: Report) -> None:
-        """Nothing tells its end but itself."""
-
-    def look(self) -> bool:
-        return True
-
-    def thread_id(self) -> int | None:
-        return None
-
-    def loosen(self) -> None:
-        """There is nothing to undo."""
-
-
-class EmitterAttachment(ObjectAttachment):
+class EmitterAttachment(Attachment):
     """An object with `.on(event, handler)`, and perhaps `.emit(event, data)`."""
 
     def __init__(self, what: Any, loop: asyncio.AbstractEventLoop | None, events: Iterable[str]) -> None:
-        super().__init__(what, loop)
+        super().__init__(loop, by_itself=loop is None)
+        self._what = what
         self._events = tuple(dict.fromkeys(events))
-        self._report: Report | None = None
         self.ping_id = f"lifesigns-{id(self):x}"
         """Always the same: a handler for each ping would stay with the emitter for ever."""
         self.answers: Callable[[], None] | None = None
@@ -57,7 +33,7 @@ class EmitterAttachment(ObjectAttachment):
         """Called with each natural event."""
 
     def fasten(self, report: Report) -> None:
-        self._report = report
+        super().fasten(report)
         for event in self._events:
             self._what.on(event, self._active(event))
         self._what.on(f"heartbeat-response-{self.ping_id}", self._answered)

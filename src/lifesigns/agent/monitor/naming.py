@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from lifesigns.agent.monitor.attachment import Attachment
-from lifesigns.agent.monitor.emitters import EmitterAttachment, ObjectAttachment
+from lifesigns.agent.monitor.emitters import EmitterAttachment
 from lifesigns.agent.monitor.processes import ProcessAttachment, is_process
-from lifesigns.agent.monitor.tasks import LoopAttachment, TaskAttachment, running_loop
+from lifesigns.agent.monitor.tasks import TaskAttachment, running_loop
 from lifesigns.agent.monitor.threads import ThreadAttachment
 from lifesigns.errors import UsageError, WireError
 from lifesigns.wire.limits import check_id
@@ -49,11 +49,12 @@ def tie_to(what: Any, events: Iterable[str]) -> Attachment:
     if isinstance(what, asyncio.Future):
         return TaskAttachment(what)
     if isinstance(what, asyncio.AbstractEventLoop):
-        return LoopAttachment(what)
+        return Attachment(what, here=True)
     if isinstance(what, threading.Thread):
         return ThreadAttachment(what)
     if is_process(what):
         return ProcessAttachment(what)
     if callable(getattr(what, "on", None)):
         return EmitterAttachment(what, running_loop(), events)
-    return ObjectAttachment(what, running_loop())
+    loop = running_loop()
+    return Attachment(loop, by_itself=loop is None)

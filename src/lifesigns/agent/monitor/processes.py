@@ -14,21 +14,18 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from lifesigns.agent.monitor.attachment import Ending, Report
+from lifesigns.agent.monitor.attachment import Attachment, Ending
 from lifesigns.errors import UsageError
 
 LOOKS_MAX: Final = 20
 """How often we look for the status of a child that another thread is just reaping."""
 
 
-class ProcessAttachment:
+class ProcessAttachment(Attachment):
     """A process: a `Popen`, a `multiprocessing` or asyncio process, or a bare pid."""
 
-    loop = None
-    by_itself = False
-    here = False
-
     def __init__(self, process: Any) -> None:
+        super().__init__()
         self._process = None if isinstance(process, int) else process
         self.pid: int = process if isinstance(process, int) else process.pid
         if self.pid is None:
@@ -36,16 +33,8 @@ class ProcessAttachment:
         self._started = _start_time(self.pid)
         if self._process is None and (self.pid <= 0 or (self._started is None and not _exists(self.pid))):
             raise UsageError(f"there is no process with pid {self.pid}")
-        self._fd = _pidfd(self.pid) if self._code() is None else None
-        self._report: Report | None = None
+        self.watched_fd = _pidfd(self.pid) if self._code() is None else None
         self._looks = 0
-
-    @property
-    def watched_fd(self) -> int | None:
-        return self._fd
-
-    def fasten(self, report: Report) -> None:
-        self._report = report
 
     def look(self) -> bool:
         if self._is_alive():
@@ -56,18 +45,15 @@ class ProcessAttachment:
             self._report(_ending(outcome))
         return False
 
-    def thread_id(self) -> int | None:
-        return None
-
     def loosen(self) -> None:
-        self._report = None
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        super().loosen()
+        if self.watched_fd is not None:
+            os.close(self.watched_fd)
+            self.watched_fd = None
 
     def _is_alive(self) -> bool:
-        if self._fd is not None:
-            return not _pidfd_ended(self._fd)
+        if self.watched_fd is not None:
+            return not _pidfd_ended(self.watched_fd)
         if self._code() is not None:
             return False
         return _start_time(self.pid) == self._started if self._started is not None else _exists(self.pid)
@@ -77,8 +63,8 @@ class ProcessAttachment:
         how = os.WEXITED | os.WNOWAIT | os.WNOHANG if hasattr(os, "waitid") else 0
         try:
             gone = (
-                os.waitid(os.P_PIDFD, self._fd, how)
-                if self._fd is not None
+                os.waitid(os.P_PIDFD, self.watched_fd, how)
+                if self.watched_fd is not None
                 else os.waitid(os.P_PID, self.pid, how)
             )
         except (ChildProcessError, AttributeError):

@@ -1,27 +1,22 @@
-"""Tasks and loops: agents that live on an event loop. While it answers they do; their end is told by the loop."""
+"""Tasks: agents that live on an event loop. While it answers they do; their end is told by the loop."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from lifesigns.agent.monitor.attachment import Ending, Report, crash
+from lifesigns.agent.monitor.attachment import Attachment, Ending, Report, crash
 
 
-class TaskAttachment:
+class TaskAttachment(Attachment):
     """An asyncio task."""
 
-    by_itself = False
-    here = True
-    watched_fd = None
-
     def __init__(self, task: asyncio.Future[Any]) -> None:
+        super().__init__(task.get_loop(), here=True)
         self._task = task
-        self.loop: asyncio.AbstractEventLoop | None = task.get_loop()
-        self._report: Report | None = None
 
     def fasten(self, report: Report) -> None:
-        self._report = report
+        super().fasten(report)
         if self._task.done():
             self._done(self._task)
         elif running_loop() is self.loop:
@@ -31,12 +26,6 @@ class TaskAttachment:
 
     def look(self) -> bool:
         return not self._task.done()
-
-    def thread_id(self) -> int | None:
-        return None
-
-    def loosen(self) -> None:
-        self._report = None
 
     def _done(self, task: asyncio.Future[Any]) -> None:
         if self._report is None:
@@ -48,29 +37,6 @@ class TaskAttachment:
         # exception that nobody looked at.
         error: BaseException | None = getattr(task, "_exception", None)
         self._report(Ending(False, "finished") if error is None else crash("task", error))
-
-
-class LoopAttachment:
-    """An event loop."""
-
-    by_itself = False
-    here = True
-    watched_fd = None
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop: asyncio.AbstractEventLoop | None = loop
-
-    def fasten(self, report: Report) -> None:
-        """Its end is noticed when it is asked."""
-
-    def look(self) -> bool:
-        return True
-
-    def thread_id(self) -> int | None:
-        return None
-
-    def loosen(self) -> None:
-        """There is nothing to undo."""
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:

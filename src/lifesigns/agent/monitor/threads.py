@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from lifesigns.agent.monitor.attachment import Ending, Report, crash
+from lifesigns.agent.monitor.attachment import Attachment, Ending, Report, crash
 
 _lock = threading.Lock()
 _heirs: Final[list[ThreadAttachment]] = []
@@ -20,20 +20,15 @@ _before: Callable[[Any], Any] | None = None
 """The hook that was there before ours; None while ours is not installed."""
 
 
-class ThreadAttachment:
+class ThreadAttachment(Attachment):
     """A thread of this process."""
 
-    loop = None
-    by_itself = False
-    here = True
-    watched_fd = None
-
     def __init__(self, thread: threading.Thread) -> None:
+        super().__init__(here=True)
         self.thread = thread
-        self._report: Report | None = None
 
     def fasten(self, report: Report) -> None:
-        self._report = report
+        super().fasten(report)
         _listen(self)
 
     def died(self, error: BaseException) -> None:
@@ -52,7 +47,7 @@ class ThreadAttachment:
         return self.thread.ident
 
     def loosen(self) -> None:
-        self._report = None
+        super().loosen()
         _stop_listening(self)
 
 
