@@ -42,19 +42,19 @@ class Watch:
         self.effects: list[Effect] = []
         self.may_poison = False
         """Whether the test is about a bug of ours; else one fails it."""
-        self._seqs: dict[str, int] = {}
+        self.seqs: dict[str, int] = {}
 
     def hear(self, signal: Signal, at: float | None = None) -> None:
         """The engine hears a signal, now or at a later moment."""
         self.run_until(self.now if at is None else at)
-        self._keep(self.engine.hear(signal, self.now))
+        self.keep(self.engine.hear(signal, self.now))
 
     def beat(self, agent_id: str = "a", at: float | None = None, **fields: Any) -> None:
         """A beat; its sequence counts by itself unless given."""
         if "seq" not in fields:
-            fields["seq"] = self._seqs.get(agent_id, 0) + 1
+            fields["seq"] = self.seqs.get(agent_id, 0) + 1
         if fields["seq"] is not None:
-            self._seqs[agent_id] = fields["seq"]
+            self.seqs[agent_id] = fields["seq"]
         self.hear(BeatReceived(agent_id, **fields), at)
 
     def live(self, until: float, *agent_ids: str, every: float = 5.0, **fields: Any) -> None:
@@ -70,16 +70,16 @@ class Watch:
         """Wake the engine whenever it wants to be woken, up to then."""
         while (at := self.engine.wake_at()) <= until:
             self.now = max(self.now, at)
-            self._keep(self.engine.advance(self.now))
+            self.keep(self.engine.advance(self.now))
             assert self.engine.wake_at() > self.now, "the engine wants to be woken in the past"
         self.jump_to(until)
 
     def jump_to(self, at: float) -> None:
         """Look only then, however long that is: the way to have slept."""
         self.now = max(self.now, at)
-        self._keep(self.engine.advance(self.now))
+        self.keep(self.engine.advance(self.now))
 
-    def _keep(self, effects: Sequence[Effect]) -> None:
+    def keep(self, effects: Sequence[Effect]) -> None:
         self.effects += effects
         assert self.may_poison or not (bugs := [e for e in effects if isinstance(e, Poisoned)]), bugs
 

@@ -48,11 +48,11 @@ class Bus(Watch):
         super().__init__(FIXED, fleet=fleet or FleetPolicy(), engine=engine, at=at)
         self.cut = False
 
-    def _keep(self, effects: Sequence[Effect]) -> None:
-        super()._keep(effects)
+    def keep(self, effects: Sequence[Effect]) -> None:
+        super().keep(effects)
         for effect in effects:
             if isinstance(effect, SendCanary) and not self.cut:
-                super()._keep(self.engine.hear(CanaryReturned(seq=effect.seq), self.now))
+                super().keep(self.engine.hear(CanaryReturned(seq=effect.seq), self.now))
 
 
 def disconnected(watch: Watch) -> list[tuple[str, float]]:
@@ -437,7 +437,7 @@ def test_our_downtime_is_nobodys_death() -> None:
     bus.live(START + 60, "a", "b")
     engine = Engine.restore(bus.engine.snapshot(), START + 3660, fleet=FleetPolicy())
     after = Bus(engine=engine, at=START + 3660)
-    after._seqs = bus._seqs
+    after.seqs = bus.seqs
     after.run_until(START + 3660 + 10.99)
     assert not after.orders(Order)
     after.live(START + 3660 + 120, "b")
@@ -645,7 +645,7 @@ def fall_behind(watch: Watch, until: float) -> None:
     while watch.now < until:
         since = watch.now
         watch.run_until(since + 0.4)
-        watch._keep(watch.engine.fall_behind(since, watch.now))
+        watch.keep(watch.engine.fall_behind(since, watch.now))
 
 
 @pytest.mark.parametrize("behind_for", [2.0, 12.0, 20.0, 45.0, 600.0])
@@ -656,7 +656,7 @@ def test_a_hub_that_is_behind_convicts_nobody_neither_then_nor_after(
     watch = on_two_ways() if two_ways else Bus()
     watch.live(watch.now + 60, "web", "a", "b")
     fall_behind(watch, watch.now + behind_for)
-    watch._keep(watch.engine.catch_up(watch.now))
+    watch.keep(watch.engine.catch_up(watch.now))
     watch.run_until(watch.now + 4)
     watch.live(watch.now + 120, "web", "a", "b")
     assert disconnected(watch) == []
@@ -669,7 +669,7 @@ def test_who_died_meanwhile_is_found_after_a_hub_that_was_behind_has_caught_up(b
     watch = Bus()
     watch.live(START + 60, "web", "a", "b")
     fall_behind(watch, watch.now + behind_for)
-    watch._keep(watch.engine.catch_up(watch.now))
+    watch.keep(watch.engine.catch_up(watch.now))
     ended = watch.now - START
     watch.live(watch.now + 120, "web", "a")
     [(agent_id, at)] = disconnected(watch)
@@ -682,7 +682,7 @@ def test_a_moment_of_work_delays_a_verdict_by_no_more_than_itself() -> None:
     for watch in (calm, busy):
         watch.live(START + 60, "web", "a")
     fall_behind(busy, busy.now + 0.8)
-    busy._keep(busy.engine.catch_up(busy.now))
+    busy.keep(busy.engine.catch_up(busy.now))
     for watch in (calm, busy):
         watch.live(START + 180, "web")
     [(_, soon)], [(_, later)] = disconnected(calm), disconnected(busy)

@@ -125,7 +125,7 @@ def test_a_sequence_that_leaps_beyond_any_outage_is_refused(watch: Watch) -> Non
 
 def test_a_sender_without_incarnation_may_restart_and_count_from_the_beginning(watch: Watch) -> None:
     watch.live(START + 100, "a", "good")
-    watch._seqs["a"] = 0
+    watch.seqs["a"] = 0
     watch.live(START + 200, "a", "good")
     assert watch.health("a") is Health.HEALTHY
     assert [fact for fact in watch.facts(e.Flip, "a") if fact.now is Health.DISCONNECTED] == []

@@ -470,8 +470,8 @@ def test_while_our_clock_stands_still_nobody_knows_whether_a_poll_waited() -> No
         for step in range(12):
             seq += 1
             behind = watch.now - 3600.0 + minute * 60.0 + step * 5.0
-            watch._keep(watch.engine.hear(BeatReceived("a", seq=seq), behind))
+            watch.keep(watch.engine.hear(BeatReceived("a", seq=seq), behind))
         behind = watch.now - 3600.0 + minute * 60.0 + 58.0
-        watch._keep(watch.engine.hear(tool("gh_run", "77", "in progress"), behind))
+        watch.keep(watch.engine.hear(tool("gh_run", "77", "in progress"), behind))
     assert watch.agent().finding(Kind.LOOPING) is None
     assert not watch.orders(SendNudge)

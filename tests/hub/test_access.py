@@ -367,8 +367,7 @@ async def test_links_and_sessions_are_bounded_and_the_oldest_go_first(access: Ac
 
 async def test_what_nobody_came_back_for_is_let_go(access: Access) -> None:
     who = await principal(access)
-    access.link(who, NOW)
-    signed_in(access, who)
+    code, session = access.link(who, NOW), signed_in(access, who)
     await access.tend(NOW + SESSION_FOR)
-    assert access._signed_in._links == {}
-    assert access._signed_in._sessions == {}
+    assert access.redeem(code, NOW) is None, "not even to a clock that stands where it was good"
+    assert access.session(session, NOW) is None

@@ -37,7 +37,8 @@ def test_its_memory_is_bounded() -> None:
     throttle = Throttle()
     for n in range(ADDRESSES_MAX + 100):
         throttle.failed(f"h{n}", 0.0)
-    assert len(throttle._failures) == ADDRESSES_MAX
+    assert not throttle.failed("h100", 0.0).worth_a_word, "the oldest that is kept"
+    assert throttle.failed("h99", 0.0).worth_a_word, "forgotten, so this is its first failure"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.hub.principals import Role
 from lifesigns.hub.service import Service
-from lifesigns.ports import Bus, Store
+from lifesigns.ports import Bus, Event, Store
 from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections
 from lifesigns.web.server import listen, serving
@@ -38,6 +38,13 @@ class RunningHub:
 
     async def post(self, path: str, body: Any = None, **more: Any) -> httpx2.Response:
         return await self.http.post(path, json=body, **more)
+
+    async def keep(self, *events: Event) -> None:
+        """As if these had happened, under their own numbers; the next one follows them."""
+        hub = self.service.hub
+        hub._event_id = max(hub._event_id, events[-1].id)
+        hub.committer.add(list(events))
+        await hub.committer.kept()
 
     async def token_for(self, role: Role, agents: str = "") -> str:
         """A new token."""

@@ -142,11 +142,9 @@ async def test_many_events_that_are_no_alerts_do_not_hide_one(hub: RunningHub) -
     """Looking goes on from page to page; each answer looks at so many and no more."""
     await needs(hub, "a")
     data = json.dumps({"from": "healthy", "to": "degraded", "reason": "", "cause": None}).encode()
-    service = hub.service.hub
-    first = service._event_id
-    service._event_id += 6000
-    service.committer.add([Event(first + n, 1.0, "HEALTH_STATE_CHANGED", "b", data) for n in range(1, 6001)])
-    await service.committer.kept()
+    await hub.service.hub.committer.kept()
+    first = (await hub.service.store.events(types=("NEEDS_HUMAN",)))[-1].id + 1
+    await hub.keep(*(Event(first + n, 1.0, "HEALTH_STATE_CHANGED", "b", data) for n in range(6000)))
     page = (await hub.get(PLACE)).json()
     assert [one["standing"] for one in page["alerts"]] == [True]
     page = (await hub.get(PLACE, before=page["before"])).json()

@@ -91,8 +91,7 @@ async def test_everything_is_told_in_the_order_of_time() -> None:
             nudge(4, now - 800),
             finding(5, now - 700, open_=False),
         ]
-        hub.service.hub._event_id = len(kept)
-        hub.service.hub.committer.add(kept)
+        await hub.keep(*kept)
         minute = now // 60 * 60
         hub.service.hub.committer.sample([sample(minute - 60 * n) for n in (30, 14, 1)])
         await hub.service.hub.committer.kept()

@@ -12,12 +12,6 @@ def told(n: int, at: float, kind: str, stage: str, **more: Any) -> Event:
     return Event(n, at, kind, "a", json.dumps(data).encode())
 
 
-async def keep(hub: RunningHub, *events: Event) -> None:
-    hub.service.hub._event_id = events[-1].id
-    hub.service.hub.committer.add(list(events))
-    await hub.service.hub.committer.kept()
-
-
 async def test_nobody_has_ever_been_started_anew(hub: RunningHub) -> None:
     """No rate is better than one of nothing."""
     found = (await hub.get("/api/v1/recoveries")).json()
@@ -34,8 +28,7 @@ async def test_nobody_has_ever_been_started_anew(hub: RunningHub) -> None:
 async def test_the_rate_is_of_those_that_are_decided(hub: RunningHub) -> None:
     """One that has only begun is neither a success nor a failure."""
     now = hub.service.clock()
-    await keep(
-        hub,
+    await hub.keep(
         told(1, now - 9 * 86400, "RECOVERY_FAILED", "failed", attempts=3),
         told(2, now - 50, "RECOVERY_INITIATED", "initiated", attempt=1, from_checkpoint="cp-2"),
         told(3, now - 40, "RECOVERY_COMPLETED", "completed", attempt=1, new_agent_id="a"),

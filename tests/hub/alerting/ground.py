@@ -43,7 +43,7 @@ class Ground:
         self.told: list[tuple[str, float, Notice]] = []
         self.tried: dict[str, list[float]] = {}
         self.broken: Mapping[str, Callable[[Notice], AdapterError | None]] = {}
-        self._events = 0
+        self.last_event = 0
 
     # --- what happens ---------------------------------------------------------------------------------
 
@@ -51,14 +51,14 @@ class Ground:
         """Facts as the hub tells them: encoded and decoded."""
         events = []
         for fact in facts:
-            self._events += 1
-            events.append(event_of(self._events, fact))
+            self.last_event += 1
+            events.append(event_of(self.last_event, fact))
         self.alerting.hear(events)
 
     def said(self, kind: str, data: bytes = b"{}", *, kept: bool = True) -> None:
         """The hub about itself."""
-        self._events += kept
-        self.alerting.hear([Event(self._events if kept else 0, self.now, kind, "", data)])
+        self.last_event += kept
+        self.alerting.hear([Event(self.last_event if kept else 0, self.now, kind, "", data)])
 
     def flip(
         self, agent_id: str, now: Health, was: Health = Health.HEALTHY, cause: Cause | None = None

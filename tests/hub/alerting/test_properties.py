@@ -128,18 +128,18 @@ def test_after_any_crash_everything_open_is_resolved_when_all_is_well(
     happen = world.happen
 
     def remember(*facts: e.Fact) -> None:
-        log.append((world._events, list(facts)))
+        log.append((world.last_event, list(facts)))
         happen(*facts)
 
     world.happen = remember  # type: ignore[method-assign]
     for step, what in history:
         act(world, step, what, crashes=True)
         if step == "restart":
-            last = world._events
+            last = world.last_event
             for before, facts in log:
-                world._events = before
+                world.last_event = before
                 happen(*facts)
-            world._events = last
+            world.last_event = last
     settle(world)
     for channel in world.rules.channels:
         assert world.open_at(channel) == set()

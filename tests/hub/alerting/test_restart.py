@@ -170,7 +170,7 @@ def test_an_event_that_was_looked_at_is_not_looked_at_again() -> None:
     ground.run(1)
     ground.keep()
     ground.restart()
-    ground._events = 0
+    ground.last_event = 0
     ground.happen(e.NeedsHuman(ground.now, "a", "waiting_for_human", "may I?"))
     ground.run(600)
     assert ground.stages() == ["opened"]
