@@ -1,0 +1,67 @@
+"""Agents that speak over a bus: what they said while the hub was away arrives, and who was cut off is not ended when it returns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.outside import serving
+from tests.journeys.test_endings import IMPATIENT, WORKER, Line, seems_well, stages
+from tests.servers.nats import NatsServer
+from tests.servers.valkey import ValkeyServer
+
+pytestmark = pytest.mark.timeout(240)
+
+SAVES = 60
+"""Checkpoints of one task; the hub remembers 64."""
+
+SAVER = f"""
+import time, lifesigns
+
+with lifesigns.Sender("saver", task="t-1", interval=0.5) as life:
+    for number in range({SAVES}):
+        life.checkpoint(f"cp-{{number}}")
+        print(number, flush=True)
+        time.sleep(0.1)
+    life.progress("all saved")
+"""
+
+
+@pytest.mark.parametrize("kind", [NatsServer, ValkeyServer])
+def test_what_is_said_while_the_hub_is_away_arrives(
+    tmp_path: Path, kind: type[NatsServer | ValkeyServer]
+) -> None:
+    """The bus takes each of them, and keeps none: the sender does, until the hub has stored it."""
+    with kind() as server, serving(tmp_path, {"bus": server.url}) as hub:
+        agent = hub.python("saver.py", SAVER, LIFESIGNS_HUB=server.url)
+        hub.until(lambda: hub.health("saver") == "healthy", "it is heard")
+        hub.kill()
+        said = len(hub.output(agent).split())
+        assert said < SAVES - 20
+        hub.until(lambda: len(hub.output(agent).split()) >= said + 20, "it goes on without a hub")
+        hub.start()
+        agent.wait(60)
+        hub.until(lambda: hub.health("saver") == "terminated", "it has said good-bye")
+        chain = hub.get("/api/v1/tasks/t-1/checkpoints")["checkpoints"]
+        assert [one["checkpoint_id"] for one in chain] == [f"cp-{number}" for number in range(SAVES)]
+
+
+def test_who_was_cut_off_from_the_bus_is_not_ended_when_it_returns(tmp_path: Path) -> None:
+    """Others are heard over the same bus, so it is not the bus."""
+    with NatsServer() as server, serving(tmp_path, {**IMPATIENT, "bus": server.url}) as hub:
+        line = Line(server.port)
+        try:
+            agent = hub.python("worker.py", WORKER, LIFESIGNS_HUB=line.url.replace("http", "nats"))
+            other = WORKER.replace('"worker"', '"other"')
+            hub.python("other.py", other, LIFESIGNS_HUB=server.url)
+            for name in ("worker", "other"):
+                hub.until(lambda name=name: hub.health(name) == "healthy", f"{name} is healthy")  # type: ignore[misc]
+            line.cut()
+            hub.until(lambda: "ordered" in stages(hub, "worker"), "the silent worker is to be ended")
+            line.mend()
+            seems_well(hub, "worker")
+            assert agent.poll() is None
+            assert not hub.events("AGENT_TERMINATED")
+        finally:
+            line.close()
