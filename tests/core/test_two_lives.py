@@ -222,7 +222,8 @@ def test_who_was_cut_off_with_the_others_gets_no_successor() -> None:
     watch.live(START + MINUTE, "b")
     watch.live(START + 2 * MINUTE, *names, "b", host="far")
     watch.live(START + 3 * HOUR, "b")
-    assert not watch.orders(Respawn, "a")
+    assert {watch.health(name) for name in names} == {Health.DISCONNECTED}
+    assert not watch.orders(Respawn)
 
 
 @pytest.mark.parametrize("host", ["laptop", ""])

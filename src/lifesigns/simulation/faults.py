@@ -36,7 +36,7 @@ class Faults:
     blind: float = 0.0
     """The bus is cut for everybody for ten minutes, the monitor's own canary included."""
     clock: float = 0.0
-    """The wall clock of everybody jumps by an hour, forwards or backwards."""
+    """The wall clock of everybody jumps by an hour, forwards or backwards, and the monitor is restarted."""
     host: float = 0.0
     """A host vanishes: all its agents are cut off, and some of them are really dead."""
     half: float = 0.0

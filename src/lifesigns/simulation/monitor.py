@@ -45,6 +45,8 @@ class Monitor:
         self.engine = Engine(world.policies, world.fleet)
         self.offset = 0.0
         """Its clock minus the world's."""
+        self._wall = 0.0
+        """By how much wall clocks were set on, all together."""
         self.never_before = -inf
         self.stalled = False
         self.down = False
@@ -141,10 +143,12 @@ class Monitor:
         beliefs = msgspec.msgpack.decode(self._snapshot, type=Beliefs)
         self._snapshot = None
         self.epoch += 1
+        step = max(0.0, self._wall - self.offset)
+        self.offset += step
         now = self._world.now + self.offset
         self.engine = Engine.restore(beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch)
         self.down = False
-        self._shaken(away_for, asleep=False)
+        self._shaken(away_for + step, asleep=False)
         self._give_again(now)
         unsaved, self._unsaved = self._unsaved, []
         for signal in unsaved:
@@ -168,14 +172,5 @@ class Monitor:
         self._world.monitor_changed()
 
     def jump(self, by: float) -> None:
-        """Its clock is set."""
-        self.never_before = max(self.never_before, self._world.now + self.offset)
-        self.offset += by
-        gap = self._world.now + self.offset - self.never_before
-        if gap > 0:  # It seems to have slept. If it stood still, it does no more.
-            self._world.truce_until = -inf
-            self._world.excuse(gap, asleep=True)
-        else:  # It stands still until it is as late as it was.
-            self._world.excuse(-gap, asleep=False)
-            self._world.truce_until = max(self._world.truce_until, self._world.now - gap)
-        self._world.monitor_changed()
+        """The wall is set. A hub reads it when it starts, counts on from there by itself, and never goes back (`hub/clock.py`)."""
+        self._wall += by

@@ -127,7 +127,7 @@ class World:
 
     @property
     def monitor_now(self) -> float:
-        """The monitor's clock; set back, it stands still until it is as late as it was."""
+        """The monitor's clock, which never runs backwards."""
         return max(self.now + self.monitor.offset, self.monitor.never_before)
 
     def agent(self, agent_id: str) -> SimulatedAgent:
@@ -620,9 +620,10 @@ class World:
         self.monitor_changed()
 
     def jump_clock(self, by: float | None = None) -> None:
-        """Every wall clock jumps, by an hour if nothing else is said."""
+        """Every wall clock jumps, by an hour if nothing else is said, and the monitor is restarted: before that it notices nothing."""
         by = by or self.chance.choice((-HOUR, HOUR))
         for agent in self.agents:
             agent.skew += by
             agent.keep_beating()
         self.monitor.jump(by)
+        self.restart()
