@@ -176,18 +176,6 @@ def _breaker_level(fact: e.BreakerFlip) -> Level | None:
     return Level.INFO if fact.now is BreakerState.CLOSED else None
 
 
-def _overdue_level(fact: e.MessageOverdue) -> Level:
-    return _LATE.get(fact.priority, Level.INFO)
-
-
-def _verdict_level(fact: e.TaskVerdict) -> Level | None:
-    return _VERDICTS.get(fact.verdict)
-
-
-def _brake_level(fact: e.Brake) -> Level:
-    return Level.CRITICAL if fact.on else Level.INFO
-
-
 # --- audit entries ------------------------------------------------------------------------------------
 
 
@@ -198,10 +186,6 @@ def _step_done(fact: e.Intervention) -> Deed:
 def _recovery_done(fact: e.Recovery) -> Deed:
     task = f"task {fact.task_id}" if fact.task_id else "no task"
     return f"recovery {fact.stage}", f"{task}{_because(fact)}"
-
-
-def _paused(fact: e.Pause) -> Deed:
-    return "paused", "" if fact.pause_for is None else f"for {fact.pause_for:g} s"
 
 
 def _braked(fact: e.Brake) -> Deed:
@@ -222,14 +206,6 @@ def _silenced(fact: h.SilenceMade) -> Deed:
 
 def _until(fact: h.AlertAcknowledged | h.SilenceMade) -> str:
     return (f" until {fact.until}" if fact.until else "") + _because(fact)
-
-
-def _token_created(fact: h.TokenCreated) -> Deed:
-    return "token created", ", ".join(part for part in (fact.id, fact.role, fact.name, fact.agents) if part)
-
-
-def _retired(fact: h.AuditRetired) -> Deed:
-    return "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days"
 
 
 # --- the table -----------------------------------------------------------------------------------------
@@ -254,9 +230,9 @@ _TABLE: Final = (
     _row("FINDING_OPENED", e.FindingOpened, "a detector noticed something, or it became worse"),
     _row("FINDING_CLOSED", e.FindingClosed, "that is over"),
     _row("TASK_JUDGED", e.TaskVerdict, "a stalled task has `failed`, or is alive and merely `blocked` or `late`",
-         sentence=lambda fact: f"Task {fact.task_id} is {fact.verdict}: {fact.reason}", level=_verdict_level),
+         sentence=lambda fact: f"Task {fact.task_id} is {fact.verdict}: {fact.reason}", level=lambda fact: _VERDICTS.get(fact.verdict)),
     _row("MESSAGE_OVERDUE", e.MessageOverdue, "a message was not acknowledged in time",
-         sentence=_overdue, level=_overdue_level, alert="message_overdue:{0.message_id}"),
+         sentence=_overdue, level=lambda fact: _LATE.get(fact.priority, _INFO), alert="message_overdue:{0.message_id}"),
     _row("CIRCUIT_BREAKER_STATE_CHANGED", e.BreakerFlip, "a breaker of an agent changed its state", named=_CHANGE,
          sentence=_breaker, level=_breaker_level, alert="circuit_breaker_open:{0.agent_id}/{0.name}"),
     _row("AGENT_POISONED", e.Poisoned, "an agent could not be judged, which is a bug of ours: it is set aside",
@@ -289,13 +265,13 @@ _TABLE: Final = (
          sentence=_needs_human, level=_needs_human_level, alert="needs_human:{0.agent_id}:{0.reason}"),
     _row("GROUP_BRAKED", e.Brake, "too many of a group are unwell at once, and nothing is done there; or it goes on "
          "(`on` is false), because that is over or somebody (`by`) wants it",
-         sentence=_brake, level=_brake_level, alert="group_braked:{0.group}", audit=_braked),
+         sentence=_brake, level=lambda fact: _CRITICAL if fact.on else _INFO, alert="group_braked:{0.group}", audit=_braked),
     _row("CLAIM_RELEASED", e.ClaimChanged, "a task is free again", where={"stage": e.ClaimStage.RELEASED},
          audit=lambda fact: ("claim released", f"task {fact.task_id}: {fact.reason or 'given back'}")),
     _row("CLAIM_CHANGED", e.ClaimChanged, "a task was granted to an agent, or refused"),
     # --- what people do: `by` says who
     _row("AGENT_PAUSED", e.Pause, "somebody wants an agent left alone", named={"pause_for": "for_s"},
-         audit=_paused),
+         audit=lambda fact: ("paused", "" if fact.pause_for is None else f"for {fact.pause_for:g} s")),
     _row("AGENT_RESUMED", e.Resumption, "somebody ended a pause", audit=lambda _: ("resumed", "")),
     _row("AGENT_CLEARED", e.Clearance, "somebody began anew with an agent", audit=lambda _: ("cleared", "")),
     _row("RECOVERY_REQUESTED", e.RecoveryRequest, "somebody wants an agent started anew",
@@ -304,7 +280,8 @@ _TABLE: Final = (
          audit=_acknowledged),
     _row("SILENCE_MADE", h.SilenceMade, "somebody does not want to hear of some alerts", audit=_silenced),
     _row("SILENCE_ENDED", h.SilenceEnded, "somebody ended a silence", audit=lambda fact: ("silence ended", fact.id)),
-    _row("TOKEN_CREATED", h.TokenCreated, "somebody made a token", audit=_token_created),
+    _row("TOKEN_CREATED", h.TokenCreated, "somebody made a token",
+         audit=lambda fact: ("token created", ", ".join(filter(None, (fact.id, fact.role, fact.name, fact.agents))))),
     _row("TOKEN_REVOKED", h.TokenRevoked, "somebody revoked a token", audit=lambda fact: ("token revoked", fact.id)),
     # --- the hub itself
     _row("HUB_BLIND", e.HubVisibility, "the hub cannot see, and judges nobody", where={"blind": True},
@@ -331,7 +308,9 @@ _TABLE: Final = (
          sentence=_with_reason("Something was forgotten"), level=_ERROR, alert="hub_rows_unreadable"),
     _row("HUB_ROWS_READABLE", _Over, "they can be read again", where={"part": HubPart.ROWS}, named=_UNTOLD,
          ends="hub_rows_unreadable"),
-    _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of", audit=_retired),
+    _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of",
+         audit=lambda fact: (
+             "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days")),
     _row("AUDIT_BROKEN", h.AuditBroken, "the audit log was found to be changed",
          sentence=_with_reason("The audit log is not what was sealed"), level=_CRITICAL, alert="audit_broken",
          audit=lambda fact: ("audit log found broken", fact.reason)),

@@ -26,7 +26,7 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.health import UNWELL, Cause, Health
 from lifesigns.core.signals import BreakerState
-from lifesigns.events import fact_of, row_of, types_of
+from lifesigns.events import CATALOGUE, fact_of, row_of, types_of
 from lifesigns.events.alert_kinds import OWN_FACTS, kind_of
 from lifesigns.events.hub_facts import AuditBroken, HubTroubleBegan, HubTroubleOver
 from lifesigns.hub.alerting.wording import line, prose
@@ -131,12 +131,7 @@ def changes(event: Event) -> Sequence[Change]:
     return ()
 
 
-_READ: Final = frozenset(
-    types_of(
-        *(Flip, NeedsHuman, Intervention, BreakerFlip, Recovery, MessageOverdue, Poisoned, Brake),
-        *(HubVisibility, HubTroubleBegan, HubTroubleOver, AuditBroken),
-    )
-)
+_READ: Final = {row.name for row in CATALOGUE.values() if row.alert or row.ends} | {*types_of(Intervention)}
 
 
 def key_of(event: Event) -> str:
