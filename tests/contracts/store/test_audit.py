@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lifesigns.adapters.store import forgetting
+from lifesigns.adapters.store import sql_store
 from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.adapters.store.sqlite_file import migrate
@@ -76,7 +76,7 @@ async def test_what_somebody_put_in_the_place_of_an_entry_is_not_in_its_way(grou
 
 async def test_what_is_retired_keeps_its_number_and_its_leaf(ground: Ground) -> None:
     """More than one step can take; what is retired already counts no more."""
-    store, many = await ground.store(), forgetting.ROWS_AT_ONCE + 7
+    store, many = await ground.store(), sql_store.ROWS_AT_ONCE + 7
     await fill(store, *(deed(n) for n in range(many)))
     assert await store.retire(0, 3) == 3
     assert await store.retire(0, many - 2) == many - 5

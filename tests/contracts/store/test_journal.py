@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from lifesigns.adapters.store import forgetting, memory
+from lifesigns.adapters.store import memory, sql_store
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.postgres_line import migrate_once
 from lifesigns.adapters.store.sql import migrations
@@ -71,7 +71,7 @@ async def test_a_page_that_is_kept_already_brings_its_chunks_once(ground: Ground
 
 async def test_many_chunks_are_read_while_others_are_written_and_dropped(ground: Ground) -> None:
     """Nothing is read twice, what stays is read, and what goes meanwhile may be missing."""
-    store, many = await ground.store(), 3 * forgetting.CHUNKS_AT_ONCE + 1
+    store, many = await ground.store(), 3 * sql_store.CHUNKS_AT_ONCE + 1
     await store.commit(Commit(1, journal=[chunk(NOW - DAY + at, NOW - DAY + at) for at in range(many)]))
     found = []
     async for one in store.journal(0.0, NOW + 1):
@@ -100,9 +100,9 @@ async def test_a_journal_that_grows_too_large_loses_its_beginning(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More than one step can take."""
-    monkeypatch.setattr(forgetting, "RAW_MAX", 1000)
+    monkeypatch.setattr(sql_store, "RAW_MAX", 1000)
     monkeypatch.setattr(memory, "RAW_MAX", 1000)
-    store, many = await ground.store(), 2 * forgetting.CHUNKS_AT_ONCE
+    store, many = await ground.store(), 2 * sql_store.CHUNKS_AT_ONCE
     await store.commit(
         Commit(1, journal=[chunk(NOW + n, NOW + n, bytes(10 if n % 2 else 90)) for n in range(many)])
     )

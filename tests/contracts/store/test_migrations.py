@@ -10,7 +10,7 @@ import pytest
 
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.postgres_line import migrate_once
-from lifesigns.adapters.store.sql import Migration, migrations, queries
+from lifesigns.adapters.store.sql import Dialect, Migration, in_words_of, migrations, queries
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.adapters.store.sqlite_file import migrate
 from lifesigns.errors import AdapterError
@@ -32,25 +32,30 @@ def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
-def test_migrations_are_numbered_from_one_without_a_gap(dialect: str) -> None:
+def test_migrations_are_numbered_from_one_without_a_gap(dialect: Dialect) -> None:
     known = migrations(dialect)
     assert [migration.number for migration in known] == list(range(1, len(known) + 1))
 
 
 def test_both_databases_have_the_same_queries_and_migrations() -> None:
     """Where they differ, it is for a reason."""
-    only_sqlite = {"minutes_of", "hours_of", "minutes_to_thin", "drop_thinned"}
-    only_postgres = {
-        "samples_of",
-        "thin_minutes",
-        "lock_migrations",
-        "has_schema",
-        "make_schema",
-        "has_migrations",
-    }
-    assert set(queries("sqlite")) - set(queries("postgres")) == only_sqlite
+    only_postgres = {"lock_migrations", "has_schema", "make_schema", "has_migrations"}
     assert set(queries("postgres")) - set(queries("sqlite")) == only_postgres
+    assert not set(queries("sqlite")) - set(queries("postgres"))
     assert [one.name for one in migrations("sqlite")] == [one.name for one in migrations("postgres")]
+
+
+def test_a_query_is_written_once_for_both() -> None:
+    """A row whose values have types is a batch: row by row for SQLite, by columns for PostgreSQL."""
+    batch = "INSERT INTO t (a, b) VALUES ($1::text, $2::float8) ON CONFLICT (a) DO UPDATE SET b = excluded.b"
+    assert in_words_of("sqlite", batch) == (
+        "INSERT INTO t (a, b) VALUES (?1, ?2) ON CONFLICT (a) DO UPDATE SET b = excluded.b"
+    )
+    assert in_words_of("postgres", batch) == (
+        "INSERT INTO t (a, b) SELECT * FROM unnest($1::text[], $2::float8[]) ON CONFLICT (a) DO UPDATE SET b = excluded.b"
+    )
+    single = "INSERT INTO t VALUES ($1, $2)"
+    assert in_words_of("postgres", single) == single
 
 
 def test_an_older_file_is_brought_to_the_newest_shape(connection: apsw.Connection) -> None:

@@ -5,7 +5,7 @@ Only the conditions that are asked for are in the query, so that the database ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,23 +40,26 @@ class EventFilter:
             and (self.agent_id is None or event.agent_id == self.agent_id)
         )
 
-    def query(self, placeholder: str, types: Callable[[list[str]], tuple[str, Any]]) -> tuple[str, list[Any]]:
-        """SQL and its values. `placeholder` is `?` or `$`; `types` says how a list of types is asked for."""
-        asked: list[tuple[str, Any]] = [("id > {}", countable(self.after))]
+    def query(self) -> tuple[str, list[Any]]:
+        """SQL and its values, for `sql.in_words_of`."""
+        values: list[Any] = []
+
+        def place(value: Any) -> str:
+            values.append(value)
+            return f"${len(values)}"
+
+        conditions = [f"id > {place(countable(self.after))}"]
         if self.until is not None:
-            asked.append(("id <= {}", countable(self.until)))
+            conditions.append(f"id <= {place(countable(self.until))}")
         if self.since is not None:
-            asked.append(("at >= {}", self.since))
+            conditions.append(f"at >= {place(self.since)}")
         if self.types:
-            asked.append(types([escaped(type_) for type_ in self.types]))
+            conditions.append(f"type IN ({', '.join(place(escaped(type_)) for type_ in self.types)})")
         if self.agent_id is not None:
-            asked.append(("agent_id = {}", escaped(self.agent_id)))
-        conditions = " AND ".join(
-            condition.format(f"{placeholder}{number}") for number, (condition, _) in enumerate(asked, 1)
-        )
+            conditions.append(f"agent_id = {place(escaped(self.agent_id))}")
         direction = "DESC" if self.newest_first else "ASC"
         sql = (
-            f"SELECT id, at, type, agent_id, data FROM events WHERE {conditions} "  # noqa: S608 -- all of it ours
-            f"ORDER BY id {direction} LIMIT {placeholder}{len(asked) + 1}"
+            f"SELECT id, at, type, agent_id, data FROM events WHERE {' AND '.join(conditions)} "  # noqa: S608 -- all of it ours
+            f"ORDER BY id {direction} LIMIT {place(self.count_max)}"
         )
-        return sql, [*(value for _, value in asked), self.count_max]
+        return sql, values

@@ -1,4 +1,4 @@
-"""Rows: what the two databases keep, in the same columns in the same order.
+"""Rows: what the databases keep, in the same columns in the same order.
 
 Samples are rows, not packed chunks. Measured with ids of eleven letters, a row takes 84 bytes and 5 µs, a sample in a
 compressed chunk of a hundred 40 bytes and 9 µs, and a chunk must be read and rewritten for a minute that comes late.

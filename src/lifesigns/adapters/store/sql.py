@@ -1,7 +1,7 @@
 """SQL in files: named, described queries, and numbered migrations.
 
-A query begins with its name between dashes (`-- take_over --`) and says in a comment what it is for. A migration is
-a file `0001_name.sql`; it is never changed once it was released, and there is no way back.
+A query begins with its name between dashes (`-- take_over --`) and says in a comment what it is for. It is written once, in
+`queries/common.sql`, where the dialects allow it. A migration is a file `0001_name.sql`; it is never changed once it was released, and there is no way back.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from lifesigns.errors import AdapterError
 
 _HERE: Final = files("lifesigns.adapters.store")
 _named = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+_value = re.compile(r"\$(\d+)(?:::\w+)?")
+_typed_row = re.compile(r"VALUES \((\$1::[^)]+)\)")
+
+Dialect: TypeAlias = Literal["sqlite", "postgres"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +33,28 @@ class Migration:
 
 
 @cache
-def queries(dialect: str) -> Mapping[str, str]:
-    """The queries for `sqlite` or `postgres`, by name."""
-    text = (_HERE / "queries" / f"{dialect}.sql").read_text(encoding="utf-8")
+def queries(dialect: Dialect) -> Mapping[str, str]:
+    """The queries by name, in the words of `sqlite` or `postgres`."""
+    text = "".join(
+        (_HERE / "queries" / f"{name}.sql").read_text(encoding="utf-8") for name in ("common", dialect)
+    )
     _, *parts = _named.split(text)
-    return {name: sql.strip().removesuffix(";") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        name: in_words_of(dialect, sql.strip().removesuffix(";"))
+        for name, sql in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def in_words_of(dialect: Dialect, sql: str) -> str:
+    """A query as a database takes it. For SQLite `$1::text` is `?1`; for PostgreSQL a row of values that have types is any
+    number of rows, whose columns come as arrays."""
+    if dialect == "sqlite":
+        return _value.sub(r"?\1", sql)
+    return _typed_row.sub(lambda row: f"SELECT * FROM unnest({row[1].replace(',', '[],')}[])", sql)  # noqa: S608 -- ours
 
 
 @cache
-def migrations(dialect: str) -> Sequence[Migration]:
+def migrations(dialect: Dialect) -> Sequence[Migration]:
     """All there are for `sqlite` or `postgres`, in order."""
     found = sorted(
         (file for file in (_HERE / "migrations" / dialect).iterdir() if file.name.endswith(".sql")),

@@ -1,0 +1,133 @@
+-- The queries of SqliteStore and PostgresStore; what only one of them can say is in `sqlite.sql` or `postgres.sql`, and
+-- `event_filter.py` makes the one that has many shapes. Each begins with its name. `sql.py` puts them into the words of
+-- either: values are `$1`, for SQLite `?1`. Where the values of a row have types, as many rows as a page has are kept by one
+-- statement: to PostgreSQL the columns come as arrays.
+
+-- version --
+-- The number of the last migration.
+SELECT coalesce(max(number), 0) FROM migrations;
+
+-- take_over --
+-- The next hub: the pages of the one before are refused from here on.
+UPDATE hub SET epoch = CASE WHEN epoch < $1 THEN $1 ELSE epoch + 1 END RETURNING epoch, page, event;
+
+-- turn_page --
+UPDATE hub SET page = $1, event = $2;
+
+-- touch --
+-- Changes nothing, but has to be written: whether a page can be kept is known by writing one.
+UPDATE hub SET page = page;
+
+-- beliefs --
+SELECT kind, key, value FROM beliefs;
+
+-- keep_beliefs --
+INSERT INTO beliefs (kind, key, value) VALUES ($1::text, $2::text, $3::bytea)
+ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value;
+
+-- keep_events --
+INSERT INTO events (id, at, type, agent_id, data) VALUES ($1::bigint, $2::float8, $3::text, $4::text, $5::bytea);
+
+-- orders --
+SELECT order_id, at, agent_id, data FROM orders ORDER BY at, position;
+
+-- keep_orders --
+INSERT INTO orders (order_id, at, agent_id, data) VALUES ($1::text, $2::float8, $3::text, $4::bytea)
+ON CONFLICT (order_id) DO UPDATE SET at = excluded.at, agent_id = excluded.agent_id, data = excluded.data;
+
+-- keep_minutes --
+INSERT INTO minutes
+VALUES ($1::bigint, $2::text, $3::bigint, $4::float8, $5::float8, $6::float8, $7::float8, $8::bigint, $9::float8, $10::bigint)
+ON CONFLICT (minute, agent_id) DO UPDATE SET
+    beats = excluded.beats, late_max = excluded.late_max, load = excluded.load, cpu_percent = excluded.cpu_percent,
+    memory_mb = excluded.memory_mb, tokens = excluded.tokens, cost_usd = excluded.cost_usd, errors = excluded.errors;
+
+-- keep_hours --
+INSERT INTO hours
+VALUES ($1::bigint, $2::text, $3::bigint, $4::float8, $5::float8, $6::float8, $7::float8, $8::bigint, $9::float8, $10::bigint)
+ON CONFLICT (hour, agent_id) DO UPDATE SET
+    beats = excluded.beats, late_max = excluded.late_max, load = excluded.load, cpu_percent = excluded.cpu_percent,
+    memory_mb = excluded.memory_mb, tokens = excluded.tokens, cost_usd = excluded.cost_usd, errors = excluded.errors;
+
+-- keep_chunks --
+INSERT INTO journal (from_at, to_at, signals, data) VALUES ($1::float8, $2::float8, $3::bigint, $4::bytea);
+
+-- chunks --
+-- Some of those in a range, after a position.
+SELECT position, from_at, to_at, signals, data FROM journal
+WHERE position > $1 AND to_at >= $2 AND from_at < $3 ORDER BY position LIMIT $4;
+
+-- keep_audit_records --
+-- What somebody else has put in the place of an entry to come is not in its way.
+INSERT INTO deeds (n, event_id, at, agent_id, who, leaf, entry)
+VALUES ($1::bigint, $2::bigint, $3::float8, $4::text, $5::text, $6::bytea, $7::bytea)
+ON CONFLICT (n) DO UPDATE SET
+    event_id = excluded.event_id, at = excluded.at, agent_id = excluded.agent_id, who = excluded.who,
+    leaf = excluded.leaf, entry = excluded.entry;
+
+-- audit_records --
+-- Some in a range of numbers. They are few enough to look through for an agent or a person.
+SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
+WHERE n > $1 AND n < $2 AND (cast($3 AS text) IS NULL OR agent_id = $3) AND (cast($4 AS text) IS NULL OR who = $4)
+ORDER BY n LIMIT $5;
+
+-- newest_audit_records --
+-- The same from the end.
+SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
+WHERE n > $1 AND n < $2 AND (cast($3 AS text) IS NULL OR agent_id = $3) AND (cast($4 AS text) IS NULL OR who = $4)
+ORDER BY n DESC LIMIT $5;
+
+-- retire_audit_records --
+-- Those in a range of numbers that are not retired yet.
+UPDATE deeds SET entry = NULL, agent_id = '', who = '' WHERE n >= $1 AND n < $2 AND entry IS NOT NULL RETURNING n;
+
+-- keep_seals --
+INSERT INTO seals (size, at, note) VALUES ($1::bigint, $2::float8, $3::text)
+ON CONFLICT (size) DO UPDATE SET at = excluded.at, note = excluded.note;
+
+-- seals --
+SELECT size, at, note FROM seals WHERE size > $1 ORDER BY size LIMIT $2;
+
+-- newest_seals --
+SELECT size, at, note FROM seals WHERE size > $1 ORDER BY size DESC LIMIT $2;
+
+-- oldest_minute --
+SELECT min(minute) FROM minutes;
+
+-- agents_in_minute --
+SELECT agent_id FROM minutes WHERE minute = $1 ORDER BY agent_id;
+
+-- hours_to_thin --
+-- What is there already of an hour, of some agents.
+SELECT * FROM hours WHERE hour = $1 AND agent_id >= $2 AND agent_id < $3;
+
+-- tokens --
+SELECT id, digest, role, name, agents, made_at, expires_at, used_at FROM tokens ORDER BY made_at, id;
+
+-- keep_token --
+INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (id) DO UPDATE SET
+    digest = excluded.digest, role = excluded.role, name = excluded.name, agents = excluded.agents,
+    made_at = excluded.made_at, expires_at = excluded.expires_at, used_at = excluded.used_at;
+
+-- drop_token --
+DELETE FROM tokens WHERE id = $1 RETURNING id;
+
+-- drop_chunks --
+-- Some of those before a moment.
+DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE to_at < $1 LIMIT $2) RETURNING position;
+
+-- drop_chunks_beyond --
+-- Some of those which, with everything after them, are larger than so many bytes.
+DELETE FROM journal WHERE position IN (
+    SELECT position FROM (
+        SELECT position, sum(octet_length(data)) OVER (ORDER BY position DESC) AS size FROM journal
+    ) AS sizes
+    WHERE size > $1 LIMIT $2
+) RETURNING position;
+
+-- drop_seals --
+-- Some of those before a moment; never the newest.
+DELETE FROM seals WHERE size IN (
+    SELECT size FROM seals WHERE at < $1 AND size < (SELECT max(size) FROM seals) LIMIT $2
+) RETURNING size;

@@ -1,0 +1,257 @@
+"""SqlStore: what the stores in a database share: everything but the way to their database.
+
+A transaction is a script: a generator that yields statements and is sent their rows. SQLite runs it in a thread and
+PostgreSQL on the event loop, and both run the same one.
+
+Forgetting goes a little at a time: each step is a transaction of its own, and pages get in between.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from lifesigns.adapters.store.event_filter import EventFilter
+from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
+from lifesigns.adapters.store.rows import (
+    Row,
+    audit_query,
+    audit_record_of,
+    belief_of,
+    chunk_of,
+    event_of,
+    hour_rows,
+    order_of,
+    page_rows,
+    sample_of,
+    seal_of,
+    token_of,
+    token_row,
+)
+from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, numbers
+from lifesigns.adapters.store.sql import Dialect, in_words_of, queries
+from lifesigns.adapters.store.values import escaped
+from lifesigns.errors import AdapterError
+from lifesigns.ports import AuditRecord, Chunk, Commit, Event, Sample, Seal, StoredState, StoredToken
+from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR
+
+AGENTS_AT_ONCE: Final = 100
+"""Thinned out in one step: 6,000 rows, about 20 ms for which a page waits."""
+ROWS_AT_ONCE: Final = 2000
+"""Dropped in one step."""
+CHUNKS_AT_ONCE: Final = 20
+"""The same for the journal, whose rows are large: a few megabytes. So many are read in one step, too."""
+
+_TEXT_END: Final = chr(0x10FFFF)
+"""No id reaches it."""
+
+_T = TypeVar("_T")
+
+
+class Statement(NamedTuple):
+    """One query and its values, answered with its rows."""
+
+    sql: str
+    values: Row = ()
+
+
+class Batch(NamedTuple):
+    """One query for many rows. Nothing is answered."""
+
+    sql: str
+    rows: Sequence[Row]
+
+
+Script: TypeAlias = Generator[Statement | Batch, Any, _T]
+
+
+class SqlStore(ABC):
+    """Keeps everything in a database. Implements `lifesigns.ports.Store`.
+
+    Only `open` takes over: tokens can be changed and events read beside a hub that runs.
+    """
+
+    def __init__(self, name: str, dialect: Dialect) -> None:
+        self._name = name
+        self._dialect = dialect
+        self._sql = queries(dialect)
+        self._epoch: int | None = None
+        self._closed = False
+
+    @abstractmethod
+    async def _write(self, script: Script[_T], *, loads: bool = False) -> _T:
+        """Run this in one transaction of the writer: everything or nothing, and on the disk when it returns. What loads
+        everything that is believed may take longer."""
+
+    @abstractmethod
+    async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
+        """The rows of a query, read beside the writer."""
+
+    @property
+    @abstractmethod
+    def damage(self) -> str:
+        """What reads said of damage to the database; empty if there is none."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what was begun, and let go of the database."""
+
+    async def open(self, *, epoch_min: int = 0) -> StoredState:
+        """Make or migrate the tables, and take over."""
+        stored = await self._write(self._take_over(epoch_min), loads=True)
+        self._epoch = stored.epoch
+        return stored
+
+    async def commit(self, page: Commit) -> None:
+        """Keep a page: on the disk when this returns, also after a power cut."""
+        await self._write(self._keep(page))
+
+    async def events(
+        self,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        since: float | None = None,
+        types: Sequence[str] = (),
+        agent_id: str | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> Sequence[Event]:
+        """Those that are asked for."""
+        sql, values = EventFilter(after, until, since, types, agent_id, newest_first, limit).query()
+        return [event_of(row) for row in await self._read(in_words_of(self._dialect, sql), values)]
+
+    async def samples(self, agent_id: str, since: float, until: float) -> Sequence[Sample]:
+        """Hours, then minutes."""
+        asked = (escaped(agent_id), *numbers(since, until, HOUR), *numbers(since, until, MINUTE))
+        return [sample_of(row, every) for every, *row in await self._read(self._sql["samples_of"], asked)]
+
+    async def journal(self, since: float, until: float) -> AsyncIterator[Chunk]:
+        """A few chunks at a time."""
+        after = 0
+        while rows := await self._read(self._sql["chunks"], (after, since, until, CHUNKS_AT_ONCE)):
+            for row in rows:
+                yield chunk_of(row)
+            after = rows[-1][0]
+
+    async def audit_records(
+        self,
+        *,
+        after: int = -1,
+        before: int | None = None,
+        agent_id: str | None = None,
+        who: str | None = None,
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> Sequence[AuditRecord]:
+        """Entries of the audit log."""
+        query = self._sql["newest_audit_records" if newest_first else "audit_records"]
+        asked = audit_query(after, before, agent_id, who, limit)
+        return [audit_record_of(row) for row in await self._read(query, asked)]
+
+    async def seals(
+        self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
+    ) -> Sequence[Seal]:
+        """Signed checkpoints of the audit log."""
+        query = self._sql["newest_seals" if newest_first else "seals"]
+        return [seal_of(row) for row in await self._read(query, (after, limit))]
+
+    async def tokens(self) -> Sequence[StoredToken]:
+        """All of them, oldest first."""
+        return [token_of(row) for row in await self._read(self._sql["tokens"])]
+
+    async def keep_token(self, token: StoredToken) -> None:
+        """Keep a token, or what has changed about it."""
+        await self._write(self._change("keep_token", token_row(token)))
+
+    async def drop_token(self, token_id: str) -> bool:
+        """Whether there was one."""
+        return await self._write(self._change("drop_token", (escaped(token_id),))) > 0
+
+    async def ping(self) -> None:
+        """Writes, for only then it is known."""
+        await self._write(self._change("touch", (), in_turn=self._epoch is not None))
+
+    async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
+        """Drop what is older than `keep_for`, of the journal what is older than `raw_for` or too much, and make hours of
+        minutes older than a day; how many rows went."""
+        before = now - keep_for
+        gone = await self._drop("drop_events", before)
+        gone += await self._drop("drop_minutes", numbers(before, before, MINUTE)[0])
+        gone += await self._drop("drop_hours", numbers(before, before, HOUR)[0])
+        gone += await self._drop("drop_chunks", now - min(raw_for, keep_for), CHUNKS_AT_ONCE)
+        gone += await self._drop("drop_chunks_beyond", RAW_MAX, CHUNKS_AT_ONCE)
+        gone += await self._drop("drop_seals", now - SEALS_FOR)
+        while (oldest := await self._oldest_minute()) is not None and oldest // 60 < first_kept_hour(now):
+            agent_ids = [
+                agent_id for (agent_id,) in await self._read(self._sql["agents_in_minute"], (oldest,))
+            ]
+            for first, end in _slices(agent_ids):
+                gone += await self._write(self._thin_out(oldest // 60, first, end))
+        return gone
+
+    async def retire(self, first: int, before: int) -> int:
+        """Drop entries of the audit log and keep their leaves; how many."""
+        gone = 0
+        for some in range(first, before, ROWS_AT_ONCE):
+            asked = (some, min(some + ROWS_AT_ONCE, before))
+            gone += await self._write(self._change("retire_audit_records", asked, in_turn=True))
+        return gone
+
+    async def _drop(self, query: str, beyond: float, count: int = ROWS_AT_ONCE) -> int:
+        """Drop what is beyond this moment, or this size, up to `count` in a step."""
+        gone = some = await self._write(self._change(query, (beyond, count), in_turn=True))
+        while some == count:
+            some = await self._write(self._change(query, (beyond, count), in_turn=True))
+            gone += some
+        return gone
+
+    async def _oldest_minute(self) -> int | None:
+        ((minute,),) = await self._read(self._sql["oldest_minute"])
+        return None if minute is None else int(minute)
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise AdapterError(f"{self._name} is closed", transient=False)
+
+    # Scripts.
+
+    def _take_over(self, epoch_min: int) -> Script[StoredState]:
+        ledger = yield from self._ledger("take_over", epoch_min)
+        beliefs = [belief_of(row) for row in (yield Statement(self._sql["beliefs"]))]
+        orders = [order_of(row) for row in (yield Statement(self._sql["orders"]))]
+        return StoredState(ledger.epoch, ledger.page, ledger.event, beliefs, orders)
+
+    def _keep(self, page: Commit) -> Script[None]:
+        ledger = turned(self._name, (yield from self._ledger()), self._epoch, page)
+        if ledger is None:
+            return
+        for query, rows in page_rows(page):
+            yield Batch(self._sql[query], rows)
+        yield Statement(self._sql["turn_page"], (ledger.page, ledger.event))
+
+    def _change(self, query: str, values: Row, *, in_turn: bool = False) -> Script[int]:
+        """One query; how many rows it returned."""
+        if in_turn:
+            check_turn(self._name, (yield from self._ledger()), self._epoch)
+        return len((yield Statement(self._sql[query], values)))
+
+    def _thin_out(self, hour: int, first: str, end: str) -> Script[int]:
+        """Make hours of the minutes of this hour, of the agents in [first, end); how many minutes went."""
+        check_turn(self._name, (yield from self._ledger()), self._epoch)
+        minutes = yield Statement(self._sql["thin_minutes"], (hour, first, end))
+        if minutes:
+            there = yield Statement(self._sql["hours_to_thin"], (hour, first, end))
+            yield Batch(self._sql["keep_hours"], hour_rows(hour, there, minutes))
+        return len(minutes)
+
+    def _ledger(self, query: str = "ledger", *values: int) -> Script[Ledger]:
+        ((epoch, page, event),) = yield Statement(self._sql[query], values)
+        return Ledger(epoch, page, event)
+
+
+def _slices(agent_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Ranges [first, end) that together hold every id, and each about `AGENTS_AT_ONCE` of these."""
+    return pairwise(["", *agent_ids[AGENTS_AT_ONCE::AGENTS_AT_ONCE], _TEXT_END])
