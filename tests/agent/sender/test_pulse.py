@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.agent.sender.beat_rhythm import FASTER_FOR, SLOWER_AFTER, BeatRhythm, next_on_grid
-from lifesigns.agent.sender.rhythm import rhythm
+from lifesigns.agent.sender.rhythm import FASTER_FOR, SLOWER_AFTER, BeatRhythm, next_on_grid, rhythm
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import PROFILES
 from lifesigns.errors import PolicyError, UsageError

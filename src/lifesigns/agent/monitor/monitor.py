@@ -23,9 +23,8 @@ from typing import Any, Final, Self
 
 from lifesigns.agent.birth import new_incarnation
 from lifesigns.agent.monitor.attachment import Ending
-from lifesigns.agent.monitor.counting import last_heartbeat_at, metrics, wall
 from lifesigns.agent.monitor.emitters import NATURAL, EmitterAttachment
-from lifesigns.agent.monitor.events import NAMES, AgentMetrics
+from lifesigns.agent.monitor.events import NAMES, AgentMetrics, last_heartbeat_at, metrics, wall
 from lifesigns.agent.monitor.listeners import Callback, Listeners
 from lifesigns.agent.monitor.monitor_thread import SELF, MonitorThread
 from lifesigns.agent.monitor.naming import name_of, tie_to

@@ -21,11 +21,9 @@ from time import monotonic
 from typing import Final, cast
 
 from lifesigns.agent.monitor.attachment import Ending
-from lifesigns.agent.monitor.counting import heartbeats, last_heartbeat_at
-from lifesigns.agent.monitor.events import Event
+from lifesigns.agent.monitor.events import Event, events_of, heartbeats, last_heartbeat_at
 from lifesigns.agent.monitor.loops import LoopWatch
 from lifesigns.agent.monitor.processes import ProcessAttachment
-from lifesigns.agent.monitor.reporting import events_of
 from lifesigns.agent.monitor.wakeup import Wakeup
 from lifesigns.agent.monitor.watched import WatchedAgent
 from lifesigns.core.effects import Effect, Flip, Poisoned, Refusal, SendPing

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
-from lifesigns.agent.sender.beat_rhythm import next_on_grid
 from lifesigns.agent.sender.farewells import Spooled
+from lifesigns.agent.sender.rhythm import next_on_grid
 from lifesigns.agent.sender.session import AgentSession, Track
 from lifesigns.agent.sender.vitals import VitalSigns
 from lifesigns.core.effects import Order

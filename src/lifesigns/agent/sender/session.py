@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
 from lifesigns.agent.sender.beat_builder import BeatBuilder
-from lifesigns.agent.sender.beat_rhythm import BeatRhythm
+from lifesigns.agent.sender.rhythm import BeatRhythm
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.standstill import stack_of
 from lifesigns.core.effects import Order

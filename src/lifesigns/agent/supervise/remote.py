@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Final
 
 from lifesigns.agent.sender.beat_builder import BeatBuilder
-from lifesigns.agent.sender.beat_rhythm import BeatRhythm
 from lifesigns.agent.sender.relay import Relay
+from lifesigns.agent.sender.rhythm import BeatRhythm
 from lifesigns.agent.sender.session import AgentSession, Alert
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.supervise.life import Life
