@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection over asyncio streams, as much of the protocol as a sender needs.
 
 From the standard library alone, because it runs inside every agent, where httptools would cost a quarter of a megabyte
-and save nothing (decision 0067). Everything is bounded: the time to connect, the
+and save nothing (decision 0070). Everything is bounded: the time to connect, the
 time to answer, the size of heads and bodies. A connection that was left in the middle of anything is not used again.
 """
 
