@@ -142,7 +142,9 @@ def _answers(monitor: Monitor) -> int:
 
 
 def _does(monitor: Monitor, doing: Doing) -> None:
-    until(lambda: _known(monitor).doing is doing)
+    """Wait until the engine, which meets an agent in a thread of its own, takes it to do this."""
+    engine = monitor._rounds.engine
+    until(lambda: (agent := engine.agent("a")) is not None and agent.doing is doing)
 
 
 def test_until_is_a_moment_of_the_wall_clock(monitor: Monitor) -> None:
