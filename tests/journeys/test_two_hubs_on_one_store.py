@@ -18,13 +18,14 @@ def status(hub: Hub, path: str, body: object) -> int:
     return 202
 
 
-def test_a_hub_that_was_deposed_refuses_beats_and_signals(tmp_path: Path) -> None:
+def test_a_hub_that_was_deposed_refuses_beats_and_signals_and_knows_no_interventions(tmp_path: Path) -> None:
     """It answered 202, so its agents stayed, and the hub that judges took all of them for dead."""
     store = ["--store", f"sqlite://{tmp_path / 'shared.db'}"]
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     with serving(tmp_path / "first", None, *store) as first:
         first.post("/api/v1/beats", {"agent_id": "a"})
+        assert first.get("/api/v1/interventions") == {"interventions": []}
         with serving(tmp_path / "second", None, *store) as second:
             second.post("/api/v1/beats", {"agent_id": "a"})
             first.until(
@@ -38,6 +39,11 @@ def test_a_hub_that_was_deposed_refuses_beats_and_signals(tmp_path: Path) -> Non
             with pytest.raises(Refused) as unready:
                 first.get("/readyz")
             assert unready.value.status == 503
+            second.post("/api/v1/agents/a/nudge", {"message": "Hello?"})
+            assert [one["rung"] for one in second.get("/api/v1/interventions")["interventions"]] == ["nudge"]
+            with pytest.raises(Refused) as stale:
+                first.get("/api/v1/interventions")
+            assert stale.value.status == 503
             assert status(second, "/api/v1/beats", {"agent_id": "a"}) == 202
             assert second.health("a") == "healthy"
 

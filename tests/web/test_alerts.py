@@ -11,7 +11,8 @@ from lifesigns.core.signals import BreakerState, EscalationRequested, Priority
 from lifesigns.events import event_of
 from lifesigns.events.hub_facts import HubPart
 from lifesigns.ports import Event
-from lifesigns.views.alerts import TYPES, Level, alert_of
+from lifesigns.ports import NoticeSeverity as Level
+from lifesigns.views.alerts import TYPES, alert_of
 from tests.web.hub import RunningHub
 
 PLACE = "/api/v1/alerts"

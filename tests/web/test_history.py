@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
+from lifesigns.events import codec
 from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit, Event, Sample
 from lifesigns.views import History, history
@@ -169,3 +171,28 @@ async def test_the_ends_of_the_calendar_are_no_accident(hub: RunningHub) -> None
     await hub.post("/api/v1/beats", {"agent_id": "a"})
     for query in ("for=1e300h", "from=0001-01-01T00:00:00Z", "to=9999-12-31T23:59:59Z"):
         assert (await hub.http.get(f"/api/v1/agents/a/history?{query}")).status_code == 200, query
+
+
+def test_what_cannot_be_read_is_counted_and_said_once_for_its_type(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codec, "_said_unreadable", set())
+    broken = [
+        Event(n, START + n, "HEALTH_STATE_CHANGED", "a", b'{"to": "of another version"}') for n in (7, 8)
+    ]
+    for _ in range(2):
+        read = history.history(
+            "a", START, START + 99, changes=[*broken, flip(9, START + 9)], findings=[], samples=[]
+        )
+        assert [point.event_id for point in read.points if isinstance(point, FlipPoint)] == [9]
+        assert read.unreadable == 2
+    told = [record for record in caplog.records if getattr(record, "action", "") == "event_unreadable"]
+    assert [record.getMessage()[:40] for record in told] == ["event 7 (HEALTH_STATE_CHANGED) cannot be"]
+
+
+def test_numbers_are_what_the_detector_said() -> None:
+    found = {"kind": "looping", "since": START, "severity": "stuck", "text": "x8"}
+    data = {"agent_id": "a", "finding": {**found, "numbers": {"repeats": 8, "share": 1.0, "tool": "grep"}}}
+    event = Event(1, START, "FINDING_OPENED", "a", json.dumps(data).encode())
+    view = history.history("a", START, START + 9, changes=[], findings=[event], samples=[])
+    assert b'"numbers":{"repeats":8,"share":1.0,"tool":"grep"}' in msgspec.json.encode(view)

@@ -12,6 +12,7 @@ from lifesigns.core.effects import Effect, Intervention, Rung, Stage
 from lifesigns.core.signals import Signal
 from lifesigns.events import event_of
 from lifesigns.hub.feed import Feed
+from lifesigns.hub.hub import Hub
 from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit, Event
 from lifesigns.views import interventions
@@ -199,7 +200,7 @@ class SlowStore(MemoryStore):
 
 async def test_what_happens_while_the_past_is_read_is_in_it_once() -> None:
     store, feed = SlowStore(), Feed()
-    past = HistoryReader(store, feed)
+    past = HistoryReader(Hub(store), feed)
     await store.open()
     ordered = [event_of(n, Intervention(1.0, "a", f"1-{n}", Rung.NUDGE, Stage.ORDERED, 1)) for n in (1, 2, 3)]
     await store.commit(Commit(1, events=ordered[:2]))

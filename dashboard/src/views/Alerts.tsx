@@ -6,7 +6,7 @@ import { get } from "../api";
 import { Empty } from "../parts/Empty";
 import { Choice } from "../parts/Filter";
 import { mayAct } from "../state";
-import type { Alert, AlertList, EventView, Level, SilenceList } from "#types";
+import type { Alert, AlertList, EventView, NoticeSeverity, SilenceList } from "#types";
 import { many } from "../words";
 import { AlertRow } from "./alerts/Row";
 import { type Draft, SilenceForm } from "./alerts/SilenceForm";
@@ -15,7 +15,7 @@ import { usePolling } from "./polling";
 import { Failed, ListHead } from "./ListHead";
 import { useOlder } from "./older";
 
-const LEVELS: readonly (readonly [Level, string])[] = [
+const LEVELS: readonly (readonly [NoticeSeverity, string])[] = [
   ["info", "everything"],
   ["warning", "warnings and worse"],
   ["error", "errors and worse"],
@@ -23,7 +23,7 @@ const LEVELS: readonly (readonly [Level, string])[] = [
 ];
 
 export function Alerts() {
-  const [severity, setSeverity] = useState<Level>("info");
+  const [severity, setSeverity] = useState<NoticeSeverity>("info");
   const [draft, setDraft] = useState<Draft | null>(null);
   const page = (before: number | null) => get<AlertList>("/api/v1/alerts", { severity, limit: 100, before });
   const asked = usePolling(() => page(null), severity, { after: concerns, everyMs: 15_000 });

@@ -55,7 +55,7 @@ class Finding:
     since: float
     severity: Severity
     text: str
-    numbers: Mapping[str, float | str] = field(default_factory=dict)
+    numbers: Mapping[str, int | float | str] = field(default_factory=dict)
     conclusive: bool = False
 
 

@@ -304,10 +304,8 @@ _TABLE: Final = (
          sentence=_with_reason("Newcomers are turned away"), level=_ERROR, alert="hub_connections_full"),
     _row("HUB_CONNECTIONS_FREE", _Over, "nobody is turned away any more", where={"part": HubPart.CONNECTIONS}, named=_UNTOLD,
          sentence=_with_reason("Nobody is turned away any more. It was so"), level=_INFO, ends="hub_connections_full"),
-    _row("HUB_ROWS_UNREADABLE", _Began, "rows of the store cannot be read", where={"part": HubPart.ROWS}, named=_UNTOLD,
+    _row("HUB_ROWS_UNREADABLE", _Began, "rows of the store could not be read when the hub started", where={"part": HubPart.ROWS}, named=_UNTOLD,
          sentence=_with_reason("Something was forgotten"), level=_ERROR, alert="hub_rows_unreadable"),
-    _row("HUB_ROWS_READABLE", _Over, "they can be read again", where={"part": HubPart.ROWS}, named=_UNTOLD,
-         ends="hub_rows_unreadable"),
     _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of",
          audit=lambda fact: (
              "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,6 +12,10 @@ from lifesigns.core.effects import Fact, MessageOverdue
 from lifesigns.events.catalogue import CATALOGUE, row_of
 from lifesigns.ports import Event
 from lifesigns.wire.codec import FAULTS, written
+
+log: Final = logging.getLogger("lifesigns.events")
+_said_unreadable: Final = set[str]()
+"""Types of events of which we have said that some cannot be read: once each, as they are read again and again."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -57,10 +62,17 @@ class _Told(msgspec.Struct):
 def fact_of(event: Event) -> Fact | None:
     """The fact that an event tells; None if that cannot be known: it may be another version's."""
     try:
-        data = _decode(event.data)
+        fact = fact_told(event.type, event.at, event.agent_id, _decode(event.data))
     except FAULTS:
-        return None
-    return fact_told(event.type, event.at, event.agent_id, data)
+        fact = None
+    if fact is None and event.type not in _said_unreadable:
+        _said_unreadable.add(event.type)
+        log.warning(
+            "event %d (%s) cannot be read; it is left out, as are others like it: history, alerts and spans lack them",
+            *(event.id, event.type),
+            extra={"action": "event_unreadable"},
+        )
+    return fact
 
 
 def fact_told(name: str, at: float, agent_id: str, data: Mapping[str, Any]) -> Fact | None:

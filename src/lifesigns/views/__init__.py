@@ -12,7 +12,7 @@ from lifesigns.views.agents import (
     InterventionView,
     agent_health,
 )
-from lifesigns.views.alerts import Alert, AlertList, Level
+from lifesigns.views.alerts import Alert, AlertList
 from lifesigns.views.audit import AuditConsistency, AuditEntry, AuditList, AuditProof
 from lifesigns.views.breakers import BreakerList
 from lifesigns.views.events import EventList, EventView
@@ -65,7 +65,6 @@ __all__ = [
     "InterventionPoint",
     "InterventionView",
     "LastBeat",
-    "Level",
     "Me",
     "MessageList",
     "MessageView",

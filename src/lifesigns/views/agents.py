@@ -24,7 +24,7 @@ class FindingView(Struct, frozen=True):
     since: Moment
     severity: Severity
     text: str
-    numbers: Mapping[str, float | str]
+    numbers: Mapping[str, int | float | str]
     conclusive: bool
 
 

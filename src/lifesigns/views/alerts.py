@@ -6,29 +6,17 @@ from the events that are kept. The law: an event that a person can do nothing ab
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
 from lifesigns.events import CATALOGUE, fact_of
-from lifesigns.ports import Event
+from lifesigns.ports import Event, NoticeSeverity
 from lifesigns.views.moments import Moment, moment
-
-
-class Level(StrEnum):
-    """How urgent an alert is, mildest first."""
-
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-    CRITICAL = "critical"
-
 
 TYPES: Final = tuple(row.name for row in CATALOGUE.values() if row.level is not None)
 """Events that may be alerts."""
-RANK: Final[Mapping[Level, int]] = {level: rank for rank, level in enumerate(Level)}
 
 
 class Acknowledgement(Struct, frozen=True):
@@ -75,7 +63,7 @@ class Alert(Struct, frozen=True):
     """The number of its event; `standing:...` for what is so right now."""
     at: Moment | None
     """When it happened, or since when it is so; None if that is not known."""
-    severity: Level
+    severity: NoticeSeverity
     type: str
     agent_id: str
     """Empty if it is about the hub, or a group."""
@@ -148,6 +136,4 @@ def alert_of(event: Event) -> Alert | None:
     if told is None:
         return None
     level, text = told
-    return Alert(
-        str(event.id), moment(event.at), Level(level), event.type, event.agent_id, text, standing=False
-    )
+    return Alert(str(event.id), moment(event.at), level, event.type, event.agent_id, text, standing=False)

@@ -71,7 +71,7 @@ class FindingPoint(Struct, frozen=True, tag_field="type", tag="finding"):
     severity: Severity | None
     """None when it is over, as are text and numbers."""
     text: str | None
-    numbers: Mapping[str, float | str] | None
+    numbers: Mapping[str, int | float | str] | None
 
 
 class InterventionPoint(Struct, frozen=True, tag_field="type", tag="intervention"):
@@ -100,6 +100,8 @@ class History(Struct, frozen=True):
     points: tuple[Point, ...]
     complete: bool
     """False if there was more than fits: samples were put together, or the oldest points left out."""
+    unreadable: int = 0
+    """Events that could not be read, and are left out."""
 
 
 def history(
@@ -119,8 +121,9 @@ def history(
     room = points_max - len(kept_changes) - len(kept_findings)
     kept_samples = list(_thinned(samples, room))
     happened = [*kept_changes, *kept_findings]
+    read = [(event.at, event.id, point) for event in happened if (point := _happened(event)) is not None]
     timed: list[tuple[float, int, Point]] = [
-        *((event.at, event.id, point) for event in happened if (point := _happened(event)) is not None),
+        *read,
         *((sample.at, 0, _sample(sample)) for sample in kept_samples),
     ]
     timed.sort(key=lambda point: point[:2])
@@ -129,7 +132,12 @@ def history(
     )
     points = tuple(point for _, _, point in timed)
     return History(
-        agent_id=agent_id, since=moment(since), to=moment(to), points=points, complete=complete and whole
+        agent_id=agent_id,
+        since=moment(since),
+        to=moment(to),
+        points=points,
+        complete=complete and whole,
+        unreadable=len(happened) - len(read),
     )
 
 

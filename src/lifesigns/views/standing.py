@@ -27,7 +27,7 @@ from lifesigns.core.health import Doing, Health
 from lifesigns.events import row_of, subject
 from lifesigns.events.hub_facts import HubTroubleBegan
 from lifesigns.ports import NoticeSeverity
-from lifesigns.views.alerts import Alert, Level, Need, NeedKind
+from lifesigns.views.alerts import Alert, Need, NeedKind
 from lifesigns.views.moments import moment_or_none
 
 STANDING: Final = "standing:"
@@ -125,7 +125,7 @@ def _alert(since: float | None, fact: Fact, need: Need, text: str = "") -> Alert
     return Alert(
         f"{STANDING}{key}",
         moment_or_none(since),
-        Level(level),
+        level,
         row.name,
         subject(fact),
         text or sentence,

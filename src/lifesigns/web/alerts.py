@@ -8,14 +8,15 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from lifesigns.events.alert_kinds import LOUDNESS
 from lifesigns.events.hub_facts import AlertAcknowledged
 from lifesigns.hub.alerting.alerts import Ack
 from lifesigns.hub.alerting.alerts import Alert as OpenAlert
 from lifesigns.hub.http_receiver import NotLeader, NotStored
 from lifesigns.hub.service import Service
-from lifesigns.ports import Event
-from lifesigns.views import Alert, AlertList, Level, moment
-from lifesigns.views.alerts import RANK, TYPES, AcknowledgedAlerts, Acknowledgement, Need, NeedKind, alert_of
+from lifesigns.ports import Event, NoticeSeverity
+from lifesigns.views import Alert, AlertList, moment
+from lifesigns.views.alerts import TYPES, AcknowledgedAlerts, Acknowledgement, Need, NeedKind, alert_of
 from lifesigns.views.moments import moment_or_none
 from lifesigns.views.standing import STANDING, STANDING_MAX, standing
 from lifesigns.web.answers import Answer, Problem, answer
@@ -34,7 +35,7 @@ class AlertsQuery(msgspec.Struct):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     before: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
     """From the answer before: older ones."""
-    severity: Level = Level.INFO
+    severity: NoticeSeverity = NoticeSeverity.INFO
     """At least this severe."""
 
 
@@ -49,11 +50,11 @@ class AcknowledgeBody(msgspec.Struct, rename={"lasts_for": "for"}):
 async def alerts(request: Request) -> Answer:
     """What people should know: first what stands right now, then what happened, the newest first. What stands is on the
     first page only, beside its `limit`."""
-    query, least = request.query, RANK[request.query.severity]
+    query, least = request.query, LOUDNESS[request.query.severity]
     now = (
         []
         if query.before is not None
-        else [one for one in standing_alerts(request.service) if RANK[one.severity] >= least]
+        else [one for one in standing_alerts(request.service) if LOUDNESS[one.severity] >= least]
     )
     happened, before = await _happened(request, least)
     return answer(AlertList((*now, *happened), before))
@@ -108,7 +109,7 @@ def _view(alert: OpenAlert) -> Alert:
     return Alert(
         f"{STANDING}{alert.key}",
         moment(alert.since),
-        Level(alert.level or alert.severity or alert.sort.severity),
+        alert.level or alert.severity or alert.sort.severity,
         alert.sort.events[0] if alert.sort.events else alert.kind.upper(),
         alert.agent_id,
         alert.sentence or (f"{alert.title}: {first}" if first else alert.title),
@@ -179,7 +180,7 @@ async def _happened(request: Request, least: int) -> tuple[list[Alert], int | No
             if len(found) == query.limit:
                 return found, event.id + 1
             alert = _event_view(request, event)
-            if alert is not None and RANK[alert.severity] >= least:
+            if alert is not None and LOUDNESS[alert.severity] >= least:
                 found.append(alert)
         if len(events) < READ:
             return found, None

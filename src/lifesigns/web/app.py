@@ -89,7 +89,7 @@ class Web:
             host_policy or HostPolicy(),
             limits or Limits(),
             Metrics(service, answered),
-            HistoryReader(service.store, service.feed),
+            HistoryReader(service.hub, service.feed),
             answered,
         )
         self.rates = Rates(self.site.limits.requests_per_second)

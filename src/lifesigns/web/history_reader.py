@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Sequence
 
 from lifesigns.hub.feed import Feed
-from lifesigns.ports import Event, Store
+from lifesigns.hub.http_receiver import NotLeader
+from lifesigns.hub.hub import Hub
+from lifesigns.ports import Event
 from lifesigns.views.interventions import REMEMBERED_MAX, TYPES, Interventions
 
 
 class HistoryReader:
     """What happened lately."""
 
-    def __init__(self, store: Store, feed: Feed) -> None:
-        self._store = store
+    def __init__(self, hub: Hub, feed: Feed) -> None:
+        self._hub = hub
         self._interventions = Interventions()
         self._read = False
         self._reading = asyncio.Lock()
@@ -23,7 +25,10 @@ class HistoryReader:
         feed.observe(self._note)
 
     async def interventions(self) -> Interventions:
-        """The newest interventions, with everything that is kept by now."""
+        """The newest interventions, with everything that is kept by now. Raises `NotLeader` if another hub keeps it: we are
+        told nothing of that."""
+        if self._hub.committer.deposed:
+            raise NotLeader
         if not self._read:
             async with self._reading:
                 if not self._read:
@@ -32,7 +37,7 @@ class HistoryReader:
 
     async def _read_all(self) -> None:
         self._told.clear()
-        events = await self._store.events(types=TYPES, newest_first=True, limit=REMEMBERED_MAX)
+        events = await self._hub.store.events(types=TYPES, newest_first=True, limit=REMEMBERED_MAX)
         read_until = events[0].id if events else 0
         self._interventions.note(reversed(events))
         self._interventions.note(event for event in self._told if event.id > read_until)

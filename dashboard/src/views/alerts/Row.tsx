@@ -5,11 +5,11 @@ import { now } from "../../clock";
 import { Age } from "../../parts/Age";
 import { agentHref } from "../../route";
 import { mayAct } from "../../state";
-import type { Alert, Level } from "#types";
+import type { Alert, NoticeSeverity } from "#types";
 import { clockTime } from "../../words";
 import { acknowledge } from "./acts";
 
-const SIGNS: Record<Level, JSX.Element> = {
+const SIGNS: Record<NoticeSeverity, JSX.Element> = {
   info: <circle cx="8" cy="8" r="4" />,
   warning: <path d="M8 2.2 14.2 13H1.8Z" />,
   error: <path d="M8 1.4 14.6 8 8 14.6 1.4 8Z" />,
