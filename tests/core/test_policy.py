@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import Field, fields
 from math import inf, nan
 from typing import Any
 
@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lifesigns.config.load import assemble, defaults
+from lifesigns.config.yaml_file import parse
 from lifesigns.core.policy import HOUR, MINUTE, BreakerPolicy, FleetPolicy, Policy
-from lifesigns.core.profiles import DEFAULT_PROFILE, OWN_MAX, PROFILES, ROLES, PolicyBook, profile
+from lifesigns.core.policy_bounds import TIGHTER, OwnPolicy, flat
+from lifesigns.core.profiles import DEFAULT_PROFILE, FIRST, OWN_MAX, PROFILES, ROLES, PolicyBook, profile
 from lifesigns.errors import PolicyError
 
 # --- profiles and roles, as the contract names them ----------------------------------------------------
@@ -286,7 +289,7 @@ def test_later_words_win_role_then_pattern_then_its_own() -> None:
         roles={"r": {"silence": {"interval": 2, "timeout": 20, "pings": 3}}},
         agents={"coder-*": {"silence": {"timeout": 30, "missed_max": 4}}},
     )
-    policy = book.of("coder-7", "r", {"silence": {"missed_max": 5}}).silence
+    policy = book.of("coder-7", "r", OwnPolicy({}, {"silence": {"missed_max": 5}})).silence
     assert (policy.interval, policy.pings, policy.timeout, policy.missed_max) == (2, 3, 30, 5)
     assert book.of("coder-7", "r").silence.missed_max == 4
     assert book.of("other-7", "r").silence.timeout == 20
@@ -315,12 +318,12 @@ def test_equal_words_share_a_page() -> None:
     book = PolicyBook(agents={"a*": {"silence": {"timeout": 20}}})
     assert book.number("a1") == book.number("a2") != book.number("b1") == book.number("b2") == 0
     assert book.number("b1", "standby") == book.number("b2", "standby")
-    own = {"silence": {"timeout": 25}}
-    assert book.number("b1", None, own) == book.number("b2", None, dict(own))
+    own = OwnPolicy({"silence": {"timeout": 25}}, {})
+    assert book.number("b1", None, own) == book.number("b2", None, OwnPolicy(dict(own.words), {}))
 
 
 def test_an_own_word_is_not_mistaken_for_a_pattern() -> None:
-    own = {"silence": {"timeout": 25}}
+    own = OwnPolicy({"silence": {"timeout": 25}}, {})
     book = PolicyBook(agents={repr(own): {"silence": {"timeout": 40}}})
     assert book.of("x", None, own).silence.timeout == 25
 
@@ -342,14 +345,98 @@ def test_a_pattern_that_is_impossible_on_top_of_a_role_leaves_the_role_and_says_
 
 def test_an_impossible_own_word_is_refused() -> None:
     with pytest.raises(PolicyError) as error:
-        PolicyBook().number("a", None, {"silence": {"timeout": 1}})
+        PolicyBook().number("a", None, OwnPolicy({"silence": {"timeout": 1}}, {}))
     assert error.value.key == "silence.timeout"
 
 
-def test_own_words_do_not_fill_the_book() -> None:
+def words(timeout: float, source: str = "token") -> OwnPolicy:
+    return OwnPolicy({"silence": {"timeout": timeout}}, {}, source)
+
+
+def test_own_words_fill_only_what_their_token_may_use_and_make_room_when_unused() -> None:
     book = PolicyBook()
-    for n in range(OWN_MAX - 1):
-        book.number("a", None, {"silence": {"timeout": 20 + n}})
-    with pytest.raises(PolicyError, match="different policies"):
-        book.number("a", None, {"silence": {"timeout": 19}})
-    assert len(book.pages) == OWN_MAX
+    pages = [book.number("a", None, words(20.0 + n)) for n in range(OWN_MAX)]
+    for page in pages:
+        book.move(FIRST, page)
+    with pytest.raises(PolicyError, match="different policies of this token"):
+        book.number("a", None, words(19.0))
+    assert book[book.number("b", None, words(19.0, "another"))].silence.timeout == 19
+    assert book.number("b", None, words(20.0, "another")) == pages[0]  # The same words are the same page.
+    book.move(pages[0], FIRST)
+    assert book[book.number("a", None, words(18.0))].silence.timeout == 18
+    assert len(book.pages) == OWN_MAX + 2  # The page that nobody uses was used again.
+
+
+def test_words_that_are_too_long_are_refused() -> None:
+    many = {f"name-{n}": {"failure_threshold": 3} for n in range(500)}
+    with pytest.raises(PolicyError, match="signs, over the limit"):
+        PolicyBook().number("a", None, OwnPolicy({"breakers": many}, {}))
+
+
+Words = Mapping[str, Any]
+
+# --- what an agent may change -----------------------------------------------------------------------------------
+
+
+def test_every_key_has_a_direction_and_every_direction_a_key() -> None:
+    known = {(section.name, key.name) for section in fields(Policy()) for key in keys_of(section.name)}
+    assert set(TIGHTER) == {("breaker" if a == "breakers" else a, b) for a, b in known}
+
+
+def keys_of(section: str) -> list[Field[object]]:
+    value = getattr(Policy(), section)
+    return [key for key in fields(BreakerPolicy() if section == "breakers" else value) if key.init]
+
+
+LOOSER = [
+    ({"spending": {"cost_max": 10.0}}, {"spending": {"cost_max": None}}),
+    ({"spending": {"cost_max": 10.0}}, {"spending": {"cost_max": 10.5}}),
+    ({"silence": {"timeout": 15.0}}, {"silence": {"timeout": 600.0}}),
+    ({"silence": {"false_suspicion_rate": 1e-5}}, {"silence": {"false_suspicion_rate": 1e-9}}),
+    ({"stall": {"checkpoint_expected": True}}, {"stall": {"checkpoint_expected": False}}),
+    ({"ladder": {"escalation_timeout": 60.0}}, {"ladder": {"escalation_timeout": 61.0}}),
+    ({"ladder": {"nudge_template": "{facts}"}}, {"ladder": {"nudge_template": "Go on."}}),
+    ({"looping": {"polling_tools": ["wait"]}}, {"looping": {"polling_tools": ["wait", "*"]}}),
+    ({"respawn": {"enabled": False}}, {"respawn": {"enabled": True}}),
+    ({"breakers": {"llm": {"failure_threshold": 2}}}, {"breakers": {"llm": {"failure_threshold": 9}}}),
+    ({}, {"ladder": {"enabled": False}}),
+]
+
+
+@pytest.mark.parametrize(("set_to", "said"), LOOSER)
+@pytest.mark.parametrize("by", ["file", "pattern", "role", "operator"])
+def test_what_the_administrator_set_is_a_ceiling(set_to: Words, said: Words, by: str) -> None:
+    book = PolicyBook(
+        Policy().but(set_to if by == "file" else {}),
+        agents={"a*": set_to} if by == "pattern" else {},
+        roles={"r": set_to} if by == "role" else {},
+        fixed=flat(set_to) if by == "file" else (),
+    )
+    granted = set_to if by == "operator" else {}
+    number = book.number("a", "r", OwnPolicy(said, granted))
+    assert book[number] == Policy().but(set_to)
+    assert "as the administrator set it" in book.refused[number][0]
+
+
+@pytest.mark.parametrize(("set_to", "said"), LOOSER[:-1])
+def test_what_nobody_set_is_the_agents(set_to: Words, said: Words) -> None:
+    assert PolicyBook().of("a", None, OwnPolicy(said, {})) == Policy().but(said)
+
+
+def test_an_agent_can_tighten_what_the_administrator_set() -> None:
+    book = PolicyBook(Policy().but({"spending": {"cost_max": 10.0}, "respawn": {"enabled": True}}))
+    said = {"spending": {"cost_max": 5.0, "tokens_max": 100}, "respawn": {"enabled": False}}
+    number = book.number("a", None, OwnPolicy(said, {}))
+    assert (book[number], book.refused[number]) == (Policy().but(said), [])
+
+
+def test_an_operator_may_loosen_and_the_agent_stays_below_that() -> None:
+    book = PolicyBook(Policy().but({"spending": {"cost_max": 10.0}}))
+    granted, said = {"spending": {"cost_max": 50.0}}, {"spending": {"cost_max": 60.0}}
+    assert book.of("a", None, OwnPolicy(said, granted)).spending.cost_max == 50
+
+
+def test_a_value_that_is_as_usual_is_a_ceiling_if_the_file_says_it() -> None:
+    config = assemble(parse("policy: {silence: {timeout: 15s}}", "lifesigns.yaml"), {}, {})
+    assert config.policies.of("a", None, words(60.0)).silence.timeout == 15
+    assert defaults().policies.of("a", None, words(60.0)).silence.timeout == 60

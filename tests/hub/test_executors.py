@@ -13,6 +13,7 @@ from lifesigns.core.agent import Agent
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.effects import Escalate, Order, Respawn, SendNudge, Terminate
 from lifesigns.core.health import Health
+from lifesigns.core.policy_bounds import OwnPolicy
 from lifesigns.core.signals import (
     NudgeDelivered,
     NudgeFailed,
@@ -152,15 +153,15 @@ async def test_the_first_that_fits_decides_by_agent_and_role(ground: Ground) -> 
 async def test_a_supervisor_that_can_respawn_its_agent_does_it(ground: Ground) -> None:
     """Two who start the same life would be two lives."""
     ground.executors.assign(Respawn, Doer(done))
-    ground.beliefs.own_policies["coder-7"] = {"respawn": {"enabled": True}}
+    ground.beliefs.own_policies["coder-7"] = OwnPolicy({"respawn": {"enabled": True}}, {})
     assert not ground.take(respawn())
-    ground.beliefs.own_policies["coder-7"] = {"respawn": {"enabled": False}}
+    ground.beliefs.own_policies["coder-7"] = OwnPolicy({"respawn": {"enabled": False}}, {})
     assert ground.take(respawn())
 
 
 @pytest.mark.parametrize("said", [{}, {"respawn": None}, {"respawn": {"enabled": "yes"}}, {"respawn": []}])
 def test_whatever_an_agent_announces_is_only_a_supervisor_if_it_says_so(said: dict[str, object]) -> None:
-    assert not has_supervisor(Beliefs(own_policies={"a": said}), "a")
+    assert not has_supervisor(Beliefs(own_policies={"a": OwnPolicy(said, {})}), "a")
 
 
 # --- once --------------------------------------------------------------------------------------------------

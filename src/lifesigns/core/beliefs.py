@@ -6,15 +6,14 @@ ids for the orders still to come.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.claims import Claim
 from lifesigns.core.fleet import FleetState
 from lifesigns.core.messages import PendingMessage
+from lifesigns.core.policy_bounds import OwnPolicy
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.signals import BreakerState
@@ -61,7 +60,7 @@ class Beliefs:
     at: float = 0.0
     """The last moment it looked."""
     agents: dict[str, Agent] = field(default_factory=dict)
-    own_policies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    own_policies: dict[str, OwnPolicy] = field(default_factory=dict)
     lineages: dict[str, Lineage] = field(default_factory=dict)
     claims: dict[str, Claim] = field(default_factory=dict)
     messages: dict[str, PendingMessage] = field(default_factory=dict)

@@ -22,6 +22,9 @@ from lifesigns.core.side_orders import SideOrders
 from lifesigns.core.tasks import Tasks
 from lifesigns.errors import PolicyError
 
+POLICY: Final = "policy"
+"""How a refusal of words about a policy begins."""
+
 COMPLAINTS_MAX: Final = 4096
 """Different refusals remembered; more at once are noise from one attacker."""
 
@@ -59,11 +62,16 @@ class EngineContext:
         """Find the agent's page again. Its own words may be impossible under another role or configuration."""
         own = self.beliefs.own_policies.get(agent.id)
         try:
-            agent.policy_no = self.book.number(agent.id, agent.role, own)
+            self.turn_to(agent, self.book.number(agent.id, agent.role, own))
         except PolicyError as error:
             del self.beliefs.own_policies[agent.id]
-            agent.policy_no = self.book.number(agent.id, agent.role)
-            self.refuse(agent.id, f"policy {error}", now)
+            self.turn_to(agent, self.book.number(agent.id, agent.role))
+            self.refuse(agent.id, f"{POLICY} {error}", now, about=POLICY)
+
+    def turn_to(self, agent: Agent, page: int) -> None:
+        """This page of the book is the agent's from now on."""
+        self.book.move(agent.policy_no, page)
+        agent.policy_no = page
 
     def lineage(self, agent: Agent) -> Lineage:
         """The succession of lives of this agent, begun when first asked for."""
@@ -92,10 +100,11 @@ class EngineContext:
         if sender is not None:
             sender.messages -= 1
 
-    def refuse(self, agent_id: str, reason: str, now: float, key: str = "") -> None:
-        """Do not believe a signal; write it down at most once a minute per agent (or `key`) and reason."""
+    def refuse(self, agent_id: str, reason: str, now: float, key: str = "", about: str = "") -> None:
+        """Do not believe a signal; write it down at most once a minute per agent (or `key`) and reason. Where the reason
+        repeats what was said, and so may be another each time, what it is `about` stands for it."""
         complaints = self.beliefs.complaints
-        name = f"{key or agent_id} {reason}"
+        name = f"{key or agent_id} {about or reason}"
         complaint = complaints.get(name)
         if complaint is None:
             if len(complaints) >= COMPLAINTS_MAX:

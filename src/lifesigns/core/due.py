@@ -13,6 +13,7 @@ from lifesigns.core.deadlines import Timed
 from lifesigns.core.effects import Rung
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy import HOUR
+from lifesigns.core.profiles import FIRST
 from lifesigns.core.respawn import Lineage, Phase
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.tasks import Task
@@ -102,6 +103,7 @@ class DueRunner:
                 self._context.close_message(message)
         self._context.side_orders.drop(agent, now, "forgotten", Rung.BREAKER, Rung.CLEANUP)
         self._context.fleet.leave(agent, now, self._context.outbox)
+        self._context.turn_to(agent, FIRST)
         del beliefs.agents[agent.id]
         for table in (beliefs.lineages, beliefs.own_policies, beliefs.breakers):
             table.pop(agent.id, None)

@@ -42,7 +42,7 @@ from lifesigns.core.fleet import least_loaded
 from lifesigns.core.handlers import SignalHandlers
 from lifesigns.core.handlers.beats import receive_calm
 from lifesigns.core.policy import FleetPolicy, Policy
-from lifesigns.core.profiles import PolicyBook
+from lifesigns.core.profiles import FIRST, PolicyBook
 from lifesigns.core.signals import Beat, CanaryReturned, GroupReleased, Report, Signal
 from lifesigns.core.watching import Watching
 
@@ -62,7 +62,7 @@ class Engine:
         self.beliefs = beliefs or Beliefs()
         self._changes = changes if changes is not None else Unstored()
         self._context = EngineContext(
-            self.beliefs, policies or PolicyBook(), fleet or FleetPolicy(), epoch, self._changes
+            self.beliefs, (policies or PolicyBook()).anew(), fleet or FleetPolicy(), epoch, self._changes
         )
         self._watching = Watching(self._context)
         self._handlers = SignalHandlers(self._context, self._watching)
@@ -286,6 +286,7 @@ class Engine:
         due_at = self.beliefs.canary_due_at
         self._canary.start(self._now if due_at == NEVER else due_at)
         for agent in self._agents.values():
+            agent.policy_no = FIRST
             self._context.look_up_policy(agent, self._now)
         timed: tuple[Timed, ...] = (
             *self._agents.values(),

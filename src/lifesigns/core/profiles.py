@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from lifesigns.core.policy import MINUTE, Policy
+from lifesigns.core.policy_bounds import OwnPolicy, Path, differing, flat, tightened
 from lifesigns.errors import PolicyError
 
 DEFAULT_PROFILE: Final = "swarm"
@@ -98,14 +101,32 @@ def profile(name: str) -> Policy:
 
 
 OWN_MAX: Final = 1000
-"""Different policies agents may ask for by their own word; more of them are a mistake or an attack."""
+"""Different policies in use that the agents of one token may ask for by their own word; more of them are a mistake or an
+attack."""
+
+OWN_SIZE_MAX: Final = 8192
+"""Signs of all words about one agent's policy. A policy in which every key is another has half of that."""
+
+FIRST: Final = 0
+"""The page of the default."""
+
+
+@dataclass(slots=True)
+class _OwnPage:
+    """A page that was made for the words of agents."""
+
+    key: tuple[str, ...]
+    source: str
+    users: int = 0
 
 
 class PolicyBook:
-    """Which policy an agent gets: the default, changed by its role, by patterns of its id, by its own word.
+    """Which policy an agent gets: the default, changed by its role, by patterns of its id, by what operators said of it; and by
+    its own word, which can only tighten what the administrator set (`policy_bounds.py`).
 
     Pages are numbered, because a belief holds a number and not a policy: it is small, it can be stored, and
-    after a restart with another configuration it is simply looked up again.
+    after a restart with another configuration it is simply looked up again. A page that was made for an agent's words goes
+    when its last user has left it (`move`), and counts for the token that asked for it.
     """
 
     def __init__(
@@ -114,46 +135,102 @@ class PolicyBook:
         *,
         roles: Mapping[str, Mapping[str, Any]] = ROLES,
         agents: Mapping[str, Mapping[str, Any]] | None = None,
+        fixed: Collection[Path] = (),
     ) -> None:
         self.default = default or profile(DEFAULT_PROFILE)
+        self._role_words = roles
         self._roles = {
             name: _changed(self.default, changes, f"roles.{name}") for name, changes in roles.items()
         }
         self._agents = dict(agents or {})
         for pattern, changes in self._agents.items():
             _changed(self.default, changes, f"agents.{pattern}")
+        self._fixed = frozenset(fixed) | differing(self.default, Policy())
+        """What the administrator set for everybody, be it to the usual value."""
         self.pages: list[Policy] = [self.default]
         self.lines = [_lines(self.default)]
         """Of each page: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look."""
+        self.refused: list[Sequence[str]] = [()]
+        """Of each page: the words that do not count, and why."""
         self.conflicts: dict[str, str] = {}
         """Words that could not be followed, and why."""
-        self._numbers: dict[tuple[str, ...], int] = {("",): 0}
+        self._numbers: dict[tuple[str, ...], int] = {("",): FIRST}
+        self._own: dict[int, _OwnPage] = {}
+        self._unused: list[int] = []
+        self._asked_by: Counter[str] = Counter()
 
-    def of(self, agent_id: str, role: str | None = None, own: Mapping[str, Any] | None = None) -> Policy:
-        """The policy of an agent; later words win: role, then every matching pattern, then its own."""
+    def anew(self) -> PolicyBook:
+        """The same book, with nobody in it."""
+        return PolicyBook(self.default, roles=self._role_words, agents=self._agents, fixed=self._fixed)
+
+    def of(self, agent_id: str, role: str | None = None, own: OwnPolicy | None = None) -> Policy:
+        """The policy of an agent; later words win: role, then every matching pattern, then those about this agent."""
         return self[self.number(agent_id, role, own)]
 
     def __getitem__(self, number: int) -> Policy:
         return self.pages[number]
 
-    def number(self, agent_id: str, role: str | None = None, own: Mapping[str, Any] | None = None) -> int:
+    def number(self, agent_id: str, role: str | None = None, own: OwnPolicy | None = None) -> int:
         """The page an agent's policy is on."""
         known_role = role if role in self._roles else None
         patterns = tuple(p for p in self._agents if fnmatchcase(agent_id, p))
-        key = (known_role or "", *patterns) if not own else (known_role or "", *patterns, repr(own))
+        key = (known_role or "", *patterns)
+        if own is not None:
+            key = (*key, repr(own.granted), repr(own.words))
         number = self._numbers.get(key)
         if number is None:
             policy = self._roles[known_role] if known_role else self.default
             for pattern in patterns:
                 policy = self._with_pattern(policy, pattern, known_role)
-            if own:
-                if len(self.pages) >= OWN_MAX:
-                    raise PolicyError("policy", f"more than {OWN_MAX} different policies are in use")
-                policy = policy.but(own)
-            number = self._numbers[key] = len(self.pages)
+            if own is None:
+                number = self._add(key, policy)
+            else:
+                number = self._add_own(key, policy, own, self._fixed_for(known_role, patterns))
+        return number
+
+    def move(self, before: int, after: int) -> None:
+        """An agent leaves one page for another."""
+        if after in self._own:
+            self._own[after].users += 1
+        page = self._own.get(before)
+        if page is not None:
+            page.users -= 1
+            if not page.users:
+                del self._own[before], self._numbers[page.key]
+                self._asked_by[page.source] -= 1
+                self._unused.append(before)
+
+    def _add_own(self, key: tuple[str, ...], policy: Policy, own: OwnPolicy, fixed: frozenset[Path]) -> int:
+        if len(key[-1]) > OWN_SIZE_MAX:
+            raise PolicyError("policy", f"has {len(key[-1])} signs, over the limit of {OWN_SIZE_MAX}")
+        if own.words and self._asked_by[own.source] >= OWN_MAX:
+            raise PolicyError("policy", f"{OWN_MAX} different policies of this token's agents are in use")
+        policy = policy.but(own.granted)
+        words, refused = tightened(policy, own.words, fixed | flat(own.granted).keys())
+        number = self._add(key, policy.but(words), refused)
+        source = own.source if own.words else ""
+        self._own[number] = _OwnPage(key, source)
+        self._asked_by[source] += 1
+        return number
+
+    def _add(self, key: tuple[str, ...], policy: Policy, refused: Sequence[str] = ()) -> int:
+        if self._unused:
+            number = self._unused.pop()
+            self.pages[number], self.lines[number], self.refused[number] = policy, _lines(policy), refused
+        else:
+            number = len(self.pages)
             self.pages.append(policy)
             self.lines.append(_lines(policy))
+            self.refused.append(refused)
+        self._numbers[key] = number
         return number
+
+    def _fixed_for(self, role: str | None, patterns: Sequence[str]) -> frozenset[Path]:
+        """What the administrator set for an agent. What a built-in role is by itself nobody has set."""
+        usual = flat(ROLES.get(role or "", {}))
+        said = flat(self._role_words.get(role or "", {})).items()
+        fixed = self._fixed | {path for path, value in said if usual.get(path) != value}
+        return fixed.union(*(flat(self._agents[pattern]) for pattern in patterns))
 
     def _with_pattern(self, policy: Policy, pattern: str, role: str | None) -> Policy:
         """A pattern that is possible by itself may be impossible on top of a role: then the role stands."""

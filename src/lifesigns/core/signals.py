@@ -197,6 +197,8 @@ class AgentRegistered(AgentSignal):
     grace: float | None = None
     policy: Mapping[str, object] | None = None
     source: str = ""
+    bounded: bool = False
+    """Whether it may only tighten what the administrator set: it is no operator's word. Set by us, as the source is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -184,7 +184,7 @@ class BusReceiver:
         """Whether there is room for them. What cannot be read is dealt with: it would not be read the next time either."""
         now = self._clock()
         try:
-            batch = wire.decode_signals(payload, now=now, source=SOURCE)
+            batch = wire.decode_signals(payload, now=now, source=SOURCE, bounded=True)
         except WireError as error:
             self._unreadable(subject, 1, str(error))
             return True

@@ -200,7 +200,8 @@ def has_supervisor(beliefs: Beliefs, agent_id: str) -> bool:
     lineage = beliefs.lineages.get(agent_id)
     if lineage is not None and lineage.supervisor_gone:
         return False
-    said = beliefs.own_policies.get(agent_id, {}).get("respawn")
+    own = beliefs.own_policies.get(agent_id)
+    said = None if own is None else own.all_words().get("respawn")
     return isinstance(said, dict) and said.get("enabled") is True
 
 

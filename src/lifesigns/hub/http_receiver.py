@@ -10,8 +10,9 @@ from typing import Final, TypeVar
 import msgspec
 
 from lifesigns import wire
-from lifesigns.core.effects import Effect
-from lifesigns.core.signals import Report, Signal
+from lifesigns.core.context import POLICY
+from lifesigns.core.effects import Effect, Refusal
+from lifesigns.core.signals import AgentRegistered, Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Principal
 from lifesigns.hub.clock import Clock
@@ -96,10 +97,12 @@ class HttpReceiver:
 
     async def take_reports(self, raw: bytes, who: Principal) -> IngestResult:
         """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""
-        batch = wire.decode_signals(raw, now=self._clock(), source=who.token_id)
+        batch = wire.decode_signals(
+            raw, now=self._clock(), source=who.token_id, bounded=not who.speaks_for_all
+        )
         own = self._own(batch, who)
         if any(isinstance(signal, Report) for signal in own):
-            await self.keep(own)
+            batch.rejected += _policies_refused(own, await self.keep(own))
         elif self._hub.committer.deposed:
             raise NotLeader
         elif not self._hub.hear(own):
@@ -181,6 +184,16 @@ class HttpReceiver:
         self._hub.pulse.unreadable += len(batch.rejected)
         orders = self.orders_for({getattr(signal, "agent_id", "") for signal in own})
         return IngestResult(len(own), batch.rejected, orders)
+
+
+def _policies_refused(said: Sequence[Signal], effects: Sequence[Effect]) -> list[wire.Rejected]:
+    """An agent was heard, but not all that it said of its policy counts: its side is told."""
+    index = {signal.agent_id: n for n, signal in enumerate(said) if isinstance(signal, AgentRegistered)}
+    return [
+        wire.Rejected(index[effect.agent_id], "policy", effect.reason.removeprefix(POLICY).strip())
+        for effect in effects
+        if isinstance(effect, Refusal) and effect.reason.startswith(POLICY) and effect.agent_id in index
+    ]
 
 
 def _with_orders(agent_id: str, waiting: Orders) -> IngestResult:

@@ -20,6 +20,7 @@ from lifesigns.core.claims import Claim
 from lifesigns.core.fleet import Fleet, FleetState
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.policy_bounds import OwnPolicy
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.tasks import Task
@@ -38,6 +39,8 @@ class AgentRecord:
     policy: Mapping[str, Any] | None = None
     reported: dict[str, ReportedBreaker] = field(default_factory=dict)
     side_orders: dict[str, SideOrder] = field(default_factory=dict)
+    granted: Mapping[str, Any] = field(default_factory=dict)
+    policy_by: str = ""
 
 
 @dataclass(slots=True)
@@ -155,12 +158,15 @@ def _recount(beliefs: Beliefs) -> None:
 
 
 def _agent_record(beliefs: Beliefs, agent: Agent) -> AgentRecord:
+    own = beliefs.own_policies.get(agent.id)
     return AgentRecord(
         agent,
         beliefs.lineages.get(agent.id),
-        beliefs.own_policies.get(agent.id),
+        None if own is None else own.words,
         beliefs.breakers.get(agent.id, {}),
         beliefs.side_orders.get(agent.id, {}),
+        {} if own is None else own.granted,
+        "" if own is None else own.source,
     )
 
 
@@ -170,7 +176,7 @@ def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
     if record.lineage is not None:
         beliefs.lineages[agent_id] = record.lineage
     if record.policy is not None:
-        beliefs.own_policies[agent_id] = record.policy
+        beliefs.own_policies[agent_id] = OwnPolicy(record.policy, record.granted, record.policy_by)
     if record.reported:
         beliefs.breakers[agent_id] = record.reported
     if record.side_orders:

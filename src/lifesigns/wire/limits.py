@@ -86,7 +86,7 @@ def check_bytes(message: Struct) -> None:
 PROSE: Final = frozenset({"detail", "error", "handoff", "message", "note", "reason", "text"})
 HASHED: Final = frozenset({"args", "result"})
 """Not kept, so not limited."""
-OURS: Final = frozenset({"source"})
+OURS: Final = frozenset({"bounded", "source"})
 """Set by us, never believed from a peer."""
 
 

@@ -80,7 +80,7 @@ _SHAPES: Final = Shapes(
 SIGNAL_TYPES: Final = _SHAPES.structs
 
 
-def decode_signal(raw: bytes, *, now: float, source: str = "") -> Signal:
+def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Signal:
     """One signal, JSON or MessagePack. Raises `WireError` and nothing else.
 
     An `until` of the agent's clock is translated to ours if the signal carries its own `timestamp`.
@@ -100,14 +100,14 @@ def decode_signal(raw: bytes, *, now: float, source: str = "") -> Signal:
     if (result := getattr(message, "result", None)) is not None:
         values.setdefault("result_digest", digest_of(result))
     if shape.of is core.AgentRegistered:
-        values["source"] = source
+        values["source"], values["bounded"] = source, bounded
     return cast("Signal", shape.of(**values))
 
 
-def decode_signals(raw: bytes, *, now: float, source: str = "") -> Batch[Signal]:
-    """One signal, an array of signals or one signal a line; as `decode_beats`."""
+def decode_signals(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Batch[Signal]:
+    """One signal, an array of signals or one signal a line; as `decode_beats`. `bounded`: who says them is no operator."""
     check_size(raw, BATCH_MAX)
-    return batches.decode_each(raw, partial(decode_signal, now=now, source=source))
+    return batches.decode_each(raw, partial(decode_signal, now=now, source=source, bounded=bounded))
 
 
 def encode_signal(signal: Signal, *, msgpack: bool = False, sent_at: float | None = None) -> bytes:

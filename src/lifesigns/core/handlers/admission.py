@@ -20,6 +20,7 @@ from lifesigns.core.effects import Kind, NeedsHuman, StopStranger
 from lifesigns.core.handlers.incarnations import Incarnations, ended
 from lifesigns.core.health import Health
 from lifesigns.core.policy import MINUTE
+from lifesigns.core.policy_bounds import OwnPolicy
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.words import duration
 
@@ -131,10 +132,13 @@ class Admission:
         return True
 
     def _begin(self, agent: Agent, signal: Any, now: float) -> None:
-        """A new life. If it announces itself, it says anew which policy it wants."""
+        """A new life. If it announces itself, it says anew which policy it wants; but what an operator said of it stays until
+        an operator says something else."""
         self._incarnations.reborn(agent, signal.incarnation, now)
-        if isinstance(signal, s.AgentRegistered) and agent.id in self._context.beliefs.own_policies:
-            del self._context.beliefs.own_policies[agent.id]
+        own_policies = self._context.beliefs.own_policies
+        if isinstance(signal, s.AgentRegistered) and (own := own_policies.pop(agent.id, None)) is not None:
+            if signal.bounded and own.granted:
+                own_policies[agent.id] = OwnPolicy({}, own.granted)
             self._context.look_up_policy(agent, now)
 
     def _is_unborn(self, agent: Agent, signal: Any) -> bool:

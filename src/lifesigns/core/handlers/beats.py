@@ -8,13 +8,14 @@ from typing import Any, Final, TypeVar
 from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent, Outcomes, Spending, Work
 from lifesigns.core.awareness import Awareness
-from lifesigns.core.context import EngineContext
+from lifesigns.core.context import POLICY, EngineContext
 from lifesigns.core.detectors import freeze, overload, silence, spending, stall
 from lifesigns.core.effects import Kind
 from lifesigns.core.handlers.admission import LEAP_MAX
 from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.policy import SpendingPolicy
+from lifesigns.core.policy_bounds import OwnPolicy
 from lifesigns.core.policy_changes import merged
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.errors import PolicyError
@@ -169,6 +170,16 @@ def _growth(total: Amount | None, known: Amount, *, nameless: bool) -> tuple[Amo
     return known - known, known
 
 
+def _with_words(
+    known: OwnPolicy | None, signal: s.AgentRegistered, policy: Mapping[str, object]
+) -> OwnPolicy:
+    """A supervisor and the agent in it both speak for one life: what one says does not undo the other's word."""
+    known = known or OwnPolicy({}, {})
+    if signal.bounded:
+        return OwnPolicy(merged(known.words, policy), known.granted, signal.source)
+    return OwnPolicy(known.words, merged(known.granted, policy), known.source)
+
+
 class BeatHandlers:
     """Hears beats closely, and who announces itself."""
 
@@ -218,15 +229,17 @@ class BeatHandlers:
     def _registered(self, agent: Agent, signal: s.AgentRegistered, now: float) -> None:
         context = self._context
         if signal.policy:
-            # A supervisor and the agent in it both speak for one life: what one says does not undo the other's word.
-            said = merged(context.beliefs.own_policies.get(agent.id, {}), signal.policy)
+            said = _with_words(context.beliefs.own_policies.get(agent.id), signal, signal.policy)
             try:
-                agent.policy_no = context.book.number(agent.id, signal.role or agent.role, said)
+                page = context.book.number(agent.id, signal.role or agent.role, said)
             except PolicyError as error:
-                context.refuse(agent.id, f"policy {error}", now)
+                context.refuse(agent.id, f"{POLICY} {error}", now, about=POLICY)
             else:
+                context.turn_to(agent, page)
                 context.beliefs.own_policies[agent.id] = said
                 self._expect(agent)
+                if why := context.book.refused[page]:
+                    context.refuse(agent.id, f"{POLICY} {'; '.join(why)}", now, about=POLICY)
         self._moved(agent, signal.role, signal.host, now)
         if agent.health is Health.STARTING and signal.grace is not None:
             agent.grace = signal.grace
