@@ -113,7 +113,7 @@ class _Worker(Sender):
 
     def announce(self, changes: Mapping[str, Mapping[str, float]]) -> None:
         """More of the policy this worker wants to be judged by. Said with its registration."""
-        policy: dict[str, Any] = dict(self._policy or {})
+        policy: dict[str, Any] = dict(self._orders.policy or {})
         for section, values in changes.items():
             policy[section] = {**policy.get(section, {}), **values}
         try:
@@ -122,7 +122,7 @@ class _Worker(Sender):
             raise UsageError(
                 f"config: {error} (heartbeat_interval, stale_threshold and detection_interval)"
             ) from None
-        self._policy = policy
+        self._orders.policy = policy
 
     def take(self, task_id: str) -> None:
         self.task(task_id).__enter__()

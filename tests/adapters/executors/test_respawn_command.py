@@ -58,8 +58,13 @@ class Nursery:
 
     def children(self) -> list[int]:
         """The processes that run, whether or not they have said anything yet."""
-        ours = psutil.Process().children()
-        return [one.pid for one in ours if one.status() != "zombie" and one.cwd() == str(self.folder)]
+        return [one.pid for one in psutil.Process().children() if self._runs(one)]
+
+    def _runs(self, process: psutil.Process) -> bool:
+        try:
+            return process.status() != "zombie" and process.cwd() == str(self.folder)
+        except psutil.Error:  # It has ended in between.
+            return False
 
     def records(self) -> list[Path]:
         return list((self.folder / "respawns").glob("*.json"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lifesigns.agent.supervise.wakeup import Wakeup
 from tests.agent.supervise.running import (
     BOUND,
     PYTHON,
@@ -157,16 +158,31 @@ def test_asked_to_end_twice_there_is_no_more_time_to_save() -> None:
         assert process.wait(BOUND) == -signal.SIGKILL
 
 
-def test_two_interrupts_nobody_answers_are_more_than_an_interrupt() -> None:
-    deaf = "import signal; signal.signal(2, signal.SIG_IGN); print('ready', flush=True)\nwhile True: signal.pause()"
+def test_two_interrupts_nobody_answers_are_more_than_an_interrupt(tmp_path: Path) -> None:
+    """The second is sent when the first has reached the child: the kernel makes one of two that nobody has taken."""
+    interrupted = tmp_path / "interrupted"
+    deaf = f"""import signal
+signal.signal(2, lambda *_: open({str(interrupted)!r}, "w").close())
+print("ready", flush=True)
+while True: signal.pause()"""
     with started("--", *PYTHON, deaf) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        eventually(interrupted.exists)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         assert process.wait(BOUND) == -signal.SIGTERM
+
+
+def test_every_interrupt_counts_however_late_we_look() -> None:
+    wakeup = Wakeup()
+    try:
+        for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGINT, signal.SIGUSR1):
+            signal.raise_signal(number)
+        assert wakeup.take() == [signal.SIGINT, signal.SIGUSR1, signal.SIGINT]
+    finally:
+        wakeup.close()
 
 
 def test_a_stopped_child_can_be_ended(tmp_path: Path) -> None:

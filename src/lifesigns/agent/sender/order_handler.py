@@ -14,7 +14,7 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
@@ -60,6 +60,7 @@ class OrderHandler:
         on_nudge: Callback[Nudge] | None,
         on_stop: Callback[Stop] | None,
         *,
+        policy: Mapping[str, object] | None = None,
         supervised: bool = False,
     ) -> None:
         self.nudges = Nudges(None if on_nudge is None else self._telling(on_nudge))
@@ -67,18 +68,30 @@ class OrderHandler:
         self._session = session
         self._breakers = breakers
         self._on_stop = on_stop
+        self.policy = policy
         self._supervised = supervised
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ender: StopAction | None = None
         self._saved: Future[str | None] = Future()
         self._gate = OrderGate()
-        session.obey = self.obey
 
     def listen(self, loop: asyncio.AbstractEventLoop | None, ender: StopAction) -> None:
         """The agent begins: this is its loop, if it has one, and this ends it."""
         self._loop, self._ender = loop, ender
         if loop is not None:
             self.nudges.listen_on(loop)
+
+    def introduce(self) -> None:
+        """What a hub should know before the first beat, and again when the way to it was lost."""
+        builder = self._session.builder
+        self._say(
+            s.AgentRegistered,
+            role=builder.role,
+            host=builder.host,
+            task_id=builder.task,
+            policy=self.policy,
+        )
+        self._breakers.tell_all()
 
     def obey(self, order: Order) -> bool:
         """Carry it out, if it is for us, new, and of a hub in office. False if it is for somebody else (too): a supervisor,
@@ -122,8 +135,7 @@ class OrderHandler:
         session.stir()
         session.due_at = 0.0
         self._say(s.PongReceived, seq=ping.seq, task_id=session.builder.task)
-        if session.introduce is not None:
-            session.introduce()
+        self.introduce()
         session.hurry()
 
     def nudged(self, nudge: SendNudge) -> None:
@@ -210,8 +222,7 @@ class OrderHandler:
         session.stir()
         self._say(s.TerminationFailed, order_id=order.order_id, reason=reason)
         self._say(s.PongReceived, seq=0, task_id=session.builder.task)
-        if session.introduce is not None:
-            session.introduce()
+        self.introduce()
         session.hurry()
 
     def _stop(self, stop: Stop) -> None:

@@ -43,7 +43,6 @@ class Relay:
 
     def join(self, session: AgentSession) -> None:
         """Carry this voice, too; its first beat goes out within a window, the very first at once."""
-        session.speaks_through(self)
         with self._lock:
             self._sessions = (*self._sessions, session)
             if self._thread is None:

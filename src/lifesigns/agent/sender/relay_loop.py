@@ -224,9 +224,7 @@ class RelayLoop:
         self._echoes -= echoes
         if hub_answered:
             self._hub_answered()
-        elif (
-            time.monotonic() - self._hub_asked_at >= ASK_HUB_AFTER and load.sessions[0].introduce is not None
-        ):
+        elif time.monotonic() - self._hub_asked_at >= ASK_HUB_AFTER:
             self._hub_asked_at = time.monotonic()
             load.sessions[0].introduce()
         for number, session in enumerate(load.sessions, 1):
@@ -344,8 +342,9 @@ class RelayLoop:
         """Whether it was for one of our voices; what is for none, because it has left, is for nobody."""
         for attempts in self._attempts.values():
             attempts.retry_at = 0.0  # We hear the hub: the way is open.
-        asked = [session.obey for session in self._relay.sessions if session.agent_id == order.agent_id]
-        taken = [obey(order) for obey in asked if obey is not None]
+        taken = [
+            session.obey(order) for session in self._relay.sessions if session.agent_id == order.agent_id
+        ]
         return any(taken) or not taken
 
     # --- states of checkpoints ----------------------------------------------------------------------------------

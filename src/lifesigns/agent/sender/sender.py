@@ -88,7 +88,7 @@ class Sender(Reporting):
         alert_after: float = ALERT_AFTER,
     ) -> None:
         self._birth = born = birth.born(agent_id, incarnation, task)
-        pulse, self._policy = rhythm(profile, interval)
+        pulse, policy = rhythm(profile, interval)
         self._find_relay = partial(self._relay_to, hub, token)
         self._find_relay()  # A wrong address is told now; which relay it is, when it starts: a fork may lie between.
         self._close_for = amount(close_for, "close_for")
@@ -112,7 +112,9 @@ class Sender(Reporting):
         )
         self._breakers = BreakerReports(born.agent_id, born.incarnation, self._session.say)
         beside = born.supervised_at is not None and hub in (None, born.supervised_at)
-        self._orders = OrderHandler(self._session, self._breakers, on_nudge, on_stop, supervised=beside)
+        self._orders = OrderHandler(
+            self._session, self._breakers, on_nudge, on_stop, policy=policy, supervised=beside
+        )
         super().__init__(builder, SenderCalls(self._session, self._orders.nudges))
         self._started = False
         self._leave_by = float("inf")
@@ -221,11 +223,8 @@ class Sender(Reporting):
         if self._loop is not None:
             session.probe = relay.probe(self._loop)
         self._orders.listen(self._loop, StopAction(how, self._loop))
-        session.introduce = self._introduce
-        session.kept = lambda checkpoint_id: birth.has_saved(checkpoint_id, self.agent_id)
-        session.was_active = birth.activity_mark()
-        session.speaks_through(relay)
-        self._introduce()
+        session.begin(self._orders, relay)
+        self._orders.introduce()
         self._breakers.begin()
         birth.speaks_for_itself(self.agent_id)
         shutdown.begins(self)
@@ -261,17 +260,6 @@ class Sender(Reporting):
         self._orders.nudges.close()
 
     # --- parts ----------------------------------------------------------------------------------------------------
-
-    def _introduce(self) -> None:
-        """What a hub should know before the first beat, and again when the way to it was lost."""
-        self._scope.tell(
-            s.AgentRegistered,
-            role=self._builder.role,
-            host=self._builder.host,
-            task_id=self._builder.task,
-            policy=self._policy,
-        )
-        self._breakers.tell_all()
 
     def _reason(self, error: BaseException | None) -> str:
         """Why the block ended; an error that leaves it is one nobody could recover from."""

@@ -15,8 +15,9 @@ from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from lifesigns.agent import birth
 from lifesigns.agent.probe import LoopProbe
 from lifesigns.agent.sender.beat_builder import BeatBuilder
 from lifesigns.agent.sender.rhythm import BeatRhythm
@@ -74,6 +75,18 @@ class Stats:
     """Whether the last try arrived."""
 
 
+class SessionOwner(Protocol):
+    """Whose session it is. Called in the relay's thread."""
+
+    def obey(self, order: Order) -> bool:
+        """Whether the order was for this one, and is taken."""
+        ...
+
+    def introduce(self) -> None:
+        """Say again what a hub that lost us should know."""
+        ...
+
+
 class AgentSession:
     """What a sender and its relay share. The queue is written by any thread, the rest by the relay's."""
 
@@ -98,13 +111,7 @@ class AgentSession:
         self.builder = builder
         self.pulse = pulse
         self.retry_after = retry_after
-        self.obey: Callable[[Order], bool] | None = None
-        self.introduce: Callable[[], None] | None = None
-        """Says again what a hub that lost us should know; called when the way to it was lost and found."""
-        self.kept: Callable[[str], None] | None = None
-        """Told the id of every checkpoint whose content the hub keeps."""
-        self.was_active: Callable[[], None] | None = None
-        """Called when something was done, once a second at most; also while nothing can be sent."""
+        self._mark_active = birth.activity_mark()
         self._activity, self._active_at = builder.activity, 0.0
         self.probe: LoopProbe | None = None
         self.due_at = 0.0
@@ -116,6 +123,7 @@ class AgentSession:
         self.gone: Future[None] = Future()
         self.refused_orders = 0
         self._relay: Relay | None = None
+        self._owner: SessionOwner | None = None
         self._reports: deque[Report] = deque()
         self._under_way: Sequence[Report] = ()
         """Taken by the relay, and not known to be kept by the hub."""
@@ -136,8 +144,9 @@ class AgentSession:
 
     # --- the sender's side: any thread ------------------------------------------------------------------------
 
-    def speaks_through(self, relay: Relay) -> None:
-        self._relay = relay
+    def begin(self, owner: SessionOwner, relay: Relay) -> None:
+        """From now on it speaks, through this relay."""
+        self._owner, self._relay = owner, relay
 
     def say(self, report: Report) -> None:
         """Take a word along with the next message."""
@@ -197,13 +206,14 @@ class AgentSession:
         )
 
     def _note_activity(self) -> None:
-        """Words of the sender's own, such as a pong, are no activity of the agent's."""
-        if self.was_active is None or (activity := self.builder.activity) == self._activity:
+        """`lifesigns run` is told that something was done, once a second at most, also while nothing can be sent. Words of
+        the sender's own, such as a pong, are no activity of the agent's."""
+        if self._mark_active is None or (activity := self.builder.activity) == self._activity:
             return
         now = time.monotonic()
         if now - self._active_at >= ACTIVE_EVERY:
             self._activity, self._active_at = activity, now
-            self.was_active()
+            self._mark_active()
 
     def _append(self, report: Report) -> None:
         if len(self._reports) >= self._words_max:
@@ -218,6 +228,14 @@ class AgentSession:
         self._dropped += 1
 
     # --- the relay's side -------------------------------------------------------------------------------------
+
+    def obey(self, order: Order) -> bool:
+        return self._owner is not None and self._owner.obey(order)
+
+    def introduce(self) -> None:
+        """The way to the hub was lost and found, or the hub is asked whether it hears us."""
+        if self._owner is not None:
+            self._owner.introduce()
 
     def every(self, now: float) -> float:
         """Seconds between its beats, as things are."""
@@ -273,8 +291,8 @@ class AgentSession:
         if any(report is state for report in list(self._reports)):
             self._fates[state] = kept
         self._sent += kept
-        if kept and self.kept is not None:
-            self.kept(state.saved.checkpoint_id)
+        if kept:
+            birth.has_saved(state.saved.checkpoint_id, self.agent_id)
 
     def give_up_states(self) -> None:
         """There is no time left to upload anything: say what is known about it."""
@@ -301,8 +319,7 @@ class AgentSession:
         self._failures[track] = 0
         if any(self._failures.values()):
             return
-        if self.introduce is not None:
-            self.introduce()
+        self.introduce()
         if self._alerted:
             self._alerted = self._missed_hub = False
             self._alert(Alert(self.agent_id, True, failures, ""))

@@ -78,9 +78,7 @@ class HubWatch:
         self._life: Life | None = None
         self.answers = True
         self._session = ChildSession(agent_id, self._sending_changed)
-        self._session.obey = self._take
-        self._session.introduce = self._introduce
-        self._session.speaks_through(relay)
+        self._session.begin(self, relay)
 
     def tell(self, signal: Signal, now: float) -> Sequence[Effect | StatusMessage]:
         if isinstance(signal, Report):
@@ -136,13 +134,13 @@ class HubWatch:
     def attend(self, life: Life) -> None:
         self._life = life
 
-    def _take(self, order: Order) -> bool:
+    def obey(self, order: Order) -> bool:
         """Everything is looked at; but what a child that speaks for itself can hear is left for it to take."""
         self._came.append(order)
         self._wake()
         return isinstance(order, Respawn | Withdraw) or self._life is None or not self._life.speaks
 
-    def _introduce(self) -> None:
+    def introduce(self) -> None:
         for report in list(self._introduction):
             self._session.say(report)
 

@@ -42,11 +42,13 @@ class Wakeup:
             os.write(self._write, b"\0")
 
     def take(self) -> list[int]:
-        """The signals since the last time, each once, in order."""
+        """The signals since the last time, in order: each once, but every interrupt. How often Ctrl-C was pressed says how
+        hard it is meant, and we may have been too busy to look in between."""
         try:
-            return list(dict.fromkeys(number for number in os.read(self.fd, 4096) if number))
+            numbers = [number for number in os.read(self.fd, 4096) if number]
         except BlockingIOError:
             return []
+        return [n for at, n in enumerate(numbers) if n == signal.SIGINT or n not in numbers[:at]]
 
     def stop_here(self, group: int) -> None:
         """Stop as Ctrl-Z would, and come back when we are continued (at once, if nobody could continue us)."""
