@@ -10,12 +10,14 @@ from typing import Self
 from prometheus_client.parser import text_string_to_metric_families
 
 from lifesigns.adapters.store.memory import MemoryStore
+from lifesigns.config.values import Limits
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.hub.service import Service
 from lifesigns.ports import Bus, Store
 from lifesigns.web.prometheus import Metrics
+from lifesigns.web.rates import Rates
 
 WAIT_MAX = 20.0
 Scraped = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -34,7 +36,7 @@ class Observed:
             fleet=FleetPolicy(canary_every=0),
             clock=lambda: self.now,
         )
-        self.metrics = Metrics(self.service, self.answered)
+        self.metrics = Metrics(self.service, self.answered, Rates(Limits()))
 
     async def __aenter__(self) -> Self:
         await self.service.start()

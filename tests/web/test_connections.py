@@ -21,7 +21,7 @@ from lifesigns.config.values import Limits
 from lifesigns.hub.principals import Role
 from lifesigns.web import connections as web_connections
 from lifesigns.web.connections import HEAD_MAX, PIPELINE_MAX, Connections, Patience
-from lifesigns.web.rates import Rates
+from lifesigns.web.rates import Rate
 from lifesigns.web.server import allow_more_files
 from tests.web.hub import RunningHub, running_hub
 
@@ -457,7 +457,7 @@ async def test_an_agent_that_runs_wild_is_asked_to_wait_and_others_are_not() -> 
 
 
 def test_a_rate_is_kept_over_time_with_a_burst_at_the_beginning() -> None:
-    rates = Rates(10)
+    rates = Rate(10)
     passed = [now for now in (n / 1000 for n in range(10_000)) if not rates.wait_for("t", 1000.0 + now)]
     assert 10 <= sum(1 for now in passed if now < 0.001 * 20) <= 11
     assert len(passed) == pytest.approx(110, abs=2)
@@ -465,7 +465,7 @@ def test_a_rate_is_kept_over_time_with_a_burst_at_the_beginning() -> None:
 
 
 def test_who_has_to_wait_is_told_how_long() -> None:
-    rates = Rates(2)
+    rates = Rate(2)
     while not (wait_for := rates.wait_for("t", 50.0)):
         pass
     assert rates.wait_for("t", 50.0 + wait_for) == 0.0

@@ -596,7 +596,7 @@ async def test_nobody_without_a_token_is_read_to_the_end(hub: RunningHub) -> Non
 async def test_a_body_that_comes_too_slowly_is_given_up(
     hub: RunningHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lifesigns.web.app.BODY_FOR", 0.1)
+    monkeypatch.setattr("lifesigns.web.bodies.BODY_FOR", 0.1)
     slow = request(hub, "POST /api/v1/beats", Content_Length="100") + b"{"
     assert (await raw(hub, slow)).status == 408
 

@@ -59,7 +59,7 @@ async def test_signals_are_counted_by_what_became_of_them() -> None:
         await seen.hear(BreakerReported(agent_id="a", name="api", state=BreakerState.OPEN))
         await seen.hear(NudgeDelivered(agent_id="nobody", order_id="1-1"))
         seen.service.hub.pulse.turned_away += 3
-        seen.service.http_receiver.take_beats(b'[{"agent_id": "a", "seq": 3}, {"agent_id": 7}]', ADMIN)
+        await seen.service.http_receiver.take_beats(b'[{"agent_id": "a", "seq": 3}, {"agent_id": 7}]', ADMIN)
         await seen.hear()
         scraped = seen.scrape()
         assert value(scraped, "lifesigns_beats_total") == 3

@@ -51,6 +51,12 @@ class Limits:
     """Of these, from one address; this machine's own do not count, and behind a proxy all come from one."""
     requests_per_second: int = 2_000
     """With one token of role agent. Who has more to say says it in batches."""
+    signals_per_second: int = 20_000
+    """Beats and reports with one token of role agent, in however many requests: 200,000 agents that beat every 10 s."""
+    bytes_per_second: int = 4 * 1024 * 1024
+    """Of bodies, unpacked, with one token of role agent."""
+    unknown_requests_per_second: int = 500
+    """From one address without a good token: probes, files of the dashboard, wrong tokens."""
     history_for: float = 30 * 86400.0
     """Flips, findings, interventions and alerts."""
     raw_for: float = 86400.0

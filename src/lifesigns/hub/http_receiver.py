@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -27,6 +28,9 @@ Orders = dict[str, list[msgspec.Raw]]
 KEEP_WAIT: Final = 1.5
 """How long a word may take to be kept before its sender is told to come again. Its beats wait behind it: at the swiftest
 profile they are missed after 2.2 s, and a store that is away is nobody's silence."""
+
+READ_BESIDE_FROM: Final = 64 * 1024
+"""Bytes of a delivery. At worst they take 8 ms to read."""
 
 
 @dataclass(slots=True)
@@ -60,17 +64,17 @@ class HttpReceiver:
     def __init__(self, hub: Hub, clock: Clock) -> None:
         self._hub = hub
         self._clock = clock
+        self._reading = asyncio.Lock()
 
-    def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
+    async def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `InboxFull` if there is no
         room, `NotLeader` if this hub judges nobody any more: an agent that believes to be heard here would not look for the hub
         that does, and that one would take it for dead."""
         if self._hub.committer.deposed:
             raise NotLeader
-        now = self._clock()
-        batch = wire.decode_beats(raw, who.token_id, now)
+        batch = await self._read(raw, partial(wire.decode_beats, raw, who.token_id, self._clock()))
         own = self._own(batch, who)
-        if not self._hub.hear_beats(own, raw, who.token_id, now):
+        if not self._hub.hear_beats(own, raw, who.token_id, self._clock()):
             raise InboxFull
         return self._result(own, batch)
 
@@ -97,9 +101,9 @@ class HttpReceiver:
 
     async def take_reports(self, raw: bytes, who: Principal) -> IngestResult:
         """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""
-        batch = wire.decode_signals(
-            raw, now=self._clock(), source=who.token_id, bounded=not who.speaks_for_all
-        )
+        now, bounded = self._clock(), not who.speaks_for_all
+        decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
+        batch = await self._read(raw, decode)
         own = self._own(batch, who)
         if any(isinstance(signal, Report) for signal in own):
             batch.rejected += _policies_refused(own, await self.keep(own))
@@ -162,6 +166,13 @@ class HttpReceiver:
         return acknowledged is not None
 
     # --- parts ----------------------------------------------------------------------------------------
+
+    async def _read(self, raw: bytes, decode: Callable[[], wire.Batch[T]]) -> wire.Batch[T]:
+        """What is large is read in another thread, one after the other: meanwhile the loop has its turns."""
+        if len(raw) <= READ_BESIDE_FROM:
+            return decode()
+        async with self._reading:
+            return await asyncio.to_thread(decode)
 
     def _own(self, batch: wire.Batch[T], who: Principal) -> list[T]:
         """Those messages its sender may say; the others are rejected."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from math import ceil
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, get_args, get_origin
@@ -26,10 +24,12 @@ from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
+from lifesigns.hub.throttle import network
 from lifesigns.web import pages
 from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
 from lifesigns.web.beat_fast_path import BeatFastPath
+from lifesigns.web.bodies import ClientGone, CountBytes, Receive, read_body
 from lifesigns.web.fleet_snapshot import FleetSnapshot
 from lifesigns.web.history_reader import HistoryReader
 from lifesigns.web.ids import check_path
@@ -40,11 +40,7 @@ from lifesigns.web.table import CALLS
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-
-BODY_FOR: Final = 20.0
-"""Seconds a body may take to arrive, whatever its size: who needs longer is not there, or means harm."""
 
 SPOKEN_TO: Final = frozenset({"/api/v1/beats", "/api/v1/signals"})
 """Where agents report."""
@@ -61,6 +57,7 @@ class Site:
     glance: FleetSnapshot
     host_policy: HostPolicy
     limits: Limits
+    rates: Rates
     metrics: Metrics
     past: HistoryReader
     answered: dict[int, int] = field(default_factory=dict)
@@ -84,17 +81,19 @@ class Web:
     ) -> None:
         self.service = service
         answered: dict[int, int] = {}
+        limits = limits or Limits()
+        rates = Rates(limits)
         self.site = Site(
             FleetSnapshot(service),
             host_policy or HostPolicy(),
-            limits or Limits(),
-            Metrics(service, answered),
+            limits,
+            rates,
+            Metrics(service, answered, rates),
             HistoryReader(service.hub, service.feed),
             answered,
         )
-        self.rates = Rates(self.site.limits.requests_per_second)
         self.table = RouteTable((*calls, *pages.calls(dashboard)))
-        self.at_once = BeatFastPath(service, self.site.host_policy, self.rates, answered)
+        self.at_once = BeatFastPath(service, self.site.host_policy, rates.requests, answered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -132,20 +131,23 @@ class Web:
             principal, refusal = None, who
         else:
             principal, refusal = who, None
+        # People and their tools may ask as fast as they can; an agent that runs wild must not slow down the others.
+        if principal is None:
+            site.rates.check_address(network(site.host_policy.address(scope)), service.clock())
+        elif principal.role is Role.AGENT:
+            site.rates.check_token(principal.token_id, principal.name, service.clock())
         call, path = self.table.find(scope["method"], scope["raw_path"])
         if call.who is not NO_TOKEN:
             if refusal is not None:
                 await self._note_refusal(scope, headers, receive, refusal)
                 raise refusal
             _check_role(call, principal, path)
-            if principal is not None and principal.role is Role.AGENT:
-                self._check_rate(principal)
         if path:
             check_path(path)
         query = _query(call.query, scope["query_string"]) if call.query is not NoQuery else None
         body = None
         if call.body is not None:
-            raw = await _received(headers, receive, site.limits.body_bytes)
+            raw = await read_body(headers, receive, site.limits.body_bytes, self._count_bytes(principal))
             body = raw if call.body is bytes else _read_body(raw, call.body)
         return await call.handle(Request(service, principal, path, query, body, scope, site))
 
@@ -158,30 +160,24 @@ class Web:
         if refusal.status == 401:  # Who is throttled has been read before.
             with suppress(Problem, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 named = msgspec.json.decode(
-                    await _received(headers, receive, NAMED_MAX), type=_Named | list[_Named]
+                    await read_body(headers, receive, NAMED_MAX), type=_Named | list[_Named]
                 )
                 names = [
                     one.agent_id for one in (named if isinstance(named, list) else [named]) if one.agent_id
                 ]
         self.service.token_refused(bearer, names)
 
-    def _check_rate(self, agent: Principal) -> None:
-        """People and their tools may ask as fast as they can; an agent that runs wild must not slow down the others."""
-        wait_for = self.rates.wait_for(agent.token_id, self.service.clock())
-        if wait_for:
-            limit = self.site.limits.requests_per_second
-            detail = f"{agent.name!r} made more than {limit} requests a second; beats can be sent in batches"
-            raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
+    def _count_bytes(self, principal: Principal | None) -> CountBytes | None:
+        if principal is None or principal.role is not Role.AGENT:
+            return None
+        rates, clock = self.site.rates, self.service.clock
+        return lambda size: rates.take_bytes(principal.token_id, principal.name, size, clock())
 
 
 class _Named(msgspec.Struct):
     """A beat or a signal, as far as it says whose it is."""
 
     agent_id: str = ""
-
-
-class ClientGone(Exception):
-    """It hung up before it had said everything."""
 
 
 def _check_role(call: Route, who: Any, path: Mapping[str, str]) -> None:
@@ -240,61 +236,6 @@ def _read_body(raw: bytes, shape: Any) -> Any:
     if not raw and NoneType in get_args(shape):
         return None
     return read_as(lambda: msgspec.json.decode(raw, type=shape))
-
-
-async def _received(headers: Headers, receive: Receive, size_max: int) -> bytes:
-    """The body, unpacked. Too large, too slow and cut off end it."""
-    length, packing = headers.get(b"content-length", b""), headers.get(b"content-encoding", b"identity")
-    if length and len(length) < 20 and int(length) > size_max:
-        raise _too_large(size_max)
-    if packing not in (b"gzip", b"identity"):
-        raise Problem(415, f"content-encoding is {packing.decode('latin-1')!r}, but gzip is all we read")
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise ClientGone
-    raw: bytes = message.get("body", b"")
-    if message.get("more_body"):
-        raw = await _rest(raw, receive, size_max)
-    return _unpacked(raw, size_max) if packing == b"gzip" else raw
-
-
-async def _rest(first: bytes, receive: Receive, size_max: int) -> bytes:
-    parts, size = [first], len(first)
-    try:
-        async with asyncio.timeout(BODY_FOR):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                part = message.get("body", b"")
-                parts.append(part)
-                size += len(part)
-                if size > size_max:
-                    raise _too_large(size_max)
-                if not message.get("more_body"):
-                    return b"".join(parts)
-    except TimeoutError:
-        raise Problem(
-            408, f"the body did not arrive within {BODY_FOR:g} s", headers={"Connection": "close"}
-        ) from None
-
-
-def _unpacked(raw: bytes, size_max: int) -> bytes:
-    """Not more than the limit, however well it was packed."""
-    unpacking = zlib.decompressobj(31)
-    try:
-        body = unpacking.decompress(raw, size_max + 1)
-    except zlib.error as error:
-        raise Problem(400, f"the body is no gzip: {error}") from None
-    if len(body) > size_max:
-        raise _too_large(size_max)
-    if not unpacking.eof:
-        raise Problem(400, "the gzip of the body is cut off")
-    return body
-
-
-def _too_large(size_max: int) -> Problem:
-    return Problem(413, f"the body is over the limit of {size_max} bytes", headers={"Connection": "close"})
 
 
 # --- answering ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from lifesigns.web.access import bearer_of, check_page, headers_of
 from lifesigns.web.answers import JSON, Problem, encoded
 from lifesigns.web.exchange import HttpExchange, written
 from lifesigns.web.host_policy import HostPolicy
-from lifesigns.web.rates import Rates
+from lifesigns.web.rates import Rate
 from lifesigns.web.routes import SPEAKERS
 from lifesigns.wire import TOGETHER_MAX, fits_together
 
@@ -48,9 +48,11 @@ class BeatFastPath:
     """Answers single beats, those of one round together."""
 
     def __init__(
-        self, service: Service, host_policy: HostPolicy, rates: Rates, answered: dict[int, int]
+        self, service: Service, host_policy: HostPolicy, requests: Rate, answered: dict[int, int]
     ) -> None:
-        self._service, self._host_policy, self._rates, self._answered = service, host_policy, rates, answered
+        self._service, self._host_policy, self._answered = service, host_policy, answered
+        self._requests = requests
+        """By token of role agent."""
         self._waiting: list[Waiting] = []
         self._waits_since = 0.0
 
@@ -98,7 +100,7 @@ class BeatFastPath:
         principal = None if bearer is None else self._service.access.principal(bearer, now)
         if principal is None or principal.role not in SPEAKERS or b"content-encoding" in headers:
             return None
-        if principal.role is Role.AGENT and self._rates.wait_for(principal.token_id, now):
+        if principal.role is Role.AGENT and self._requests.wait_for(principal.token_id, now):
             return None
         return principal
 

@@ -14,17 +14,20 @@ from lifesigns.web.routes import SPEAKERS, Request, Route
 async def beats(request: Request) -> Answer:
     """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count;
     400 if there are no others."""
-    return _receipt(request.service.http_receiver.take_beats(request.body, request.principal))
+    return _receipt(request, await request.service.http_receiver.take_beats(request.body, request.principal))
 
 
 async def signals(request: Request) -> Answer:
     """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
-    return _receipt(await request.service.http_receiver.take_reports(request.body, request.principal))
+    reception = await request.service.http_receiver.take_reports(request.body, request.principal)
+    return _receipt(request, reception)
 
 
-def _receipt(reception: IngestResult) -> Answer:
+def _receipt(request: Request, reception: IngestResult) -> Answer:
     """What became of a delivery. One of which nothing counts is an error: a script that looks at the status alone must not
     take it for a success."""
+    signals = reception.accepted + len(reception.rejected)
+    request.site.rates.signals.charge(request.principal.token_id, request.now, signals)
     if reception.rejected and not reception.accepted:
         first, more = reception.rejected[0], len(reception.rejected) - 1
         others = f"; so are {more} more: nothing was accepted" if more else ""

@@ -1,7 +1,7 @@
 """Connections: how many there may be, how long each may take, and who is let go so that others are not hurt.
 
     a head      has to be here, whole, some seconds after its first byte; and may not be large
-    a body      likewise, whether anybody reads it or not
+    a body      likewise, whether anybody reads it or not; what follows it (trailers) is bounded, and nobody hears it
     an answer   that is not taken by its reader is held for a while, and all such answers together up to a bound
     idle        connections are kept for a minute or so, for the next beat
 
@@ -37,7 +37,7 @@ FULL_FOR: Final = 60.0
 """Seconds since the last newcomer was turned away in which there is still no room: who was refused comes again within them."""
 
 HEAD_MAX: Final = 64 * 1024
-"""Bytes of a head that is not complete yet. What is complete is counted header by header, see `access.py`."""
+"""Bytes of a head that is not complete yet, or of trailers. What is complete is counted header by header, see `access.py`."""
 
 PIPELINE_MAX: Final = 64
 """Requests sent without waiting for an answer: more of them only fill the memory."""
@@ -188,6 +188,16 @@ class Connections:
             connection.transport.abort()
 
 
+class _Nowhere(list[tuple[bytes, bytes]]):
+    """Where trailers go."""
+
+    def append(self, _header: tuple[bytes, bytes]) -> None:
+        pass
+
+
+_NOWHERE: Final = _Nowhere()
+
+
 class Connection(HttpToolsProtocol):
     """One connection. `due_at` is when it ends unless something happens before."""
 
@@ -216,7 +226,8 @@ class Connection(HttpToolsProtocol):
         self.unsent = 0
         """Bytes that wait for a slow reader, when it was last looked at."""
         self._stalled_at = NEVER
-        self._head_bytes = 0
+        self._unfinished = 0
+        """Bytes since a head, a piece of a body or a request was complete: the parser holds what is not."""
         self._in_head = False
         self._leaving = False
         """Everything is said; what still comes in is not read any more."""
@@ -251,6 +262,7 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._leaving:
             return
+        self._unfinished += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -260,19 +272,19 @@ class Connection(HttpToolsProtocol):
             self._refuse(400, "this is not HTTP/1.1 as we understand it")
         if self._held is not None:
             self.start(self._held)
-        if self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_MAX:
-                self._refuse(431, f"the head of the request is over the limit of {HEAD_MAX} bytes")
+        if self._unfinished > HEAD_MAX:
+            part = "head" if self._in_head else "trailers"
+            self._refuse(431, f"the {part} of the request: over the limit of {HEAD_MAX} bytes")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._in_head, self._head_bytes = True, 0
+        self._in_head = True
         self.due_at = self.loop.time() + self._patience.head_for
 
     def on_headers_complete(self) -> None:
-        """A whole head is here: as `HttpToolsProtocol` does it, with our own exchange."""
-        self._in_head = False
+        """A whole head is here: as `HttpToolsProtocol` does it, with our own exchange. Whatever comes as a header from now
+        on is a trailer: if it counted, it could bring a token or another address to a request that was judged without it."""
+        self._in_head, self._unfinished, self.headers = False, 0, _NOWHERE
         self.due_at = self.loop.time() + self._patience.body_for
         parser, scope = self.parser, self.scope
         version = parser.get_http_version()
@@ -312,8 +324,13 @@ class Connection(HttpToolsProtocol):
         self._held, self._answering = None, exchange
         self._start_asgi_task(exchange, self.app)
 
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._unfinished = 0
+
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self._unfinished = 0
         self.cycle.more_body = False
         if self._held is not None:
             self._take_at_once(self._held)
@@ -358,7 +375,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
         """Answer what is no request, and end. Into an answer that is under way nothing can be said."""
-        self._in_head = False
+        self._in_head, self._unfinished = False, 0
         under_way = self._newest
         if under_way is None or under_way.response_complete or not under_way.response_started:
             self.transport.write(_last_words(Problem(status, detail, headers=headers).answer()))

@@ -28,6 +28,7 @@ from lifesigns.core.health import Health
 from lifesigns.hub.pulse import Pulse, Spread
 from lifesigns.hub.service import Service
 from lifesigns.views.census import Census, FreshCensus
+from lifesigns.web.rates import Rates
 
 PER_AGENT_MAX: Final = 200
 """In a larger fleet agents are not shown one by one: four series each is what a scrape can carry without anybody
@@ -44,9 +45,10 @@ class Metrics:
     `answered` counts HTTP answers by the first digit of their status.
     """
 
-    def __init__(self, service: Service, answered: Mapping[int, int]) -> None:
+    def __init__(self, service: Service, answered: Mapping[int, int], rates: Rates) -> None:
         self._service = service
         self._answered = answered
+        self._rates = rates
         self._census = FreshCensus()
         self._version = version("lifesigns")
         self._registry = CollectorRegistry()
@@ -72,6 +74,7 @@ class Metrics:
         yield from _incoming(service)
         yield from _hub(service)
         yield _answers(self._answered)
+        yield _limits(self._rates)
         yield from _store_and_bus(service)
         if 0 < len(agents) <= PER_AGENT_MAX:
             yield from _each(agents.values())
@@ -153,6 +156,15 @@ def _answers(answered: Mapping[int, int]) -> Metric:
     for status in _STATUS_CLASSES:
         answers.add_metric([f"{status}xx"], answered.get(status, 0))
     return answers
+
+
+def _limits(rates: Rates) -> Metric:
+    refused = CounterMetricFamily(
+        "lifesigns_http_requests_over_limit", "HTTP requests refused by a limit per second", labels=["limit"]
+    )
+    for limit, rate in rates:
+        refused.add_metric([limit], rate.refused)
+    return refused
 
 
 def _store_and_bus(service: Service) -> Iterator[Metric]:

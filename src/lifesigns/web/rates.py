@@ -1,36 +1,114 @@
-"""Rates: how many requests an agent's token may make. One that runs wild must not slow down the others.
+"""Rates: how much an agent's token may say, and an address without a token ask. One that runs wild must not slow down the others.
 
-Each token has a moment up to which its requests are paid for; a request moves it on by its price. Who is ahead of the
-clock by more than a burst has to wait. One number per token, and no clock of its own.
+    requests    with one token of role agent, and how much is in them:
+    signals     beats and reports
+    bytes       of bodies, unpacked
+    unknown     requests from one address that showed no good token
+
+For each, who says something has a moment up to which it is paid for; what it says moves it on by its price. Who is ahead
+of the clock by more than a burst has to wait. How much a request holds is known only when it is read, so that is charged
+afterwards, and the next request waits for it. One number per token and kind, and no clock of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import ceil
 from typing import Final
 
+from lifesigns.config.values import Limits
+from lifesigns.web.answers import Problem
+
 BURST_FOR: Final = 1.0
-"""Seconds' worth of requests that may come at once."""
+"""Seconds' worth that may come at once."""
 
-TOKENS_MAX: Final = 20_000
-"""More than a hub has; revoked ones are let go with the others when it is reached, and nobody suffers by it."""
+KEYS_MAX: Final = 20_000
+"""More than a hub has tokens; revoked ones are let go with the others when it is reached, and nobody suffers by it."""
 
 
-class Rates:
-    """What each token has used."""
+class Rate:
+    """What each token, or each address, has used of one kind."""
 
     def __init__(self, per_second: float) -> None:
         self._price = 1.0 / max(per_second, 1.0)
         self._paid_until: dict[str, float] = {}
+        self.refused = 0
 
-    def wait_for(self, token_id: str, now: float) -> float:
-        """Count a request: 0 if it may pass, or the seconds after which one may."""
-        paid_until = self._paid_until.get(token_id, 0.0)
+    def wait_for(self, key: str, now: float) -> float:
+        """Count one: 0 if it may pass, or the seconds after which one may."""
+        paid_until = self._paid_until.get(key, 0.0)
         if paid_until < now:
-            if len(self._paid_until) >= TOKENS_MAX:
-                self._paid_until.clear()
-            paid_until = now
+            paid_until = self._begin(now)
         ahead = paid_until - now
         if ahead >= BURST_FOR:
             return ahead - BURST_FOR + self._price
-        self._paid_until[token_id] = paid_until + self._price
+        self._paid_until[key] = paid_until + self._price
         return 0.0
+
+    def owes(self, key: str, now: float) -> float:
+        """The seconds after which it may say more; 0 for now."""
+        ahead = self._paid_until.get(key, 0.0) - now
+        return ahead - BURST_FOR + self._price if ahead >= BURST_FOR else 0.0
+
+    def charge(self, key: str, now: float, amount: int) -> None:
+        """So much was said, whether it may or not."""
+        paid_until = self._paid_until.get(key, 0.0)
+        if paid_until < now:
+            paid_until = self._begin(now)
+        self._paid_until[key] = paid_until + amount * self._price
+
+    def _begin(self, now: float) -> float:
+        if len(self._paid_until) >= KEYS_MAX:
+            self._paid_until.clear()
+        return now
+
+
+class Rates:
+    """All of them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        # A single beat is not counted as a signal (`beat_fast_path.py`): so requests are never cheaper than signals.
+        self.requests = Rate(min(limits.requests_per_second, limits.signals_per_second))
+        self.signals = Rate(limits.signals_per_second)
+        self.bytes = Rate(limits.bytes_per_second)
+        self.unknown = Rate(limits.unknown_requests_per_second)
+
+    def __iter__(self) -> Iterator[tuple[str, Rate]]:
+        yield from (("requests", self.requests), ("signals", self.signals))
+        yield from (("bytes", self.bytes), ("unknown_requests", self.unknown))
+
+    def check_token(self, token_id: str, name: str, now: float) -> None:
+        """Count a request with this token; raises a `Problem` if it has to wait, for whatever reason."""
+        limits = self._limits
+        for rate, wait_for, limit in (
+            (self.bytes, self.bytes.owes(token_id, now), f"{limits.bytes_per_second} bytes"),
+            (self.signals, self.signals.owes(token_id, now), f"{limits.signals_per_second} signals"),
+            (self.requests, self.requests.wait_for(token_id, now), f"{limits.requests_per_second} requests"),
+        ):
+            if wait_for:
+                rate.refused += 1
+                detail = f"{name!r} sent more than {limit} a second; beats can be sent in batches"
+                raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
+
+    def take_bytes(self, token_id: str, name: str, size: int, now: float) -> None:
+        """Count a piece of a body; raises a `Problem` when all that come at once are more than one body and a burst."""
+        limits = self._limits
+        self.bytes.charge(token_id, now, size)
+        wait_for = self.bytes.owes(token_id, now)
+        if wait_for > limits.body_bytes / max(limits.bytes_per_second, 1):
+            self.bytes.refused += 1
+            raise Problem(
+                429,
+                f"{name!r} sent more than {limits.bytes_per_second} bytes a second",
+                headers={"Retry-After": str(ceil(wait_for)), "Connection": "close"},
+            )
+
+    def check_address(self, address: str, now: float) -> None:
+        """Count a request without a good token; raises a `Problem` if there were too many."""
+        wait_for = self.unknown.wait_for(address, now)
+        if wait_for:
+            self.unknown.refused += 1
+            limit = self._limits.unknown_requests_per_second
+            detail = f"over {limit} requests a second without a good token from this address"
+            raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for)), "Connection": "close"})

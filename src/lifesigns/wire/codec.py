@@ -26,6 +26,7 @@ MILLISECONDS_FROM: Final = 1e11
 """A number above this is in milliseconds: as seconds it would be the year 5138, as milliseconds 1973."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_begins_array: Final = re.compile(rb"[ \t\r\n]*\[").match
 _PLACE = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
 _MISSING = re.compile(r"Object missing required field `([^`]*)`$")
 
@@ -59,7 +60,7 @@ def is_array(raw: bytes) -> bool:
     """Whether the message is a batch: an array in its format."""
     if is_msgpack(raw):
         return 0x90 <= raw[0] <= 0x9F or raw[0] in (0xDC, 0xDD)
-    return raw.lstrip(b" \t\r\n").startswith(b"[")
+    return _begins_array(raw) is not None
 
 
 def write(value: Any, *, msgpack: bool) -> bytes:

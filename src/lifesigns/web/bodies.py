@@ -1,0 +1,97 @@
+"""Bodies: read whole, unpacked, within their limits and in time.
+
+A body that was packed is unpacked up to the limit and no further; one that turns out to be large, in another thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from lifesigns.web.access import Headers
+from lifesigns.web.answers import Problem
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+CountBytes = Callable[[int], None]
+"""Told of every piece as it comes, and raises a `Problem` if it is too much."""
+
+BODY_FOR: Final = 20.0
+"""Seconds a body may take to arrive, whatever its size: who needs longer is not there, or means harm."""
+
+UNPACK_BESIDE_FROM: Final = 128 * 1024
+"""Bytes that are unpacked at once; that takes less than a millisecond."""
+
+
+class ClientGone(Exception):
+    """It hung up before it had said everything."""
+
+
+async def read_body(
+    headers: Headers, receive: Receive, size_max: int, count: CountBytes | None = None
+) -> bytes:
+    """The body, unpacked. Too large, too slow and cut off end it."""
+    length, packing = headers.get(b"content-length", b""), headers.get(b"content-encoding", b"identity")
+    if length and len(length) < 20 and int(length) > size_max:
+        raise _too_large(size_max)
+    if packing not in (b"gzip", b"identity"):
+        raise Problem(415, f"content-encoding is {packing.decode('latin-1')!r}, but gzip is all we read")
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    raw: bytes = message.get("body", b"")
+    if count is not None:
+        count(len(raw))
+    if message.get("more_body"):
+        raw = await _rest(raw, receive, size_max, count)
+    if packing == b"identity":
+        return raw
+    body = await _unpacked(raw, size_max)
+    if count is not None:
+        count(max(0, len(body) - len(raw)))
+    return body
+
+
+async def _rest(first: bytes, receive: Receive, size_max: int, count: CountBytes | None) -> bytes:
+    parts, size = [first], len(first)
+    try:
+        async with asyncio.timeout(BODY_FOR):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                part = message.get("body", b"")
+                parts.append(part)
+                size += len(part)
+                if count is not None:
+                    count(len(part))
+                if size > size_max:
+                    raise _too_large(size_max)
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        raise Problem(
+            408, f"the body did not arrive within {BODY_FOR:g} s", headers={"Connection": "close"}
+        ) from None
+
+
+async def _unpacked(raw: bytes, size_max: int) -> bytes:
+    """Not more than the limit, however well it was packed."""
+    unpacking = zlib.decompressobj(31)
+    try:
+        body = unpacking.decompress(raw, min(UNPACK_BESIDE_FROM, size_max + 1))
+        if unpacking.unconsumed_tail and len(body) <= size_max:
+            left = size_max + 1 - len(body)
+            body += await asyncio.to_thread(unpacking.decompress, unpacking.unconsumed_tail, left)
+    except zlib.error as error:
+        raise Problem(400, f"the body is no gzip: {error}") from None
+    if len(body) > size_max:
+        raise _too_large(size_max)
+    if not unpacking.eof:
+        raise Problem(400, "the gzip of the body is cut off")
+    return body
+
+
+def _too_large(size_max: int) -> Problem:
+    return Problem(413, f"the body is over the limit of {size_max} bytes", headers={"Connection": "close"})

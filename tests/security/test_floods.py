@@ -1,0 +1,303 @@
+"""Nobody fills the hub's memory or holds it up, with a token or without one.
+
+Promises:
+    1. What follows a body (trailers) is bounded, and is no part of the head: it brings no token, no host and no address.
+    2. The messages of a batch are counted before they are read; what is large is read while others are heard.
+    3. A token of an agent may say so much a second, in requests, signals and bytes; an address without one may ask so much.
+       Who is over it is told to wait, others are not, and `/metrics` tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from lifesigns.client import Client
+from lifesigns.config.values import Limits
+from lifesigns.errors import WireError
+from lifesigns.hub.principals import Role
+from lifesigns.wire import decode_beats, decode_signals
+from tests.client.served import Served, served
+from tests.web.hub import RunningHub, running_hub
+
+FLOOD_FOR = 3.0
+GROWTH_MAX = 64 * 1024 * 1024
+BEAT = b'{"agent_id":"a"}'
+CHUNKED = b"POST /api/v1/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n%s\r\n"
+
+
+@contextmanager
+def connected(port: int) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
+        yield peer
+
+
+def memory_of(hub: Served) -> int:
+    """Bytes that are resident."""
+    assert hub._process is not None
+    status = Path(f"/proc/{hub._process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+def heard(peer: socket.socket) -> bytes:
+    """What the hub answers until it closes."""
+    said = b""
+    with suppress(ConnectionError):
+        while piece := peer.recv(65536):
+            said += piece
+    return said
+
+
+def answer_to(port: int, *pieces: bytes) -> bytes:
+    """The head of the answer to these bytes."""
+    with connected(port) as peer:
+        for piece in pieces:
+            peer.sendall(piece)
+        said = b""
+        while b"\r\n\r\n" not in said and (piece := peer.recv(65536)):
+            said += piece
+        return said
+
+
+# --- 1. trailers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        pytest.param(b"X-More: and more\r\n" * 3000, id="many trailers"),
+        pytest.param(b"x" * 60_000, id="one that never ends"),
+    ],
+)
+@pytest.mark.parametrize("path", [b"beats", b"signals"])
+def test_trailers_without_end_fill_no_memory(tmp_path: Path, path: bytes, piece: bytes) -> None:
+    with served(tmp_path) as hub:
+        before = memory_of(hub)
+        with connected(hub.port) as peer:
+            peer.sendall(CHUNKED % (path, b"") + b"0\r\nX-First: ")
+            ends_at = time.monotonic() + FLOOD_FOR
+            with suppress(ConnectionError):
+                while time.monotonic() < ends_at:
+                    peer.sendall(piece)
+            assert memory_of(hub) - before < GROWTH_MAX
+        assert httpx2.get(f"{hub.url}/healthz", trust_env=False).status_code == 200
+
+
+async def test_who_sends_too_many_trailers_hears_why() -> None:
+    async with running_hub() as hub:
+        port = int(hub.url.rpartition(":")[2])
+        head = CHUNKED % (b"signals", b"Authorization: Bearer %s\r\n" % hub.token.encode())
+        trailers = b"0\r\n" + b"X-More: and more\r\n" * 40_000
+        answer = await asyncio.to_thread(answer_to, port, head, trailers)
+        assert answer.startswith(b"HTTP/1.1 431 ")
+        assert b"the trailers of the request: over the limit" in answer
+
+
+@pytest.mark.parametrize("path", [b"beats", b"signals"])
+async def test_a_token_in_a_trailer_lets_nobody_in(path: bytes) -> None:
+    async with running_hub() as hub:
+        port = int(hub.url.rpartition(":")[2])
+        token = b"Authorization: Bearer %s\r\n" % hub.token.encode()
+        body = b"%x\r\n%s\r\n0\r\n" % (len(BEAT), BEAT)
+        before = await asyncio.to_thread(answer_to, port, CHUNKED % (path, token) + body + b"\r\n")
+        assert b" 401 " not in before.partition(b"\r\n")[0]
+        for pieces in (
+            (CHUNKED % (path, b"") + body + token + b"\r\n",),
+            (CHUNKED % (path, b""), body, token, b"\r\n"),
+        ):
+            after = await asyncio.to_thread(answer_to, port, *pieces)
+            assert after.startswith(b"HTTP/1.1 401 "), pieces
+
+
+async def test_a_request_with_a_few_trailers_is_as_good_as_one_without() -> None:
+    async with running_hub() as hub:
+        port = int(hub.url.rpartition(":")[2])
+        head = CHUNKED % (b"beats", b"Authorization: Bearer %s\r\n" % hub.token.encode())
+        body = b"%x\r\n%s\r\n0\r\nX-Checksum: 7\r\nHost: evil.example\r\n\r\n" % (len(BEAT), BEAT)
+        answer = await asyncio.to_thread(answer_to, port, head + body)
+        assert answer.startswith(b"HTTP/1.1 202 ")
+
+
+async def test_a_large_body_and_the_head_of_the_next_request_may_come_together() -> None:
+    """What is complete is not held against what follows."""
+    async with running_hub() as hub:
+        port = int(hub.url.rpartition(":")[2])
+        token = b"Authorization: Bearer %s\r\n" % hub.token.encode()
+        body = b"[" + b",".join([BEAT] * 9000) + b"]"
+        first = b"POST /api/v1/beats HTTP/1.1\r\nHost: h.localhost\r\nContent-Length: %d\r\n%s\r\n" % (
+            len(body),
+            token,
+        )
+        answer = await asyncio.to_thread(answer_to, port, first + body + b"GET /healthz HTTP/1.1\r\nHost: ")
+        assert answer.startswith(b"HTTP/1.1 202 ")
+
+
+# --- 2. batches ------------------------------------------------------------------------------------------------
+
+MANY = 4_194_304
+BOMBS = {
+    "lines": b"0\n" * MANY,
+    "lines after spaces": b"0 " * MANY,
+    "lines after returns": b"0\r" * MANY,
+    "an array": b"[" + b"0," * (MANY - 2) + b"0]",
+    "an array of objects": b"[" + b"{}," * (MANY // 2) + b"{}]",
+    "objects without a space": b"{}" * MANY,
+    "empty lines": b"\n" * 2 * MANY,
+    "beats": BEAT + (b"\n" + BEAT) * 490_000,
+    "an array of beats": b"[" + (BEAT + b",") * 490_000 + BEAT + b"]",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("decode", [decode_beats, lambda raw: decode_signals(raw, now=1.0)])
+def test_four_million_messages_are_counted_and_not_read(bomb: str, decode: Callable[[bytes], object]) -> None:
+    """To read them took a second and more, and hundreds of megabytes."""
+    began = time.process_time()
+    with suppress(WireError):
+        assert not decode(BOMBS[bomb]).accepted  # type: ignore[attr-defined]
+    assert time.process_time() - began < 0.5
+
+
+def test_a_batch_of_as_many_as_there_may_be_is_read_in_every_form() -> None:
+    beats = [b'{"agent_id":"a%d","tasks":["t-1","t-2"],"phase":"p"}' % number for number in range(10_000)]
+    for raw in (b"[" + b",".join(beats) + b"]", b"\n".join(beats), b"\n".join(beats) + b"\n"):
+        assert len(decode_beats(raw).accepted) == 10_000
+    with pytest.raises(WireError, match="over the limit of 10000"):
+        decode_beats(b"[" + b",".join([*beats, BEAT]) + b"]")
+    with pytest.raises(WireError, match="over the limit of 10000"):
+        decode_beats(b"\n".join([*beats, BEAT, BEAT]))
+
+
+def test_one_large_message_over_many_lines_is_one_message() -> None:
+    result = b"[\n" + b"1,\n" * 100_000 + b"1]"
+    raw = b'{"type":"tool_finished",\n"agent_id":"a","call_id":"c","tool":"t","result":' + result + b"}"
+    assert len(decode_signals(raw, now=1.0).accepted) == 1
+
+
+def agent_token(hub: Served, agents: str) -> str:
+    with Client(hub.url, hub.token) as client:
+        return client.create_token("agent", agents, agents=agents).token
+
+
+@pytest.mark.parametrize("bomb", ["lines", "an array", "calls with large results"])
+def test_a_neighbour_is_heard_while_a_packed_bomb_is_read(tmp_path: Path, bomb: str) -> None:
+    """8 kB that unpack to 8 MB, again and again; with the neighbour's beats measured from outside."""
+    call = b'{"type":"tool_finished","agent_id":"a","call_id":"1","tool":"x","result":[%s0]}' % (
+        b'{"a":1},' * 110_000
+    )
+    raw = b"[" + b",".join([call] * 8) + b"]" if bomb not in BOMBS else BOMBS[bomb]
+    packed = gzip.compress(raw)
+    with served(tmp_path, "balanced") as hub:
+        hostile, neighbour = agent_token(hub, "a"), agent_token(hub, "b")
+        before = memory_of(hub)
+        waits, statuses = asyncio.run(_bombed(hub.url, hostile, neighbour, packed))
+        assert max(waits) < 2.0, sorted(waits)[
+            -5:
+        ]  # One bomb alone took longer when it was read in the loop.
+        assert set(statuses) <= {202, 400, 413, 429}
+        assert 429 in statuses
+        assert memory_of(hub) - before < 4 * GROWTH_MAX
+
+
+async def _bombed(url: str, hostile: str, neighbour: str, packed: bytes) -> tuple[list[float], list[int]]:
+    """How long each beat of the neighbour took, and what the hostile one was answered."""
+    statuses: list[int] = []
+    waits: list[float] = []
+
+    async def bomb() -> None:
+        headers = {"authorization": f"Bearer {hostile}", "content-encoding": "gzip"}
+        async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60) as client:
+            while True:
+                statuses.append((await client.post("/api/v1/signals", content=packed)).status_code)
+
+    bombs = [asyncio.create_task(bomb()) for _ in range(4)]
+    async with httpx2.AsyncClient(
+        base_url=url, headers={"authorization": f"Bearer {neighbour}"}, trust_env=False, timeout=60
+    ) as client:
+        ends_at = time.monotonic() + FLOOD_FOR
+        while time.monotonic() < ends_at or not waits or 429 not in statuses:
+            began = time.monotonic()
+            assert (await client.post("/api/v1/beats", json={"agent_id": "b"})).status_code == 202
+            waits.append(time.monotonic() - began)
+    for task in bombs:
+        task.cancel()
+    await asyncio.gather(*bombs, return_exceptions=True)
+    return waits, statuses
+
+
+# --- 3. limits per second --------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def limited(**limits: int) -> AsyncIterator[tuple[RunningHub, httpx2.AsyncClient, httpx2.AsyncClient]]:
+    """A hub, somebody who runs wild, and a neighbour."""
+    async with running_hub(limits=Limits(**limits)) as hub:
+        wild, neighbour = [await hub.token_for(Role.AGENT, name) for name in ("a", "b")]
+        async with hub.client(wild) as one, hub.client(neighbour) as other:
+            yield hub, one, other
+
+
+async def over_limit(hub: RunningHub, limit: str) -> float:
+    text = (await hub.get("/metrics")).text
+    line = f'lifesigns_http_requests_over_limit_total{{limit="{limit}"}} '
+    return float(text.partition(line)[2].split()[0])
+
+
+async def test_a_token_that_sends_too_many_beats_in_one_batch_waits_before_the_next() -> None:
+    async with limited(signals_per_second=100) as (hub, wild, neighbour):
+        batch = [{"agent_id": "a"}] * 500
+        assert (await wild.post("/api/v1/beats", json=batch)).status_code == 202
+        refused = await wild.post("/api/v1/beats", json=batch)
+        assert refused.status_code == 429
+        assert 3 <= int(refused.headers["retry-after"]) <= 5
+        assert "more than 100 signals a second" in refused.json()["detail"]
+        assert (await neighbour.post("/api/v1/beats", json={"agent_id": "b"})).status_code == 202
+        assert await over_limit(hub, "signals") == 1
+
+
+async def test_bytes_count_as_they_are_unpacked() -> None:
+    async with limited(bytes_per_second=50_000) as (hub, wild, neighbour):
+        batch = gzip.compress(b'[{"agent_id":"a","phase":"%s"}]' % (b"x" * 1000) + b" " * 150_000)
+        assert len(batch) < 1000
+        headers = {"content-encoding": "gzip"}
+        assert (await wild.post("/api/v1/beats", content=batch, headers=headers)).status_code == 202
+        refused = await wild.post("/api/v1/beats", content=batch, headers=headers)
+        assert refused.status_code == 429
+        assert "more than 50000 bytes a second" in refused.json()["detail"]
+        assert (await neighbour.post("/api/v1/beats", json={"agent_id": "b"})).status_code == 202
+        assert await over_limit(hub, "bytes") == 1
+
+
+async def test_bodies_that_come_at_once_are_not_all_held() -> None:
+    """Each of them began before another was counted."""
+    async with limited(bytes_per_second=100_000, body_bytes=200_000) as (hub, wild, _):
+        part = b" " * 50_000
+
+        async def slowly() -> AsyncIterator[bytes]:
+            for _ in range(4):
+                yield part
+                await asyncio.sleep(0.01)
+
+        answers = await asyncio.gather(*(wild.post("/api/v1/beats", content=slowly()) for _ in range(40)))
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert len(refused) >= 30
+        assert await over_limit(hub, "bytes") >= 30
+
+
+async def test_an_address_without_a_token_waits_and_who_has_one_does_not() -> None:
+    async with limited(unknown_requests_per_second=20) as (hub, _, neighbour):
+        async with hub.client(None) as nobody, hub.client("ls_abcd_" + "0" * 64) as guesser:
+            answers = [await one.get("/api/v1/agents") for one in (nobody, guesser) for _ in range(25)]
+        statuses = [answer.status_code for answer in answers]
+        assert statuses[:20] == [401] * 20
+        assert statuses[-1] == 429
+        assert (await neighbour.post("/api/v1/beats", json={"agent_id": "b"})).status_code == 202
+        assert await over_limit(hub, "unknown_requests") > 0
