@@ -18,7 +18,7 @@ def test_nothing_said_is_the_default_profile_on_loopback(said: Said) -> None:
     assert config.policies.default == profile("swarm")
     assert config.fleet == FleetPolicy()
     assert config.listen == Listen("127.0.0.1", 8710)
-    assert (config.store, config.bus, config.channels) == (None, None, {})
+    assert (config.store, config.bus.url, config.channels) == (None, None, {})
 
 
 def test_each_layer_of_policy_wins_over_the_one_before_it(said: Said) -> None:
@@ -106,7 +106,7 @@ def test_what_stands_beside_the_policy(said: Said) -> None:
         "channels: {slack: {url: https://hooks.example/secret, per_minute: 3}, log: }\n"
         "limits: {body_bytes: 1024}\nfleet: {tick_every: 2s, brake_share: 0.5}\n"
     )
-    assert config.bus == "nats://bus:4222"
+    assert config.bus.url == "nats://bus:4222"
     assert config.listen == Listen(port=9000)
     assert config.channels == {
         "slack": ChannelSettings("slack", "slack", {"url": "https://hooks.example/secret"}, per_minute=3),

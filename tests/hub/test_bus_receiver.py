@@ -167,7 +167,7 @@ def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None
     async def brought() -> Doorstep:
         step = Doorstep()
         for message in messages:
-            step.door._beats("heartbeat.a", message)
+            step.door._beats("heartbeat.relay:a", message)
         await asyncio.sleep(0)
         return step
 
@@ -219,7 +219,7 @@ async def test_a_bus_that_does_not_let_us_listen_is_asked_again(monkeypatch: pyt
     """A door that is half open is none; and nothing is heard twice in the end."""
     monkeypatch.setattr(bus_receiver, "RETRY_AFTER", 0.01)
     step = Doorstep()
-    step.bus.deaf = [bus_receiver.WORDS]
+    step.bus.deaf = [bus_receiver.SIGNALS]
     async with opened(step):
         await step.say("heartbeat.a", {"agent_id": "a"})
         step.door.send_canary(1)

@@ -12,6 +12,7 @@ from lifesigns.assembly.links import bus_at
 from lifesigns.audit.keys import signer_in
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
+from lifesigns.hub.bus_receiver import Relays
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
 from lifesigns.hub.state_folder import default_store
@@ -22,7 +23,8 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
     """A hub as configured, reached at `url`; it has not started yet."""
     return Service(
         store_at(config.store or default_store(state)),
-        None if config.bus is None else bus_at(config.bus),
+        None if config.bus.url is None else bus_at(config.bus.url),
+        relays=Relays(config.bus.relays),
         policies=config.policies,
         fleet=config.fleet,
         keeping=Retention(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),

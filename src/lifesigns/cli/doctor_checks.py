@@ -253,6 +253,10 @@ HUB_TROUBLES: Final = {
         "give these agents a token that this hub knows; if the hub has lost its state: docs/runbooks/restore.md",
     ),
     HubPart.CONNECTIONS: ("connections", "raise limits.connections, and ulimit -n of the hub"),
+    HubPart.SPEAKERS: (
+        "senders",
+        "look who publishes there, and what the bus lets its users publish: docs/explanation/who-speaks-for-whom.md",
+    ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 

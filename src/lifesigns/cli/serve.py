@@ -186,7 +186,7 @@ def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
     lines = [
         f"lifesigns {__version__} listens on {url}",
         f"  keeps   {store}" + (f"; knows {known} agents" if known else ""),
-        *([f"  hears   {config.effective['bus']} too"] if config.bus else []),
+        *([f"  hears   {config.effective['bus']} too"] if config.bus.url else []),
         "",
         "  lifesigns beat my-agent     send a first beat, or by hand:",
         f'  curl -H "Authorization: Bearer $(cat {folder}/admin.token)" -d \'{{"agent_id": "my-agent"}}\' {url}/api/v1/beats',

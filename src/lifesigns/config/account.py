@@ -22,7 +22,8 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "profile", config.profile, layers.profile_source
     yield "enabled", config.enabled, _source(settings, "health_monitoring", "enabled")
     yield "store", masked(config.store), _source(settings, "store")
-    yield "bus", masked(config.bus), _source(settings, "bus")
+    yield "bus", masked(config.bus.url), _source(settings, "bus", "url")
+    yield "bus.relays", config.bus.relays, _source(settings, "bus", "relays")
     port, host = (_source(settings, "listen", part) for part in ("port", "host"))
     yield "listen", str(config.listen), host if port == DEFAULT else port
     listen = settable(config.listen)

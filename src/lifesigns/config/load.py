@@ -16,7 +16,7 @@ from lifesigns.config.executors import EXECUTORS, CheckpointSettings
 from lifesigns.config.fitting import fitted, nested
 from lifesigns.config.layers import Layers, Settings, layers, under
 from lifesigns.config.schema import ANY, POLICY, Schema
-from lifesigns.config.values import Config, Limits, Listen
+from lifesigns.config.values import BusSettings, Config, Limits, Listen
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 
@@ -92,7 +92,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
             for kind, route in DEFAULT_ALERTING.items()
         },
         store=_value(settings, "store"),
-        bus=_value(settings, "bus"),
+        bus=_changed(BusSettings(), settings, "bus"),
         listen=_changed(Listen(), settings, "listen"),
         channels={channel.name: channel for channel in _entries(settings, "channels")},
         limits=_changed(Limits(), settings, "limits"),

@@ -28,7 +28,7 @@ from lifesigns.config.schema import (
     read_value,
     readers_of,
 )
-from lifesigns.config.values import Listen
+from lifesigns.config.values import BusSettings, Listen
 
 PREFIX: Final = "LIFESIGNS_"
 SCHEMA: Final[Schema] = {
@@ -36,7 +36,7 @@ SCHEMA: Final[Schema] = {
     "policy": POLICY,
     "fleet": FLEET,
     "store": readers.store,
-    "bus": readers.bus,
+    "bus": {SHORT: lambda value: {"url": readers.bus(value)}, **keys(BusSettings)},
     "listen": {SHORT: readers.listen, **keys(Listen)},
 }
 """What can be said outside of the file too."""
@@ -64,7 +64,7 @@ def environment(environ: Mapping[str, str], errors: ErrorCollector) -> Iterator[
             continue
         source = Source(variable, "environment", written=True)
         if variable in VARIABLES or variable.startswith(
-            (PREFIX + "POLICY", PREFIX + "FLEET", PREFIX + "LISTEN__")
+            (PREFIX + "POLICY", PREFIX + "FLEET", PREFIX + "LISTEN__", PREFIX + "BUS__")
         ):
             path = tuple(variable.removeprefix(PREFIX).lower().split("__"))
             yield from _read(path, environ[variable], source, errors)

@@ -40,6 +40,16 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
+class BusSettings:
+    """Where beats come from beside HTTP, and who is heard there."""
+
+    url: Annotated[str | None, readers.bus] = field(default=None, repr=False)
+    """None: beats come over HTTP only."""
+    relays: Annotated[str, readers.one_of("open", "refused")] = "open"
+    """Whether messages are heard whose subject does not say who speaks: those of processes with several agents."""
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """How much the hub takes in at once, and how long it keeps it. The limits of a beat are fixed."""
 
@@ -81,8 +91,7 @@ class Config:
     """By kind of alert, as the `health_monitoring` tree says it; `routes` go first."""
     store: str | None = field(repr=False)
     """None: SQLite in the state folder."""
-    bus: str | None = field(repr=False)
-    """None: beats come over HTTP only."""
+    bus: BusSettings
     listen: Listen
     channels: Mapping[str, ChannelSettings] = field(repr=False)
     limits: Limits

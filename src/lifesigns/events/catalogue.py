@@ -306,6 +306,10 @@ _TABLE: Final = (
          sentence=_with_reason("Nobody is turned away any more. It was so"), level=_INFO, ends="hub_connections_full"),
     _row("HUB_ROWS_UNREADABLE", _Began, "rows of the store could not be read when the hub started", where={"part": HubPart.ROWS}, named=_UNTOLD,
          sentence=_with_reason("Something was forgotten"), level=_ERROR, alert="hub_rows_unreadable"),
+    _row("HUB_MESSAGES_FORGED", _Began, "somebody speaks for agents that are not theirs", where={"part": HubPart.SPEAKERS}, named=_UNTOLD,
+         sentence=_with_reason("Messages are forged"), level=_ERROR, alert="hub_messages_forged"),
+    _row("HUB_MESSAGES_GENUINE", _Over, "nobody does any more", where={"part": HubPart.SPEAKERS}, named=_UNTOLD,
+         sentence=_with_reason("No message is forged any more. It was so"), level=_INFO, ends="hub_messages_forged"),
     _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of",
          audit=lambda fact: (
              "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days")),

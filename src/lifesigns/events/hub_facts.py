@@ -16,6 +16,7 @@ class HubPart(StrEnum):
     TOKENS = "TOKENS"
     CONNECTIONS = "CONNECTIONS"
     ROWS = "ROWS"
+    SPEAKERS = "SPEAKERS"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Bus receiver: beats and reports that come over the bus, and the canary that shows whether the bus can be heard.
 
-A bus keeps nothing, and reports are said once: a sender of ours names itself and a number in the subject
-(`lifesigns.signal.relay:<name>.<number>`), is told on `lifesigns.kept.relay:<name>` when they are kept, and says them again until
-then. What was heard before is not heard twice.
+The subject says who speaks (`wire/subjects.py`), because that is what the server of a bus can watch over: who may publish on
+`heartbeat.coder-7` speaks for coder-7, whatever the message says. Only relays speak for many, if they are heard at all.
+
+A bus keeps nothing, and reports are said once: a sender of ours names itself and a number in the subject, is told when they are
+kept, and says them again until then. What was heard before is not heard twice.
 
 The hub starts whether the bus is there or not, and says which. What cannot be read is counted and shown now and then; a
 peer that sends nonsense is no reason to stop.
@@ -12,23 +14,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import OrderedDict, deque
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import Final, Protocol
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar
 
 from lifesigns import wire
 from lifesigns.core.signals import Beat, CanaryReturned, Signal
-from lifesigns.errors import AdapterError, WireError
+from lifesigns.errors import AdapterError, UsageError, WireError
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Bus, Subscription
+from lifesigns.wire import subjects
+from lifesigns.wire.subjects import Place
 
-BEATS: Final = "heartbeat.>"
-WORDS: Final = "lifesigns.signal.>"
-KEPT: Final = "lifesigns.kept"
+BEATS: Final = f"{subjects.BEATS}.>"
+SIGNALS: Final = f"{subjects.SIGNALS}.>"
+REPORTS: Final = f"{subjects.REPORTS}.>"
 CANARY: Final = "lifesigns.canary"
 SOURCE: Final = "bus"
 
@@ -44,9 +49,16 @@ PER_RELAY_MAX: Final = 256
 ANSWERS_MAX: Final = 2_000
 """Acknowledgements that wait for the store; who gets none says it again."""
 
-_ASKS_TO_BE_KEPT: Final = re.compile(r"lifesigns\.signal\.(relay:[A-Za-z0-9_:-]{1,200})\.([0-9]{1,18})")
+S = TypeVar("S", bound=Signal)
 
 log: Final = logging.getLogger("lifesigns.hub")
+
+
+class Relays(StrEnum):
+    """Whether messages are heard whose subject does not say who speaks."""
+
+    OPEN = "open"
+    REFUSED = "refused"
 
 
 class SignalSink(Protocol):
@@ -74,20 +86,33 @@ class BusReceiver:
     source = SOURCE
 
     def __init__(
-        self, bus: Bus, name: str, ear: SignalSink, clock: Clock, keeper: CommitWaiter | None = None
+        self,
+        bus: Bus,
+        name: str,
+        ear: SignalSink,
+        clock: Clock,
+        keeper: CommitWaiter | None = None,
+        relays: Relays = Relays.OPEN,
     ) -> None:
         self.bus = bus
         self._canary_subject = f"{CANARY}.{name}"
         self._ear = ear
         self._clock = clock
-        self._wanted = ((BEATS, self._beats), (WORDS, self._reports), (self._canary_subject, self._canary))
+        self._wanted = (
+            (BEATS, self._beats),
+            (SIGNALS, self._reports),
+            (REPORTS, self._reports),
+            (self._canary_subject, self._canary),
+        )
         self._subscriptions: dict[str, Subscription] = {}
         self._why = ""
         """Why it was not reached the last time."""
         self._complained_at = -COMPLAIN_EVERY
-        self._gathered: list[tuple[str, bytes]] = []
+        self._gathered: list[bytes] = []
+        self._gathered_on: list[str] = []
         self._gathered_at = 0.0
         self._keeper = keeper
+        self._relays = relays
         self._heard: OrderedDict[str, deque[int]] = OrderedDict()
         self._sends: set[asyncio.Task[None]] = set()
 
@@ -129,24 +154,22 @@ class BusReceiver:
 
     def send_canary(self, seq: int) -> None:
         """Our own beat, out through the bus and back in."""
-        self._beside(self._send_canary(seq))
-
-    async def _send_canary(self, seq: int) -> None:
-        with suppress(AdapterError):  # Then it will not return, and that is what it is for.
-            await self.bus.publish(self._canary_subject, str(seq).encode())
+        # If the bus is away it will not return, and that is what it is for.
+        self._beside(self._publish(self._canary_subject, str(seq).encode()))
 
     def hand_over(self) -> None:
         """Give the hub what was gathered: beats that came one a message are read together."""
         if not self._gathered:
             return
         gathered, self._gathered = self._gathered, []
+        gathered_on, self._gathered_on = self._gathered_on, []
         self._ear.end_gathering()
         at = self._gathered_at
-        together = wire.decode_together([payload for _, payload in gathered], SOURCE, at)
-        if together is not None:
+        together = wire.decode_together(gathered, SOURCE, at)
+        if together is not None and _each_its_own(gathered_on, together.beats):
             self._ear.hear_beats(together.beats, together.raw, SOURCE, at)
         else:
-            for subject, payload in gathered:
+            for subject, payload in zip(gathered_on, gathered, strict=True):
                 self._read(subject, payload, at)
 
     def _beats(self, subject: str, payload: bytes) -> None:
@@ -156,7 +179,8 @@ class BusReceiver:
                 self._gathered_at = self._clock()
                 self._ear.begin_gathering()
                 asyncio.get_running_loop().call_soon(self.hand_over)
-            gathered.append((subject, payload))
+            gathered.append(payload)
+            self._gathered_on.append(subject)
             if len(gathered) >= wire.TOGETHER_MAX:
                 self.hand_over()
         else:
@@ -170,17 +194,35 @@ class BusReceiver:
             self._unreadable(subject, 1, str(error))
         else:
             self._rejected(subject, batch.rejected)
-            self._ear.hear_beats(batch.accepted, payload, SOURCE, at)
+            if own := self._own(batch.accepted, subject, subjects.of_beats(subject)):
+                self._ear.hear_beats(own, payload, SOURCE, at)
+
+    def _own(self, said: list[S], subject: str, place: Place) -> list[S]:
+        """What its sender may say here. The rest is counted and not heard."""
+        if place.speaker is None:
+            if self._relays is Relays.OPEN:
+                return said
+            forgery, own = Forgery.RELAY, []
+            self._beside(self._publish(place.kept_on, subjects.APART))
+        else:
+            forgery = Forgery.SPEAKER
+            own = [signal for signal in said if getattr(signal, "agent_id", "") == place.speaker]
+        if len(own) < len(said):
+            others = (getattr(signal, "agent_id", "") for signal in said)
+            other = next(agent_id for agent_id in others if agent_id != place.speaker)
+            detail = f"{other!r} on {subject}"
+            self._ear.pulse.forged.note(forgery, detail, self._clock(), len(said) - len(own))
+        return own
 
     def _reports(self, subject: str, payload: bytes) -> None:
         self.hand_over()
-        asked = None if self._keeper is None else _ASKS_TO_BE_KEPT.fullmatch(subject)
-        if asked is None:
-            self._hear_reports(subject, payload)
+        place = subjects.of_reports(subject)
+        if place.number is None or self._keeper is None:
+            self._hear_reports(subject, place, payload)
         else:
-            self._hear_and_answer(subject, payload, asked[1], int(asked[2]))
+            self._hear_and_answer(subject, place, payload)
 
-    def _hear_reports(self, subject: str, payload: bytes) -> bool:
+    def _hear_reports(self, subject: str, place: Place, payload: bytes) -> bool:
         """Whether there is room for them. What cannot be read is dealt with: it would not be read the next time either."""
         now = self._clock()
         try:
@@ -189,35 +231,48 @@ class BusReceiver:
             self._unreadable(subject, 1, str(error))
             return True
         self._rejected(subject, batch.rejected)
-        return self._ear.hear(batch.accepted, now)
+        own = self._own(batch.accepted, subject, place)
+        return not own or self._ear.hear(own, now)
 
-    def _hear_and_answer(self, subject: str, payload: bytes, relay: str, number: int) -> None:
+    def _hear_and_answer(self, subject: str, place: Place, payload: bytes) -> None:
         """Hear it, unless that was done before, and say when it is kept. While nothing is kept nothing is heard: it comes
         again, and an error that is heard twenty times looks like twenty of them."""
         assert self._keeper is not None
+        assert place.number is not None
         if not self._keeper.keeps:
             return
-        known = self._heard.setdefault(relay, deque(maxlen=PER_RELAY_MAX))
-        self._heard.move_to_end(relay)
+        if place.speaker is None and self._relays is not Relays.OPEN:
+            self._hear_reports(subject, place, payload)
+            return
+        known = self._heard.setdefault(place.kept_on, deque(maxlen=PER_RELAY_MAX))
+        self._heard.move_to_end(place.kept_on)
         if len(self._heard) > RELAYS_MAX:
             self._heard.popitem(last=False)
-        if number not in known:
-            if not self._hear_reports(subject, payload):
+        if place.number not in known:
+            if not self._hear_reports(subject, place, payload):
                 return
-            known.append(number)
-        if len(self._sends) < ANSWERS_MAX:
-            self._beside(self._answer(relay, number))
+            known.append(place.number)
+        self._beside(self._answer(place.kept_on, place.number))
 
     def _beside(self, what: Coroutine[None, None, None]) -> None:
+        if len(self._sends) >= ANSWERS_MAX:
+            what.close()
+            return
         task = asyncio.get_running_loop().create_task(what)
         self._sends.add(task)
         task.add_done_callback(self._sends.discard)
 
-    async def _answer(self, relay: str, number: int) -> None:
+    async def _answer(self, to: str, number: int) -> None:
         assert self._keeper is not None
-        with suppress(AdapterError, NotStored, NotLeader, InboxFull):  # Then it is said again.
+        with suppress(NotStored, NotLeader, InboxFull):  # Then it is said again.
             await self._keeper.keep(())
-            await self.bus.publish(f"{KEPT}.{relay}", str(number).encode())
+            await self._publish(to, str(number).encode())
+
+    async def _publish(self, subject: str, payload: bytes) -> None:
+        with suppress(
+            AdapterError, UsageError
+        ):  # Away; or a subject that somebody made up, and nobody can hear.
+            await self.bus.publish(subject, payload)
 
     def _canary(self, subject: str, payload: bytes) -> None:
         try:
@@ -238,3 +293,10 @@ class BusReceiver:
             log.warning(
                 "a message on %s cannot be read: %s", subject, why, extra={"action": "message_unreadable"}
             )
+
+
+def _each_its_own(gathered_on: Sequence[str], beats: Sequence[Beat]) -> bool:
+    """Whether each came on the subject of its agent. Nothing is asked as often: all at once is faster than one by one, and
+    no id has a line break in it."""
+    spoken = "\nheartbeat.".join([beat.agent_id for beat in beats])
+    return "\n".join(gathered_on) == f"heartbeat.{spoken}"

@@ -36,8 +36,8 @@ from lifesigns.events import message
 from lifesigns.hub.executors import Executors
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger
 from lifesigns.ports import Bus, Event
+from lifesigns.wire import subjects
 
-ORDERS: Final = "lifesigns.order"
 EVENTS: Final = "lifesigns.event"
 
 FOR_AGENTS: Final = (
@@ -146,7 +146,11 @@ class Dispatcher:
 
     def _say_order(self, entry: OpenOrder) -> None:
         if self._bus is not None:
-            self._say(f"{ORDERS}.{entry.order.agent_id}", wire.encode_order(entry.order), entry)
+            self._say(
+                f"{subjects.ORDERS}.{subjects.ending(entry.order.agent_id)}",
+                wire.encode_order(entry.order),
+                entry,
+            )
 
     def _say(self, subject: str, payload: bytes, entry: OpenOrder | None = None) -> None:
         self._outgoing.append((subject, payload, entry))

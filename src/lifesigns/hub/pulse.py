@@ -12,6 +12,7 @@ from typing import Final
 
 from lifesigns.core.effects import Fact, Flip, Intervention, Refusal, Rung, Stage
 from lifesigns.core.health import Health
+from lifesigns.hub.forgeries import Forgeries
 
 LATE_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds. A look is late by a millisecond or two, our promise is 100 ms, and from a second on we say that we slept."""
@@ -53,6 +54,7 @@ class Pulse:
     """Signals the engine did not believe."""
     unreadable: int = 0
     """Messages that came to a door and were nothing we can read, or not their sender's to say."""
+    forged: Forgeries = field(default_factory=Forgeries)
     busy: float = 0.0
     """Which share of its time the hub had something to do, when it was last looked at: see `busyness.py`."""
     looks: int = 0

@@ -24,7 +24,7 @@ from lifesigns.hub.alerting.notifier import Notifier
 from lifesigns.hub.alerting.rules import Rules
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.audit.seal_file import SealFile
-from lifesigns.hub.bus_receiver import BusReceiver
+from lifesigns.hub.bus_receiver import BusReceiver, Relays
 from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.dispatcher import Dispatcher
@@ -48,6 +48,7 @@ class Service:
         store: Store,
         bus: Bus | None = None,
         *,
+        relays: Relays = Relays.OPEN,
         policies: PolicyBook | None = None,
         fleet: FleetPolicy | None = None,
         keeping: Retention | None = None,
@@ -87,7 +88,9 @@ class Service:
         self.feed.observe(self.dispatcher.tell)
         self.http_receiver = HttpReceiver(self.hub, self.clock)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.door = None if bus is None else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver)
+        self.door = (
+            None if bus is None else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver, relays)
+        )
         self.troubles = HubTroubles(self.hub.announce, self.feed.tell)
         self.housekeeping = Housekeeping(
             self.hub,
@@ -101,6 +104,7 @@ class Service:
         )
         self._refused_tokens = RefusedTokens()
         self.housekeeping.watched[HubPart.TOKENS] = self._why_refused
+        self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
         self._tasks: list[asyncio.Task[None]] = []
 
     @property

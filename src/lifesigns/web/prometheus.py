@@ -112,6 +112,14 @@ def _incoming(service: Service) -> Iterator[Metric]:
         "Messages that could not be read, or were not their sender's to say",
         pulse.unreadable,
     )
+    forged = CounterMetricFamily(
+        "lifesigns_messages_forged",
+        "Messages that were not their sender's to say, by what gave them away",
+        labels=["reason"],
+    )
+    for reason, count in pulse.forged.counts.items():
+        forged.add_metric([reason], count)
+    yield forged
     yield _counter("lifesigns_signals_turned_away", "Signals that found the inbox full", pulse.turned_away)
     yield _counter(
         "lifesigns_bus_messages_dropped",

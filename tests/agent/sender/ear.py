@@ -14,6 +14,7 @@ from lifesigns.assembly.links import bus_at
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Signal
 from lifesigns.wire import WireBeat
+from lifesigns.wire.subjects import of_reports
 
 W = TypeVar("W")
 WITHIN = 10.0
@@ -91,6 +92,7 @@ class Ear:
         await self._bus.connect()
         await self._bus.subscribe("heartbeat.>", self._hear_beats)
         await self._bus.subscribe("lifesigns.signal.>", self._hear_words)
+        await self._bus.subscribe("lifesigns.report.>", self._hear_words)
         await self._bus.flush()
 
     def _hear_beats(self, subject: str, payload: bytes) -> None:
@@ -117,12 +119,12 @@ class Ear:
         """As a hub does: what is said again by the same number is heard once."""
         again = subject in self._kept and self.keeps
         self._kept.add(subject)
-        return not again or not subject.rpartition(".")[2].isdecimal()
+        return not again or of_reports(subject).number is None
 
     def _say_kept(self, subject: str) -> None:
-        relay, _, number = subject.removeprefix("lifesigns.signal.").rpartition(".")
-        if relay.startswith("relay:"):
-            task = self._loop.create_task(self._bus.publish(f"lifesigns.kept.{relay}", number.encode()))
+        place = of_reports(subject)
+        if place.number is not None:
+            task = self._loop.create_task(self._bus.publish(place.kept_on, str(place.number).encode()))
             self._answers.add(task)
             task.add_done_callback(self._answers.discard)
 

@@ -99,7 +99,8 @@ def test_one_sender_alone_beats_under_its_own_name(ear: Ear) -> None:
         ear.until(lambda: ear.beats)
     ear.until_word(AgentLeft)
     assert "heartbeat.org/coder-7" in ear.subjects
-    assert any(subject.startswith("lifesigns.signal.relay:") for subject in ear.subjects)
+    assert all(subject.endswith(".org/coder-7") for subject in ear.subjects)
+    assert any(subject.startswith("lifesigns.report.relay:") for subject in ear.subjects)
 
 
 def test_processes_are_spread_over_the_interval() -> None:

@@ -12,6 +12,7 @@ from lifesigns.core.engine import Engine
 from lifesigns.core.signals import CanaryReturned
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Bus
+from lifesigns.wire.subjects import of_reports
 
 CANARY = "lifesigns.canary"
 
@@ -37,6 +38,7 @@ class Tower:
         await self._bus.connect()
         await self._bus.subscribe("heartbeat.>", self._hear_beats)
         await self._bus.subscribe("lifesigns.signal.>", self._hear_words)
+        await self._bus.subscribe("lifesigns.report.>", self._hear_words)
         await self._bus.subscribe(CANARY, self._hear_canary)
         while True:
             self._note(self.engine.advance(time.time()))
@@ -51,9 +53,9 @@ class Tower:
             self._note(self.engine.hear(beat, now))
 
     def _hear_words(self, subject: str, payload: bytes) -> None:
-        relay, _, number = subject.removeprefix("lifesigns.signal.").rpartition(".")
-        if relay.startswith("relay:"):
-            self._send(f"lifesigns.kept.{relay}", number.encode())
+        place = of_reports(subject)
+        if place.number is not None:
+            self._send(place.kept_on, str(place.number).encode())
             if subject in self._kept:
                 return  # As a hub does: what is said again is not heard twice.
             self._kept.add(subject)

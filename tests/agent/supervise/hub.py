@@ -17,6 +17,7 @@ from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.core.signals import Signal
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.wire.subjects import of_reports
 
 T = TypeVar("T")
 BOUND = 40.0
@@ -67,9 +68,9 @@ class Hub:
             self.hear(signal)
 
     def _say_kept(self, subject: str) -> None:
-        relay, _, number = subject.removeprefix("lifesigns.signal.").rpartition(".")
-        if relay.startswith("relay:"):
-            task = asyncio.ensure_future(self._bus.publish(f"lifesigns.kept.{relay}", number.encode()))
+        place = of_reports(subject)
+        if place.number is not None:
+            task = asyncio.ensure_future(self._bus.publish(place.kept_on, str(place.number).encode()))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
@@ -91,6 +92,7 @@ class Hub:
         await self._bus.connect()
         await self._bus.subscribe("heartbeat.>", self._receive)
         await self._bus.subscribe("lifesigns.signal.>", self._receive)
+        await self._bus.subscribe("lifesigns.report.>", self._receive)
 
 
 @asynccontextmanager

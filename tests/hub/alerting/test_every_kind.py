@@ -202,6 +202,15 @@ async def row_is_unreadable(house: House) -> None:
     house.hub.service.hub.unreadable = "agent coder"
 
 
+async def somebody_forges(house: House) -> None:
+    for _ in range(10):
+        await house.bus.publish("heartbeat.evil", b'{"agent_id":"victim"}')
+
+
+async def nobody_forges_any_more(house: House) -> None:
+    house.hub.service.hub.pulse.forged._last_at -= 1000
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -219,6 +228,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_tokens_refused": (token_is_revoked, agent_gives_up),
     "hub_connections_full": (crowd_comes, crowd_leaves),
     "hub_rows_unreadable": (row_is_unreadable, None),
+    "hub_messages_forged": (somebody_forges, nobody_forges_any_more),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

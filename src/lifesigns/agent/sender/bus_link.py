@@ -1,11 +1,12 @@
 """Bus link: the way to a hub over a message bus.
 
-One agent's beat goes to `heartbeat.<id>`, as any sender's would. What several agents say at once goes out as one array
-under the relay's own name; a hub reads who speaks from the messages, not from the subject.
+What one agent says goes to its own subject, so that the server of the bus can watch over who speaks for whom. What several agents
+say at once goes out as one array under the relay's own name; where the server or the hub refuses that, each agent's words go
+out by themselves. `wire/subjects.py` has the subjects.
 
-A bus keeps nothing, so a hub that is away would miss what is said once. Reports therefore go to
-`lifesigns.signal.<relay>.<number>`, and a hub answers on `lifesigns.kept.<relay>` with the number when it has kept them. Until
-then they are carried again, by the same number, so that a hub that has heard them does not hear them twice.
+A bus keeps nothing, so a hub that is away would miss what is said once. Reports therefore have a number, and a hub answers with
+it when it has kept them. Until then they are carried again, by the same number, so that a hub that has heard them does not
+hear them twice.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
@@ -28,13 +29,11 @@ from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.ports import Bus, SavedState, Subscription
+from lifesigns.wire import subjects
+from lifesigns.wire.subjects import Place, ending
 
 log: Final = logging.getLogger("lifesigns.sender")
 
-BEATS: Final = "heartbeat"
-REPORTS: Final = "lifesigns.signal"
-KEPT: Final = "lifesigns.kept"
-ORDERS: Final = "lifesigns.order"
 SAID_AGAIN_AFTER: Final = (0.3, 0.6, 1.2, 0.9)
 """How long an answer is waited for before the same is said again. After an outage we may be on the bus before the hub is, and
 nothing else is said meanwhile: then it should not take long. A hub that is there answers in milliseconds, and drops what
@@ -57,23 +56,25 @@ class BusLink:
         self._subscriptions: dict[str, Subscription] = {}
         host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:64]
         self._name = f"relay:{host}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._listens = False
+        self._shares = True
+        """Several agents speak in one message, under our own name."""
+        self._answered_on: set[str] = set()
+        """Subjects on which we hear what is kept."""
         self._number = 0
         """Of the load whose messages wait to be kept."""
-        self._unkept: dict[int, bytes] = {}
+        self._unkept: dict[int, tuple[Place, bytes]] = {}
         self._message_numbers = itertools.count(1)
         self._kept = asyncio.Event()
 
     async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
         await self._bus.connect()
-        if not self._listens:
-            await self._bus.subscribe(f"{KEPT}.{self._name}", self._hear_kept)
-            self._listens = True
 
     async def follow(self, agent_id: str) -> None:
         if agent_id not in self._subscriptions:
-            self._subscriptions[agent_id] = await self._bus.subscribe(f"{ORDERS}.{agent_id}", self._hear)
+            self._subscriptions[agent_id] = await self._bus.subscribe(
+                f"{subjects.ORDERS}.{ending(agent_id)}", self._hear
+            )
 
     async def unfollow(self, agent_id: str) -> None:
         subscription = self._subscriptions.pop(agent_id, None)
@@ -81,32 +82,80 @@ class BusLink:
             await subscription.end()
 
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
-        speakers = {beat.agent_id for beat in beats}
-        subject = f"{BEATS}.{speakers.pop() if len(speakers) == 1 else self._name}"
-        for payload in await self._packed(beats, wire.encode_beat):
-            await self._bus.publish(subject, payload)
-        await self._bus.flush()
+        await self._apart_if_refused(partial(self._say_beats, beats))
         return False
 
     async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
+        await self._apart_if_refused(partial(self._say_reports, number, reports))
+
+    async def _apart_if_refused(self, say: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Say it. If that is refused for good, it may be because several agents spoke in one message: then say it again, each
+        agent for itself, and everything else from now on."""
+        shared = self._shares
+        try:
+            await say()
+        except AdapterError as error:
+            if not shared or (error.transient and self._shares):
+                raise
+            self._part()
+            await say()
+
+    def _part(self) -> None:
+        if self._shares:
+            log.info("a message of several agents is refused: from now on each of them speaks by itself")
+            self._shares = False
+            self._number = 0
+            self._kept.set()
+
+    async def _say_beats(self, beats: Sequence[Beat]) -> None:
+        for place, said in self._places(beats):
+            end = self._name if place.speaker is None else ending(place.speaker)
+            for payload in await self._packed(said, wire.encode_beat):
+                await self._bus.publish(f"{subjects.BEATS}.{end}", payload)
+        await self._bus.flush()
+
+    async def _say_reports(self, number: int, reports: Sequence[Report]) -> None:
+        shared = self._shares
         if number != self._number:
-            payloads = await self._packed(reports, partial(wire.encode_signal, sent_at=time.time()))
-            self._unkept = {next(self._message_numbers): payload for payload in payloads}
+            encode = partial(wire.encode_signal, sent_at=time.time())
+            self._unkept = {
+                next(self._message_numbers): (place, payload)
+                for place, said in self._places(reports)
+                for payload in await self._packed(said, encode)
+            }
             self._number = number
         for wait_for in SAID_AGAIN_AFTER:
-            for message, payload in list(self._unkept.items()):
-                await self._bus.publish(f"{REPORTS}.{self._name}.{message}", payload)
+            for message, (place, payload) in list(self._unkept.items()):
+                await self._hear_answers(place.kept_on)
+                await self._bus.publish(_subject(place, message), payload)
             await self._bus.flush()
             if await self._all_kept(wait_for):
                 return
+            if shared is not self._shares:
+                break
         raise AdapterError(
             f"no hub has said within {KEPT_WITHIN:g} s that it has kept {len(reports)} reports"
         )
 
+    def _places(self, said: Sequence[T]) -> list[tuple[Place, Sequence[T]]]:
+        """Who says what, and where."""
+        by_speaker: dict[str, list[T]] = {}
+        for one in said:
+            by_speaker.setdefault(getattr(one, "agent_id", ""), []).append(one)
+        if len(by_speaker) > 1 and self._shares:
+            return [(Place(None, self._name), said)]
+        return [(Place(speaker, self._name), own) for speaker, own in by_speaker.items()]
+
+    async def _hear_answers(self, subject: str) -> None:
+        if subject not in self._answered_on:
+            await self._bus.subscribe(subject, self._hear_kept)
+            self._answered_on.add(subject)
+
     async def _all_kept(self, wait_for: float) -> bool:
+        shared = self._shares
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_for):
-                while self._unkept:
+                while self._unkept and self._shares is shared:
                     self._kept.clear()
                     await self._kept.wait()
         return not self._unkept
@@ -136,8 +185,17 @@ class BusLink:
             self._obey(order)
 
     def _hear_kept(self, subject: str, payload: bytes) -> None:
+        if payload == subjects.APART:
+            self._part()
+            return
         try:
             self._unkept.pop(int(payload), None)
         except ValueError:
             log.warning("%s says %r, which is no number of ours", subject, payload[:60])
         self._kept.set()
+
+
+def _subject(place: Place, number: int) -> str:
+    if place.speaker is None:
+        return f"{subjects.SIGNALS}.{place.relay}.{number}"
+    return f"{subjects.REPORTS}.{place.relay}.{number}.{ending(place.speaker)}"

@@ -292,7 +292,11 @@ class RelayLoop:
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 -- sorted there
-            self._failed(Track.REPORTS, [session for session, _ in load.counts], error)
+            if load.spooled and isinstance(error, AdapterError) and not error.transient:
+                self._reports = None  # Words of others, which are not ours to say here; they must not stand before our own.
+                log.info("good-byes of others are left to others: %s", error)
+            else:
+                self._failed(Track.REPORTS, [session for session, _ in load.counts], error)
         else:
             self._reports = None
             if self._arrived(Track.REPORTS) or self._echoes:

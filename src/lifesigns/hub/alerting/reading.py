@@ -65,6 +65,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "rows of the hub's store cannot be read",
         "all rows of the hub's store can be read",
     ),
+    "hub_messages_forged": (
+        "somebody speaks for agents that are not theirs",
+        "nobody speaks for others any more",
+    ),
     "audit_broken": ("the audit log is not what was sealed: see lifesigns audit verify", ""),
 }
 """Alerts about the hub itself: their titles, and what is said when they are over."""

@@ -1,0 +1,52 @@
+"""Forgeries: messages that say to be from somebody who did not send them. None of them is heard; all of them are counted."""
+
+from __future__ import annotations
+
+import logging
+from enum import StrEnum
+from typing import Final
+
+from lifesigns.core.printable import clean
+
+BURST: Final = 10
+"""Within `OVER_AFTER` of each other. Fewer are a sender that was set up wrong, and are in the log."""
+OVER_AFTER: Final = 120.0
+LOG_EVERY: Final = 60.0
+
+log: Final = logging.getLogger("lifesigns.hub")
+
+
+class Forgery(StrEnum):
+    """What gave it away."""
+
+    SPEAKER = "speaker"
+    """It came on another agent's subject."""
+    RELAY = "relay"
+    """It came on the subject of a relay, and those are not heard, or only if they are signed."""
+
+
+class Forgeries:
+    """What was forged lately, and how much of it since the hub began."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(Forgery, 0)
+        self._lately = 0
+        self._last_at = self._logged_at = float("-inf")
+        self._last = ""
+
+    def note(self, kind: Forgery, detail: str, now: float, count: int = 1) -> None:
+        """So many were not heard. The detail is shown to people: it names the door and the speaker."""
+        self.counts[kind] += count
+        self._lately = count if now - self._last_at > OVER_AFTER else self._lately + count
+        self._last_at, self._last = now, clean(detail, 200)
+        if now - self._logged_at >= LOG_EVERY:
+            self._logged_at = now
+            log.warning(
+                "a message is not its sender's to say: %s", self._last, extra={"action": "message_forged"}
+            )
+
+    def why(self, now: float) -> str:
+        """What to tell about them; empty unless they came in a burst, and lately."""
+        if self._lately < BURST or now - self._last_at > OVER_AFTER:
+            return ""
+        return f"{self._lately} messages were not their senders' to say, and were not heard; the last: {self._last}"
