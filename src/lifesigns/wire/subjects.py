@@ -67,8 +67,10 @@ def of_reports(subject: str) -> Place:
         return Place(_id(found[3]), found[1], int(found[2]))
     if found := _numbered(subject):
         return Place(None, found[1], int(found[2]))
-    # What is on `lifesigns.report` and names no relay and number is nobody's.
-    return Place(_id(subject[len(SIGNALS) + 1 :]) if subject.startswith(SIGNALS) else "")
+    if not subject.startswith(SIGNALS):
+        return Place("")  # Nobody's: what is on `lifesigns.report` names a relay and a number.
+    end = subject[len(SIGNALS) + 1 :]
+    return Place(None, end) if _relay(end) else Place(_id(end))
 
 
 def _id(end: str) -> str:
