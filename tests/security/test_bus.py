@@ -44,7 +44,7 @@ LEFT = {"type": "left", "agent_id": "victim"}
 @pytest.fixture
 def nats(tmp_path: Path) -> Iterator[NatsServer]:
     """With the users of our page."""
-    (conf,) = re.findall(r"```conf\n(.*?)```", PAGE, re.DOTALL)
+    (conf,) = re.findall(r"```text\n(authorization .*?)```", PAGE, re.DOTALL)
     config = tmp_path / "nats.conf"
     config.write_text(conf)
     with NatsServer("--config", str(config)) as server:
