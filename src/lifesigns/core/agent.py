@@ -1,9 +1,8 @@
 """Agent: what we believe about one agent.
 
-Owned by the engine and changed in place, because a healthy beat must cost about a microsecond. Small,
-because there may be a million of them: what only some agents have (work, a tape of tool calls, a case on
-the ladder) hangs on it when it is there. Everything in here is plain data, so that a snapshot of it can
-be stored and a restored engine continues exactly.
+Owned by the engine and changed in place, because a healthy beat must cost about a microsecond. It is small, because
+there may be a million: an agent carries work, call history or a case on the ladder only while it has them. All of it
+is plain data, so that a snapshot can be stored and a restored engine continues exactly.
 """
 
 from __future__ import annotations
@@ -22,30 +21,30 @@ from lifesigns.core.signals import TOKENS_ONLY
 NEVER: Final = inf
 
 RETIRED_MAX: Final = 8
-"""Former incarnations remembered per agent: enough to refuse stragglers, bounded for hostile ids."""
+"""How many former incarnations we remember per agent: enough to refuse stragglers, bounded against hostile ids."""
 
 LONG_CALL: Final = 60.0
 
 DECLARED: Final = "(declared)"
-"""The call id of what an agent declares with `busy`."""
+"""The call id of an operation that an agent declares with `busy`."""
 
 MODEL_CALL: Final = "A model call"
-"""What a model call is called: it excuses an agent as a tool call does, but it is none."""
+"""The name of a model call. It excuses an agent as a tool call does, but is not a tool call."""
 
 NAMELESS: Final = frozenset({"", DECLARED, TOKENS_ONLY})
-"""Call ids that say nothing: the next call has the same one."""
+"""Call ids that identify no call: the next call has the same one."""
 
 ENDED_MAX: Final = 8
 LATE_BEGINNING: Final = 10.0
-"""How long a beginning may be under way after its end came. Later, it is another call of the same name."""
+"""How long after a call's end its start may still arrive. A later start is another call of the same name."""
 
 CALLS_MAX: Final = 64
-"""Open calls remembered per agent. An agent with more at once forgets the oldest."""
+"""How many open calls we remember per agent. Beyond that we forget the oldest."""
 
 
 @dataclass(slots=True)
 class Suspicion:
-    """Between alive and dead: since when, how often we asked, when we asked last."""
+    """A doubt whether the agent lives: since when, how often we asked, when we asked last."""
 
     since: float
     why: str
@@ -53,7 +52,7 @@ class Suspicion:
     waited_from: float = 0.0
     wait: float = 0.0
     held: bool = False
-    """Its verdict was put off once, because its whole host was late."""
+    """The verdict was postponed once, because the whole host was late."""
 
 
 @dataclass(slots=True)
@@ -64,11 +63,11 @@ class Call:
     started_at: float
     bound: float
     said: bool = False
-    """The agent itself said how long it takes."""
+    """The agent itself said how long the call takes."""
 
 
 class CpuLevel(StrEnum):
-    """How much of a core a program uses, as far as it matters here."""
+    """How much of a core a program uses, in three classes."""
 
     COLD = "cold"
     WARM = "warm"
@@ -77,41 +76,41 @@ class CpuLevel(StrEnum):
 
 @dataclass(slots=True)
 class Work:
-    """How an agent with something to do comes forward.
+    """How an agent with work makes progress.
 
-    A rule applies only to signs the agent has shown before: who never reports tokens is not without them.
+    A rule applies only to signs the agent has shown before: an agent that never reports tokens does not lack them.
     """
 
     since: float
-    """When this work began, or went on after a rest."""
+    """When this work began or resumed."""
     clocks_from: float = 0.0
-    """The same for the clocks that long calls stop: later than `since` by the time they took."""
+    """The same for the clocks that long calls stop: `since` plus the time those calls took."""
     checkpoint_at: float | None = None
     checkpoint_id: str | None = None
     saves: bool = False
-    """An earlier life has saved checkpoints of this task: this one is expected to, though it has not yet."""
+    """An earlier life saved checkpoints of this task, so we expect some from this life too."""
     excused: float = 0.0
-    """The longest call since the last checkpoint. Calls do not add up: an agent that builds all day would never be asked for
-    a checkpoint."""
+    """The longest call since the last checkpoint. Calls do not add up: otherwise an agent that builds all day would
+    never owe a checkpoint."""
     tool_at: float | None = None
     tokens_at: float | None = None
     output_at: float | None = None
     cpu_level: CpuLevel | None = None
     cpu_level_at: float = 0.0
-    """How much CPU it uses, and since when: a program that is watched from outside shows little else."""
+    """How much CPU it uses, and since when: a program watched from outside shows little else."""
     calls: dict[str, Call] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
-    """The last calls that ended, and when: on a bus that reorders and repeats, a beginning may come after."""
+    """The last calls that ended, and when: on a bus that reorders and repeats, a start may arrive after its end."""
     closed: dict[str, None] = field(default_factory=dict)
-    """Those of them whose beginning was heard: an end of such a call that comes again is no second call."""
+    """Those whose start we heard: a repeated end of such a call is not a second call."""
     tool_calls: int = 0
     last_tool: str = ""
     tool_told: str | None = None
-    """The last tool call as beats tell of it, where nothing else does: another word is another call."""
+    """The last tool call, if only beats name it: another name is another call."""
     repeats: int = 0
 
     def begin_call(self, call_id: str, call: Call) -> None:
-        """A call began, unless its end was heard already."""
+        """A call began, unless we already heard its end."""
         ended_at = self.ended.pop(call_id, None)
         self.closed.pop(call_id, None)
         if ended_at is not None and call.started_at - ended_at < LATE_BEGINNING:
@@ -121,11 +120,11 @@ class Work:
         self.calls[call_id] = call
 
     def end_call(self, call_id: str, now: float, lapsed: Callable[[float, float], float]) -> Call | None:
-        """A call ended; returns it if its beginning was heard.
+        """A call ended; returns it if we heard its start.
 
-        A long call stops the agent's clocks: they move on by the time it took, and by the time before it in which we did
-        not look (`Awareness.lapsed`), which must not count against the agent. A short call stops no clock. The clock of
-        checkpoints never stops; it only grants the longest call in addition.
+        A long call stops the agent's clocks: they move on by the time it took, and by the time before it in which we
+        did not look (`Awareness.lapsed`), which must not count against the agent. A short call stops no clock. The
+        checkpoint clock never stops; the agent only gets the longest call on top.
         """
         call = self.calls.pop(call_id, None)
         if call_id not in NAMELESS:
@@ -170,22 +169,22 @@ class Outcomes:
     reported: int = 0
     """The error count of the last beat that carried one."""
     heard: int = 0
-    """Errors that were heard one by one, of this life."""
+    """Errors of this life that were reported one by one."""
 
     @property
     def errors(self) -> int:
-        """Errors of this life. Who reports a total is heard to err as well: the larger one has the others in it."""
+        """Errors of this life: the larger of the reported total and our own count: one may include the other."""
         return max(self.reported, self.heard)
 
 
 @dataclass(slots=True)
 class Spending:
-    """What an agent has used, and how fast it usually does."""
+    """What an agent has used, and its usual rate."""
 
     by_beat: bool = False
-    """Its beats carry totals; then what its calls report is the same tokens a second time."""
+    """Its beats carry totals: then its calls report the same tokens a second time."""
     reported: int = 0
-    """Of this life: the last total of a beat, or what its calls have reported before the first one."""
+    """Of this life: the total in the last beat, or, before the first one, the sum its calls reported."""
     reported_cost: float = 0.0
 
     tokens: int = 0
@@ -221,16 +220,16 @@ class Case:
     held: str = ""
     nudge_ids: tuple[str, ...] = ()
     reached: tuple[Stage, ...] = ()
-    """How far its order has come: who was not answered says it again, and that is no news."""
+    """The stage of its order: a speaker that got no answer repeats itself, and a repetition is no news."""
     said: str = ""
     """The last answer to a nudge, for the same reason."""
     nudges: int = 0
-    """Nudges that were given and not answered by progress."""
+    """Nudges that no progress followed."""
     escalated: bool = False
     grounds: bool = False
     """Whether there was reason enough to end the agent when people were asked about it."""
     on_silence: bool = False
-    """It is about an agent that is not heard: the first sign of life refutes it."""
+    """The agent is silent: the first sign of life refutes the case."""
     respawn: bool = True
     by: str = ""
     key: str = ""
@@ -243,11 +242,12 @@ class Agent:
 
     id: str
     order: int
-    """When it was first heard of, as a number: breaks ties between deadlines the same way every time."""
+    """The agent's place in the order of first mention: it breaks ties between deadlines the same way every time."""
 
-    # What every beat reads or writes comes first, side by side: at a million agents a beat costs what it fetches.
+    # Fields that every beat reads or writes come first, side by side: at a million agents a beat costs the memory it
+    # fetches.
     calm: bool = False
-    """Healthy, unsuspected, nothing open: a beat that says nothing new needs no second look."""
+    """Healthy, unsuspected, nothing open: a beat without news needs no closer look."""
     incarnation: str | None = None
     seq: int = -1
     beats: int = 0
@@ -256,7 +256,7 @@ class Agent:
     load: float | None = None
     capacity: int | None = None
     policy_no: int = 0
-    """Which page of the policy book is its own."""
+    """The number of its page in the policy book."""
     cpu_percent: float | None = None
     memory_mb: float | None = None
     host: str | None = None
@@ -267,11 +267,11 @@ class Agent:
     spending: Spending | None = None
     outcomes: Outcomes | None = None
     status: str | None = None
-    """Its own word about itself, as it was said last: in a beat, or in answer to a ping."""
+    """The status it last reported, in a beat or in answer to a ping."""
     strays: int = 0
-    """Beats in a row that did not follow the one before."""
+    """Beats in a row that did not continue the sequence."""
 
-    # And next to it what its deadline looks at, when it comes up and is moved on.
+    # Next to them the fields that its deadline reads when it comes up.
     armed_at: float = NEVER
     other_at: float = NEVER
     """The earliest deadline apart from silence."""
@@ -287,16 +287,16 @@ class Agent:
     provider: str | None = None
     source: str = ""
     via: str = ""
-    """Which door it was last heard through; `source` is the one it was met at, and counted by."""
+    """The door of its last signal; `source` is the door of its first one, and the one that counts it."""
     grace: float | None = None
-    """How long it may take to speak, if it asked for other than its policy's."""
+    """How long it may take to speak, if it asked for a value other than its policy's."""
     retired: tuple[str, ...] = ()
     respawned: bool = False
     started_at: float = 0.0
     sent_at: float | None = None
     lost: int = 0
     lessons: int = 0
-    """Beats that were compared with their prediction; `taught_*` is the last, `teach_at` the next of them."""
+    """Beats compared with their prediction; `taught_*` is the last of them, `teach_at` the next."""
     taught_at: float = 0.0
     taught_seq: int | None = None
     taught_beat: int = 0
@@ -306,7 +306,7 @@ class Agent:
 
     doing_from: float = 0.0
     doing_note: str = ""
-    """In its own words: what it asks a human, what it is busy with."""
+    """In the agent's words: its question to a human, or what it is busy with."""
     doing_until: float = NEVER
     call_history: CallHistory | None = None
     overloaded: int = 0
@@ -317,16 +317,16 @@ class Agent:
     paused_until: float = 0.0
 
     absent: bool = False
-    """Disconnected for so long that it is no part of the fleet any more."""
+    """Disconnected for so long that it no longer counts as part of the fleet."""
     lost_with: str = ""
-    """The group under whose brake it was lost: if the others do not come back either, a person decides about it."""
+    """The group whose brake was on when it was lost: if the others stay away too, a person decides."""
     disconnections: int = 0
     interventions: int = 0
     messages: int = 0
-    """Messages it sent that are not acknowledged yet."""
+    """Messages it sent that still lack an acknowledgement."""
     poisoned: bool = False
     withdrawn: str = ""
-    """The last termination that was withdrawn: somebody may have carried it out all the same."""
+    """The last termination we withdrew: an executor may have carried it out all the same."""
 
     def finding(self, kind: Kind) -> Finding | None:
         """The open finding of this kind, if there is one."""
@@ -337,7 +337,7 @@ class Agent:
 
     @property
     def alive(self) -> bool:
-        """Neither terminated nor disconnected nor still expected."""
+        """Neither terminated nor disconnected nor still awaited."""
         return self.health not in (Health.TERMINATED, Health.DISCONNECTED, Health.STARTING)
 
     @property

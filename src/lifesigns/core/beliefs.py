@@ -1,7 +1,7 @@
 """Beliefs: everything the engine knows, as plain data.
 
-This is what a snapshot holds. An engine restored from it continues exactly: same deadlines, same ties, same
-ids for the orders still to come.
+A snapshot holds exactly this. An engine restored from it continues exactly: same deadlines, same ties, same ids for
+later orders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lifesigns.core.tasks import Task
 
 @dataclass(slots=True)
 class Complaint:
-    """A kind of refusal: how often since it was last written down, and when that was."""
+    """A kind of refusal: how often it happened since we last recorded it, and when that was."""
 
     count: int = 0
     told_at: float = -NEVER
@@ -30,7 +30,7 @@ class Complaint:
 
 @dataclass(slots=True)
 class Double:
-    """A life that was replaced and still beats beside the one that took its place."""
+    """A replaced life that still beats beside its successor."""
 
     incarnation: str
     since: float
@@ -38,19 +38,19 @@ class Double:
     seq: int = -1
     beats: int = 0
     told: bool = False
-    """Whether people know of it."""
+    """Whether people were told."""
 
 
 @dataclass(slots=True)
 class ReportedBreaker:
-    """A breaker as its agent reported it last."""
+    """A breaker as its agent last reported it."""
 
     state: BreakerState
     failures: int = 0
     half_open_at: float | None = None
-    """When an open one lets a call through again, on our clock; None if it does not by itself."""
+    """When an open breaker lets a call through again, on our clock; None if it never does by itself."""
     since: float = 0.0
-    """When its state was first reported."""
+    """When its agent first reported this state."""
 
 
 @dataclass(slots=True)
@@ -67,12 +67,12 @@ class Beliefs:
     tasks: dict[str, Task] = field(default_factory=dict)
     breakers: dict[str, dict[str, ReportedBreaker]] = field(default_factory=dict)
     side_orders: dict[str, dict[str, SideOrder]] = field(default_factory=dict)
-    """What was ordered beside the ladder and has no outcome yet, by agent and order."""
+    """Orders beside the ladder without an outcome yet, by agent and order."""
     awareness: Awareness = field(default_factory=Awareness)
     fleet: FleetState = field(default_factory=FleetState)
     complaints: dict[str, Complaint] = field(default_factory=dict)
     doubles: dict[str, Double] = field(default_factory=dict)
-    """By agent. Not kept: who still speaks after a restart is noticed again."""
+    """By agent. Not stored: after a restart the engine notices again which of them still speaks."""
     canary_due_at: float = NEVER
     things: int = 0
     """Things with deadlines made so far: the source of their order numbers."""
@@ -82,7 +82,7 @@ class Beliefs:
     """Fencing tokens given so far."""
 
     def newest_checkpoint(self, agent_id: str) -> str | None:
-        """What an agent saved last for its task, if anything."""
+        """The last checkpoint an agent saved for its task, if any."""
         lineage = self.lineages.get(agent_id)
         return lineage.chain[-1].id if lineage is not None and lineage.chain else None
 

@@ -11,15 +11,15 @@
 Laws (those of resilience4j, and of never being stuck):
 - CLOSED never refuses. HALF_OPEN lets exactly `half_open_requests` probes through. FORCED_OPEN refuses all,
   DISABLED counts nothing, OBSERVING counts but never refuses; these three are left only by hand.
-- A breaker first grows older up to `now`, then does what it was asked. Changes that fell due carry the moment
-  they fell due, so looking more often changes nothing. Time never runs backwards.
-- It cannot be wedged: a probe that is not returned within `half_open_wait_max` is lost. If no probe succeeded
-  so far that is as bad as a failure; otherwise only its place becomes free. Open waits grow but are capped.
-- A result counts for the state its permit was granted in. Later ones, and second ones, are ignored.
+- A breaker first grows older up to `now`, then carries out the call. A change carries the moment it fell due, so
+  looking more often changes nothing. Time never runs backwards.
+- It cannot get stuck: a probe that does not return within `half_open_wait_max` is lost. If no probe has succeeded so
+  far, that counts as a failure; otherwise only its place becomes free. Open waits grow but are capped.
+- A result counts for the state that granted its permit. The breaker ignores later and second results.
 
-No lock is taken here; the owner holds one round every method, and never across the guarded call. Two calls
-may go without: `permit` and `success` of a CLOSED breaker without rates read or write one attribute, and
-the worst a race can make of that is a success counted a moment earlier, or a permit that is already old.
+The breaker takes no lock; its owner holds one around every method, and never across the guarded call. Two calls need
+none: `permit` and `success` of a CLOSED breaker without rates read or write one attribute, and the worst outcome of a
+race is a success counted a moment earlier, or an outdated permit.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ LEGAL: Final[Mapping[BreakerState, frozenset[BreakerState]]] = {
     DISABLED: _BY_HAND - {DISABLED},
     OBSERVING: _BY_HAND - {OBSERVING},
 }
-"""Half-open is reached only by waiting in OPEN; every other state also by hand, from anywhere."""
+"""Only a wait in OPEN leads to half-open; a person can choose every other state, from anywhere."""
 
 TURNS_MAX: Final = 64
-"""Turns kept for an owner who does not fetch them."""
+"""How many changes we keep for an owner that does not fetch them."""
 BUCKETS: Final = 20
-"""Parts of a time window: what it forgets at once is a twentieth, and it fits in a cache line or five."""
+"""Buckets of a time window: it forgets a twentieth at a time, and fits in one to five cache lines."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permit:
-    """Leave to make one call; give it back with `success`, `failure` or `release`.
+    """Permission for one call; return it with `success`, `failure` or `release`.
 
-    All calls of one closed period share one permit, so that granting it costs nothing.
+    All calls of one closed period share one permit, so that a grant costs nothing.
     """
 
     generation: int
@@ -88,17 +88,17 @@ class BreakerStatus:
     failures: int
     """In a row."""
     calls: int
-    """In the window; 0 if the policy asks for no rate."""
+    """Calls in the window; 0 if the policy has no rate."""
     failure_rate: float | None
     slow_rate: float | None
     """None while there are fewer than `min_calls`: a rate over three calls says nothing."""
     trips: int
-    """How often it opened by itself; OBSERVING, how often it would have."""
+    """How often it opened by itself; while OBSERVING, how often it would have."""
     until: float | None
 
 
 class Breaker:
-    """One breaker. All times are of the caller's one clock."""
+    """One breaker. All times come from the caller's one clock."""
 
     __slots__ = (
         "_failures", "_generation", "_now", "_open_for", "_pass", "_probes", "_state",
@@ -111,24 +111,24 @@ class Breaker:
         self.policy = policy
         self.trips = 0
         self.turns: deque[Turn] = deque(maxlen=TURNS_MAX)
-        """What changed, oldest first; the owner takes from the left."""
+        """Its changes, oldest first; the owner takes from the left."""
         self._state = CLOSED
         self._generation = 0
         self._pass: Permit | None = Permit(0)
-        """The shared permit while nothing is refused, else None: one read decides."""
+        """The shared permit while the breaker refuses nothing, else None: one read decides."""
         self._now = -inf
         self._failures = 0
         self._window = _window_of(policy)
         self._until = -inf
         self._open_for = policy.recovery_timeout
         self._probes: dict[Permit, float] = {}
-        """Outstanding probes and when each is lost; in order of both."""
+        """Outstanding probes and when each counts as lost; sorted by both."""
         self._succeeded = self._succeeded_slowly = 0
 
     # --- round a call ---------------------------------------------------------------------------------
 
     def permit(self, now: float) -> Permit:
-        """Leave to call; raises `BreakerOpen` if refused."""
+        """A permit for one call; raises `BreakerOpen` on a refusal."""
         shared = self._pass
         if shared is not None:
             return shared
@@ -142,7 +142,7 @@ class Breaker:
         raise BreakerOpen(self.name, self._until, now)
 
     def success(self, permit: Permit, now: float, took: float = 0.0) -> None:
-        """The call went well. With a slow-call rate, `took` decides whether it went well enough."""
+        """The call succeeded. With a slow-call rate, `took` decides whether it was fast enough."""
         if permit is self._pass:
             if self._window is None:
                 self._failures = 0
@@ -165,7 +165,7 @@ class Breaker:
             self._reopen(self._now, "a probe failed")
 
     def release(self, permit: Permit, now: float) -> None:
-        """The call was cancelled, or its outcome says nothing: the permit is returned, nothing counted."""
+        """The call was cancelled, or its outcome says nothing: take the permit back and count nothing."""
         if permit.probe:
             self._returned(permit, now)
 
@@ -174,12 +174,12 @@ class Breaker:
     # --- by hand --------------------------------------------------------------------------------------
 
     def open(self, now: float) -> None:
-        """Open as if it had failed; an open one begins its wait anew."""
+        """Open as after failures; an open breaker begins its wait anew."""
         now = self._turn_by_hand(OPEN, now)
         self._until = now + self._open_for
 
     def close(self, now: float) -> None:
-        """Close and count from zero, even if it was closed already. The next open wait is as long as the last would have been."""
+        """Close and count from zero, even if already closed. The next open wait keeps the length it had grown to."""
         self._turn_by_hand(CLOSED, now)
         self._forget_counts()
 
@@ -190,16 +190,16 @@ class Breaker:
         self.trips = 0
 
     def force_open(self, now: float) -> None:
-        """Refuse everything until told otherwise."""
+        """Refuse every call until a person says otherwise."""
         self._turn_by_hand(FORCED_OPEN, now)
         self._until = inf
 
     def disable(self, now: float) -> None:
-        """Let everything through and count nothing."""
+        """Let every call through and count nothing."""
         self._turn_by_hand(DISABLED, now)
 
     def observe_only(self, now: float) -> None:
-        """Let everything through, but count how often it would have opened (`trips`)."""
+        """Let every call through, but count how often the breaker would have opened (`trips`)."""
         self._turn_by_hand(OBSERVING, now)
 
     # --- to look at -----------------------------------------------------------------------------------
@@ -211,16 +211,16 @@ class Breaker:
 
     @property
     def opens_until(self) -> float | None:
-        """Until when it is open: infinity if forced, None if it is not open."""
+        """The end of the open wait: infinity if forced, None if not open."""
         return self._until if self._state in (OPEN, FORCED_OPEN) else None
 
     def time_until_half_open(self, now: float) -> float | None:
-        """Seconds until a call will be tried again; None if it is not open."""
+        """Seconds until the breaker tries a call again; None if not open."""
         now = self._grow_older(now)
         return None if self.opens_until is None else self.opens_until - now
 
     def status(self, now: float) -> BreakerStatus:
-        """Everything a person wants to see."""
+        """The breaker as people see it."""
         state = self.state(now)
         calls = failed = slow = 0
         if self._window is not None:
@@ -240,7 +240,7 @@ class Breaker:
     # --- the machine ----------------------------------------------------------------------------------
 
     def _grow_older(self, now: float) -> float:
-        """Let everything happen that fell due, at the moment it fell due; the time it is now."""
+        """Apply every change that fell due, at the moment it fell due; returns the current time."""
         self._now = now = max(self._now, now)
         while True:
             if self._state is OPEN and self._until <= now:
@@ -253,7 +253,7 @@ class Breaker:
                 self._reopen(due, "a probe was lost")
 
     def _returned(self, permit: Permit, now: float) -> bool:
-        """Take a probe back. Not if it is of another generation, lost, or back already."""
+        """Take a probe back, unless it belongs to another generation, is lost, or is already back."""
         self._grow_older(now)
         return self._probes.pop(permit, None) is not None
 
@@ -268,7 +268,7 @@ class Breaker:
         self._open_for = self.policy.recovery_timeout
 
     def _count(self, now: float, *, failed: bool, slow: bool) -> None:
-        """One call that was let through by CLOSED or OBSERVING, and what it leads to."""
+        """The result of one call in CLOSED or OBSERVING, and the change it causes."""
         if self._window is not None:
             self._window.add(now, failed, slow)
         elif self._failures < self.policy.failure_threshold:
@@ -300,7 +300,7 @@ class Breaker:
         return None
 
     def _reopen(self, at: float, reason: str) -> None:
-        """From half-open back to open, for longer. The cap is for the growth, not for the first wait."""
+        """From half-open back to open, for longer. The cap limits the growth, not the first wait."""
         cap = max(self.policy.recovery_timeout, self.policy.recovery_timeout_max)
         self._open_for = min(self._open_for * self.policy.backoff_factor, cap)
         self.trips += 1
@@ -365,7 +365,7 @@ class _LastCalls:
 
 
 class _LastSeconds:
-    """Failed and slow calls of the last `seconds`, forgotten a bucket at a time."""
+    """Failed and slow calls of the last `seconds`; it forgets them a bucket at a time."""
 
     __slots__ = ("buckets", "calls", "failed", "newest", "slow", "width")
 
@@ -392,7 +392,7 @@ class _LastSeconds:
         return self.calls, self.failed, self.slow
 
     def _bucket_at(self, now: float) -> list[int]:
-        """The bucket for `now`, after all that are too old were emptied."""
+        """The bucket for `now`, after emptying all that are too old."""
         newest = now // self.width
         if newest > self.newest:
             for i in range(int(min(newest - self.newest, BUCKETS))):
@@ -415,12 +415,12 @@ def _window_of(policy: BreakerPolicy) -> _LastCalls | _LastSeconds | None:
 
 
 def _calls_needed(policy: BreakerPolicy) -> int:
-    """A window of 5 calls never holds 10: then all of them are enough."""
+    """A window of 5 calls never holds 10: then a full window is enough."""
     return policy.min_calls if policy.window_for else min(policy.min_calls, policy.window_calls)
 
 
 def _check(policy: BreakerPolicy) -> None:
-    """What the laws above rest on, for policies that were not checked as part of a `Policy`."""
+    """Checks what the laws above need, for policies outside a checked `Policy`."""
     for key in ("failure_threshold", "half_open_requests", "backoff_factor", "window_calls"):
         _require(policy, key, "a number from 1 on", 1 <= getattr(policy, key) < inf)
     for key in ("recovery_timeout", "recovery_timeout_max", "half_open_wait_max"):

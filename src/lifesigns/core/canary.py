@@ -1,5 +1,5 @@
-"""Canary: our own beat, sent through the same bus as everybody's. If it does not come back, we are blind; and so we are if
-more is sent than we get to hear."""
+"""Canary: our own beat, sent through the same bus as every agent's. We are blind if it does not come back, or if
+agents send more than we manage to hear."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifesigns.core.words import duration
 
 
 class Canary:
-    """Has a deadline like everything else that is watched."""
+    """Sends canaries. It has a deadline like everything else we watch."""
 
     order = 0
 
@@ -19,12 +19,12 @@ class Canary:
         self.armed_at = NEVER
 
     def start(self, at: float) -> None:
-        """Send the first one then, if canaries are in use."""
+        """Send the first canary then, if canaries are in use."""
         if self._context.limits.canary_every:
             self._context.deadlines.arm(self, at)
 
     def fall_due(self, now: float) -> None:
-        """Time for the next one; if those before did not come back, we are blind."""
+        """Time for the next canary; if the earlier ones did not come back, we are blind."""
         aware, limits = self._context.awareness, self._context.limits
         if not aware.blind and self._late(now):
             self._lose_sight(f"our own beat has not come back for {duration(now - aware.canary_at)}", now)
@@ -32,16 +32,16 @@ class Canary:
         self._context.deadlines.arm(self, now + limits.canary_every)
 
     def returned(self, seq: int, now: float) -> None:
-        """One came back: the bus carries."""
+        """A canary came back: the bus works."""
         aware = self._context.awareness
         if seq > aware.canary_seq:
-            return  # Never sent: somebody else's, or made up.
+            return  # We never sent it: another hub did, or it is made up.
         aware.canary_returned(seq, now, self._context.limits)
         if aware.blind and not aware.overloaded:
             self._regain_sight("our own beat came back", now)
 
     def fall_behind(self, since: float, now: float) -> None:
-        """More is sent than we hear: after as long as a canary may be late, we are blind to everybody."""
+        """Agents send more than we hear: after as long as a canary may be late, we are blind to all of them."""
         aware = self._context.awareness
         aware.fall_behind(since, now)
         if aware.overloaded or aware.behind_since is None:
@@ -53,7 +53,7 @@ class Canary:
                 self._lose_sight(f"more is sent than it has got to hear for {duration(behind_for)}", now)
 
     def catch_up(self, now: float) -> None:
-        """Everything that was sent has been heard."""
+        """We have heard everything that was sent."""
         aware = self._context.awareness
         was_overloaded, aware.overloaded, aware.behind_since = aware.overloaded, False, None
         if was_overloaded and aware.blind and not self._late(now):

@@ -1,7 +1,7 @@
-"""Changed keys: which beliefs changed since whoever stores them last asked, by key.
+"""Changed keys: which beliefs changed since the hub last stored them.
 
-A beat without an effect is no change: the next one says the same again, and after a restart every silence starts from zero.
-Everything else is: a report that was believed, anything that fell due, and whatever an effect is about.
+A beat without an effect is no change: the next one repeats it, and after a restart every silence starts from zero.
+Everything else is a change: a believed report, a deadline that fell due, and the subject of every effect.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ class ChangedKeys:
 
     def __init__(self) -> None:
         self.agents: dict[str, None] = {}
-        """Agents, with everything that is kept for one: lineage, policy, breakers, side orders."""
+        """Agents, each with its lineage, policy, breakers and side orders."""
         self.tasks: dict[str, None] = {}
         """Tasks, and the claims on them."""
         self.messages: dict[str, None] = {}
         self.fleet = False
-        """Whether something changed that belongs to no agent: a brake, a release."""
+        """Whether something without an agent changed: a brake, a release."""
 
     def __bool__(self) -> bool:
         return bool(self.agents or self.tasks or self.messages or self.fleet)
 
     def clear(self) -> None:
-        """All of it is stored."""
+        """Everything is stored: begin anew."""
         self.agents.clear()
         self.tasks.clear()
         self.messages.clear()
@@ -33,7 +33,7 @@ class ChangedKeys:
 
 
 class Unstored(ChangedKeys):
-    """For an engine whose beliefs nobody stores: it notes nothing, so that nothing piles up."""
+    """For an engine without a store: it notes nothing, so that nothing piles up."""
 
     def __init__(self) -> None:
         super().__init__()

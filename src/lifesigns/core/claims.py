@@ -1,8 +1,8 @@
 """Claims: an agent's hold on a task.
 
-A claim is a lease that the agent's beats renew, with a fencing token that only ever grows. A stale one is
-double-checked (the agent is asked, and looked at again) before it is released; one whose agent has not
-beaten yet at all has a grace. The lease is lazy: no beat touches a claim.
+A claim is a lease that the agent's beats renew, with a fencing token that only ever grows. Before the engine releases
+a stale claim it pings the agent and looks again. A claim whose agent has never beaten has a grace. The lease is lazy:
+no beat touches a claim.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lifesigns.core.words import duration
 
 @dataclass(slots=True)
 class Claim:
-    """Who holds a task, since when, with which token."""
+    """Which agent holds a task, since when, with which token."""
 
     task_id: str
     agent_id: str
@@ -30,18 +30,18 @@ class Claim:
     order: int
     armed_at: float = NEVER
     asked_at: float | None = None
-    """When we asked a holder that looked stale; None while it looks well."""
+    """When we pinged the stale holder; None while the claim looks fresh."""
 
 
 class Claims:
-    """Grants, refuses and releases."""
+    """Grants, refuses and releases claims."""
 
     def __init__(self, outbox: Outbox, awareness: Awareness) -> None:
         self._outbox = outbox
         self._awareness = awareness
 
     def stale_at(self, claim: Claim, agent: Agent, policy: ClaimPolicy) -> float:
-        """When the lease runs out if nothing more is heard."""
+        """When the lease expires without another beat."""
         if agent.beats == 0 and agent.heard_at <= claim.claimed_at:
             return self._awareness.due(claim.claimed_at, policy.grace + policy.lease)
         heard_at = max(agent.heard_at, claim.claimed_at, self._awareness.silence_from)
@@ -58,7 +58,7 @@ class Claims:
         self._outbox.fact(ClaimChanged(at, claim.task_id, claim.agent_id, ClaimStage.GRANTED, claim.token))
 
     def refused(self, claim: Claim, agent_id: str, at: float) -> None:
-        """Somebody else holds it."""
+        """Another agent holds it."""
         reason = f"held by {claim.agent_id} since {duration(at - claim.claimed_at)}"
         self._outbox.fact(ClaimChanged(at, claim.task_id, agent_id, ClaimStage.REFUSED, claim.token, reason))
 
@@ -88,7 +88,7 @@ class Claims:
         )
 
     def ended(self, claim: Claim, now: float, reason: str) -> None:
-        """The hold is over: done, given back, or released."""
+        """The claim is over: done, given back, or released."""
         self._outbox.fact(
             ClaimChanged(now, claim.task_id, claim.agent_id, ClaimStage.RELEASED, claim.token, reason)
         )

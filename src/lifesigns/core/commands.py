@@ -1,7 +1,8 @@
-"""Commands: templates whose facts come from agents, and so from whoever speaks for one.
+"""Commands: templates whose facts come from agents, or from anyone who speaks in an agent's name.
 
-The law: a fact in a command is a name. An agent chooses its incarnation and its task; `rm -rf /work/{incarnation}` must not
-delete more because it chose `../..`, nothing at all or ` /`. So a value that is no name is refused, and so is the whole command.
+The law: a fact in a command is a name. An agent chooses its incarnation and its task; `rm -rf /work/{incarnation}`
+must not delete more because it chose `../..`, nothing at all or ` /`. So a value that is not a name makes us refuse
+the whole command.
 
     a place {like_this}         a name: letters, digits and . _ : @ ~ + -, a letter or digit first, no two dots in a row.
                                 Nothing in it means anything to a shell, to ssh or to a path
@@ -27,7 +28,7 @@ RESPAWN_FACTS: Final[Mapping[str, str]] = {
     "new_incarnation": "INCARNATION",
     "task_id": "TASK",
 }
-"""What a command that starts an agent anew is told: by its place, and as `LIFESIGNS_...` in its environment."""
+"""The facts for a command that respawns an agent: by place, and as `LIFESIGNS_...` in its environment."""
 
 CLEANUP_FACTS: Final[Mapping[str, str]] = {
     "agent_id": "AGENT_ID",
@@ -37,11 +38,11 @@ CLEANUP_FACTS: Final[Mapping[str, str]] = {
     "reason": "REASON",
     "task_id": "TASK",
 }
-"""What a command that cleans up after a life is told."""
+"""The facts for a command that cleans up after a life."""
 
 FREE_TEXT: Final = frozenset({"handoff", "reason"})
 _URL: Final = "checkpoint_url"
-"""The hub makes it, from its own address and quoted ids."""
+"""The hub builds it from its own address and quoted ids."""
 
 _is_name: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._:@~+-]{0,254}").fullmatch
 _is_url: Final = re.compile(r"https?://[A-Za-z0-9._~:/@%\[\]-]+").fullmatch
@@ -54,7 +55,7 @@ _SHOWN_MAX: Final = 80
 
 
 def slug(agent_id: str) -> str:
-    """An agent's id as one part of a path: ids have no `~`, so no two agents have the same."""
+    """An agent's id as one part of a path: ids contain no `~`, so no two agents share one."""
     return agent_id.replace("/", "~")
 
 
@@ -69,7 +70,7 @@ def fault(command: str, facts: Mapping[str, str], *, shell: bool) -> str:
 
 
 def refusal(command: str, facts: Mapping[str, str]) -> str:
-    """Why a command is not started with these facts; empty if nothing speaks against it."""
+    """Why we refuse to start a command with these facts; empty if we do not."""
     named = {name for name, _ in templates.places(command)}
     for name, value in facts.items():
         if name in FREE_TEXT:
@@ -116,7 +117,7 @@ def _no_name(name: str, value: str) -> str:
 
 
 def _leads_away(value: str) -> bool:
-    """Whether `FOLDER/value` may be something else than a part of FOLDER, or `value` an option or more than a line."""
+    """Whether `FOLDER/value` may lie outside FOLDER, or `value` may be an option or more than one line."""
     parts = [part for part in re.split(r"[/\\]", value) if part]
     return not parts or value.startswith("-") or not value.isprintable() or not {".", ".."}.isdisjoint(parts)
 

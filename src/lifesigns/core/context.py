@@ -1,4 +1,4 @@
-"""The engine's context: its parts, put together once, for the handlers of signals and those of deadlines."""
+"""The engine's context: its parts, assembled once, for the handlers of signals and of deadlines."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from lifesigns.core.tasks import Tasks
 from lifesigns.errors import PolicyError
 
 POLICY: Final = "policy"
-"""How a refusal of words about a policy begins."""
+"""How the refusal of a policy an agent asks for begins."""
 
 COMPLAINTS_MAX: Final = 4096
-"""Different refusals remembered; more at once are noise from one attacker."""
+"""How many different refusals we remember; more at once are the noise of one attacker."""
 
 
 class EngineContext:
-    """Beliefs, policies, and everybody who works on them."""
+    """Beliefs, policies, and the parts that work on them."""
 
     def __init__(
         self, beliefs: Beliefs, book: PolicyBook, fleet: FleetPolicy, epoch: int, changes: ChangedKeys
@@ -59,7 +59,7 @@ class EngineContext:
         return self.book[agent.policy_no]
 
     def look_up_policy(self, agent: Agent, now: float) -> None:
-        """Find the agent's page again. Its own words may be impossible under another role or configuration."""
+        """Look the agent's policy up again. The values it asked for may be impossible under another role or configuration."""
         own = self.beliefs.own_policies.get(agent.id)
         try:
             self.turn_to(agent, self.book.number(agent.id, agent.role, own))
@@ -74,7 +74,7 @@ class EngineContext:
         agent.policy_no = page
 
     def lineage(self, agent: Agent) -> Lineage:
-        """The succession of lives of this agent, begun when first asked for."""
+        """The agent's lineage, created on first use."""
         lineage = self.beliefs.lineages.get(agent.id)
         if lineage is None:
             lineage = Lineage(agent.id, self.beliefs.next_order(), task_id=agent.task_id)
@@ -86,12 +86,12 @@ class EngineContext:
         self.outbox.add(SendCanary(now, self.awareness.canary_sent(now)))
 
     def ask_ourselves(self, now: float) -> None:
-        """Whenever an agent is asked, so are we: before it is convicted, somebody must have been heard."""
+        """Send a canary with every ping: before the engine convicts the agent, it must have heard something."""
         if self.limits.canary_every and self.awareness.canary_at == NEVER:
             self.send_canary(now)
 
     def close_message(self, message: PendingMessage) -> None:
-        """A message waits for nothing more."""
+        """Nothing more happens to this message."""
         message.armed_at = NEVER
         del self.beliefs.messages[message.id]
         self.changes.messages[message.id] = None
@@ -101,8 +101,8 @@ class EngineContext:
             sender.messages -= 1
 
     def refuse(self, agent_id: str, reason: str, now: float, key: str = "", about: str = "") -> None:
-        """Do not believe a signal; write it down at most once a minute per agent (or `key`) and reason. Where the reason
-        repeats what was said, and so may be another each time, what it is `about` stands for it."""
+        """Refuse a signal; record it at most once a minute per agent (or `key`) and reason. `about` stands for a
+        reason that quotes the speaker, and so may differ each time."""
         complaints = self.beliefs.complaints
         name = f"{key or agent_id} {about or reason}"
         complaint = complaints.get(name)

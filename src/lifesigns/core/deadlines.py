@@ -1,13 +1,13 @@
 """Deadlines: one lazy calendar for everything that falls due.
 
 The law: an item falls due at its `armed_at` and at no other time. A beat only ever moves deadlines later and
-therefore touches nothing here: when an item comes up, it is asked again and, if it was refreshed, moved. Items
-due at the same moment come in the order they were first heard of, so that the same history always falls due in
-the same sequence.
+therefore touches nothing here: when an item comes up, we ask it again and move it if it was refreshed. Items due at
+the same moment come in the order in which we first heard of them, so that the same history always falls due in the
+same sequence.
 
-A heap of a hundred thousand entries costs seventeen comparisons for each move, which would be most of the price
-of a beat. So the future is kept unsorted, in buckets of a second, and a bucket is put in order
-only when its time comes; by then nearly everything in it has been refreshed and moves on to a later one.
+A heap of a hundred thousand entries needs seventeen comparisons per move, most of the price of a beat. So we keep the
+future unsorted, in buckets of a second, and sort a bucket only when its time comes; by then nearly every item in it
+was refreshed and moves on to a later bucket.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Timed(Protocol):
 
 
 PER_SECOND: Final = 1
-"""Buckets in a second. One is opened at its beginning, up to a second before the first deadline in it; that is no
-more often than the engine looks anyway, once a tick."""
+"""Buckets per second. We open a bucket at its beginning, up to a second before its first deadline; that is no more
+often than the engine looks anyway, once a tick."""
 
 
 class Deadlines:
@@ -41,7 +41,7 @@ class Deadlines:
         self._numbers: list[int] = []
         """The numbers of the buckets, as a heap."""
         self._opened = -1
-        """Buckets up to this one are open: what is due in them is in `_ready`, in order."""
+        """Buckets up to this one are open: their due items are in `_ready`, in order."""
         self._ready: list[tuple[float, int, Timed]] = []
         self._entries = 0
         self._kept = 0
@@ -67,9 +67,9 @@ class Deadlines:
             self._compact()
 
     def pop(self, now: float, later: Callable[[Timed], float]) -> tuple[float, Timed] | None:
-        """The next item due by `now` and when it fell due, disarmed; None when there is none.
+        """Disarm and return the next item due by `now` and when it fell due; None if there is none.
 
-        `later` tells when an item that comes up really falls due: one that was refreshed is moved there.
+        `later` tells when an item really falls due: a refreshed item moves there.
         """
         while True:
             ready = self._ready
@@ -86,9 +86,9 @@ class Deadlines:
             self._open(later)
 
     def _open(self, later: Callable[[Timed], float]) -> None:
-        """Open the next bucket: what is still due in it becomes ready, the rest moves on.
+        """Open the next bucket: items that are still due become ready, the others move on.
 
-        Nearly all of it does, every few beats of every agent, so the usual move is made right here.
+        Nearly all of them move, every few beats of every agent, so this function makes the usual move itself.
         """
         self._opened = number = heappop(self._numbers)
         buckets = self._buckets
@@ -122,7 +122,7 @@ class Deadlines:
             heappush(self._numbers, number)
 
     def _compact(self) -> None:
-        """Drop the stale entries: arming ever earlier, a thousand times a second, must not fill the memory."""
+        """Drop the stale entries: an item armed ever earlier, a thousand times a second, must not fill the memory."""
         for number, items in list(self._buckets.items()):
             self._buckets[number] = [
                 i for i in items if i.armed_at != NEVER and int(i.armed_at * PER_SECOND) == number

@@ -1,7 +1,7 @@
 """Digests: whether two values say the same, without keeping either.
 
-Made at the door, of a call's arguments and of its result, and compared by `detectors/looping.py`. Hostile values are
-the normal case here: everything that is read is bounded, and nothing raises.
+The receiver digests a call's arguments and result; `detectors/looping.py` compares the digests. Hostile values are
+the normal case here: all reading is bounded, and nothing raises.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from hashlib import blake2b
 from typing import Final
 
 TEXT_MAX: Final = 64 * 1024
-"""Characters of one value that are read, over all its strings. Of the rest only the length counts."""
+"""How many characters of one value we read, over all its strings. Of the rest only the length counts."""
 ITEMS_MAX: Final = 10_000
-"""Items of one value that are read, over all its containers: depth alone does not bound `[x, x]` in x."""
+"""How many items of one value we read, over all its containers: depth alone does not bound `[x, x]` in x."""
 DEPTH_MAX: Final = 32
 
 _VOLATILE: Final = re.compile(
@@ -63,8 +63,8 @@ def digest(value: object, *, exact: bool = False) -> str:
     ids, addresses, timestamps, durations, pids, ports, percents, line and attempt numbers, temporary paths. Results and errors are digested that
     way; arguments are digested exact, for the id in `delete(id)` is the whole difference.
 
-    "" for a value nobody can look into (or which raises when looked into): it equals nothing, so it is
-    no evidence. Never raises.
+    Returns "" for an opaque value, or one that raises when read: it equals nothing, so it is no evidence. Never
+    raises.
     """
     try:
         return fingerprint("".join(_Reader(exact).parts_of(value)))
@@ -73,7 +73,7 @@ def digest(value: object, *, exact: bool = False) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """16 hex digits that stand for a text."""
+    """A text as 16 hex digits."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -82,7 +82,7 @@ class _OpaqueError(Exception):
 
 
 class _Reader:
-    """Writes a value down unambiguously, within its bounds."""
+    """Writes a value unambiguously, within the bounds."""
 
     __slots__ = ("exact", "items_left", "parts", "text_left")
 
@@ -143,7 +143,7 @@ class _Reader:
         self.parts.append(";")
 
     def _fields(self, values: dict[object, object], depth: int) -> None:
-        """In the order of their keys; of a dict too large to read, the first ones as they come."""
+        """Sorted by key; of a dict too large to read, the first ones in its own order."""
         first = [item for _, item in zip(range(self.items_left + 1), values.items(), strict=False)]
         if not self.exact:
             first = [(k, v) for k, v in first if not _is_volatile_field(k)]
@@ -158,7 +158,7 @@ def _order(key: object) -> tuple[str, str]:
 
 
 def _is_moment(value: float) -> bool:
-    """Like a time since the epoch in seconds, milli-, micro- or nanoseconds (2001 to 2033)."""
+    """Whether a number looks like a time since the epoch in seconds, milli-, micro- or nanoseconds (2001 to 2033)."""
     return any(1e9 * unit <= value < 2e9 * unit for unit in (1, 1e3, 1e6, 1e9))
 
 
@@ -167,7 +167,7 @@ def _is_volatile_field(name: object) -> bool:
 
 
 def _inside(value: object) -> dict[object, object]:
-    """What a stranger's object is made of. Its repr is not asked: it holds addresses, and is its own code."""
+    """The contents of a foreign object. We do not call its repr: that holds addresses and runs its code."""
     if isinstance(value, type):
         raise _OpaqueError
     if is_dataclass(value):

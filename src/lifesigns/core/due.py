@@ -1,6 +1,6 @@
 """What happens when a deadline falls due: an agent's, a lineage's, a claim's, a message's, a task's.
 
-While we are blind nothing is judged: agents and everything else are put off until we have had time to see.
+While we are blind we judge nothing: we postpone every deadline until we have had time to see.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lifesigns.core.watching import ASLEEP, Watching
 
 
 class DueRunner:
-    """Knows what to do with each kind of thing that has a deadline."""
+    """Handles each kind of item that has a deadline."""
 
     def __init__(self, context: EngineContext, watching: Watching) -> None:
         self._context = context
@@ -73,7 +73,7 @@ class DueRunner:
         if agent.poisoned:
             return
         if context.awareness.blind_to(agent):
-            # Silence starts anew when we see again, so nothing can fall due before that much later.
+            # Silence starts anew when we see again, so nothing can fall due before a whole silence has passed.
             agent.suspicion = None
             context.deadlines.arm(agent, now + policy.silence.suspect_after)
         elif self._watching.ripen(agent, policy, at, now):
@@ -84,8 +84,7 @@ class DueRunner:
             self._forget(agent, now)
 
     def _unjudged(self, agent: Agent, now: float) -> None:
-        """Nobody is judged here: what people ordered is carried out, and an agent is forgotten when nothing was heard of it
-        for long."""
+        """Without judgement: people's orders are carried out, and an agent is forgotten after a long silence."""
         context, policy = self._context, self._context.policy(agent)
         forget_at = max(agent.since, agent.heard_at) + policy.silence.forget_after
         if now >= forget_at:
@@ -115,7 +114,7 @@ class DueRunner:
             return
         due = respawns.due_at(lineage) <= now
         unasked = lineage.phase is Phase.WAITING and not lineage.requested
-        if due and unasked and self._watching.may_be_well(agent):  # Its host was there a moment ago.
+        if due and unasked and self._watching.may_be_well(agent):  # We heard from its host a moment ago.
             respawns.ask(lineage, f"{lineage.why} {ASLEEP}", now, doubted=True)
         elif due:
             respawns.step(lineage, agent, self._context.policy(agent).respawn, now)

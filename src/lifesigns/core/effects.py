@@ -1,9 +1,9 @@
 """Effects: what the engine wants stored (facts, nouns) and done (orders, imperative).
 
-The law: facts carry the moment they fell due, not the moment they were noticed. Orders carry an id that
-is the same however often they are carried out, and the fencing `epoch` of the hub that gave them: the
-agent's side refuses an epoch lower than one it has seen. Facts and orders of one call belong into one
-transaction, and orders are carried out only after it.
+The law: facts carry the moment they fell due, not the moment they were noticed. An order keeps its id however often
+it is carried out, and carries the fencing `epoch` of the hub that gave it: the agent's side refuses an epoch lower
+than one it has seen. Facts and orders of one call belong in one transaction, and orders are carried out only after
+it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Flip(Fact):
-    """A stored change of health, with its reason and the evidence that was on the table."""
+    """A stored change of health, with its reason and evidence."""
 
     agent_id: str
     was: Health
@@ -83,7 +83,7 @@ class Flip(Fact):
 
 @dataclass(frozen=True, slots=True)
 class FindingOpened(Fact):
-    """A detector noticed something, or what it had noticed became worse."""
+    """A detector found something, or an open finding became worse."""
 
     agent_id: str
     finding: Finding
@@ -91,7 +91,7 @@ class FindingOpened(Fact):
 
 @dataclass(frozen=True, slots=True)
 class FindingClosed(Fact):
-    """What a detector had noticed is over."""
+    """A finding is over."""
 
     agent_id: str
     kind: Kind
@@ -99,7 +99,7 @@ class FindingClosed(Fact):
 
 
 class Rung(StrEnum):
-    """The steps of the ladder, in order; and beside it a person's hand on a breaker, and cleaning up after a life."""
+    """The steps of the ladder, in order; then the two beside it: turn a breaker, clean up after a life."""
 
     NUDGE = "nudge"
     ESCALATE = "escalate"
@@ -134,12 +134,12 @@ class Intervention(Fact):
     text: str = ""
     by: str = ""
     key: str = ""
-    """The request of a person it comes from, where it is ordered."""
+    """The person's request it comes from, in the stage `ordered`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending(Intervention):
-    """A termination is done: with what was saved of the life, if anything ever was."""
+    """A termination is done, with the life's last checkpoint if there is one."""
 
     checkpoint_id: str | None = None
 
@@ -154,7 +154,7 @@ class Recovered(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recovery(Fact):
-    """A respawn began, reached a speaking agent, or failed."""
+    """A respawn began, led to an agent that speaks, or failed."""
 
     agent_id: str
     task_id: str | None
@@ -215,7 +215,7 @@ class NeedsHuman(Fact):
 
 @dataclass(frozen=True, slots=True)
 class BreakerFlip(Fact):
-    """A breaker of an agent changed its state."""
+    """An agent's breaker changed its state."""
 
     agent_id: str
     name: str
@@ -233,7 +233,7 @@ class HubVisibility(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Brake(Fact):
-    """Interventions in a group were frozen because too many are unwell at once, or go on again. `by` is who let them."""
+    """Interventions in a group stop because too many agents are unwell at once, or go on again. `by` is who released them."""
 
     group: str
     on: bool
@@ -244,7 +244,7 @@ class Brake(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Pause(Fact):
-    """A person wants an agent left alone, for so long or until it is resumed."""
+    """A person pauses an agent, for so long or until it is resumed."""
 
     agent_id: str
     by: str
@@ -261,7 +261,7 @@ class Resumption(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Clearance(Fact):
-    """A person began anew with an agent: quarantine, open interventions and limits are lifted."""
+    """A person resets an agent: its quarantine, open interventions and limits are lifted."""
 
     agent_id: str
     by: str
@@ -279,7 +279,7 @@ class RecoveryRequest(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Fact):
-    """A signal was not believed. Counted per agent and reason, stored at most once a minute."""
+    """The engine refused a signal. Counted per agent and reason, stored at most once a minute."""
 
     agent_id: str
     reason: str
@@ -288,7 +288,7 @@ class Refusal(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Poisoned(Fact):
-    """Judging this agent raised: our bug. It is set aside, the others go on."""
+    """Our code raised while it judged this agent, which is our bug. The agent is set aside, the others go on."""
 
     agent_id: str
     error: str
@@ -299,7 +299,7 @@ class Poisoned(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Something to be carried out, once, whatever crashes in between."""
+    """Something to carry out once, whatever crashes in between."""
 
     at: float
     order_id: str
@@ -310,7 +310,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class SendPing(Order):
-    """Ask a suspected agent; the ping carries the suspicion, any answer refutes it."""
+    """Ask a suspected agent; the ping carries the suspicion, and any answer refutes it."""
 
     seq: int
     suspicion: str
@@ -326,7 +326,7 @@ class SendNudge(Order):
 
 @dataclass(frozen=True, slots=True)
 class Escalate(Order):
-    """Ask the orchestrator or a person, with everything known."""
+    """Ask the orchestrator or a person, with everything we know."""
 
     reason: str
     findings: tuple[Finding, ...]
@@ -336,7 +336,7 @@ class Escalate(Order):
 
 @dataclass(frozen=True, slots=True)
 class Terminate(Order):
-    """Ask the agent to save, wait, then force. Partial state is kept."""
+    """Ask the agent to save, wait, then force it to stop. Partial state is kept."""
 
     reason: str
     save_for: float
@@ -345,13 +345,14 @@ class Terminate(Order):
     """The last sequence the decision knew of."""
     by: str = ""
     on_silence: bool = False
-    """It rests on silence since `seq_seen`: an agent that reads it is alive, so it refuses, and its next beat refutes the
-    silence. For those who can end an agent that does not read any more: a supervisor, a webhook."""
+    """The reason is silence since `seq_seen`: an agent that reads the order is alive, so it refuses, and its next
+    beat refutes the silence. The order is for a supervisor or a webhook, which can end an agent that no longer
+    reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdraw(Order):
-    """A termination is withdrawn: who has not carried it out must not do so."""
+    """A termination is withdrawn: nobody may carry it out any more."""
 
     withdrawn: str
     """The id of the termination."""
@@ -369,7 +370,7 @@ class VerifyCheckpoint(Order):
 
 @dataclass(frozen=True, slots=True)
 class Respawn(Order):
-    """Start the agent anew; `incarnation` is the one that ended, `new_incarnation` the one to begin."""
+    """Start a new life of the agent; `incarnation` is the one that ended, `new_incarnation` the one to begin."""
 
     task_id: str | None
     checkpoint_id: str | None
@@ -377,7 +378,7 @@ class Respawn(Order):
     attempt: int
     handoff: str
     instead_of: tuple[str, ...] = ()
-    """Lives that were ordered before this one and have not been heard: they may still come, and must not live beside it."""
+    """Lives ordered before this one and not heard yet: they may still come, and must not live beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,8 +421,8 @@ class AskStatus(Order):
 
 @dataclass(frozen=True, slots=True)
 class StopStranger(Order):
-    """A retired incarnation still speaks: tell it that it was replaced, and nobody else. By the time this is read, the life
-    that took its place (`incarnation`) may have a successor of its own."""
+    """A retired incarnation still speaks: tell it alone that it was replaced. By the time it reads this, its
+    successor (`incarnation`) may have a successor too."""
 
     reason: str
     retired: str = ""
@@ -438,7 +439,7 @@ class TurnBreaker(Order):
 
 @dataclass(frozen=True, slots=True)
 class CleanUp(Order):
-    """Clean up what a life left behind; `incarnation` is the one that is over."""
+    """Clean up what a life left behind; `incarnation` is the life that is over."""
 
     task_id: str | None
     checkpoint_id: str | None

@@ -18,11 +18,10 @@ Deterministic: the same signals at the same times give the same effects, bit for
                   │
                   ▼ outbox.py ──► effects       facts to store, orders to carry out
 
-Everything on this way asks `awareness.py` first whether we ourselves can be trusted, and `fleet.py` whether
-too much is happening at once. What is known is in `beliefs.py`; when it falls due, in `deadlines.py`; which of it changed
-and has to be stored, in `changed_keys.py`.
+Every step first asks `awareness.py` whether we can trust ourselves, and `fleet.py` whether too much happens at once.
+`beliefs.py` holds what we know, `deadlines.py` when it falls due, `changed_keys.py` what changed and must be stored.
 
-A healthy beat takes none of that way: it is looked up, it is noted, and that was it.
+A healthy beat takes none of these steps: the engine looks its agent up and notes the beat.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ class Engine:
         return self._outbox.take()
 
     def hear_beats(self, beats: Iterable[Beat], now: float) -> Sequence[Effect]:
-        """As `hear` for one after the other. Those of a large fleet come in batches, and it is the calls that cost."""
+        """Like `hear` for one beat after the other. A large fleet's beats come in batches, and the calls are what costs."""
         coming = iter(beats)
         beat, effects = next(coming, None), list[Effect]()
         while beat is not None:
@@ -121,13 +120,13 @@ class Engine:
         return self._outbox.take()
 
     def wake_at(self) -> float:
-        """When to look next. At least once a tick while anybody is watched, to know when we slept."""
+        """When to look next. At least once a tick while there are agents, so that we notice when we slept."""
         return self._look_at
 
     # --- for those who show it ------------------------------------------------------------------------
 
     def agent(self, agent_id: str) -> Agent | None:
-        """What we believe about an agent. To be read, not written."""
+        """What we believe about an agent. Read it, do not write it."""
         return self._agents.get(agent_id)
 
     def agents(self) -> Iterable[Agent]:
@@ -145,26 +144,26 @@ class Engine:
         return least_loaded(self._agents.values(), count)
 
     def clean_up_after(self, whom: Callable[[Agent], bool]) -> None:
-        """After whose lives somebody cleans up. Whoever runs us knows that; until it says so, after nobody's."""
+        """Which agents' lives the hub cleans up after. Until it says so, none."""
         self._context.side_orders.cleans_up = whom
 
     def canary_comes_by(self, source: str) -> None:
-        """Which door our canaries come back through: they vouch only for those who speak through it. Whoever runs us knows
-        that; until it says so, they vouch for everybody."""
+        """The door our canaries come back through: they vouch only for agents that speak through it. Until the hub
+        names a door, they vouch for all agents."""
         self._awareness.canary_by = source
 
     def lives_on(self, host: str) -> None:
-        """Which host we run on ourselves: as long as we are awake, it is neither asleep nor cut off from us."""
+        """The host we run on: while we are awake, it is neither asleep nor cut off from us."""
         self._context.host = host
 
     def fall_behind(self, since: float, now: float) -> Sequence[Effect]:
-        """Whoever runs us had no idle moment between `since` and `now`: what was sent then may not have been heard yet, and
-        nobody is convicted for it."""
+        """The hub had no idle moment between `since` and `now`: signals sent then may still wait to be heard, so the
+        engine convicts no agent for its silence."""
         self._canary.fall_behind(since, now)
         return self._outbox.take()
 
     def catch_up(self, now: float) -> Sequence[Effect]:
-        """Whoever runs us has heard all that was sent."""
+        """The hub has handed over everything that was sent."""
         self._canary.catch_up(now)
         return self._outbox.take()
 
@@ -188,10 +187,10 @@ class Engine:
         epoch: int = 1,
         changes: ChangedKeys | None = None,
     ) -> Engine:
-        """An engine that continues from a snapshot. The time in between counts for nobody."""
+        """An engine that continues from a snapshot. The time in between counts against no agent."""
         engine = cls(policies, fleet, epoch=epoch, beliefs=beliefs, changes=changes)
         now = max(now, beliefs.at)
-        engine._canary.catch_up(now)  # How busy the last one was says nothing of this one.
+        engine._canary.catch_up(now)  # The load of the last engine says nothing about this one.
         if now > beliefs.at:
             beliefs.awareness.resume(beliefs.at, now, engine._context.limits)
         engine._now = now
@@ -238,7 +237,7 @@ class Engine:
         self._look_again()
 
     def _look_again(self) -> None:
-        """Look again when something falls due, and once a tick while anybody is watched: to know when we slept."""
+        """Look again when something falls due, and once a tick while there are agents, so that we notice when we slept."""
         self._look_at = min(self._deadlines.next_at, self._tick_at)
 
     def _run_due(self, now: float) -> None:
@@ -251,7 +250,7 @@ class Engine:
                 self._poison(getattr(item, "agent_id", getattr(item, "id", "")), error, now)
 
     def _later(self, item: Timed) -> float:
-        """When an item that comes up really falls due. A calm agent has usually beaten since it was armed."""
+        """When an item really falls due. A calm agent has usually beaten since it was armed."""
         if type(item) is not Agent or not item.calm:
             return -NEVER
         policy = self._book.pages[item.policy_no]
@@ -261,7 +260,9 @@ class Engine:
             and item.beats < item.refit_at
             and item.heard_at > self._settled_at
         ):
-            at = item.heard_at + fixed  # What `silence_at` would say, for nearly everybody nearly always.
+            at = (
+                item.heard_at + fixed
+            )  # The same as `silence_at`, for nearly every agent at nearly all times.
         else:
             try:
                 at = self._watching.silence_at(item, policy)
@@ -274,7 +275,7 @@ class Engine:
     # --- parts ------------------------------------------------------------------------------------------
 
     def _poison(self, agent_id: str, error: Exception, now: float) -> None:
-        """Our bug must not stop the others: set this agent aside and say so."""
+        """Our bug must not stop the other agents: set this one aside and record it."""
         agent = self._agents.get(agent_id)
         if agent is not None:
             agent.poisoned = True
@@ -282,7 +283,7 @@ class Engine:
         self._outbox.fact(Poisoned(now, agent_id, f"{type(error).__name__}: {error}"))
 
     def _rearm_everything(self) -> None:
-        """After a restore: policies are looked up again, deadlines stand as they were."""
+        """After a restore: look policies up again, keep the deadlines as they were."""
         due_at = self.beliefs.canary_due_at
         self._canary.start(self._now if due_at == NEVER else due_at)
         for agent in self._agents.values():

@@ -58,11 +58,11 @@ LEGAL: Final[Mapping[Health, frozenset[Health]]] = {
 }
 
 UNWELL: Final = frozenset({Health.STUCK, Health.FAILING, Health.DISCONNECTED})
-"""States in which somebody should do something. `degraded` is a warning, not a call for help."""
+"""States that need an intervention. `degraded` is a warning, not a call for help."""
 
 BUSY_WORD: Final = "busy"
 AILING_WORDS: Final = frozenset({"degraded", "unhealthy", "failing", "unresponsive"})
-"""Statuses in which an agent says itself that something is wrong with it."""
+"""Statuses with which an agent itself says that something is wrong with it."""
 
 SEED_NAMES: Final[Mapping[str, Health]] = {
     "unhealthy": Health.DEGRADED,

@@ -1,11 +1,11 @@
 """Judgement: from findings to health, and how far the evidence lets us go.
 
-The law: health is the worst that any open finding argues for, nothing else. And evidence decides how far we
-may go: anything may degrade, nudge and escalate; ending an agent by ourselves needs conclusive evidence, or
-two independent kinds of weak evidence together with unanswered nudges and an unanswered escalation.
+The law: health is the worst that any open finding argues for, nothing else. Evidence decides how far we may go:
+anything may degrade, nudge and escalate; ending an agent by ourselves needs conclusive evidence, or two independent
+kinds of weak evidence together with unanswered nudges and an unanswered escalation.
 
-One cause is one family of evidence. A call that fails, is tried again and is waited for in between shows as errors, as
-a loop, as no tool call and as no checkpoint, and is one thing.
+One cause is one family of evidence. When a call fails and the agent retries it and waits in between, we see errors, a
+loop, no tool call and no checkpoint, but it is one problem.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ FAMILY: Final[Mapping[Kind, str]] = {
     Kind.OVERLOAD: "overload",
     Kind.SELF_REPORTED: "its own word",
 }
-"""Kinds of one family say the same thing twice: no tool call and no tokens are one observation, as are all
-that rest on how much CPU is used, or on the same calls."""
+"""Kinds of one family repeat one observation: no tool call and no tokens are the same, as are all kinds that rest on
+CPU use, or on the same calls."""
 
 WORK: Final = frozenset({"progress", "activity", "calls"})
 """Families of one cause while the agent waits."""
@@ -69,7 +69,7 @@ def worst(findings: Iterable[Finding]) -> Finding | None:
 
 
 def may_terminate(findings: Iterable[Finding], *, nudged: bool, escalated: bool) -> bool:
-    """Whether this evidence is enough to end an agent without a person's word."""
+    """Whether this evidence is enough to end an agent without a person's decision."""
     findings = tuple(findings)
     if any(f.conclusive for f in findings):
         return True
@@ -80,23 +80,23 @@ def independent(findings: Iterable[Finding]) -> frozenset[str]:
     """The families of evidence that do not follow from one another."""
     findings = tuple(findings)
     families = {FAMILY[f.kind] for f in findings if RANK[f.severity] >= RANK[Severity.DEGRADED]}
-    families.discard(FAMILY[Kind.SELF_REPORTED])  # Nobody is ended for having said how it is.
+    families.discard(FAMILY[Kind.SELF_REPORTED])  # We end no agent for reporting its own trouble.
     if any(map(_is_wait, findings)) and families & WORK:
         families = families - WORK | {"waiting"}
     elif "calls" in families:
-        families.discard("activity")  # That no call came since is the silence after the last of those calls.
+        families.discard("activity")  # The lack of calls follows from the last of those calls.
     return frozenset(families)
 
 
 def _is_wait(finding: Finding) -> bool:
-    """Whether it says that the agent waits: between its calls, for the world, or in a call it had declared."""
+    """Whether the finding shows a waiting agent: between its calls, for the world, or in a declared call."""
     if finding.kind is Kind.LOOPING:
         return "waiting" in finding.numbers
     return finding.kind is Kind.LONG_CALL or (finding.kind is Kind.ERRORS and "world_run" in finding.numbers)
 
 
 class Judge:
-    """Keeps an agent's findings and health in step, and writes down every change of either."""
+    """Keeps an agent's findings and health in step, and records every change of either."""
 
     def __init__(self, outbox: Outbox, fleet: Fleet) -> None:
         self._outbox = outbox
@@ -104,19 +104,19 @@ class Judge:
         self._judging = fleet.policy.judging
 
     def note(self, agent: Agent, finding: Finding, at: float, cause: Cause | None = None) -> None:
-        """A detector found something. Stored when it is new or weighs differently, else only kept current."""
+        """A detector found something. Record it if it is new or its weight changed; otherwise only keep it current."""
         if not self._judging:
             return
         known = agent.finding(finding.kind)
         if known is not None and finding.since >= at:
-            finding = replace(finding, since=known.since)  # The detector only knows that it is so now.
+            finding = replace(finding, since=known.since)  # The detector only knows about now.
         agent.findings = (*(f for f in agent.findings if f is not known), finding)
         if known is None or _weight(known) != _weight(finding):
             self._outbox.fact(FindingOpened(at, agent.id, finding))
             self._review(agent, at, cause)
 
     def clear(self, agent: Agent, kind: Kind, at: float) -> None:
-        """What a detector had found is over."""
+        """A finding is over."""
         known = agent.finding(kind)
         if known is not None:
             agent.findings = tuple(f for f in agent.findings if f is not known)
@@ -124,14 +124,14 @@ class Judge:
             self._review(agent, at, None)
 
     def settle(self, agent: Agent, kind: Kind, finding: Finding | None, at: float) -> None:
-        """What a detector says now about its kind: a finding, or that there is none."""
+        """A detector's current result for its kind: a finding, or none."""
         if finding is not None:
             self.note(agent, finding, at)
         elif agent.findings:
             self.clear(agent, kind, at)
 
     def clear_all(self, agent: Agent, at: float) -> None:
-        """A life is over: its findings with it, without a word about health."""
+        """A life is over: drop its findings, without a change of health."""
         for finding in agent.findings:
             self._outbox.fact(FindingClosed(at, agent.id, finding.kind, finding.since))
         agent.findings = ()
@@ -142,7 +142,7 @@ class Judge:
             self._review(agent, at, None)
 
     def flip(self, agent: Agent, to: Health, reason: str, at: float, cause: Cause | None = None) -> None:
-        """Change an agent's health, legally, with its evidence."""
+        """Change an agent's health by a legal step, with its evidence."""
         was = agent.health
         if was is to:
             return

@@ -1,12 +1,12 @@
 """Ladder: nudge, escalate, terminate. One rung at a time, each exactly once, none on a healthy agent.
 
-The law: a case opens when an agent becomes unwell and is dropped the moment it is well again. A rung is
-climbed only when the wait of the one before is over, when the fleet's brake and limits allow it, and when
-the evidence reaches that far. Only progress or an answer is success; delivered is not read.
+The law: a case opens when an agent becomes unwell and is dropped the moment it is well again. We climb a rung only
+when the wait of the one before is over, the fleet's brake and limits allow it, and the evidence reaches that far.
+Only progress or an answer is success; a delivered nudge may be unread.
 
-A termination that is out ends by its outcome or by a person's word: what the stop itself causes (a cancelled
-call, a last checkpoint) is no evidence that the agent is well. Unless it rests on silence: any sign of life
-refutes that and withdraws the order, and it must not lie in wait for an agent that nobody can reach.
+An open termination ends by its outcome or by a person's decision: effects of the stop itself (a cancelled call, a
+last checkpoint) do not show that the agent is well. But any sign of life refutes a termination for silence and
+withdraws the order, so that it does not hit an agent that comes back later.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from lifesigns.core.signals import Answer, Decision, EscalationDecided
 from lifesigns.core.words import duration
 
 LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
-"""Agents doing this are never nudged: they wait for something else than a reminder."""
+"""We never nudge agents in these states: a reminder does not help them."""
 
 UNDECIDED = "undecided"
-"""An escalation nobody answered, on evidence too weak to act on."""
+"""An unanswered escalation, on evidence too weak to act on."""
 
 CANNOT_STOP = "cannot stop"
-"""A termination that nobody carried out, however often it was ordered."""
+"""A termination that no executor carried out, however often we ordered it."""
 
 NO_ANSWER = "no answer"
 HEARD_AGAIN = "it is heard again: it was not dead, only silent"
 ANSWERED = "the agent answered"
-"""Why an order is not waited for any more."""
+"""Why we stopped waiting for an order."""
 
 WITHDRAWN_TOO_LATE = "It was ended by an order that was withdrawn too late."
 
 SILENT = frozenset({Kind.SILENCE, Kind.NEVER_STARTED})
 
 NUDGE_IDS_MAX = 16
-"""Nudges of a case that may still be answered."""
+"""How many nudges of a case the agent may still answer."""
 
 TERMINATE_TRIES = 3
 TERMINATE_MARGIN = 60.0
-"""How long after the save time we wait for word of a termination before ordering it again."""
+"""How long after the save time we wait for a termination's outcome before we order it again."""
 
 
 class Ladder:
@@ -84,7 +84,8 @@ class Ladder:
         elif case.by:
             return
         elif case.on_silence and not _is_silent(agent):
-            # Whatever else is found about it is another question: it can be nudged now, and people were asked about silence.
+            # Other findings are another question: we can nudge the agent now, and we had asked people only about its
+            # silence.
             self.drop(agent, now, HEARD_AGAIN)
             self._open(agent, policy, now)
         elif _is_out(case) and not self._outbox.holds(case.order_id):
@@ -107,12 +108,12 @@ class Ladder:
         case = agent.case
         if case is not None:
             agent.case = None
-            # An order of this very moment has not left the house: it is taken back, not regretted.
+            # An order of this very call has not left yet: take it back instead of withdrawing it.
             if not self._outbox.withdraw(case.order_id):
                 self._drop_order(agent, case, now, why)
 
     def step(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
-        """The wait of an agent's case is over: climb, hold or park."""
+        """The wait of an agent's case is over: climb, wait or park."""
         case = agent.case
         if case is None:
             return
@@ -124,7 +125,7 @@ class Ladder:
             self._terminate(agent, case, policy, now)
 
     def left_alone(self, agent: Agent) -> None:
-        """It has just said that it waits for something else than a reminder. One of this very moment is taken back."""
+        """The agent has just said that it waits for something else. Take back a nudge of this very call."""
         case = agent.case
         if case is None or case.by or case.rung is not Rung.NUDGE or agent.doing not in LEFT_ALONE:
             return
@@ -135,7 +136,7 @@ class Ladder:
             agent.interventions -= 1
 
     def is_ending(self, agent: Agent) -> bool:
-        """Whether an order to end this agent is out, and not given up."""
+        """Whether a termination of this agent is open."""
         case = agent.case
         return case is not None and case.rung is Rung.TERMINATE and bool(case.order_id) and case.wait != NEVER
 
@@ -144,7 +145,7 @@ class Ladder:
     def start(
         self, agent: Agent, rung: Rung, now: float, *, reason: str, by: str, respawn: bool = False
     ) -> Case:
-        """A person starts at a rung of their choice; the brake does not bind them."""
+        """A person starts at any rung; the brake does not bind a person."""
         self.drop(agent, now, f"replaced by {by or 'a person'}")
         agent.case = case = Case(rung, now, reason, waited_from=now, by=by, respawn=respawn)
         return case
@@ -184,14 +185,14 @@ class Ladder:
             if case.rung is Rung.NUDGE:
                 self._climb(agent, case, Rung.ESCALATE, now, ANSWERED)
         else:
-            # Its word buys time, not forgiveness: without progress the ladder starts again. A person's nudge is answered.
+            # Its answer only buys time: without progress the ladder starts again. A person's nudge is done.
             self._climb(agent, case, Rung.NUDGE, now, ANSWERED)
             self._take_over(agent, case)
             case.escalated = False
             self._wait(case, now, policy.more_time_for)
 
     def decided(self, agent: Agent, answer: EscalationDecided, policy: LadderPolicy, now: float) -> bool:
-        """Somebody decided about an escalation. False if it is no longer open, or was decided before."""
+        """A person or orchestrator decided an escalation. False if it is no longer open, or already decided."""
         case, decision, by = agent.case, answer.decision, answer.by
         if case is None or case.order_id != answer.order_id or case.rung is not Rung.ESCALATE:
             return False
@@ -216,7 +217,7 @@ class Ladder:
     def terminated(
         self, agent: Agent, order_id: str, now: float, checkpoint_id: str | None = None
     ) -> Case | None:
-        """Our termination is done: the case is closed. None if it was not ours."""
+        """Our termination is done: close the case. None if it was not ours."""
         case = agent.case
         if case is None or case.order_id != order_id or case.rung is not Rung.TERMINATE:
             return None
@@ -227,7 +228,7 @@ class Ladder:
     def carried_out_anyway(
         self, agent: Agent, order_id: str, now: float, checkpoint_id: str | None = None
     ) -> bool:
-        """A termination was carried out after it had been withdrawn, and that is on record. False if this one was not."""
+        """Record that a termination was carried out after we had withdrawn it. False if we had not withdrawn this one."""
         if not order_id or order_id != agent.withdrawn:
             return False
         agent.withdrawn = ""
@@ -270,7 +271,7 @@ class Ladder:
         if agent.doing in LEFT_ALONE and not case.by:
             self._wait(case, now, policy.nudge_every)
         elif case.by and case.attempt:
-            # A person's nudge is one nudge, not the foot of a ladder. It does not switch ours off either.
+            # A person's nudge is one nudge and starts no ladder. It does not switch ours off either.
             self.drop(agent, now, NO_ANSWER)
             self._open(agent, policy, now)
         elif case.attempt >= policy.nudge_max:
@@ -307,11 +308,11 @@ class Ladder:
             self._outbox.fact(NeedsHuman(now, agent.id, "escalation", reason))
             self._wait(case, now, policy.escalation_timeout)
         elif case.by:
-            # They asked others, and nobody answered: what follows is our decision, and rests on evidence.
+            # The person asked others, and nobody answered: from here we decide, by the evidence.
             self._take_over(agent, case)
             self.review(agent, policy, now)
         elif self._may_end(agent, case, policy):
-            # Who was asked about weaker evidence is asked again: their silence was about something else.
+            # Ask people again when the evidence is stronger: their silence was about something else.
             case.escalated = case.grounds
             rung = Rung.TERMINATE if case.grounds else Rung.ESCALATE
             self._climb(agent, case, rung, now, "nobody decided in time")
@@ -348,8 +349,8 @@ class Ladder:
             self._wait(case, now, policy.save_for + TERMINATE_MARGIN)
 
     def _give_up(self, agent: Agent, case: Case, now: float) -> None:
-        """No word of a termination after all its tries. Ours is withdrawn: it must not meet the agent hours later. What a
-        person ordered stays in force until a person takes it back."""
+        """A termination has no outcome after all its tries. Withdraw ours: it must not hit the agent hours later. A
+        person's order stays in force until a person takes it back."""
         if not case.by and agent.health not in UNWELL:
             self.drop(agent, now, "well again")
             return
@@ -380,12 +381,12 @@ class Ladder:
             self._climb(agent, case, Rung.ESCALATE, now, "there is new evidence to decide about")
 
     def _take_over(self, agent: Agent, case: Case) -> None:
-        """What a person wanted is done: from here on it is our case, and rests on evidence."""
+        """The person's order is done: from here on it is our case, by the evidence."""
         if case.by:
             case.by, case.respawn = "", not _spent(agent)
 
     def _stand_down(self, agent: Agent, case: Case, now: float) -> None:
-        """The evidence went away before the end: back to the question that nobody answered."""
+        """The evidence went away before the termination: go back to the unanswered escalation."""
         self._drop_order(agent, case, now, "the evidence is gone")
         case.rung, case.attempt, case.order_id, case.held = Rung.ESCALATE, 0, "", UNDECIDED
         self._wait(case, now, NEVER)
@@ -402,7 +403,7 @@ class Ladder:
             return True
         held = self._fleet.hold(agent, case.rung, now)
         if held is None:
-            if case.rung is not Rung.ESCALATE:  # To ask about an agent is not to act on it.
+            if case.rung is not Rung.ESCALATE:  # A question about an agent does nothing to it.
                 self._fleet.acted(agent, case.rung, now)
             case.held = ""
             return True
@@ -460,15 +461,15 @@ def nudge_text(agent: Agent, now: float, template: str) -> str:
 
 
 def _is_crash(agent: Agent) -> bool:
-    """A process that is known to be gone needs no ladder: nobody is there to nudge or to stop."""
+    """A process that is known to be gone needs no ladder: there is nothing to nudge or stop."""
     return agent.finding(Kind.EXIT) is not None
 
 
 def _first_rung(agent: Agent, policy: LadderPolicy) -> Rung:
     if _spent(agent):
-        return Rung.TERMINATE  # A cap is the user's own word that this is where it ends.
+        return Rung.TERMINATE  # With a cap the user has decided that the agent ends here.
     if agent.health is Health.DISCONNECTED and agent.cause is not Cause.FREEZE:
-        return Rung.ESCALATE  # Who does not answer a ping cannot be nudged.
+        return Rung.ESCALATE  # An agent that does not answer a ping cannot be nudged.
     return Rung.NUDGE if policy.nudge_enabled else Rung.ESCALATE
 
 
@@ -478,12 +479,12 @@ def _spent(agent: Agent) -> bool:
 
 
 def _is_silent(agent: Agent) -> bool:
-    """Whether it counts as gone because nothing is heard of it. Only its own voice ends that."""
+    """Whether it counts as gone because it is silent. Only a sign of life from the agent itself ends that."""
     return any(f.kind in SILENT and f.severity is Severity.DISCONNECTED for f in agent.findings)
 
 
 def _is_out(case: Case) -> bool:
-    """Whether a termination was ordered, and neither its outcome is known nor was it given up."""
+    """Whether we ordered a termination, know no outcome, and have not given it up."""
     ordered = case.rung is Rung.TERMINATE and bool(case.order_id) and case.wait != NEVER
     return ordered and Stage.FAILED not in case.reached
 
@@ -496,7 +497,7 @@ def _reason(agent: Agent) -> str:
 
 
 def _grounds(agent: Agent) -> str:
-    """What allows us to end it: the conclusive finding, or all the weak ones together."""
+    """The reasons to end it: the conclusive finding, or all the weak ones together."""
     if any(finding.conclusive for finding in agent.findings):
         return _reason(agent)
     weak = sorted(agent.findings, key=lambda finding: (-judgement.RANK[finding.severity], finding.since))

@@ -1,12 +1,12 @@
 """Merkle: a log that cannot be rewritten unseen (RFC 6962, section 2.1).
 
-A log of entries has one hash, its root. Who has seen the root of the first n entries can later be shown that the log
-still begins with exactly these (consistency), and that an entry is in it (inclusion), by a handful of hashes.
+A log of entries has one hash, its root. To a reader who saw the root of the first n entries, a handful of hashes
+later proves that the log still begins with exactly these (consistency), or that an entry is in it (inclusion).
 
     leaf = SHA-256(0x00 || entry)        node = SHA-256(0x01 || left || right)
 
-The two prefixes keep a node from being passed off as an entry. A tree of n leaves is split at the largest power of two
-below n; `Frontier` holds the roots of the full trees that n is made of, which is all that appending needs.
+The two prefixes prevent a node from posing as an entry. A tree of n leaves is split at the largest power of two below
+n; `Frontier` holds the roots of the full trees that n is made of, which is all that appending needs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ def node(left: bytes, right: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Frontier:
-    """A log as far as appending needs it: how many entries, and the roots of its full subtrees, the largest first."""
+    """The part of a log that appending needs: the number of entries, and the roots of its full subtrees, the largest
+    first."""
 
     size: int = 0
     peaks: list[bytes] = field(default_factory=list)
 
     def append(self, leaf_hash: bytes) -> None:
-        """One more entry. Trees of equal size are joined, as ones are carried in binary addition."""
+        """Append an entry. Trees of equal size join, as ones carry in binary addition."""
         self.peaks.append(leaf_hash)
         carry = self.size
         while carry & 1:

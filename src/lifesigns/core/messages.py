@@ -1,10 +1,11 @@
 """Messages: sent, delivered, read and acknowledged are different things, and only the last one counts here.
 
-Each priority has its deadline and its answer: urgent escalates, high reminds and then escalates, normal
-reminds, low is only written down. What we know of the recipient's beats is consulted before anybody is
-bothered: who is busy or waiting for a human is reminded first, who is gone is escalated at once.
+Each priority has its deadline and its answer: urgent escalates, high reminds and then escalates, normal reminds, low
+is only written down. We look at the recipient's state first: we remind a recipient that is busy or waits for a human
+before we escalate, and escalate at once if it is gone.
 
-A message stays listed until it is acknowledged or withdrawn, also when everything that its priority asks for was done.
+A message stays listed until it is acknowledged or withdrawn, even after we have done everything its priority asks
+for.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class PendingMessage:
     reminded_at: float | None = None
     overdue_at: float | None = None
     watched: bool = True
-    """Whether anything more is done about it. It stays listed in any case."""
+    """Whether we still act on it. It stays listed in any case."""
 
 
 class Messages:
@@ -58,7 +59,7 @@ class Messages:
     def overdue(
         self, message: PendingMessage, sender: Agent, to: Agent | None, at: float, now: float
     ) -> bool:
-        """A message fell due. True if nothing more is done about it: it was escalated, or its priority asks for no more."""
+        """A message fell due. True if we are done with it: we escalated it, or its priority asks for no more."""
         overdue_for = at - message.sent_at
         if message.overdue_at is None:
             message.overdue_at = at

@@ -1,4 +1,4 @@
-"""Outbox: collects the effects of one call to the engine, numbers its orders and notes whom they are about.
+"""Outbox: collects the effects of one call to the engine, numbers its orders and notes which agents they concern.
 
 An order's id is made of the hub's epoch and a counter that is part of the snapshot: the same history
 gives the same ids, and no two orders ever share one.
@@ -17,7 +17,7 @@ AnOrder = TypeVar("AnOrder", bound=Order)
 
 
 class Outbox:
-    """What one call to the engine wants stored and done."""
+    """The effects of one call to the engine."""
 
     __slots__ = ("changes", "effects", "epoch", "numbered")
 
@@ -66,7 +66,7 @@ class Outbox:
         return order
 
     def withdraw(self, order_id: str) -> bool:
-        """Take back an order of this very call, and what was written about it. False if it has left already."""
+        """Take back an order of this very call, and the facts about it. False if it has already left."""
         kept = [
             effect
             for effect in self.effects
@@ -79,7 +79,7 @@ class Outbox:
         return here
 
     def holds(self, order_id: str) -> bool:
-        """Whether this order is of this very call: it has not left the house."""
+        """Whether this order is of this very call, so that it has not left yet."""
         return any(isinstance(effect, Order) and effect.order_id == order_id for effect in self.effects)
 
     def take(self) -> Sequence[Effect]:

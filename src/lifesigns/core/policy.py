@@ -37,7 +37,7 @@ class SilencePolicy:
     missed_max: int = 2
     ping_wait: float = 2.0
     pings: int = 2
-    """Two, because one lost ping must not be a verdict."""
+    """Two, because one lost ping must not lead to a verdict."""
     adaptive: bool = True
     adaptive_from: int = 30
     """Beats heard before the adaptive margin replaces the fixed one."""
@@ -46,9 +46,9 @@ class SilencePolicy:
     degrade_on_suspicion: bool = False
     """With intervals of minutes a suspicion lasts long enough to be shown as `degraded`."""
     busy_factor: Number = 3.0
-    """An agent whose last word was "busy" has this many times the timeout: it may be slow to speak."""
+    """An agent that last reported "busy" has this many times the timeout: it may be slow to speak."""
     busy_max: float = 30 * MINUTE
-    """For how long an agent that said until when it is busy, and has not beaten since, may be silent at most."""
+    """The longest silence of an agent that said until when it is busy and has not beaten since."""
     grace: float = 120.0
     """How long a registered agent may take to speak for the first time."""
     forget_after: float = 24 * HOUR
@@ -64,7 +64,7 @@ class SilencePolicy:
 
 @dataclass(frozen=True, slots=True)
 class FreezePolicy:
-    """Beats come, but the loop or main thread behind them does not answer."""
+    """Beats come, but the agent's loop or main thread does not answer."""
 
     after: float = 10.0
     conclusive_after: float = 60.0
@@ -73,24 +73,24 @@ class FreezePolicy:
 
 @dataclass(frozen=True, slots=True)
 class StallPolicy:
-    """An agent that lives but does not come forward, judged only while it has work."""
+    """An agent that lives but makes no progress, judged only while it has work."""
 
     checkpoint_degraded_after: float = 10 * MINUTE
     checkpoint_stuck_after: float = 30 * MINUTE
     checkpoint_expected: bool = False
-    """Whether an agent that never saved a checkpoint is judged by that too, from the beginning of its work. Otherwise only who
-    saved one before, in this life or in an earlier one with the same task: many agents save none at all."""
+    """Whether to judge an agent that never saved a checkpoint too, from the start of its work. Otherwise only one
+    that saved before, in this life or an earlier one with the same task: many agents save none at all."""
     tool_call_after: float = 15 * MINUTE
     tokens_after: float = 15 * MINUTE
     call_max: float = 30 * MINUTE
-    """How long a declared tool or model call may take before it is a finding."""
+    """How long a declared tool or model call may take before it becomes a finding."""
     output_after: float = 10 * MINUTE
-    """For programs that are watched from outside: neither output nor CPU for this long."""
+    """For programs watched from outside: neither output nor CPU use for this long."""
     spin_after: float = 10 * MINUTE
-    """The same, but burning CPU all the while."""
+    """No output for this long, but high CPU use."""
     idle_cpu: Number = 5.0
     spin_cpu: Number = 50.0
-    """Percent of one core: below the first nothing is done, from the second on it burns. Between, it works."""
+    """Percent of one core: below the first the program is idle, from the second on it burns CPU; between them it works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class LoopingPolicy:
     changing_notice: int = 20
     changing_human: int = 60
     unknown_notice: int = 5
-    """The same call in a row, or calls in a cycle, whose results nobody tells."""
+    """The same call in a row, or calls in a cycle, without reported results."""
     recent_notice: int = 6
     recent_stuck: int = 12
     recent_window: int = 30
@@ -119,13 +119,13 @@ class LoopingPolicy:
     """Model calls in a row without a tool call, progress or a human's turn: healthy agents have 2 or 3 of them."""
     wait_period_min: float = 30.0
     wait_model_share: Number = 0.5
-    """Waiting is not looping: identical calls that come so far apart, with model calls filling less than this part of
-    the time. In real loops they fill 99 % of it, in healthy polling 3 to 13 %."""
+    """Waiting is not looping: identical calls this far apart, with model calls in less than this part of the time. In
+    real loops they fill 99 % of it, in healthy polling 3 to 13 %."""
     polling_tools: tuple[str, ...] = ("wait", "sleep", "poll*", "*_status", "check_*")
     polling_for: float = HOUR
     """The wait budget: how long a declared polling tool may poll before it counts like any other."""
     polling_gap_min: float = 5.0
-    """Who polls more often does not wait, whatever its tool is called."""
+    """An agent that polls more often does not wait, whatever its tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class ErringPolicy:
     """A rate over fewer calls says nothing: two failures of four calls are an accident."""
     consecutive_max: int = 3
     infrastructure_for: float = 30 * MINUTE
-    """How long every call may fail for the world's fault before somebody is asked."""
+    """How long every call may fail by infrastructure errors before the engine asks people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +152,23 @@ class SpendingPolicy:
     hour_tokens_max: int | None = None
     hour_cost_max: Number | None = None
     soft: Number = 0.8
-    """The part of a cap at which people are warned."""
+    """The part of a cap at which the engine warns people."""
     spike_slack: Number = 1.0
     spike_limit: Number = 8.0
-    """CUSUM slack and limit in standard deviations: about one false alarm in a thousand hours of minutes."""
+    """CUSUM slack and limit in standard deviations: with one sample a minute, about one false alarm in a thousand hours."""
     spike_min_samples: int = 20
 
 
 @dataclass(frozen=True, slots=True)
 class OverloadPolicy:
-    """Load that is worth a word, never a termination."""
+    """Load that is worth a warning, never a termination."""
 
     cpu_degraded: Number = 70.0
     cpu_unhealthy: Number = 90.0
     memory_degraded_mb: Number = 4096.0
     memory_unhealthy_mb: Number = 8192.0
     beats: int = 3
-    """Beats in a row over the line: one busy moment is no state."""
+    """Beats in a row over the line: one busy moment is no overload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,22 +180,22 @@ class LadderPolicy:
     nudge_max: int = 3
     nudge_every: float = 10 * MINUTE
     nudge_template: str = "{facts} You can report progress, request a handoff or report a blocker."
-    """What a nudge says, with places for `templates.NUDGE_FACTS`. A nudge states facts: what sounds like a command
-    from nowhere is distrusted, and rightly."""
+    """What a nudge says, with places for `templates.NUDGE_FACTS`. A nudge states facts: models rightly distrust a
+    command from nowhere."""
     hesitate_for: float = 10.0
-    """Before people are asked about a lost agent: when a host dies, its agents are lost one after the other
-    within seconds, and are one question instead of twenty if that is waited for."""
+    """The wait before we ask people about a lost agent: when a host dies, its agents vanish one after the other
+    within seconds, and this wait makes them one question instead of twenty."""
     escalation_timeout: float = 15 * MINUTE
     save_for: float = 30.0
     cleanup_for: float = 5 * MINUTE
-    """How long cleaning up after a life is tried; its successor waits for that."""
+    """How long the clean-up after a life may take; its successor waits for it."""
     more_time_for: float = 30 * MINUTE
     """What `need_time` or `more_time` grants."""
 
 
 @dataclass(frozen=True, slots=True)
 class RespawnPolicy:
-    """Starting anew: how often, how soon."""
+    """Respawns: how often, how soon."""
 
     enabled: bool = True
     per_task_max: int = 3
@@ -203,8 +203,8 @@ class RespawnPolicy:
     backoff: tuple[float, ...] = (60.0, 120.0, 240.0)
     jitter: Number = 0.1
     hesitate_for: float = 10.0
-    """After a crash that nobody but the agent has told: its process may have caught the error and go on with a new life,
-    beside which a second one must not work."""
+    """The wait after a crash that only the agent itself reported: its process may have caught the error and go on
+    with a new life, and a second one must not work beside it."""
     probation: float = 15 * MINUTE
     start_timeout: float = 5 * MINUTE
     """How long a new life may take to speak before its respawn counts as failed."""
@@ -247,7 +247,7 @@ class ClaimPolicy:
 
 @dataclass(frozen=True, slots=True)
 class MessagePolicy:
-    """How soon a message wants to be acknowledged, by priority."""
+    """How soon a message needs an acknowledgement, by priority."""
 
     urgent: float = 2 * MINUTE
     high: float = 5 * MINUTE
@@ -263,13 +263,14 @@ class TaskPolicy:
 
     stalled_after: float = 30 * MINUTE
     overdue_factor: Number = 3.0
-    """How many times as long as expected a task may take without a word before its agent is `degraded`, however short it is."""
+    """How many times as long as expected a task may take without a report before its agent is `degraded`, however
+    short the task is."""
     inquiry_wait: float = 5 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything about how one agent is watched."""
+    """How the engine watches one agent."""
 
     silence: SilencePolicy = field(default_factory=SilencePolicy)
     freeze: FreezePolicy = field(default_factory=FreezePolicy)
@@ -305,26 +306,26 @@ class FleetPolicy:
     """What holds for all agents together, and how much the monitor trusts itself."""
 
     judging: bool = True
-    """Whether agents are judged. If not, they are heard and shown, and nothing is found or done about them unasked."""
+    """Whether the engine judges agents. If not, it hears and shows them, and finds and does nothing unasked."""
     agents_max: int = 2_000_000
     agents_per_source: int = 100_000
     """A million made-up ids from one token must not push the real ones out."""
     brake_count: int = 3
     brake_share: Number = 0.55
     lost_after: float = 5 * MINUTE
-    """An agent that is disconnected for this long is no part of the fleet any more: who was lost long ago and who is unwell now
-    are not unwell at once. Those that were lost under a brake are left to a person for good."""
+    """An agent that has been disconnected for this long no longer counts as part of the fleet: agents lost long ago
+    and agents unwell now are not unwell at once. Agents lost under a brake stay a person's decision."""
     acted_share: Number = 0.15
-    """At most this part of the fleet is acted on automatically in a minute (but always one)."""
+    """The engine acts on at most this part of the fleet per minute by itself (but always on one)."""
     nudges_per_minute: int = 60
     terminations_per_minute: int = 10
     respawns_per_minute: int = 10
     tick_every: float = 1.0
-    """The engine wants to be looked at this often, so that it knows when it was not."""
+    """How often the hub calls the engine at least, so that the engine notices when it slept."""
     tick_late_after: float = 1.0
     truce_min: float = 5.0
     calm_after: float = 30.0
-    """Quiet for this long takes one point off the self-health score."""
+    """This long without trouble takes one point off the self-health score."""
     canary_every: float = 5.0
     """0 switches the canary off: an engine without a bus has nothing to be blind to."""
     canary_late_after: float = 14.0

@@ -1,4 +1,4 @@
-"""A policy with some values changed: nested, checked, and what is wrong is named by its key."""
+"""A policy with some values changed: nested and checked; errors name the wrong key."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lifesigns.errors import PolicyError
 
 
 def changed(value: Any, changes: Mapping[str, Any], blank: Any, path: str = "") -> Any:
-    """A copy of a frozen dataclass with nested changes; unknown keys and wrong types are named.
+    """A copy of a frozen dataclass with nested changes; errors name unknown keys and wrong types.
 
-    What has a name of the user's choice, and is new, begins as `blank`.
+    A new entry under a name of the user's choice begins as `blank`.
     """
     if not isinstance(changes, Mapping):
         raise PolicyError(path.rstrip("."), f"needs named values, not {changes!r}")
@@ -29,7 +29,7 @@ def changed(value: Any, changes: Mapping[str, Any], blank: Any, path: str = "") 
 
 
 def merged(changes: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Two sets of changes as one; where both say something, the second counts."""
+    """Two sets of changes as one; the second wins where they differ."""
     made = dict(changes)
     for name, change in more.items():
         known = made.get(name)

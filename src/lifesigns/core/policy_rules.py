@@ -1,6 +1,6 @@
-"""What a policy must keep: numbers that are numbers, and relations without which it could not work.
+"""The rules of a policy: numbers that are numbers, and relations without which it could not work.
 
-Each rule is the condition, the key that is wrong if it does not hold, and a sentence with both numbers in it.
+Each rule has a condition, the key that is wrong if it does not hold, and a sentence with both numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lifesigns.core.policy import BreakerPolicy, LoopingPolicy, Policy, SilencePolicy
 
 NUMBER_MAX: Final = 1e15
-"""No clock counts further; and sums and products of what is below stay finite."""
+"""No clock counts further, and sums and products of smaller numbers stay finite."""
 
 Rule = tuple[bool, str, str]
 
@@ -31,7 +31,7 @@ def check(policy: Policy) -> None:
 
 
 def check_numbers(section: str, values: Any) -> None:
-    """Every number of a section is one that can be counted with."""
+    """Every number of a section is usable."""
     for f in (f for f in fields(values) if f.init):
         value = getattr(values, f.name)
         for number in value if isinstance(value, tuple) else (value,):
@@ -40,7 +40,7 @@ def check_numbers(section: str, values: Any) -> None:
 
 
 def check_number(key: str, number: float) -> None:
-    """Neither negative nor beyond all use."""
+    """Neither negative nor absurdly large."""
     if number > NUMBER_MAX:
         raise PolicyError(key, f"is larger than {NUMBER_MAX:g}")
     if not number >= 0:

@@ -1,8 +1,8 @@
-"""Respawn: start an agent anew from its newest checkpoint that holds.
+"""Respawn: start an agent anew from its newest valid checkpoint.
 
-The law: one respawn per incarnation that ended, whatever crashes in between; limits and backoff bind every
-path; who fails again under close watch is a person's matter. A lineage is the succession of lives of one
-agent id: how often it was respawned, from what, and how far the current respawn has come.
+The law: one respawn per incarnation that ended, whatever crashes in between; limits and backoff bind every path; a
+person decides about an agent that fails again on probation. A lineage is the succession of lives of one agent id: how
+often it was respawned, from what, and how far the current respawn has come.
 
     idle -> waiting (backoff) -> verifying (chain walk) -> starting -> probation -> idle
                  ^________________________________|            |
@@ -37,7 +37,7 @@ from lifesigns.core.words import duration, times
 
 
 class FailureClass(StrEnum):
-    """What kind of failure it is: wait and retry, restart, or replace after approval."""
+    """The kind of failure: wait and retry, restart, or replace after approval."""
 
     TRANSIENT = "transient"
     RECOVERABLE = "recoverable"
@@ -45,7 +45,7 @@ class FailureClass(StrEnum):
 
 
 STARTS_MAX = 8
-"""Starts that may still come; nobody starts one agent more often without a person in between."""
+"""How many starts may still come; we never start one agent more often without a person in between."""
 
 TRANSIENT_FOR = 5 * MINUTE
 CLEANED_UP_EVERY = 10.0
@@ -113,24 +113,24 @@ class Lineage:
     order_id: str = ""
     checkpoint_id: str | None = None
     read_back: bool = True
-    """Whether somebody has read that checkpoint's content, or only its agent's word speaks for it."""
+    """Whether an executor has read that checkpoint's content, or only the agent says that it is good."""
     new_incarnation: str = ""
     starts: dict[str, str] = field(default_factory=dict)
-    """Lives that were ordered and have not come: their incarnations, and the orders. One may come when it is not expected
-    any more, because its start took long."""
+    """Lives we ordered that have not spoken: their incarnations and the orders. A slow start may still come after we
+    stop waiting for it."""
     unheard: int = 0
-    """How many starts no life has followed yet. What is started may name itself otherwise than it was told to."""
+    """How many starts no life has followed yet. A started agent may choose another name than the ordered one."""
     acknowledged: bool = False
-    """Whether somebody said that the last start was begun."""
+    """Whether an executor reported that the last start began."""
     supervisor_gone: bool = False
-    """Nobody stands beside this agent any more who could start it anew."""
+    """No supervisor is left that could restart this agent."""
     latecomer: str = ""
     latecomer_at: float = 0.0
-    """A start that came while another life lives, and when it was first heard."""
+    """A start that spoke while another life lives, and when we first heard it."""
     requested: bool = False
-    """A person wants the current respawn: neither brake nor limits bind it."""
+    """A person wants this respawn: neither brake nor limits bind it."""
     doubted: bool = False
-    """People were asked whether to replace it, because it may be well. Once its end is known, nobody need be asked."""
+    """We asked people whether to replace it, because it may be well. Once we know its end, we need not ask."""
     cleaned_up: bool = False
     """The clean-up after the last life was ordered."""
 
@@ -140,9 +140,9 @@ class Lineage:
 
 
 def candidates(chain: list[Checkpoint]) -> list[str]:
-    """Checkpoints to try, newest first: those whose parent link holds.
+    """Checkpoints to try, newest first: those whose parent link is valid.
 
-    A root, or the oldest one remembered, needs no parent; every other must name one that came before it.
+    A root, or the oldest one we remember, needs no parent; every other must name an earlier one.
     """
     known: set[str] = set()
     holding: list[str] = []
@@ -154,7 +154,7 @@ def candidates(chain: list[Checkpoint]) -> list[str]:
 
 
 def backoff(policy: RespawnPolicy, attempt: int, key: str) -> float:
-    """The wait before an attempt: none before the first, then growing. The jitter is a hash, not chance."""
+    """The wait before an attempt: none before the first, then it grows. The jitter is a hash, not chance."""
     if attempt <= 1:
         return 0.0
     wait = policy.backoff[min(attempt - 2, len(policy.backoff) - 1)]
@@ -204,19 +204,19 @@ class Respawns:
         hesitate: bool = False,
         wanted: bool = False,
     ) -> None:
-        """A life ended and is to be followed by another, if the limits allow; hesitantly, if its process may go on.
+        """A life ended and another shall follow, if the limits allow; after a wait, if its process may go on.
 
-        `wanted`: somebody ended it in order to have it started anew. That is no failure, and a person has looked at it."""
+        `wanted`: a person ended it to have it restarted. That is no failure."""
         ended = agent.incarnation or ""
         if not policy.enabled:
             return
         if lineage.waits_for_a_person and not wanted and not lineage.doubted:
-            if lineage.ended != ended:  # Another life than the one that people know of.
+            if lineage.ended != ended:  # People know of another life.
                 lineage.ended = ended
                 self._give_up(lineage, now, f"{why} A person was called before", lineage.phase)
             return
         if lineage.ended == ended:
-            # This life's successor is already on its way; if it was hesitated, now it is certain.
+            # This life's successor is already on its way; if we were waiting, the end is now certain.
             if lineage.phase is Phase.WAITING and not hesitate:
                 lineage.wait = min(lineage.wait, backoff(policy, lineage.attempts, lineage.agent_id))
             return
@@ -230,13 +230,14 @@ class Respawns:
                 lineage.wait = max(lineage.wait, policy.hesitate_for)
 
     def ask(self, lineage: Lineage, why: str, now: float, *, doubted: bool = False) -> None:
-        """It is replaced only after a person approved (`request`): it was gone for long, or may be well (`doubted`)."""
-        watched = lineage.phase is Phase.PROBATION  # If it did end, it failed again under close watch.
+        """Replace it only after a person's approval (`request`): it was gone for long, or may be well (`doubted`)."""
+        watched = lineage.phase is Phase.PROBATION  # If it did end, it failed again on probation.
         self._give_up(lineage, now, why)
         lineage.doubted = doubted and not watched
 
     def request(self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float) -> None:
-        """A person wants it respawned: limits, review and quarantine are lifted. One that is on its way is that one."""
+        """A person wants it respawned: lift limits, review and quarantine. A respawn already on its way counts as
+        this one."""
         if lineage.phase in ON_ITS_WAY and lineage.ended == (agent.incarnation or ""):
             lineage.requested = True
             if lineage.phase is Phase.WAITING or not lineage.order_id:
@@ -248,7 +249,7 @@ class Respawns:
         self._attempt(lineage, policy, now)
 
     def clear(self, lineage: Lineage, now: float) -> None:
-        """A person's word: begin anew."""
+        """A person resets it."""
         lineage.phase = Phase.IDLE
         lineage.attempts = lineage.failures = lineage.unheard = 0
         lineage.respawned_at.clear()
@@ -256,7 +257,7 @@ class Respawns:
         self._wait(lineage, now, NEVER)
 
     def verified(self, lineage: Lineage, checkpoint_id: str, now: float, *, valid: bool) -> None:
-        """A candidate was read back."""
+        """An executor read a candidate back."""
         if lineage.phase is not Phase.VERIFYING or lineage.candidates[:1] != [checkpoint_id]:
             return
         if valid:
@@ -270,7 +271,7 @@ class Respawns:
     def start_failed(
         self, lineage: Lineage, order_id: str, reason: str, policy: RespawnPolicy, now: float
     ) -> None:
-        """The new life could not be started: it will not come any more."""
+        """The new life could not be started and will not come."""
         for life in [life for life, order in lineage.starts.items() if order == order_id]:
             del lineage.starts[life]
             lineage.unheard = max(0, lineage.unheard - 1)
@@ -278,12 +279,12 @@ class Respawns:
             self._failed(lineage, reason, policy, now)
 
     def start_acknowledged(self, lineage: Lineage, now: float) -> None:
-        """Somebody said that the last start is begun."""
+        """An executor reported that the last start began."""
         lineage.acknowledged, lineage.supervisor_gone = True, False
         self._record(lineage, lineage.order_id, Stage.DELIVERED, now, "")
 
     def reborn(self, lineage: Lineage, life: str | None, policy: RespawnPolicy, now: float) -> bool:
-        """A new life speaks. True if it is one we started, whichever of our tries it is."""
+        """A new life speaks. True if we started it, by any of our tries."""
         order_id = lineage.starts.pop(life or "", "")
         ours = bool(order_id) or lineage.unheard > 0
         lineage.unheard = max(0, lineage.unheard - 1)
@@ -300,7 +301,7 @@ class Respawns:
         return ours
 
     def returned(self, lineage: Lineage, now: float) -> None:
-        """The agent is back by itself: nothing is left to do."""
+        """The agent came back by itself: nothing is left to do."""
         if lineage.phase in ON_ITS_WAY:
             if not self._drop_start(lineage, now, "the agent is back by itself"):
                 lineage.attempts = max(
@@ -308,12 +309,12 @@ class Respawns:
                 )  # A new task may have begun to count meanwhile.
             self._enter(lineage, Phase.IDLE, now, NEVER)
         elif lineage.phase is Phase.REVIEW:
-            # There is nobody to replace any more; how often it was tried still counts.
+            # There is no agent left to replace; the number of tries still counts.
             self._enter(lineage, Phase.IDLE, now, NEVER)
         lineage.ended = None
 
     def cleaned_up(self, lineage: Lineage, now: float) -> None:
-        """What the last life left behind is cleaned up, or never will be: the next one need not wait for it."""
+        """The clean-up after the last life is over or given up: the next one need not wait for it."""
         if lineage.phase is Phase.STARTING and not lineage.order_id:
             self._wait(lineage, now, 0.0)
 
@@ -340,12 +341,12 @@ class Respawns:
                 waited = duration(policy.start_timeout)
                 self._failed(lineage, f"the new life did not speak within {waited}", policy, now)
             case Phase.PROBATION if agent.health in UNWELL:
-                # It fell ill under close watch, however long it takes to be sure of that and to end it.
+                # It became unwell on probation, however long the verdict and the termination take.
                 self._wait(lineage, now, policy.probation)
             case Phase.PROBATION:
                 lineage.failures = lineage.unheard = 0
                 if lineage.task_id is None:
-                    lineage.attempts = 0  # No task whose limit they could count towards.
+                    lineage.attempts = 0  # Without a task there is no limit to count towards.
                 self._enter(lineage, Phase.IDLE, now, NEVER)
             case Phase.IDLE | Phase.REVIEW | Phase.QUARANTINED:
                 self._wait(lineage, now, NEVER)
@@ -372,7 +373,7 @@ class Respawns:
 
     def _verify(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
         if lineage.order_id and lineage.candidates:
-            del lineage.candidates[0]  # No answer about this one: try the one before it.
+            del lineage.candidates[0]  # No answer about this checkpoint: try the one before it.
         if not lineage.candidates:
             lineage.checkpoint_id = None
             if lineage.chain:
@@ -395,7 +396,9 @@ class Respawns:
 
     def _start(self, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
         if self._side_orders.is_cleaning_up(agent):
-            self._wait(lineage, now, CLEANED_UP_EVERY)  # `cleaned_up` ends this wait; the rest is caution.
+            self._wait(
+                lineage, now, CLEANED_UP_EVERY
+            )  # `cleaned_up` ends this wait; this deadline is only a precaution.
             return
         held = self._fleet.hold(agent, Rung.RESPAWN, now)
         if held is not None and not lineage.requested:
@@ -405,7 +408,7 @@ class Respawns:
         lineage.requested = False
         lineage.respawned_at.append(now)
         lineage.new_incarnation = (
-            f"{slug(lineage.agent_id)}~{self._outbox.number()}"  # May stand in a command.
+            f"{slug(lineage.agent_id)}~{self._outbox.number()}"  # It may appear in a command.
         )
         order = self._outbox.order(
             Respawn,
@@ -452,7 +455,7 @@ class Respawns:
         lineage.waited_from, lineage.wait = now, wait
 
     def _drop_start(self, lineage: Lineage, now: float, why: str, but: str = "") -> bool:
-        """A start that is out is not waited for any more. False if none is."""
+        """Stop waiting for an open start. False if there is none."""
         out = lineage.phase is Phase.STARTING and bool(lineage.order_id)
         if out and lineage.order_id != but:
             self._record(lineage, lineage.order_id, Stage.DROPPED, now, why)
@@ -486,7 +489,7 @@ class Respawns:
 
 
 def handoff(lineage: Lineage, agent: Agent, now: float) -> str:
-    """What the next life should know: what was done, what is open, why the last one was stopped."""
+    """What the next life should know: finished work, open work, and why the last life was stopped."""
     lines = [f"You continue the work of a previous life of {lineage.agent_id}."]
     if lineage.task_id:
         lines.append(f"Task: {lineage.task_id}.")

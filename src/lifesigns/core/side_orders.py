@@ -1,8 +1,8 @@
-"""Side orders: orders beside the ladder. A person turns an agent's breaker; what a life left behind is cleaned up.
+"""Side orders: orders beside the ladder. A person turns an agent's breaker; the hub cleans up after a life.
 
-The law: a side order is given once and is over when its outcome is heard, or when nobody answered in time; every stage of it
-is on record. The newest word about a breaker counts. One clean-up per life that is known to be over, none while the agent
-lives: a successor waits for it, and a life that begins by itself drops it.
+The law: a side order is given once and is over with its outcome, or without an answer in time; every stage is on
+record. The newest order about a breaker counts. There is one clean-up per life that is known to be over, none while
+the agent lives: a successor waits for it, and a life that begins by itself cancels it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lifesigns.core.signals import BreakerAct, BreakerTurnRequested
 from lifesigns.core.words import duration
 
 TURN_FOR = 10 * MINUTE
-"""How long an agent may take to turn a breaker. Who was away for longer meets another world than the one it was meant for."""
+"""How long an agent may take to turn a breaker. After a longer absence the order no longer fits the situation."""
 
 
 @dataclass(slots=True)
 class SideOrder:
-    """One order that was given and has no outcome yet."""
+    """An order without an outcome yet."""
 
     id: str
     agent_id: str
@@ -34,7 +34,7 @@ class SideOrder:
     given_at: float
     wait: float
     text: str
-    """What is to be done, in words."""
+    """The order in words."""
     name: str = ""
     """The breaker it is about."""
     key: str = ""
@@ -43,11 +43,11 @@ class SideOrder:
 
 
 Table = dict[str, dict[str, SideOrder]]
-"""Open errands by agent, and by the id of their order."""
+"""Open side orders by agent and order id."""
 
 
 class SideOrders:
-    """Gives errands and hears how they went. `next_order` numbers things with deadlines."""
+    """Gives side orders and handles their outcomes. `next_order` numbers items with deadlines."""
 
     def __init__(
         self,
@@ -63,16 +63,16 @@ class SideOrders:
         self._table = table
         self._next_order = next_order
         self.cleans_up: Callable[[Agent], bool] = lambda _: False
-        """Whether somebody cleans up after this agent's lives."""
+        """Whether the hub cleans up after this agent's lives."""
 
     def due_at(self, side_order: SideOrder) -> float:
-        """When nobody is waited for any more."""
+        """When we stop waiting for an answer."""
         return self._awareness.due(side_order.given_at, side_order.wait)
 
     # --- giving -------------------------------------------------------------------------------------
 
     def turn_breaker(self, agent: Agent, wish: BreakerTurnRequested, now: float) -> None:
-        """A person wants a breaker turned, once per key; what was wanted of it before is over."""
+        """A person wants a breaker turned, once per key; this cancels earlier orders about it."""
         text = _turn_text(wish.act, wish.name, wish.reason)
         for known in self._of(agent, Rung.BREAKER):
             if known.name != wish.name:
@@ -105,7 +105,7 @@ class SideOrders:
         task_id: str | None,
         checkpoint_id: str | None,
     ) -> bool:
-        """This life is known to be over: have its remains cleaned up, if somebody does that. Whether it was ordered."""
+        """This life is known to be over: order a clean-up, if the hub does that. Returns whether it was ordered."""
         if not self.cleans_up(agent):
             return False
         order = self._outbox.order(
@@ -116,20 +116,20 @@ class SideOrders:
         return True
 
     def is_cleaning_up(self, agent: Agent) -> bool:
-        """Whether the clean-up after the last life of this agent is still under way."""
+        """Whether the clean-up after this agent's last life is still under way."""
         return any(True for _ in self._of(agent, Rung.CLEANUP))
 
     # --- outcomes -----------------------------------------------------------------------------------
 
     def done(self, agent: Agent, order_id: str, now: float) -> bool:
-        """It is carried out. False if nobody waits for that."""
+        """The order was carried out. False if it is not open."""
         side_order = self._table.get(agent.id, {}).get(order_id)
         if side_order is not None:
             self._end(side_order, Stage.DONE, now, side_order.text)
         return side_order is not None
 
     def failed(self, agent: Agent, order_id: str, reason: str, now: float) -> bool:
-        """It can never be carried out. False if nobody waits for that."""
+        """The order can never be carried out. False if it is not open."""
         side_order = self._table.get(agent.id, {}).get(order_id)
         if side_order is not None:
             self._give_up(side_order, reason, now)
@@ -140,7 +140,7 @@ class SideOrders:
         self._give_up(side_order, f"no outcome within {duration(side_order.wait)}", now)
 
     def drop(self, agent: Agent, now: float, why: str, *rungs: Rung) -> None:
-        """What was wanted of a life that is over, or had to be done before this one."""
+        """Cancel the side orders of a life that is over, or that a new life makes pointless."""
         for side_order in [one for rung in rungs for one in self._of(agent, rung)]:
             self._end(side_order, Stage.DROPPED, now, why)
 
@@ -178,5 +178,5 @@ class SideOrders:
 
 
 def _turn_text(act: BreakerAct, name: str, reason: str = "") -> str:
-    """What is on record about it."""
+    """The fact that records this stage."""
     return f"{act} breaker {name!r}" + (f": {reason}" if reason else "")

@@ -3,9 +3,9 @@
 Three voices: the agent itself (beats and the signals of the wire contract), the world around it (a
 process that ended, the outcome of an order) and people (pause, terminate, a decision).
 
-Every signal names an `agent_id`; the few about the hub itself do not. `incarnation` is None where the
-speaker does not know it; a signal of a retired incarnation is refused by the engine. An agent's own
-times (`sent_at` and the like) are data: shown, used to estimate skew, never the basis of a deadline.
+Every signal names an `agent_id`; the few about the hub itself do not. `incarnation` is None where the speaker does
+not know it; the engine refuses a signal of a retired incarnation. An agent's own times (`sent_at` and the like) are
+data: shown, used to estimate skew, never the basis of a deadline.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Decision(StrEnum):
 
 
 class Priority(StrEnum):
-    """How soon a message wants its acknowledgement."""
+    """How soon a message needs an acknowledgement."""
 
     URGENT = "urgent"
     HIGH = "high"
@@ -70,7 +70,7 @@ class BreakerAct(StrEnum):
 
 
 class Gauges(Protocol):
-    """What a beat may tell of its process."""
+    """What a beat may report about its process."""
 
     @property
     def cpu_percent(self) -> float | None: ...
@@ -81,8 +81,8 @@ class Gauges(Protocol):
 class Beat(Protocol):
     """One "I live" message, as far as the engine reads it.
 
-    A protocol, because beats come by the hundred thousand: the wire hands over what its decoder made, without
-    filling thirty fields of another object first. `BeatReceived` is the plain one for everybody else.
+    A protocol, because beats come by the hundred thousand: the wire hands over its decoder's object without first
+    filling thirty fields of another. Everyone else uses `BeatReceived`.
     """
 
     @property
@@ -127,12 +127,12 @@ class Beat(Protocol):
     def metadata(self) -> Mapping[str, str] | None: ...
     @property
     def source(self) -> str:
-        """Which door it came through (a token, a link): ids are counted per source. Set by us."""
+        """The door it came through (a token, a link): we set it, and count ids per source."""
 
 
 @dataclass(slots=True)
 class Metrics:
-    """What a beat may tell of its process and its tasks."""
+    """What a beat may report about its process and its tasks."""
 
     cpu_percent: float | None = None
     memory_mb: float | None = None
@@ -143,7 +143,7 @@ class Metrics:
 
 @dataclass(slots=True)
 class BeatReceived:
-    """One "I live" message. Not frozen, because that takes three times as long to make; nobody changes it."""
+    """One "I live" message. Not frozen, because a frozen one takes three times as long to make; no code changes it."""
 
     agent_id: str
     seq: int | None = None
@@ -158,7 +158,7 @@ class BeatReceived:
     phase: str | None = None
     progress: str | None = None
     last_tool_call: str | None = None
-    """The agent's own word, as are all its moments: shown, never the basis of a deadline."""
+    """From the agent, like all its times: shown, never the basis of a deadline."""
     last_checkpoint: str | None = None
     token_count: int | None = None
     cost_usd: float | None = None
@@ -181,7 +181,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSignal(Report):
-    """What all words about one agent share."""
+    """What all reports about one agent share."""
 
     agent_id: str
     incarnation: str | None = None
@@ -189,7 +189,7 @@ class AgentSignal(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRegistered(AgentSignal):
-    """An agent is expected: it has its grace to speak for the first time."""
+    """An agent is registered: it has a grace to speak for the first time."""
 
     role: str | None = None
     host: str | None = None
@@ -210,7 +210,7 @@ class ActivitySeen(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(AgentSignal):
-    """A tool call began: the agent is busy until it ends or its bound is over."""
+    """A tool call began: the agent is busy until the call ends or exceeds its bound."""
 
     call_id: str
     tool: str
@@ -220,8 +220,8 @@ class ToolStarted(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(AgentSignal):
-    """A tool call ended. Digests are made at the door: exact for arguments, for results without their volatile
-    parts (ids, times, durations)."""
+    """A tool call ended. The receiver makes the digests: exact for arguments, without volatile parts (ids, times,
+    durations) for results."""
 
     call_id: str
     tool: str
@@ -232,7 +232,7 @@ class ToolFinished(AgentSignal):
     error_kind: str | None = None
     duration_s: float | None = None
     retry: bool = False
-    """Declared by the agent as a retry of a failed call: never counted as a loop."""
+    """The agent declares it as the retry of a failed call: it never counts as a loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +245,7 @@ class ModelStarted(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFinished(AgentSignal):
-    """A model call ended. With `TOKENS_ONLY` as its id: tokens were used, nobody says in how many calls."""
+    """A model call ended. The id `TOKENS_ONLY` means: tokens were used in an unknown number of calls."""
 
     call_id: str = ""
     tokens_in: int = 0
@@ -268,7 +268,7 @@ class CheckpointSaved(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressMade(AgentSignal):
-    """The agent came forward in its task."""
+    """The agent made progress in its task."""
 
     task_id: str | None = None
     percent: float | None = None
@@ -289,7 +289,7 @@ class DoingChanged(AgentSignal):
 
     doing: Doing
     until: float | None = None
-    """A moment of *our* clock; the door translates the agent's."""
+    """A time of *our* clock; the receiver translates the agent's."""
     note: str = ""
 
 
@@ -343,7 +343,7 @@ class TaskFailed(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskClaimed(AgentSignal):
-    """A worker wants to hold a task."""
+    """A worker wants to claim a task."""
 
     task_id: str
 
@@ -374,7 +374,7 @@ class MessageAcked(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageWithdrawn(AgentSignal):
-    """`agent_id` does not want its message acknowledged any more."""
+    """`agent_id` no longer wants an acknowledgement of its message."""
 
     message_id: str
 
@@ -407,7 +407,7 @@ class ProcessExited(AgentSignal):
     signal: int | None = None
     detail: str = ""
     orphaned: bool = False
-    """Its supervisor was killed before it: nobody is there who could start it anew."""
+    """Its supervisor was killed before it, so nothing can restart it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,7 +431,7 @@ class OrderOutcome(AgentSignal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NudgeDelivered(OrderOutcome):
-    """The nudge is at the agent's side. Delivered is not read."""
+    """The nudge reached the agent's side; the agent may not have read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -443,7 +443,7 @@ class NudgeFailed(OrderOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EscalationDecided(OrderOutcome):
-    """Somebody decided about an escalation."""
+    """A person or orchestrator decided an escalation."""
 
     decision: Decision
     by: str = ""
@@ -473,7 +473,7 @@ class CheckpointVerified(OrderOutcome):
     checkpoint_id: str
     valid: bool
     read_back: bool = True
-    """False: nobody here has its content, and its agent's word is all that speaks for it."""
+    """False: no executor has its content, and only the agent says that it is good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -505,12 +505,12 @@ class BreakerNotTurned(OrderOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanedUp(OrderOutcome):
-    """What a life left behind is cleaned up."""
+    """The clean-up after a life is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanUpFailed(OrderOutcome):
-    """What a life left behind cannot be cleaned up."""
+    """The clean-up after a life is impossible."""
 
     reason: str = ""
 
@@ -520,7 +520,7 @@ class CleanUpFailed(OrderOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonActed(AgentSignal):
-    """What all acts of people share: who did it. `key` makes a repeated request the same act."""
+    """What all acts of people share: who acted. A request with the same `key` is the same act."""
 
     by: str = ""
     key: str = ""
@@ -550,7 +550,7 @@ class TerminationRequested(PersonActed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseRequested(PersonActed):
-    """A person wants this agent left alone for a while (None: until resumed)."""
+    """A person pauses this agent for a while (None: until resumed)."""
 
     pause_for: float | None = None
 
@@ -562,7 +562,7 @@ class ResumeRequested(PersonActed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearRequested(PersonActed):
-    """A person clears quarantine, open interventions and limits: begin anew."""
+    """A person resets the agent: quarantine, open interventions and limits are lifted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

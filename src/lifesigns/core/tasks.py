@@ -1,9 +1,10 @@
 """Tasks: a stalled task is not yet a failed agent.
 
-A task that takes a multiple of what was expected, without a word in all the time it should have taken, is overdue: its
-agent is shown as degraded, and that is all. Stalled means three things together: no progress for long, past its expected
-end, and no word about the delay. Then the agent is asked and has time to answer. Only silence on both, no answer and no beats, or the
-agent's own word, is failure; one that still beats is alive, and its task is blocked.
+A task is overdue when it takes a multiple of its expected time and the agent has reported nothing for as long as the
+whole task should take: its agent shows as degraded, and that is all. A task is stalled when three things come
+together: no progress for long, past its expected end, and no explanation of the delay. Then the engine asks the agent
+and gives it time to answer. The task has failed only if there is neither an answer nor a beat, or if the agent says
+so; if the agent still beats, its task is blocked.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ class Task:
     agent_id: str
     expected_at: float
     word_at: float
-    """The last progress, or word about the delay."""
+    """The last progress, or explanation of the delay."""
     order: int
     armed_at: float = NEVER
     asked_at: float | None = None
     assigned_at: float | None = None
     overdue: bool = False
-    """Found to take much longer than expected, without a word since."""
+    """It takes much longer than expected, without a report since."""
     judged_at: float | None = None
-    """When it was last found blocked: it is asked about again as long after that as the first time."""
+    """When we last found it blocked: we ask again after the same time as before the first question."""
 
 
 class Tasks:
-    """Asks about the stalled, judges the unanswered."""
+    """Asks about stalled tasks and judges those without an answer."""
 
     def __init__(self, outbox: Outbox, awareness: Awareness, judge: Judge) -> None:
         self._outbox = outbox
@@ -92,7 +93,7 @@ class Tasks:
             self._verdict(task, "failed", "neither an answer nor beats", at)
             return True
         if agent.suspicion is not None:
-            task.asked_at = now  # It is being asked whether it lives at all: that answer comes first.
+            task.asked_at = now  # We are asking the agent whether it lives at all: that answer comes first.
             return False
         self._judge.note(agent, self._finding(task, at, Severity.STUCK), at)
         self._verdict(task, "blocked", "the agent beats but does not answer", at)
@@ -100,7 +101,7 @@ class Tasks:
         return False
 
     def failed(self, task: Task, reason: str, now: float) -> None:
-        """The agent's own word."""
+        """The agent itself reports the failure."""
         self._verdict(task, "failed", reason or "the agent says so", now)
 
     def _ask(self, task: Task, agent: Agent, policy: TaskPolicy, at: float, now: float) -> None:

@@ -1,7 +1,7 @@
 """Templates: texts a user may change, with places for facts: `No progress for {since}: {facts}`.
 
-A place is a plain name in braces; `{{` and `}}` are braces. There is no way from a name to what belongs to it (no
-attributes, no indices, no formats), and a fact is put in as it is: braces in it are its own.
+A place is a plain name in braces; `{{` and `}}` are braces. A name gives no access to parts of its value (no
+attributes, no indices, no formats), and a fact goes in as it is: braces in it mean nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Watching: what happens to an agent when time passes and nothing is heard.
 
-Called by the engine when an agent's deadline comes up, at the moment it fell due. What becomes true carries
-that moment; what has to leave the house (pings, nudges) leaves at the engine's `now`, and its wait counts
-from then: nobody is convicted for not answering a question that was still on our desk.
+The engine calls it when an agent's deadline comes up, with the moment it fell due. Facts carry that moment; orders
+(pings, nudges) leave at the engine's `now`, and their waits count from then: the engine convicts no agent for not
+answering a question that had not left yet.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lifesigns.core.respawn import FailureClass, classify
 from lifesigns.core.words import duration
 
 HELD_FOR_MIN: Final = 10.0
-"""An agent whose whole host is late is waited for one silence timeout longer, and at least so long: a host that is short of
-CPU lets each of its agents speak within that. One that died is found so much later."""
+"""If an agent's whole host is late, we wait one silence timeout longer, and at least this long: a host short of CPU
+lets each of its agents speak in that time. We find a dead host that much later."""
 
 CONNECTION_CLOSED: Final = "its connection was closed"
 ASLEEP: Final = "Nobody else is heard from its host: it may be asleep or cut off, and well"
@@ -48,7 +48,7 @@ class Watching:
         if agent.health is Health.STARTING:
             wait = grace(agent, policy)
             due_at = aware.due(max(agent.since, aware.silence_from), wait)
-            # Its first word may have been lost in a gap of its way: it has the time of a beat to come again.
+            # Its first signal may have been lost in a gap of its path: it gets the time of one beat to speak again.
             again_at = aware.silent_from(agent) + min(wait, policy.silence.timeout)
             return max(due_at, again_at, aware.truce_until)
         silent_from = aware.silent_from(agent)
@@ -67,15 +67,15 @@ class Watching:
         )
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, now)
-            # What holds already has been judged, but not by the blind: they have to look again.
+            # We have already judged stalls that hold, but not while blind: then we have to look again.
             at = min(at, now if held and self._context.awareness.blind_to(agent) else stall_at)
         return at
 
     def _absent_at(self, agent: Agent) -> float:
-        """When a lost agent is no part of the fleet any more."""
+        """When a lost agent no longer counts as part of the fleet."""
         if agent.health is not Health.DISCONNECTED or agent.absent or not gone(agent):
             return NEVER
-        # One that froze is disconnected before it falls silent, and is not lost as long as it beats.
+        # A frozen agent is disconnected before it falls silent, and is not lost while it beats.
         lost_from = max(agent.since, agent.heard_at)
         return self._context.awareness.due(lost_from, self._context.limits.lost_after)
 
@@ -85,7 +85,7 @@ class Watching:
         return self._context.awareness.due(agent.doing_from, agent.doing_until - agent.doing_from)
 
     def other_due(self, agent: Agent, policy: Policy, at: float) -> float:
-        """Which other deadline of a calm agent comes up at `at` or next, now that it is looked at again."""
+        """The deadline of a calm agent, apart from silence, that comes up at `at` or next."""
         held: Sequence[Finding] = ()
         due_at = self._parked_until(agent)
         if agent.work is not None:
@@ -101,7 +101,7 @@ class Watching:
         self._context.deadlines.arm(agent, min(agent.other_at, self.silence_at(agent, policy)))
 
     def follow_up(self, agent: Agent, now: float) -> None:
-        """What was heard may have set something in motion: a case on the ladder, a respawn, earlier deadlines."""
+        """Follow up on a signal: it may have caused a case on the ladder, a respawn or earlier deadlines."""
         policy = self._context.policy(agent)
         if not (agent.calm and _is_calm(agent)):
             self._context.ladder.review(agent, policy.ladder, now)
@@ -109,7 +109,7 @@ class Watching:
         elif agent.other_at > now + stall.soonest(policy.stall):
             self.arm(agent, now)
         elif (declared_at := self._declared_at(agent)) < agent.other_at:
-            # Any other stall that begins now is later than the alarm that is set, and found out then.
+            # Any other stall that begins now falls due after the armed deadline, which will find it.
             agent.other_at = declared_at
             self._context.deadlines.arm(agent, declared_at)
         lineage = self._context.beliefs.lineages.get(agent.id)
@@ -117,7 +117,7 @@ class Watching:
             self._context.deadlines.arm(lineage, self._context.respawns.due_at(lineage))
 
     def _declared_at(self, agent: Agent) -> float:
-        """The next deadline that somebody set: a step of the ladder, the end of a rate limit, a call's own bound."""
+        """The next explicit deadline: a step of the ladder, the end of a rate limit, a call's own bound."""
         at = min(self._parked_until(agent), self._context.ladder.due_at(agent))
         if agent.work is not None and agent.work.calls:
             at = min(at, stall.calls_end_at(agent.work))
@@ -146,9 +146,10 @@ class Watching:
         return True
 
     def _replace_lost(self, agent: Agent, policy: Policy, now: float) -> None:
-        """Nobody could end an agent that nobody hears: if its host is there, there is nothing left to end, and its work goes on
-        without it. Its case stays as it is, for it may come back before its successor does. With its host it may be asleep or
-        cut off, and well: two of it would work at once, and it would be stopped when it comes back. That a person decides."""
+        """No executor could end a silent agent. If its host is there, nothing is left to end, and a successor takes
+        over its work; the case stays, because the agent may come back before its successor speaks. If the host is
+        silent too, the agent may be asleep or cut off, and well: a successor would work beside it, and we would stop
+        it when it comes back. So a person decides."""
         case, found = agent.case, agent.finding(Kind.SILENCE)
         if case is None or case.held != CANNOT_STOP or not case.respawn or found is None:
             return
@@ -166,15 +167,16 @@ class Watching:
         context.deadlines.arm(lineage, context.respawns.due_at(lineage))
 
     def may_be_well(self, agent: Agent) -> bool:
-        """Whether all we know is that an agent is silent, and its whole host may be: it may work on, asleep or cut off. A
-        person who wanted it replaced knows better."""
+        """Whether we only know that an agent is silent, and perhaps its whole host: it may be asleep, or cut off and
+        working. A person who wants it replaced knows better."""
         if agent.health is not Health.DISCONNECTED or agent.cause is Cause.CRASH:
             return False
         wanted = agent.case is not None and bool(agent.case.by)
         return agent.finding(Kind.SILENCE) is not None and not wanted and not self._host_is_there(agent)
 
     def _host_is_there(self, agent: Agent) -> bool:
-        """Whether anybody else on an agent's host was heard after it was given up: then neither is cut off or asleep."""
+        """Whether we heard another agent on its host after we gave this one up: then the host is neither cut off nor
+        asleep."""
         if not agent.host:
             return False
         return agent.host == self._context.host or any(
@@ -183,7 +185,7 @@ class Watching:
         )
 
     def end_parking(self, agent: Agent, at: float) -> None:
-        """A rate limit is over by its own word: the agent is expected to go on."""
+        """The declared end of a rate limit has passed: we expect the agent to go on."""
         agent.doing_until = NEVER
         if agent.doing is Doing.RATE_LIMITED:
             agent.doing = Doing.WORKING if agent.task_id else Doing.UNKNOWN
@@ -191,7 +193,7 @@ class Watching:
                 agent.work.since = at
 
     def judge_stall(self, agent: Agent, policy: Policy, at: float) -> None:
-        """Bring the stall findings in line with what holds now. The blind cannot tell who stands still."""
+        """Bring the stall findings in line with what holds now. While blind we cannot tell which agent stands still."""
         if self._context.awareness.blind_to(agent):
             return
         held, _ = stall.examine(agent, policy.stall, self._context.awareness.due, at)
@@ -231,7 +233,7 @@ class Watching:
         suspicion.wait = wait * context.awareness.factor(now, context.limits)
 
     def _convict(self, agent: Agent, suspicion: Suspicion, policy: Policy, at: float) -> None:
-        """All pings are unanswered. One last doubt about ourselves, then a verdict."""
+        """All pings are unanswered. Check ourselves once more, then give a verdict."""
         aware = self._context.awareness
         if at < aware.truce_until:
             suspicion.waited_from, suspicion.wait = at, aware.truce_until - at
@@ -239,17 +241,17 @@ class Watching:
         asked_ourselves = bool(self._context.limits.canary_every)
         if asked_ourselves and aware.canary_by and aware.vouches_for(agent):
             if suspicion.since < aware.carried_from:
-                agent.suspicion = None  # Its way did not carry meanwhile: its silence starts anew.
+                agent.suspicion = None  # Its path did not work meanwhile: its silence starts anew.
                 return
             nobody = (
                 aware.canary_back_at < suspicion.waited_from
-            )  # Who is heard by another way says nothing of this.
+            )  # Agents on another path prove nothing about this one.
         elif asked_ourselves:
             nobody = aware.heard_at < suspicion.waited_from
         else:
             nobody = self._context.fleet.size > 1 and aware.heard_at <= suspicion.since
         if nobody and (asked_ourselves or at - suspicion.since < 2 * policy.silence.timeout):
-            # Our canary is out as well: it comes back and speaks for the link, or we are blind before long.
+            # Our canary is out too: it comes back and vouches for the link, or we are soon blind.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
             return
         if not suspicion.held and self._context.fleet.late_together(agent, at):
@@ -279,13 +281,13 @@ def _is_calm(agent: Agent) -> bool:
         and agent.suspicion is None
         and agent.case is None
         and not agent.overloaded
-        # A beat of one that declared itself busy takes away the silence it was granted: its deadline comes nearer.
+        # A beat of an agent that declared itself busy ends its longer silence: its deadline moves closer.
         and agent.doing is not Doing.BUSY
     )
 
 
 def gone(agent: Agent) -> bool:
-    """Terminated, or known to be absent: there is no silence left to judge."""
+    """Terminated, or known to be absent: its silence means nothing."""
     if agent.health is Health.TERMINATED:
         return True
     return agent.health is Health.DISCONNECTED and any(

@@ -1,4 +1,4 @@
-"""Numbers as people say them, for the sentences in findings and nudges."""
+"""Numbers as people write them, for the sentences in findings and nudges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import isfinite
 def duration(seconds: float) -> str:
     """`4.2 s`, `32 min`, `3 h 5 min`, `2 d 4 h`: two units at most, no false precision."""
     if not isfinite(seconds):
-        return "an unknown time"  # An agent's bound can be anything; a sentence about it must not raise.
+        return "an unknown time"  # An agent can send any bound; a sentence about it must not raise.
     if seconds < 9.95:
         return f"{max(0.0, seconds):.1f} s"
     if seconds < 59.5:

@@ -1,1 +1,1 @@
-"""One file per way of being unwell. A detector looks at a belief and says what it found, or nothing."""
+"""One file per way of being unwell. A detector reads a belief and returns what it found, or None."""

@@ -1,8 +1,8 @@
 """Erring: too many of an agent's calls fail.
 
-Infrastructure errors (a rate limit, a server's 5xx) count towards the rate, and not towards failures in a row: they
-are the world's fault, and restarting an agent does not mend the world. But a world that is broken for half an
-hour is somebody's business: then the agent is failing, and people are asked (`judgement.py` ends nobody for it).
+Infrastructure errors (a rate limit, a server's 5xx) count towards the rate, but not towards failures in a row: the
+agent did not cause them, and a restart does not fix them. But when they last for half an hour, the agent is failing
+and the engine asks people (`judgement.py` ends no agent for it).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lifesigns.core.words import duration
 
 
 def succeeded(outcomes: Outcomes, policy: ErringPolicy) -> None:
-    """A call went well."""
+    """A call succeeded."""
     _push(outcomes, 0, policy)
     outcomes.consecutive = outcomes.world_run = 0
     outcomes.unrecoverable = ""
@@ -35,14 +35,14 @@ def failed(outcomes: Outcomes, what: str, error_kind: str | None, policy: Erring
 
 
 def gave_up(outcomes: Outcomes, message: str, now: float) -> None:
-    """The agent itself says that it cannot go on."""
+    """The agent itself says that it cannot continue."""
     outcomes.heard += 1
     outcomes.unrecoverable = message
     outcomes.since = now
 
 
 def examine(outcomes: Outcomes, policy: ErringPolicy, now: float) -> Finding | None:
-    """What the outcomes of the last calls say."""
+    """The finding in the outcomes of the last calls."""
     failures = outcomes.bits.bit_count()
     rate = failures / outcomes.count if outcomes.count else 0.0
     numbers = {"consecutive": float(outcomes.consecutive), "rate": round(rate, 3)}

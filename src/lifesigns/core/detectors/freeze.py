@@ -1,7 +1,8 @@
-"""Freeze: beats arrive, so the process lives, but the loop or main thread behind them does not move.
+"""Freeze: beats arrive, so the process lives, but its loop or main thread stands still.
 
-The beat comes from a thread of its own and carries how long ago the loop last stamped its counter; a sender that can see
-where the loop stands says so under `stack` in its metadata. Evidence for people: nothing is judged by it.
+The beat comes from a thread of its own and carries how long ago the loop last stamped its counter; a sender that can
+see where the loop stands reports it under `stack` in its metadata. That is evidence for people; no verdict depends on
+it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ STACK_MAX: Final = 1024
 def examine(
     loop_lag_ms: float, policy: FreezePolicy, now: float, said: Mapping[str, str] | None = None
 ) -> Finding | None:
-    """What the loop's lag says. A declared blocking call is the caller's reason not to ask. `said`: the beat's metadata."""
+    """The finding in the loop's lag. During a declared blocking call the caller does not ask. `said` is the beat's
+    metadata."""
     lag = loop_lag_ms / 1000.0
     if lag < policy.after:
         return None

@@ -1,4 +1,4 @@
-"""Overload: load worth a word. It degrades, it never kills by itself."""
+"""Overload: load worth a warning. It degrades an agent and never ends it by itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lifesigns.core.signals import Gauges
 
 
 def over(metrics: Gauges | None, policy: OverloadPolicy) -> bool:
-    """Whether a beat shows more load than the policy likes."""
+    """Whether a beat shows more load than the policy allows."""
     if metrics is None:
         return False
     cpu, memory = metrics.cpu_percent, metrics.memory_mb
@@ -18,7 +18,7 @@ def over(metrics: Gauges | None, policy: OverloadPolicy) -> bool:
 
 
 def examine(metrics: Gauges | None, policy: OverloadPolicy, now: float) -> Finding | None:
-    """What the load of a beat says; the caller counts how many in a row."""
+    """The finding in a beat's load; the caller counts such beats in a row."""
     if metrics is None or not over(metrics, policy):
         return None
     cpu, memory = metrics.cpu_percent or 0.0, metrics.memory_mb or 0.0

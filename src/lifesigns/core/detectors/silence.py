@@ -1,12 +1,12 @@
 """Silence: an agent that should have spoken by now.
 
-Chen's NFD-E with forgetting. Arrivals predict the next one: the mean of `A_i - i*interval` over the past
-plus one interval, kept as a running estimate (`expected_at`) that forgets over about 32 beats so that a
-drifting sender is followed. Suspicion begins `margin` after the expected arrival, where the margin is the
-smallest for which a healthy agent is suspected with a chance of at most `false_suspicion_rate` per beat.
-The policy is the frame: never later than its fixed rule, and the fixed rule alone until enough was heard.
+Chen's NFD-E with forgetting. Arrivals predict the next one: the mean of `A_i - i*interval` over the past plus one
+interval, kept as a running estimate (`expected_at`) that forgets over about 32 beats, so that it follows a drifting
+sender. Suspicion begins `margin` after the expected arrival: the smallest margin that suspects a healthy agent with a
+chance of at most `false_suspicion_rate` per beat. The policy sets the bounds: never later than its fixed rule, and
+only the fixed rule until enough beats have come.
 
-A suspicion is a question, not a verdict: it is asked (ping), and any sign of life refutes it.
+A suspicion is not a verdict: the engine pings the agent, and any sign of life refutes the suspicion.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MEMORY: Final = 32
 """Beats after which an old arrival has lost most of its weight in the prediction."""
 
 LESSON: Final = 16
-"""After the first `MEMORY` beats only every sixteenth one teaches: it costs as much as the rest of a beat, and a
-sample of the arrivals says the same about their spread."""
+"""After the first `MEMORY` beats we learn only from every sixteenth: learning costs as much as the rest of a beat,
+and a sample of the arrivals shows the same spread."""
 
 OUTAGE: Final = 4.0
 """An error of more than this many intervals is an outage, not lateness: it teaches nothing about jitter."""
@@ -34,30 +34,30 @@ CLOSE: Final = 0.5
 """A margin that would win less than half an interval over the fixed rule is not worth its arithmetic."""
 
 BACKLOG: Final = 0.1
-"""Beats that come ten times as fast as usual were waiting somewhere: a backlog is no rhythm, and no lesson."""
+"""Beats that come ten times as fast as usual waited somewhere: a backlog shows no rhythm, so we learn nothing from it."""
 
 INTERVAL_MIN: Final = 0.001
 
 TERMS_MAX: Final = 64
-"""Missed beats that are reckoned with: more only make a false suspicion less likely still."""
+"""The most missed beats we calculate with: more only make a false suspicion less likely."""
 
 UNANSWERED_MAX: Final = 1e-4
-"""A healthy agent on a line that loses messages is asked so often that all its answers are lost at most this often."""
+"""We ping a healthy agent on a lossy line so often that all its answers get lost at most this often."""
 
 LOSSES_MIN: Final = 3
-"""A beat or two that did not come say nothing about the line."""
+"""One or two missing beats say nothing about the line."""
 
 PINGS_GROWTH_MAX: Final = 3
-"""However lossy its line, an agent is asked at most this many times as often as the policy says."""
+"""However lossy its line, we ping an agent at most this many times as often as the policy says."""
 
 REFIT_GROWTH: Final = 1.25
-"""The margin is fitted again when the sample has grown by a quarter; more often changes it by little."""
+"""We fit the margin again when the sample has grown by a quarter; more often changes little."""
 
 
 def learn(agent: Agent, seq: int | None, now: float) -> None:
-    """A beat came: compare it with what was expected, expect the next one.
+    """A beat came: compare it with the prediction and predict the next one.
 
-    Without a sequence the beats that were lost in between are guessed from the time that passed.
+    Without a sequence we estimate the lost beats from the time that passed.
     """
     beats = agent.beats
     agent.teach_at = beats + (1 if beats < MEMORY else LESSON)
@@ -74,8 +74,8 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
     error = now - agent.expected_at - (steps - 1) * interval
     agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, beats
     if abs(error) > OUTAGE * interval:
-        # Or the sender has another rhythm now. Its own is taken up from here, and until as much was heard of
-        # it as the prediction remembers, the fixed rule holds alone.
+        # Or the sender has another rhythm now. We learn it from here on, and until we have heard as many beats as the
+        # prediction remembers, only the fixed rule holds.
         agent.interval = interval = max(passed / steps, INTERVAL_MIN)
         agent.expected_at = now + interval
         agent.margin, agent.refit_at = inf, beats + MEMORY
@@ -93,7 +93,7 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
 
 
 def _begin(agent: Agent, seq: int | None, now: float) -> None:
-    """The first beat of a life: nothing is known yet but that it came."""
+    """The first beat of a life: we know nothing yet but its arrival."""
     agent.lessons = 1
     agent.lost = 0
     agent.lateness2 = 0.0
@@ -104,8 +104,8 @@ def _begin(agent: Agent, seq: int | None, now: float) -> None:
 
 
 def expect(agent: Agent, interval: float) -> None:
-    """Expect this rhythm, unless the agent has shown its own: one beat is none. A sender's own policy often comes just after
-    its first beat, and a policy's ten minutes would make a backlog of everything that is sent every second."""
+    """Expect this rhythm, unless the agent has shown its own (one beat shows none). A sender's own policy often comes
+    just after its first beat; with a policy's ten minutes we would take beats of every second for a backlog."""
     if not agent.beats:
         agent.interval = interval
     elif agent.lessons <= 1:
@@ -114,7 +114,7 @@ def expect(agent: Agent, interval: float) -> None:
 
 
 def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> float:
-    """When this agent becomes suspect if nothing more is heard."""
+    """When this agent becomes suspect unless we hear from it."""
     heard_at = agent.heard_at
     if agent.status == BUSY_WORD or agent.doing is Doing.BUSY:
         return _busy_until(agent, max(heard_at, silence_from), policy)
@@ -136,16 +136,16 @@ def suspect_at(agent: Agent, silence_from: float, policy: SilencePolicy) -> floa
         return latest
     expected = expected_at(agent)
     if expected <= heard_at:
-        return latest  # It should have come before what did come: the prediction is of another time.
+        return latest  # The prediction is older than the last beat, so it is out of date.
     at = expected + agent.margin
     return min(latest, max(at, heard_at + agent.interval))
 
 
 def _busy_until(agent: Agent, silent_from: float, policy: SilencePolicy) -> float:
-    """When an agent becomes suspect that said it was busy: later than others, but not as late as it likes.
+    """When an agent that declared itself busy becomes suspect: later than others, but within bounds.
 
-    One that said until when, and has not beaten since, cannot beat while it is busy: it is expected back then. One that beats
-    all the same is only granted the longer timeout, or nobody would notice when it dies.
+    If it said until when and has not beaten since, it cannot beat while busy: we expect it back then. If it does
+    beat, it only gets the longer timeout, or we would not notice its death.
     """
     at = silent_from + policy.suspect_after + (policy.busy_factor - 1) * policy.timeout
     declared = None if agent.work is None else agent.work.calls.get(DECLARED)
@@ -156,7 +156,7 @@ def _busy_until(agent: Agent, silent_from: float, policy: SilencePolicy) -> floa
 
 
 def expected_at(agent: Agent) -> float:
-    """When the next beat should arrive: the last lesson's prediction, carried on over the beats since."""
+    """When the next beat should arrive: the last learned prediction, extended over the beats since."""
     since = agent.beats - agent.taught_beat
     if since and agent.taught_seq is not None:
         since = max(since, agent.seq - agent.taught_seq)
@@ -166,8 +166,8 @@ def expected_at(agent: Agent) -> float:
 
 
 def observed_interval(agent: Agent) -> float:
-    """How far apart its beats come, for display. Beats that come far oftener than expected teach nothing (`BACKLOG`), and yet
-    a page must not say that they come once a minute."""
+    """The time between its beats, for display. We learn nothing from beats that come far more often than expected
+    (`BACKLOG`), yet the display must not claim that they come once a minute."""
     since = agent.beats - agent.taught_beat
     if since > 1 and (passed := agent.heard_at - agent.taught_at) < BACKLOG * since * agent.interval:
         return passed / since
@@ -216,8 +216,8 @@ def margin(
 
 
 def pings(agent: Agent, policy: SilencePolicy) -> int:
-    """How often this agent is asked before a verdict: more often than the policy says if its line is known to lose beats,
-    since a ping and its answer are lost as often. The time it has to answer stays the same (`ping_wait`)."""
+    """How often we ping this agent before a verdict: more often than the policy says if its line loses beats, since
+    pings and answers get lost as often. The time it has to answer stays the same (`ping_wait`)."""
     if agent.lost < LOSSES_MIN or policy.pings == 1:
         return policy.pings
     carried = agent.beats / (agent.beats + agent.lost)
@@ -226,8 +226,8 @@ def pings(agent: Agent, policy: SilencePolicy) -> int:
 
 
 def ping_wait(agent: Agent, asked: int, policy: SilencePolicy) -> float:
-    """How long the ping that was just sent may stay unanswered. The last one always has its whole wait; all before it share
-    what the policy grants to all but one."""
+    """How long we wait for an answer to this ping. The last ping always has its whole wait; the earlier ones share
+    the policy's waits for all but one."""
     planned = pings(agent, policy)
     if asked >= planned or planned == policy.pings:
         return policy.ping_wait
@@ -268,7 +268,7 @@ def finding(agent: Agent, asked: int, now: float, *, over: bool) -> Finding:
 
 
 def never_started(registered_at: float, grace: float) -> Finding:
-    """Expected, but never heard. That is not staleness: nothing was ever there."""
+    """Registered, but never heard. It is not stale: it was never there."""
     return Finding(
         Kind.NEVER_STARTED,
         registered_at,

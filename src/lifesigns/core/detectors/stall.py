@@ -1,12 +1,11 @@
-"""Stall: an agent that lives but does not come forward.
+"""Stall: an agent that lives but makes no progress.
 
-Judged only while there is work: a task, an open call or a word of "working", and neither idle, nor waiting for
-a human, nor parked. And only by signs the agent has shown before in this life: one that never saved a checkpoint has
-no stale one, unless an earlier life saved some of the same task or the policy says that everybody saves.
+We judge it only while it has work (a task, an open call or the status "working") and is neither idle, nor waiting for
+a human, nor parked. And only by signs it has shown before in this life: an agent that never saved a checkpoint has no
+stale one, unless an earlier life saved some for the same task or the policy says that every agent saves.
 
-While a declared call runs within its bound, nothing new is found but that the call takes too long. What was found before
-it began stays found: a call is no checkpoint, and an agent that calls all day would never be asked for one.
-All of this is weak evidence.
+While a declared call runs within its bound, the only new finding is a call that takes too long. Earlier findings stay
+open: a call is not a checkpoint, and an agent that calls all day would never owe one. All of this is weak evidence.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from lifesigns.core.policy import StallPolicy
 from lifesigns.core.words import duration
 
 Due = Callable[[float, float], float]
-"""`Awareness.due`: when a wait is over, our own lapses not counted."""
+"""`Awareness.due`: when a wait is over, without counting our own lapses."""
 
 KINDS = (
     Kind.NO_CHECKPOINT,
@@ -36,7 +35,7 @@ AT_WORK = frozenset({Doing.WORKING, Doing.BUSY, Doing.UNKNOWN, Doing.DRAINING})
 
 
 class Rule(NamedTuple):
-    """One way to stall: what was last seen when, how long that may be ago, and what it then means."""
+    """One way to stall: when we last saw a sign, how old it may be, and what it means beyond that."""
 
     kind: Kind
     since: float
@@ -44,18 +43,18 @@ class Rule(NamedTuple):
     severity: Severity
     text: str
     until: float = NEVER
-    """From when on it does not apply any more."""
+    """When the rule ceases to apply."""
 
 
 def has_work(agent: Agent) -> bool:
-    """Whether there is anything this agent should be coming forward with."""
+    """Whether this agent has work in which to make progress."""
     if agent.work is None or agent.doing not in AT_WORK:
         return False
     return agent.task_id is not None or agent.doing in (Doing.WORKING, Doing.BUSY)
 
 
 def soonest(policy: StallPolicy) -> float:
-    """The shortest time in which anybody can stall who is getting on right now, declared calls apart."""
+    """The shortest time in which an agent that makes progress now can stall, apart from declared calls."""
     return min(
         policy.checkpoint_degraded_after,
         policy.tool_call_after,
@@ -83,7 +82,7 @@ def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[li
         at = due(rule.since, rule.wait)
         if work.calls and rule.kind is not Kind.LONG_CALL:
             if (hung := held.get(Kind.LONG_CALL)) is not None and at > hung.since:
-                continue  # It follows from the call that hangs: the same thing a second time.
+                continue  # It follows from the call that hangs, so it would count the same thing twice.
             at = _excused_until(at, work, due)
         if at >= rule.until or rule.until <= now:
             continue
@@ -102,9 +101,9 @@ def examine(agent: Agent, policy: StallPolicy, due: Due, now: float) -> tuple[li
 
 
 def _excused_until(at: float, work: Work, due: Due) -> float:
-    """When something falls due that would have at `at`, within the bounds of calls that had begun by then and are open.
+    """When a deadline of `at` falls due, given the bounds of open calls that had begun by then.
 
-    They excuse an agent no longer than the longest of them may take: the ends of some may have been lost.
+    They excuse an agent no longer than the longest of them may take: the ends of some may be lost.
     """
     excused, longest = at, 0.0
     for call in sorted(work.calls.values(), key=lambda call: call.started_at):
@@ -123,29 +122,29 @@ def _rules(agent: Agent, work: Work, policy: StallPolicy) -> Iterator[Rule]:
         yield from _checkpoint_rules(work, policy)
         yield from _progress_rules(work, policy)
     elif work.tool_at is not None and work.checkpoint_at is not None:
-        # It has not said that it works, but one that saves checkpoints and calls tools does, for as long as it calls some.
+        # It did not report that it works, but an agent that saves checkpoints works while it calls tools.
         yield from _checkpoint_rules(work, policy, until=work.tool_at + policy.tool_call_after)
 
 
 def calls_end_at(work: Work) -> float:
-    """When the last of the open calls is over its bound if nothing more is done."""
+    """When the last open call exceeds its bound if nothing more happens."""
     call = _last_call(work)
     return _hanging_since(call, work) + call.bound
 
 
 def _last_call(work: Work) -> Call:
-    """The open call that may take longest. While one is within its bound, the agent is excused by it."""
+    """The open call that may take longest. While a call is within its bound, it excuses the agent."""
     return max(work.calls.values(), key=lambda call: _hanging_since(call, work) + call.bound)
 
 
 def _hanging_since(call: Call, work: Work) -> float:
-    """Who got on with other things since does not hang in this call: its end was lost."""
+    """An agent that has done other things since does not hang in this call: we lost the call's end."""
     return max(call.started_at, work.since, work.tool_at or 0.0, work.checkpoint_at or 0.0)
 
 
 def may_block(agent: Agent, now: float) -> bool:
-    """Whether a declared operation or an open call may be what holds the agent's loop. One that is over its bound may not,
-    if the agent got on with other things since: its end was lost."""
+    """Whether a declared operation or an open call may be holding the agent's loop. A call over its bound is not, if
+    the agent has done other things since: we lost its end."""
     if agent.doing is Doing.BUSY:
         return True
     work = agent.work
@@ -164,8 +163,8 @@ def _long_call(work: Work) -> Rule:
 
 
 def _last_activity_at(work: Work) -> float:
-    """When the agent last showed that it does something, in any way. A program that is watched from outside may have a
-    sender inside: who reports calls, tokens or checkpoints need not print anything."""
+    """When the agent last showed any activity. A program watched from outside may have a sender inside: if it reports
+    calls, tokens or checkpoints, it need not print."""
     reported = (work.output_at, work.tool_at, work.tokens_at, work.checkpoint_at, *work.ended.values())
     return max(work.since, *(at for at in reported if at is not None))
 
@@ -186,7 +185,7 @@ def _checkpoint_rules(work: Work, policy: StallPolicy, until: float = NEVER) -> 
 
 def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
     clocks_from = max(work.since, work.clocks_from)
-    # An open tool call is one that is made.
+    # An open tool call counts as a tool call.
     if work.tool_at is not None and all(call.what == MODEL_CALL for call in work.calls.values()):
         since = max(work.tool_at, clocks_from)
         text = (

@@ -1,11 +1,11 @@
-"""Admission: who a signal is about, which life of it, and whether it is believed.
+"""Admission: which agent a signal is about, which life of it, and whether to believe it.
 
-An unknown agent may introduce itself. A signal belongs to the agent's current life, begins a new one, or comes
-from a retired one and is refused. Only the agent's own voice is a sign of life.
+An unknown agent may introduce itself. A signal belongs to the agent's current life, begins a new one, or comes from a
+retired one and is refused. Only signals from the agent itself are signs of life.
 
-Two lives of one agent at once are never right. If the engine started both, the one that is heard first stays and the
-latecomer is stopped, as soon as the first was heard beside it. If somebody else did (one id on two hosts), the newer one
-counts, people are told, and when it is gone the older one that still beats is the agent again.
+One agent must never have two lives at once. If the engine started both, the one we hear first stays, and we stop the
+latecomer as soon as we hear the first again beside it. If someone else started them (one id on two hosts), the newer
+one counts, people are told, and when it is gone the older one becomes the agent again if it still beats.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OWN_REPORTS: Final = frozenset(
         s.AgentLeft,
     }
 )
-"""What only the agent itself can have said. Like its beats these are signs of life and may introduce it."""
+"""Reports that only the agent itself can send. Like its beats they are signs of life and may introduce it."""
 
 INTRODUCES: Final = OWN_REPORTS - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssigned}
 
@@ -57,8 +57,8 @@ LATECOMER: Final = "started twice, and the other one was first"
 
 DOUBLE_BEATS: Final = 3
 DOUBLE_TIMEOUTS: Final = 4
-"""A replaced life that beats on for four silence timeouts, and at least a minute, is there. In a rolling restart the old one
-drains for less, and what a bus delivers late or twice does not count upwards for that long."""
+"""A replaced life that beats on for four silence timeouts, and at least a minute, really lives. In a rolling restart
+the old one drains for less time, and beats that a bus delivers late or twice do not count upwards for that long."""
 
 STRAYS_MAX: Final = 3
 """Beats in a row that count upwards from below are a restart, not a replay."""
@@ -67,7 +67,7 @@ LEAP_MAX: Final = 1_000_000
 """A sequence may leap by the beats of a long outage, not by more than any outage could have held."""
 
 BACKLOG: Final = 10.0
-"""For so long after its return an agent may be telling what it could not tell before."""
+"""For so long after its return an agent may send reports that it could not send before."""
 
 
 class Admission:
@@ -78,7 +78,7 @@ class Admission:
         self._incarnations = incarnations
 
     def address(self, signal: Any, now: float) -> Agent | None:
-        """The agent a signal is about; None if it is refused."""
+        """The agent a signal is about; None if we refuse the signal."""
         agent = self._find(signal, now)
         if agent is not None and _own_voice(signal):
             agent.via = getattr(signal, "source", agent.via)
@@ -100,15 +100,17 @@ class Admission:
     def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
         """Whether the signal belongs to the agent's current life, or begins a new one."""
         life, known, own = signal.incarnation, agent.incarnation, _own_voice(signal)
-        # A good-bye that comes late, after the next life has begun, ends the life it names and begins none.
+        # A good-bye that arrives after the next life has begun ends the life it names and begins none.
         begins = (own and not isinstance(signal, s.AgentLeft)) or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.retired:
             return self._stranger(agent, signal, now)
         if ended(agent) and isinstance(signal, s.AgentLeft):
-            return self._refuse(agent, "this life has ended", now)  # Who ended it knows more about its end.
+            return self._refuse(
+                agent, "this life has ended", now
+            )  # The one who ended it knows more about its end.
         if life is not None and known is not None and life != known:
-            # Work for the life after one that has ended: its first word was overtaken. A life that goes on is not
-            # replaced by what somebody else says of it.
+            # Work for the life after one that has ended: it overtook that life's first signal. What others say never
+            # replaces a life that goes on.
             if not begins and not (isinstance(signal, s.TaskAssigned) and ended(agent)):
                 return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
             if (lineage := self._started_twice(agent, life)) is not None:
@@ -117,7 +119,7 @@ class Admission:
         elif ended(agent) and (begins or (isinstance(signal, s.TaskAssigned) and life is not None)):
             named = life is not None and known is None
             recent = now - agent.since < self._context.policy(agent).silence.timeout
-            repeated = life is not None and life == known  # What it said before its end came a second time.
+            repeated = life is not None and life == known  # A repetition of what it said before its end.
             if repeated or (own and not named and (life is not None or recent)):
                 return self._refuse(agent, "this life has ended", now)
             self._begin(agent, signal, now)
@@ -127,13 +129,13 @@ class Admission:
             self._incarnations.reborn(agent, life, now)
         elif known is None and not ended(
             agent
-        ):  # Else the life after it would be taken for the one that has ended.
+        ):  # Otherwise we would take the next life for the one that has ended.
             agent.incarnation = life
         return True
 
     def _begin(self, agent: Agent, signal: Any, now: float) -> None:
-        """A new life. If it announces itself, it says anew which policy it wants; but what an operator said of it stays until
-        an operator says something else."""
+        """A new life. If it announces itself, it names the policy it wants anew; an operator's values stay until an
+        operator changes them."""
         self._incarnations.reborn(agent, signal.incarnation, now)
         own_policies = self._context.beliefs.own_policies
         if isinstance(signal, s.AgentRegistered) and (own := own_policies.pop(agent.id, None)) is not None:
@@ -142,7 +144,7 @@ class Admission:
             self._context.look_up_policy(agent, now)
 
     def _is_unborn(self, agent: Agent, signal: Any) -> bool:
-        """Whether this tells of the end of a life that we started and that has not spoken yet."""
+        """Whether this reports the end of a life that we started and that has not spoken yet."""
         lineage = self._context.beliefs.lineages.get(agent.id)
         return (
             isinstance(signal, s.ProcessExited)
@@ -151,27 +153,27 @@ class Admission:
         )
 
     def _started_twice(self, agent: Agent, life: str) -> Lineage | None:
-        """The agent's lineage, if this is a life we started and another one lives."""
+        """The agent's lineage, if we started this life and another one lives."""
         lineage = self._context.beliefs.lineages.get(agent.id)
         incarnations = agent.alive and agent.suspicion is None
         return lineage if lineage is not None and life in lineage.starts and incarnations else None
 
     def _latecomer(self, agent: Agent, lineage: Lineage, life: str, now: float) -> bool:
-        """It is stopped when the other one was heard after it: that one may have died a moment ago, and then this is the
-        agent, as soon as we doubt the other."""
+        """We stop this one once we hear the other after it. Until then the other may have died a moment ago: as soon
+        as we doubt it, this one is the agent."""
         if lineage.latecomer != life:
             lineage.latecomer, lineage.latecomer_at = life, now
         elif agent.heard_at > lineage.latecomer_at:
             why = f"{life} was started twice; {agent.incarnation} was first"
             self._context.outbox.order(StopStranger, agent, now, reason=why, retired=life)
-            lineage.latecomer_at = now + MINUTE  # If it does not listen, it is told again.
+            lineage.latecomer_at = now + MINUTE  # If it does not obey, we tell it again.
         return self._refuse(agent, LATECOMER, now)
 
     def _stray(self, agent: Agent, beat: s.Beat) -> str:
         """Why a beat of the same life does not follow the one before it; empty if it does.
 
-        Without an incarnation a restarted sender counts from the beginning again. Its clock tells it from a
-        replay; without one, a third beat in a row that counts upwards does.
+        Without an incarnation a restarted sender counts from the beginning again. Its clock distinguishes it from a
+        replay; without a clock, a third beat in a row that counts upwards does.
         """
         seq = beat.seq
         if seq is None or agent.seq < seq <= agent.seq + LEAP_MAX:
@@ -186,7 +188,7 @@ class Admission:
         return "replayed, out of order or leaping sequence"
 
     def _stranger(self, agent: Agent, signal: Any, now: float) -> bool:
-        """A retired life still speaks. If we replaced it, it is told so."""
+        """A retired life still speaks. If we replaced it, tell it so."""
         life: str = signal.incarnation
         double = None if isinstance(signal, s.Report) else self._double(agent, signal, now)
         if double is not None and self._is_there(agent, double, now):
@@ -217,7 +219,7 @@ class Admission:
         return double
 
     def _is_there(self, agent: Agent, double: Double, now: float) -> bool:
-        """Whether it lives, and is not only heard late."""
+        """Whether it really lives, and its beats are not just late."""
         return double.beats >= DOUBLE_BEATS and now - double.since >= self._there_for(agent)
 
     def _there_for(self, agent: Agent) -> float:
@@ -234,7 +236,7 @@ class Admission:
             self._context.outbox.fact(NeedsHuman(now, agent.id, "one id twice", text))
 
     def _readmit(self, agent: Agent, life: str, now: float) -> None:
-        """The life that took its place is gone, and this one has been there all the time: it is the agent again."""
+        """Its successor is gone, and this life was there all the time: it becomes the agent again."""
         self._context.beliefs.doubles.pop(agent.id, None)
         lineage = self._context.beliefs.lineages.get(agent.id)
         if lineage is not None:

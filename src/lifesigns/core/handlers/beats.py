@@ -1,4 +1,4 @@
-"""Beats: what a beat says beyond "I live", and the short way of one that says nothing else."""
+"""Beats: what a beat says beyond "I live", and the fast path for one that says nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lifesigns.errors import PolicyError
 Amount = TypeVar("Amount", int, float)
 
 RESTART_SHARE: Final = 0.5
-"""A total below this part of the last one is that of a new life; between them it came late."""
+"""A total below this fraction of the last one belongs to a new life; a total between the two came late."""
 
 
 def receive_calm(
@@ -33,10 +33,10 @@ def receive_calm(
     aware: Awareness,
     now: float,
 ) -> s.Beat | None:
-    """Note beats of calm agents that say nothing new, up to the first which is another: that one is returned and not noted.
+    """Note calm agents' beats that say nothing new, up to the first other beat, which is returned and not noted.
 
-    This is where the time of a large fleet goes. So it is one function, and on its common way nothing is called, for a call
-    costs as much as a tenth of what is done here; and what the policy says is looked up once for all who share a page.
+    A large fleet spends its time here. So this is one function whose common path calls nothing, because a call costs
+    a tenth of the work done here; and it looks a policy up once for all agents that share it.
     """
     page_no, policy, (lag_from, cpu_from, memory_from) = 0, book.pages[0], book.lines[0]
     for beat in beats:
@@ -81,7 +81,7 @@ def receive_calm(
                 agent, tokens, cost, policy.spending, now
             ):
                 return beat
-            # From here on this is `receive`, to the letter.
+            # From here on this repeats `receive` exactly.
             agent.beats = count = agent.beats + 1
             if count >= agent.teach_at:
                 silence.learn(agent, seq, now)
@@ -108,7 +108,7 @@ def receive(agent: Agent, beat: s.Beat, now: float) -> None:
         agent.seq = beat.seq
     agent.heard_at = now
     if beat.incarnation is None:
-        agent.sent_at = beat.sent_at  # Nothing else tells a restart of it from a replay.
+        agent.sent_at = beat.sent_at  # Nothing else distinguishes its restart from a replay.
     agent.load, agent.capacity = beat.load, beat.capacity_available
     metrics = beat.metrics
     agent.cpu_percent = None if metrics is None else metrics.cpu_percent
@@ -116,34 +116,35 @@ def receive(agent: Agent, beat: s.Beat, now: float) -> None:
 
 
 def _erred_before(outcomes: Outcomes | None, count: int) -> bool:
-    """Whether its errors are those we know, and none of them is still on its record: then this is no news."""
+    """Whether its error count is the one we know and its record is clean: then this is no news."""
     return (
         outcomes is not None and count == outcomes.reported and not outcomes.consecutive and not outcomes.bits
     )
 
 
 def _moved_on(agent: Agent, metadata: Mapping[str, str]) -> bool:
-    """Whether it works through another provider now: all else in the metadata is for people."""
+    """Whether it uses another provider now: everything else in the metadata is for people."""
     provider = metadata.get("provider")
     return provider is not None and provider != agent.provider
 
 
 def _called(work: Work | None, told: str) -> bool:
-    """Whether this tells of another tool call than the last beat did; who reports its calls one by one says it there."""
+    """Whether this beat names another tool call than the last one; an agent that reports its calls one by one says so
+    there."""
     return work is not None and told != work.tool_told and not work.last_tool
 
 
 def _spent_calmly(
     agent: Agent, tokens: int | None, cost: float | None, policy: SpendingPolicy, now: float
 ) -> bool:
-    """Count what was used since the last beat if there is nothing to be judged by it; else nothing is counted."""
+    """Count the usage since the last beat if no verdict depends on it; otherwise count nothing."""
     spent, work = agent.spending, agent.work
     if spent is None or not spent.by_beat:
         return False
     more = 0 if tokens is None else tokens - spent.reported
     dearer = 0.0 if cost is None else cost - spent.reported_cost
     if more and work is not None and work.tokens_at is None:
-        return False  # From now on it is expected to use some.
+        return False  # From now on we expect it to use tokens.
     if more < 0 or dearer < 0.0 or not spending.spend_unnoticed(spent, more, dearer, policy, now):
         return False
     if tokens is not None:
@@ -156,10 +157,10 @@ def _spent_calmly(
 
 
 def _growth(total: Amount | None, known: Amount, *, nameless: bool) -> tuple[Amount, Amount]:
-    """What was used since the last total, and the total to compare the next one with.
+    """The usage since the last total, and the total to compare the next one with.
 
-    Totals of one life only grow: a smaller one came late. But a life without a name that begins again counts from zero again,
-    and is far below what it was.
+    Totals of one life only grow: a smaller one came late. But a restarted life without an incarnation counts from
+    zero again, far below its last total.
     """
     if total is None:
         return known - known, known
@@ -173,7 +174,7 @@ def _growth(total: Amount | None, known: Amount, *, nameless: bool) -> tuple[Amo
 def _with_words(
     known: OwnPolicy | None, signal: s.AgentRegistered, policy: Mapping[str, object]
 ) -> OwnPolicy:
-    """A supervisor and the agent in it both speak for one life: what one says does not undo the other's word."""
+    """A supervisor and the agent in it both speak for one life: neither undoes what the other says."""
     known = known or OwnPolicy({}, {})
     if signal.bounded:
         return OwnPolicy(merged(known.words, policy), known.granted, signal.source)
@@ -181,7 +182,7 @@ def _with_words(
 
 
 class BeatHandlers:
-    """Hears beats closely, and who announces itself."""
+    """Handles beats with news, and announcements."""
 
     def __init__(self, context: EngineContext, work: WorkHandlers) -> None:
         self._context = context
@@ -215,7 +216,7 @@ class BeatHandlers:
         if beat.token_count is not None or beat.cost_usd is not None:
             self._totals(agent, beat, now)
         elif agent.spending is not None and agent.finding(Kind.SPENDING) is not None:
-            self._work.spend(agent, agent.spending, 0, 0.0, now)  # The hour of its cap may be over.
+            self._work.spend(agent, agent.spending, 0, 0.0, now)  # The hour of its spending cap may be over.
         if beat.error_count is not None:
             self._error_total(agent, beat.error_count, now)
         if beat.loop_lag_ms is not None and not stall.may_block(agent, now):
@@ -256,12 +257,12 @@ class BeatHandlers:
             context.fleet.regroup(agent, host, agent.provider, now, context.outbox)
 
     def _expect(self, agent: Agent) -> None:
-        """Another policy, another rhythm, until the agent has shown its own."""
+        """Another policy means another rhythm, until the agent has shown its own."""
         silence.expect(agent, self._context.policy(agent).silence.interval)
 
     def _load(self, agent: Agent, beat: s.Beat, now: float) -> None:
         if beat.metrics is None:
-            return  # Not to know is not to be well.
+            return  # An unknown lag does not mean a healthy loop.
         cpu, work = beat.metrics.cpu_percent, agent.work
         if cpu is not None and work is not None and work.output_at is not None:
             self._work.heated(agent, work, cpu, now)
@@ -276,8 +277,8 @@ class BeatHandlers:
                 self._context.judge.note(agent, found, now)
 
     def _totals(self, agent: Agent, beat: s.Beat, now: float) -> None:
-        """A beat's totals of its life. What was used since the last one is the difference; the first counts from zero, less
-        what the calls of this life have reported already."""
+        """The totals of a life in its beat. The difference to the last total is the new usage; the first total counts
+        from zero, less what the calls of this life have already reported."""
         spent = agent.spending
         if spent is None:
             spent = agent.spending = Spending()
@@ -286,13 +287,13 @@ class BeatHandlers:
         tokens, spent.reported = _growth(beat.token_count, spent.reported, nameless=nameless)
         cost, spent.reported_cost = _growth(beat.cost_usd, spent.reported_cost, nameless=nameless)
         if first and (beat.seq is None or beat.seq > 1):
-            # It may live for long already: nobody knows how much of this was used within the hour.
+            # It may be old: we cannot know how much of this it used within the hour.
             spending.take_over(spent, tokens, cost)
             tokens, cost = 0, 0.0
         self._work.spend(agent, spent, tokens, cost, now)
 
     def _error_total(self, agent: Agent, count: int, now: float) -> None:
-        """A beat's error count: each beat with new ones is a failure, each without a success."""
+        """A beat's error count: a beat with new errors is a failure, one without is a success."""
         outcomes = agent.outcomes
         if outcomes is None:
             agent.outcomes = Outcomes(reported=count)

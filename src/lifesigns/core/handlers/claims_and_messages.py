@@ -21,7 +21,7 @@ MESSAGES_MAX: Final = 100_000
 
 
 class ClaimAndMessageHandlers:
-    """Hears of tasks, claims and messages."""
+    """Handles tasks, claims and messages."""
 
     def __init__(self, context: EngineContext, incarnations: Incarnations, work: WorkHandlers) -> None:
         self._context = context
@@ -137,7 +137,7 @@ class ClaimAndMessageHandlers:
         context.deadlines.arm(message, context.messages.due_at(message, policy))
 
     def _make_room(self, agent: Agent) -> bool:
-        """Forget the oldest message of this sender about which nothing more is done. False if there is none."""
+        """Forget this sender's oldest message that we have finished with. False if there is none."""
         for message in self._context.beliefs.messages.values():
             if message.sender == agent.id and not message.watched:
                 self._context.close_message(message)

@@ -19,7 +19,7 @@ class Incarnations:
         self._context = context
 
     def meet(self, signal: Any, now: float) -> Agent | None:
-        """A new voice: take it in, if there is room."""
+        """An unknown agent: admit it, if there is room."""
         context, source = self._context, getattr(signal, "source", "")
         full = context.fleet.may_join(source, len(context.beliefs.agents))
         if full:
@@ -43,7 +43,7 @@ class Incarnations:
         return agent
 
     def reborn(self, agent: Agent, life: str | None, now: float) -> None:
-        """A new life of a known agent: nothing of the old one is held against it."""
+        """A new life of a known agent: findings about the old one do not count against it."""
         context = self._context
         if agent.incarnation is not None:
             agent.retired = (*agent.retired, agent.incarnation)[-RETIRED_MAX:]
@@ -75,7 +75,7 @@ class Incarnations:
         context.judge.hear(agent, now)
 
     def end(self, agent: Agent, reason: str, now: float) -> None:
-        """This life is over and that is known: no findings, no case, no claims."""
+        """This life is known to be over: drop its findings, case and claims."""
         context = self._context
         context.ladder.drop(agent, now, reason)
         agent.suspicion = None
@@ -85,7 +85,7 @@ class Incarnations:
         self.leave_behind(agent, reason, now)
 
     def leave_behind(self, agent: Agent, reason: str, now: float) -> None:
-        """This life is known to be over: its breakers are gone with it, and somebody may clean up after it, once."""
+        """This life is known to be over: its breakers are gone, and the hub may clean up after it, once."""
         context = self._context
         context.side_orders.drop(agent, now, reason, Rung.BREAKER)
         self.lose_breakers(agent, now)
@@ -103,13 +103,13 @@ class Incarnations:
             )
 
     def lose_breakers(self, agent: Agent, now: float) -> None:
-        """A breaker lives in its agent's process. One that was open is not any more: nobody is refused by it."""
+        """A breaker lives in its agent's process and ends with it: it no longer refuses calls."""
         for name, known in self._context.beliefs.breakers.pop(agent.id, {}).items():
             if known.state is not BreakerState.CLOSED:
                 self._context.outbox.fact(BreakerFlip(now, agent.id, name, known.state, BreakerState.CLOSED))
 
     def let_go(self, agent: Agent, now: float, reason: str) -> None:
-        """Release everything a life that ended still holds."""
+        """Release every claim that an ended life still holds."""
         for task_id in agent.claims:
             claim = self._context.beliefs.claims[task_id]
             self.drop_claim(claim, agent)

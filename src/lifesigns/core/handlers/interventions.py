@@ -1,4 +1,4 @@
-"""Interventions: what happens to an agent from outside: its process ends, an order comes true, a person decides."""
+"""Interventions: what happens to an agent from outside: its process ends, an order has an outcome, a person decides."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from lifesigns.core.respawn import Checkpoint, FailureClass, Phase, classify
 from lifesigns.core.watching import CONNECTION_CLOSED, Watching
 
 SOMEBODY: Final = "a person"
-"""Who acts without a name. An act of a person is never taken for one of ours."""
+"""The name of a person who gives none, so that a person's act never counts as ours."""
 
 
 class InterventionHandlers:
-    """Hears the world, the outcomes of orders, and people."""
+    """Handles the world's signals, the outcomes of orders, and people's acts."""
 
     def __init__(
         self, context: EngineContext, watching: Watching, incarnations: Incarnations, work: WorkHandlers
@@ -77,8 +77,8 @@ class InterventionHandlers:
     def _left(self, agent: Agent, signal: s.AgentLeft, now: float) -> None:
         case = agent.case
         if case is not None and not case.on_silence and self._context.ladder.is_ending(agent):
-            # It left because we told it to: that is the outcome we wait for, whoever tells it first. Unless it was not
-            # heard at all: then it ended by itself, and its good-bye was held up on the way.
+            # It left because we told it to: that is the outcome we wait for, whichever signal brings it first. In a
+            # case for silence it ended by itself instead, and its good-bye was delayed.
             self._terminated(agent, s.TerminationDone(agent_id=agent.id, order_id=case.order_id), now)
             return
         self._incarnations.end(agent, f"left: {signal.reason}" if signal.reason else "left", now)
@@ -94,12 +94,12 @@ class InterventionHandlers:
         case, told_by_itself = agent.case, signal.status is None and not signal.signal
         unheard = case is not None and case.on_silence and not told_by_itself
         if agent.health is Health.TERMINATED or (context.ladder.is_ending(agent) and not unheard):
-            return  # We wanted it to end; the outcome of that order tells the rest.
+            return  # We wanted it to end; the outcome of that order brings the rest.
         if signal.status == 0 and not signal.signal:
             self._incarnations.end(agent, "exited with status 0", now)
             return
         if case is not None and context.ladder.is_ending(agent):
-            # Silent, and now known to be gone: whoever was to end it may never tell us more.
+            # Silent, and now known to be gone: the executor that was to end it may never report.
             self._terminated(agent, s.TerminationDone(agent_id=agent.id, order_id=case.order_id), now)
             return
         how, text = _how_it_ended(signal)
@@ -110,7 +110,7 @@ class InterventionHandlers:
         found = Finding(Kind.EXIT, now, Severity.DISCONNECTED, text, {"exit": how}, conclusive=True)
         context.judge.note(agent, found, now, Cause.CRASH)
         if agent.cause is not Cause.CRASH:
-            agent.cause = Cause.CRASH  # It was disconnected already; now we know why.
+            agent.cause = Cause.CRASH  # It was already disconnected; now we know why.
         context.ladder.drop(agent, now, "the process ended")
         self._incarnations.leave_behind(agent, text, now)
         lineage = context.lineage(agent)
@@ -120,7 +120,7 @@ class InterventionHandlers:
         )
 
     def _died_unborn(self, agent: Agent, life: str, now: float) -> None:
-        """A life we started ended before its first word."""
+        """A life we started ended before it spoke."""
         lineage, policy = self._context.lineage(agent), self._context.policy(agent).respawn
         reason = "the new life ended before its first word"
         self._context.respawns.start_failed(lineage, lineage.starts[life], reason, policy, now)
@@ -162,7 +162,7 @@ class InterventionHandlers:
             return
         lineage, policy = context.lineage(agent), context.policy(agent).respawn
         if signal.checkpoint_id is not None:
-            # Whoever stood beside it found what it had saved; from who speaks for itself we have heard it already.
+            # Its supervisor found what it had saved; an agent that reports for itself has already told us.
             saved = Checkpoint(signal.checkpoint_id, newest, "", now, 0)
             context.respawns.saved(lineage, saved, policy)
         failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
@@ -178,12 +178,12 @@ class InterventionHandlers:
             context.outbox.fact(NeedsHuman(now, agent.id, "stopped", text))
 
     def _ended_anyway(self, agent: Agent, signal: s.TerminationDone, now: float) -> None:
-        """A termination that was withdrawn was on its way already. What we ended wrongly goes on, and people hear of it."""
+        """A withdrawn termination was carried out all the same. We restart what we ended wrongly, and tell people."""
         context = self._context
         saved = signal.checkpoint_id or context.beliefs.newest_checkpoint(agent.id)
         case = agent.case
         if case is not None and context.ladder.is_ending(agent) and signal.order_id == agent.withdrawn:
-            # Another order to end it took the place of this one, and this one was quicker.
+            # Another termination replaced this one, but this one was quicker.
             agent.withdrawn = ""
             self._terminated(agent, replace(signal, order_id=case.order_id), now)
             return
@@ -208,7 +208,7 @@ class InterventionHandlers:
 
     def _respawn_started(self, agent: Agent, signal: s.RespawnStarted, now: float) -> None:
         lineage = self._context.lineage(agent)
-        # Who starts it may say so after the new life has spoken, and twice: then it is no news.
+        # The executor may report the start after the new life has spoken, or twice: then it is no news.
         if lineage.order_id == signal.order_id and lineage.phase is Phase.STARTING:
             self._context.respawns.start_acknowledged(lineage, now)
 
@@ -290,7 +290,7 @@ class InterventionHandlers:
 
 
 def _how_it_ended(signal: s.ProcessExited) -> tuple[str, str]:
-    """In two words, and as a sentence. Who reports its own crash knows the error, and not yet the status."""
+    """The end in two words and as a sentence. An agent that reports its own crash knows the error, but not yet the status."""
     if signal.signal:
         how = f"signal {signal.signal}"
     elif signal.status is not None:

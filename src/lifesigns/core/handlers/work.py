@@ -21,14 +21,14 @@ OUTPUT: Final = "output"
 """The kind of activity that is progress."""
 
 TURNS: Final = frozenset({OUTPUT, "message"})
-"""Kinds of activity after which a model has something new to talk about."""
+"""Kinds of activity that give a model something new to talk about."""
 
 REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.TASK_STALLED})
 """Findings about work; they end with it."""
 
 
 class WorkHandlers:
-    """Hears how an agent's work goes."""
+    """Handles reports about an agent's work."""
 
     def __init__(self, context: EngineContext, watching: Watching) -> None:
         self._context = context
@@ -51,8 +51,8 @@ class WorkHandlers:
         }
 
     def _activity(self, agent: Agent, signal: s.ActivitySeen, now: float) -> None:
-        """A sign of life and nothing else; output is how a program watched from outside comes forward, and any other
-        activity stands for it."""
+        """A sign of life and no more; output is the progress of a program watched from outside, and any other
+        activity counts as output."""
         if signal.kind in TURNS:
             self.acted(agent, now)
         if signal.kind == OUTPUT or (agent.work is not None and agent.work.output_at is not None):
@@ -60,7 +60,7 @@ class WorkHandlers:
             self._settle_stall(agent, now)
 
     def heated(self, agent: Agent, work: Work, cpu_percent: float, now: float) -> None:
-        """How much CPU it uses now; judged only beside its output."""
+        """How much CPU it uses now; we judge it only together with its output."""
         cpu_level = stall.cpu_level_of(cpu_percent, self._context.policy(agent).stall)
         if cpu_level is not work.cpu_level:
             work.cpu_level, work.cpu_level_at = cpu_level, now
@@ -103,22 +103,22 @@ class WorkHandlers:
             self._context.policy(agent).looping,
             now,
             slept_for,
-            # What is heard before we see again waited with our canary.
+            # Signals that arrive before we see again were delayed together with our canary.
             NEVER if aware.blind_to(agent) else aware.truce_until,
         )
         self._settle_loop(agent, found, now)
         self._settle_stall(agent, now)
 
     def told_of_call(self, agent: Agent, work: Work, told: str, now: float) -> None:
-        """A beat tells of another tool call than the last one. Only a moment starts the clock: who sends the name of its tool
-        may well use the same one all day."""
+        """A beat names another tool call than the last one. Only a time of the call starts the clock: an agent that
+        sends just the tool's name may use the same tool all day."""
         work.tool_told = told
         if work.tool_at is not None or told[:4].isdecimal():
             work.tool_at = now
             self._settle_stall(agent, now)
 
     def acted(self, agent: Agent, now: float) -> None:
-        """The agent did something, or it was a human's turn: model calls are no mere talk so far."""
+        """The agent did something, or a human took a turn: its model calls so far were not mere talk."""
         call_history = agent.call_history
         if call_history is not None and call_history.talk:
             call_history.talk = 0
@@ -148,7 +148,7 @@ class WorkHandlers:
             agent.spending = Spending()
         if not agent.spending.by_beat:
             tokens, cost = max(0, signal.tokens_in) + max(0, signal.tokens_out), max(0.0, signal.cost_usd)
-            agent.spending.reported += tokens  # So much of the first total of a beat is known.
+            agent.spending.reported += tokens  # This part of a beat's first total is already counted.
             agent.spending.reported_cost += cost
             self.spend(agent, agent.spending, tokens, cost, now)
         if not signal.ok:
@@ -206,7 +206,7 @@ class WorkHandlers:
     def do(self, agent: Agent, doing: Doing, until: float | None, note: str, now: float) -> None:
         """The agent does something else now."""
         if doing is Doing.RATE_LIMITED and until is not None and until <= now:
-            doing, until = Doing.WORKING, None  # A limit that is over by its own word is none.
+            doing, until = Doing.WORKING, None  # A rate limit whose own end has passed is none.
             if agent.doing is doing:
                 return
         was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
@@ -243,7 +243,7 @@ class WorkHandlers:
             self.progressed(agent, now)
 
     def say_status(self, agent: Agent, status: str, now: float) -> None:
-        """The agent says in a word how it is. "busy" is granted a longer silence (`detectors/silence.py`)."""
+        """The agent reports its status. "busy" gets a longer silence (`detectors/silence.py`)."""
         agent.status = status
         if status in AILING_WORDS:
             text = f"It says itself that it is {status}."
@@ -272,7 +272,7 @@ class WorkHandlers:
     def take_task(self, agent: Agent, task_id: str, now: float) -> None:
         context = self._context
         if agent.task_id == task_id:
-            self._begin(agent, now)  # A new life may go on with what the last one had.
+            self._begin(agent, now)  # A new life may continue the last one's task.
             return
         agent.task_id = task_id
         self.rest(agent, now)
@@ -284,7 +284,7 @@ class WorkHandlers:
             context.respawns.new_task(lineage, task_id)
 
     def rest(self, agent: Agent, now: float) -> None:
-        """The work is over or a new one begins: what was found about it no longer holds."""
+        """The work is over or other work begins: findings about it no longer hold."""
         agent.call_history = None
         if agent.work is not None:
             was = agent.work
@@ -321,7 +321,7 @@ class WorkHandlers:
             self._settle_errors(agent, agent.outcomes, now)
 
     def _erred(self, agent: Agent, what: str, error_kind: str | None, now: float) -> None:
-        """An error was told by a word of its own; those that beats tell are in their total."""
+        """Count an error that was reported by itself; errors in beats are part of their total."""
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
         agent.outcomes.heard += 1
@@ -347,7 +347,7 @@ class WorkHandlers:
         return agent.work
 
     def _saved_before(self, agent: Agent) -> bool:
-        """Whether an earlier life of this agent has saved checkpoints of its task."""
+        """Whether an earlier life of this agent saved checkpoints of its task."""
         lineage = self._context.beliefs.lineages.get(agent.id)
         return (
             lineage is not None
