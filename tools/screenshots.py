@@ -44,6 +44,7 @@ def main() -> None:
         page = browser.new_page()
         _size(page, WIDE)
         page.goto(link)
+        page.get_by_role("button", name="Sign in").click()
         _take_all(page)
         browser.close()
     _make_smaller()

@@ -87,6 +87,8 @@ def _visiting(browser: Browser, hub: Hub, token: str | None, options: dict[str, 
     try:
         visit = Visit(hub, context, _watched(context, hub))
         visit.page.goto(hub.url if token is None else hub.link(token))
+        if token is not None:
+            visit.page.get_by_role("button", name="Sign in").click()
         yield visit
         visit.check()
     finally:

@@ -84,6 +84,8 @@ OF_THE_HUB: list[e.Fact] = [
     *(h.HubTroubleBegan(5.0, part, "why") for part in h.HubPart),
     *(h.HubTroubleOver(5.0, part, "why", 3.0) for part in h.HubPart if part is not h.HubPart.ROWS),
     h.TokenCreated(5.0, "k1", "agent", "a fleet", "build-*", "ann"),
+    h.SignedIn(5.0, "5e55", "Olga (1)", "10.0.0.7"),
+    h.SessionEnded(5.0, "5e55", "Olga (1)", "Vera (2)"),
     h.TokenRevoked(5.0, "k1", "ann"),
     h.AlertAcknowledged(5.0, "stuck_agent:a", "ann", "I look", "2026-11-15T18:00:07.412Z", 1, "a"),
     h.SilenceMade(5.0, "s-1", "ann", ("build-*",), ("stuck_agent",), ("coder",), "moving", "2026"),

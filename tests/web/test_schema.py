@@ -47,6 +47,8 @@ KNOWN: Final = {
 
 HARDLY: Final = {
     ("GET", "/sign-in"),
+    ("POST", "/sign-in"),
+    ("DELETE", "/api/v1/sessions/{session_id}"),
     ("DELETE", "/api/v1/tokens/{token_id}"),
     ("DELETE", "/api/v1/silences/{silence_id}"),
     ("POST", "/api/v1/alerts/{alert_id}/ack"),

@@ -29,6 +29,7 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         fleet=config.fleet,
         keeping=Retention(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),
         state=state,
+        session_for=config.limits.session_for,
         rules=rules_of(
             config.channels,
             alerting=config.alerting,

@@ -53,6 +53,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "show": Entry("lifesigns.cli.show", "Show everything about one agent."),
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
     "terminate": Entry("lifesigns.cli.acts", "End an agent: ask it to save, then force it."),
+    "session": Entry("lifesigns.cli.session", "List and end sessions of the dashboard."),
     "token": Entry("lifesigns.cli.token", "Make, list and revoke tokens."),
     "watch": Entry("lifesigns.cli.watch", "Watch the fleet live, those who need somebody first."),
 }

@@ -46,6 +46,7 @@ from lifesigns.views import (
     OrdersByAgent,
     Ready,
     Receipt,
+    SessionList,
     SignInLink,
     TaskList,
     TaskView,
@@ -379,6 +380,16 @@ class Calls(Acts, Alerts):
     def revoke_token(self, token_id: str) -> Request[None]:
         """From now on nobody comes in with this token. For admins."""
         return Request("DELETE", path("tokens", token_id), nothing)
+
+    @Call
+    def sessions(self) -> Request[SessionList]:
+        """Who is signed in to the dashboard: all for an admin, those made with the same token for others."""
+        return get("/api/v1/sessions", SessionList)
+
+    @Call
+    def end_session(self, session_id: str) -> Request[None]:
+        """End a session of the dashboard: its browser is signed out."""
+        return Request("DELETE", path("sessions", session_id), nothing)
 
     @Call
     def sign_in_link(self) -> Request[SignInLink]:

@@ -67,6 +67,8 @@ class Limits:
     """Of bodies, unpacked, with one token of role agent."""
     unknown_requests_per_second: int = 500
     """From one address without a good token: probes, files of the dashboard, wrong tokens."""
+    session_for: float = 7 * 86400.0
+    """A sign-in to the dashboard, however often somebody looks."""
     history_for: float = 30 * 86400.0
     """Flips, findings, interventions and alerts."""
     raw_for: float = 86400.0

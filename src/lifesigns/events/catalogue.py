@@ -283,6 +283,10 @@ _TABLE: Final = (
     _row("TOKEN_CREATED", h.TokenCreated, "somebody made a token",
          audit=lambda fact: ("token created", ", ".join(filter(None, (fact.id, fact.role, fact.name, fact.agents))))),
     _row("TOKEN_REVOKED", h.TokenRevoked, "somebody revoked a token", audit=lambda fact: ("token revoked", fact.id)),
+    _row("SIGNED_IN", h.SignedIn, "somebody signed in to the dashboard",
+         audit=lambda fact: ("signed in", f"session {fact.id} from {fact.address}")),
+    _row("SESSION_ENDED", h.SessionEnded, "somebody signed out, or was signed out",
+         audit=lambda fact: ("session ended", f"{fact.id} of {fact.whose}")),
     # --- the hub itself
     _row("HUB_BLIND", e.HubVisibility, "the hub cannot see, and judges nobody", where={"blind": True},
          sentence=_with_reason("The hub cannot see"), level=_CRITICAL, alert="hub_blind"),

@@ -56,6 +56,24 @@ class TokenRevoked(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class SignedIn(Fact):
+    """Somebody opened a link to the dashboard, and is signed in."""
+
+    id: str
+    by: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded(Fact):
+    """Somebody signed out, or ended the session of somebody else."""
+
+    id: str
+    by: str = ""
+    whose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AlertAcknowledged(Fact):
     """Somebody took an alert on, or all of a group. `until` is written as people read it."""
 

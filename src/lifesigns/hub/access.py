@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -22,7 +22,7 @@ from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub import admin_token
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.principals import NOBODY, Patterns, Principal, Role
-from lifesigns.hub.sign_in import SignIns
+from lifesigns.hub.sign_in import SESSION_MAX_FOR, Session, SignIns
 from lifesigns.hub.throttle import Failures, Throttle
 from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_token
 from lifesigns.ports import Store, StoredToken
@@ -63,7 +63,7 @@ class _Known:
 class Access:
     """The tokens of a hub, the links and sessions made with them, and a throttle for those who guess."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, session_for: float = SESSION_MAX_FOR) -> None:
         self._store = store
         self._by_digest: dict[bytes, _Known] = {}
         self._by_id: dict[str, _Known] = {}
@@ -73,7 +73,7 @@ class Access:
         self._changing = asyncio.Lock()
         """A list read before a change must not undo it."""
         self._folder: Path | None = None
-        self._signed_in = SignIns()
+        self._signed_in = SignIns(session_for)
         self._throttle = Throttle()
 
     # --- coming in ------------------------------------------------------------------------------------
@@ -103,9 +103,15 @@ class Access:
         """A code with which somebody may sign in once, as this principal, within five minutes."""
         return self._signed_in.link(principal.token_id, now)
 
-    def redeem(self, code: str, now: float) -> str | None:
+    def maker(self, code: str, now: float) -> Principal | None:
+        """As whom this code would sign somebody in; None if it opens nothing."""
+        token_id = self._signed_in.maker(code, now)
+        known = None if token_id is None else self._holder(token_id, now)
+        return None if known is None else known.principal
+
+    def redeem(self, code: str, now: float, address: str = "") -> str | None:
         """The session that this code opens; None if it is unknown, used or too old, or its maker's token is gone."""
-        opened = self._signed_in.redeem(code, now)
+        opened = self._signed_in.redeem(code, now, address)
         if opened is None:
             return None
         session, token_id = opened
@@ -119,6 +125,18 @@ class Access:
         token_id = self._signed_in.token_of(session, now)
         known = None if token_id is None else self._holder(token_id, now)
         return None if known is None else known.principal
+
+    def sessions(self, now: float) -> Mapping[str, tuple[Session, Principal]]:
+        """Who is signed in, by the id of the session."""
+        return {
+            one: (session, known.principal)
+            for one, session in self._signed_in.sessions(now).items()
+            if (known := self._by_id.get(session.token_id)) is not None and now < known.expires_at
+        }
+
+    def end_session(self, session_id: str) -> None:
+        """The session with this id ends, if there is one."""
+        self._signed_in.end_session(session_id)
 
     def sign_out(self, session: str) -> None:
         """This session ends, if it is one."""

@@ -36,6 +36,7 @@ from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.refused_tokens import RefusedTokens
+from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.tokens import digest_of, id_of, is_token
 from lifesigns.ports import Bus, Channel, Contents, Signer, Store
 
@@ -57,12 +58,13 @@ class Service:
         contents: Contents | None = None,
         rules: Rules | None = None,
         channels: Mapping[str, Channel] | None = None,
+        session_for: float = SESSION_MAX_FOR,
         clock: Clock | None = None,
     ) -> None:
         self.clock = steady_clock(clock)
         self.store = store
         self.feed = Feed()
-        self.access = Access(store)
+        self.access = Access(store, session_for)
         self._state = state
         self.hub = Hub(
             store,

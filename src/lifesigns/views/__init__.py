@@ -3,7 +3,15 @@
 The shapes are the public contract: the API sends them, its OpenAPI page is made from them, the client reads them back.
 """
 
-from lifesigns.views.access import Me, NewTokenView, SignInLink, TokenList, TokenView
+from lifesigns.views.access import (
+    Me,
+    NewTokenView,
+    SessionList,
+    SessionView,
+    SignInLink,
+    TokenList,
+    TokenView,
+)
 from lifesigns.views.agents import (
     AgentHealth,
     AgentMetrics,
@@ -78,6 +86,8 @@ __all__ = [
     "Receipt",
     "RejectedMessage",
     "SamplePoint",
+    "SessionList",
+    "SessionView",
     "SignInLink",
     "Spare",
     "TaskList",

@@ -39,6 +39,29 @@ class SignInLink(Struct):
     expires_at: Moment
 
 
+class SessionView(Struct, kw_only=True):
+    """Somebody who is signed in to the dashboard."""
+
+    id: str
+    name: str
+    role: str
+    token_id: str
+    address: str
+    """Where the link was opened."""
+    made_at: Moment
+    used_at: Moment
+    ends_at: Moment
+    """At the latest; earlier if nobody looks for half a day."""
+    own: bool
+    """Whether it is the session that asks."""
+
+
+class SessionList(Struct):
+    """All sessions you may know of, the newest first."""
+
+    sessions: list[SessionView]
+
+
 class Me(Struct):
     """Who you are to this hub."""
 

@@ -121,12 +121,12 @@ def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, d
     return _nobody(detail, error="invalid_token")
 
 
-def session_of(headers: Headers, scope: Scope, host_policy: HostPolicy) -> str | None:
-    """The session in the cookies. Two of that name are none: one of them was put there by somebody else."""
+def session_of(headers: Headers, scope: Scope, host_policy: HostPolicy, ending: str = "") -> str | None:
+    """The session in the cookies, or what stands there under our name and this ending. Two of that name are none: one of them was put there by somebody else."""
     cookies = headers.get(b"cookie")
     if cookies is None:
         return None
-    name = cookie_name(scope, host_policy).encode()
+    name = f"{cookie_name(scope, host_policy)}{ending}".encode()
     found = [
         value
         for key, _, value in (part.strip().partition(b"=") for part in cookies.split(b";"))

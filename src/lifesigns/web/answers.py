@@ -25,6 +25,18 @@ PROBLEM: Final = b"application/problem+json"
 Header = tuple[bytes, bytes]
 
 
+NOT_GUESSED: Final[Header] = (b"x-content-type-options", b"nosniff")
+NOT_STORED: Final[Header] = (b"cache-control", b"no-store")
+ONLY_TLS: Final[Header] = (b"strict-transport-security", b"max-age=31536000")
+
+
+def guarded(headers: Sequence[Header], only_tls: bool) -> Sequence[Header]:
+    """What an answer says besides: that no browser guesses its type or stores it, unless it may; and stays with TLS."""
+    said = {name for name, _ in headers}
+    more = [header for header in (NOT_GUESSED, NOT_STORED) if header[0] not in said]
+    return [*headers, *more, ONLY_TLS] if only_tls else [*headers, *more]
+
+
 @dataclass(slots=True)
 class Answer:
     """What is sent back."""

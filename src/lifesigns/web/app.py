@@ -27,7 +27,7 @@ from lifesigns.hub.service import Service
 from lifesigns.hub.throttle import network
 from lifesigns.web import pages
 from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of
-from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, squeezed
+from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, guarded, squeezed
 from lifesigns.web.beat_fast_path import BeatFastPath
 from lifesigns.web.bodies import ClientGone, CountBytes, Receive, read_body
 from lifesigns.web.fleet_snapshot import FleetSnapshot
@@ -117,6 +117,7 @@ class Web:
         except Exception:  # a bug of ours, whatever it is, is one request's and not all's
             log.exception("%s %s failed", scope["method"], scope["path"], extra={"action": "request_failed"})
             answer = Problem(500, "this is a bug of lifesigns; its log says more").answer()
+        answer.headers = guarded(answer.headers, self.site.host_policy.strict_transport(scope))
         self.site.answered[answer.status // 100] = self.site.answered.get(answer.status // 100, 0) + 1
         if isinstance(answer, Stream):
             await _stream(answer, scope, receive, send)

@@ -15,7 +15,7 @@ from lifesigns.hub.http_receiver import TAKEN, IngestResult
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
 from lifesigns.web.access import bearer_of, check_page, headers_of
-from lifesigns.web.answers import JSON, Problem, encoded
+from lifesigns.web.answers import JSON, NOT_GUESSED, NOT_STORED, Problem, encoded
 from lifesigns.web.exchange import HttpExchange, written
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.rates import Rate
@@ -125,7 +125,8 @@ class BeatFastPath:
 
 
 def _whole(body: bytes) -> bytes:
-    return written(202, ((b"content-type", JSON), (b"content-length", b"%d" % len(body)))) + body
+    headers = ((b"content-type", JSON), (b"content-length", b"%d" % len(body)), NOT_GUESSED, NOT_STORED)
+    return written(202, headers) + body
 
 
 _TAKEN: Final = _whole(encoded(TAKEN))

@@ -82,6 +82,12 @@ class HostPolicy:
         """Whether the browser reaches us over TLS."""
         return self.tls or (self.behind_proxy and headers.get(b"x-forwarded-proto", b"").lower() == b"https")
 
+    def strict_transport(self, scope: Mapping[str, Any]) -> bool:
+        """Whether a browser shall use TLS here only. Not for this machine's own name: its other servers would suffer."""
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").lower().partition(b":")[0]
+        return self.is_secure(headers) and host != b"localhost" and not host.endswith(b".localhost")
+
     def address(self, scope: Mapping[str, Any]) -> str:
         """Where a request comes from. Behind a proxy it is the last address that the proxy wrote down: what stands
         before it is the client's own word, and without a proxy all of it is."""

@@ -18,7 +18,7 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import Final
 
-from lifesigns.web.answers import Answer, Header
+from lifesigns.web.answers import NOT_STORED, Answer, Header
 from lifesigns.web.routes import NO_TOKEN, Handler, Request, Route
 
 FOLDER: Final = Path(__file__).with_name("dashboard")
@@ -41,11 +41,9 @@ POLICY: Final = "; ".join(
 
 GUARDED: Final[tuple[Header, ...]] = (
     (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
 FOR_EVER: Final[Header] = (b"cache-control", b"public, max-age=31536000, immutable")
-NOT_STORED: Final[Header] = (b"cache-control", b"no-store")
 
 NOT_BUILT: Final = b"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>lifesigns</title></head><body>
