@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli import showing
+from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
+from lifesigns.cli.say import say
+from lifesigns.cli.showing import words
+from lifesigns.core.health import Doing, Health
 
 if TYPE_CHECKING:
     from lifesigns.client import Client
@@ -29,32 +33,19 @@ LIMIT_MAX: Final = 999
 @click.option("--all", "everybody", is_flag=True, help="Everybody, however many they are.")
 @prints_json
 @asks_a_hub
-@click.pass_context
-def agents(
-    ctx: click.Context,
-    /,
-    limit: int,
-    everybody: bool,
-    as_json: bool,
-    hub: str | None,
-    token: str | None,
-    **which: Any,
-) -> None:
+def agents(client: Client, limit: int, everybody: bool, as_json: bool, **which: Any) -> None:
     """List agents, those who need somebody first.
 
     Exits with 1 if one of them is stuck, failing, disconnected or not judged any more.
     """
-    from lifesigns.cli.showing import print_json
-
     wanted = {name: value for name, value in which.items() if value}
     _check(which["state"], which["doing"])
-    with asking(hub, token) as client:
-        found, more = _all(client, wanted) if everybody else _neediest(client, wanted, limit)
+    found, more = _all(client, wanted) if everybody else _neediest(client, wanted, limit)
     if as_json:
-        print_json({"agents": found, "more": more})
+        showing.print_json({"agents": found, "more": more})
     else:
         _print(found, more, filtered=bool(wanted))
-    ctx.exit(UNWELL if any(agent.unwell for agent in found) else 0)
+    exit_if(any(agent.unwell for agent in found))
 
 
 def _neediest(client: Client, which: dict[str, Any], limit: int) -> tuple[list[AgentHealth], bool]:
@@ -70,8 +61,6 @@ def _all(client: Client, which: dict[str, Any]) -> tuple[list[AgentHealth], bool
 
 def _check(states: tuple[str, ...], doings: tuple[str, ...]) -> None:
     """A state that does not exist has no agents, which looks like good news."""
-    from lifesigns.core.health import Doing, Health
-
     for name, said, known in (("--state", states, Health), ("--doing", doings, Doing)):
         for word in said:
             if word not in list(known):
@@ -79,25 +68,21 @@ def _check(states: tuple[str, ...], doings: tuple[str, ...]) -> None:
 
 
 def _print(found: list[AgentHealth], more: bool, *, filtered: bool) -> None:
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
-
-    console, now = showing.console(), time.time()
-    if not found:
-        console.print("Nobody like that." if filtered else "No agent has been heard of yet.")
-        return
-    rows = showing.table("agent", "state", "for", "doing", "task", "last beat", "why")
-    for agent in found:
-        style = showing.STYLES[agent.state]
-        rows.add_row(
-            words(agent.agent_id),
-            words(agent.state, style),
+    now = time.time()
+    rows = [
+        (
+            agent.agent_id,
+            words(agent.state, showing.STYLES[agent.state]),
             showing.since(agent.state_changed_at, now),
-            words(agent.doing),
+            agent.doing,
             words(agent.task_id or "", most=40),
             showing.since(agent.last_heartbeat, now),
-            words(showing.why(agent)),
+            showing.why(agent),
         )
-    console.print(rows)
+        for agent in found
+    ]
+    headings = ("agent", "state", "for", "doing", "task", "last beat", "why")
+    none = "Nobody like that." if filtered else "No agent has been heard of yet."
+    showing.print_table(headings, rows, none=none)
     if more:
-        console.print(f"The {len(found)} who need somebody most. There are more: --limit, --all.")
+        say(f"The {len(found)} who need somebody most. There are more: --limit, --all.")

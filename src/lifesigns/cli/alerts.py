@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import asks_a_hub, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import answer, print_json, print_table, since, words
+from lifesigns.core.printable import clean
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
+    from lifesigns.client import Client
     from lifesigns.views import Alert
     from lifesigns.views.alerts import SilenceView
 
@@ -34,7 +39,7 @@ limit_option = click.option(
 @all_option
 @limit_option
 @prints_json
-@asks_a_hub
+@finds_a_hub
 @click.pass_context
 def alerts(ctx: click.Context, /, **_: Any) -> None:
     """Show what people should know; acknowledge and silence it. Without a command: `list`."""
@@ -48,27 +53,15 @@ def alerts(ctx: click.Context, /, **_: Any) -> None:
 @limit_option
 @prints_json
 @asks_a_hub
-@click.pass_context
-def list_(
-    ctx: click.Context,
-    severity: str,
-    everything: bool,
-    limit: int,
-    as_json: bool,
-    hub: str | None,
-    token: str | None,
-) -> None:
+def list_(client: Client, severity: str, everything: bool, limit: int, as_json: bool) -> None:
     """What stands right now, and with --all what happened. Exits with 1 if something stands that nobody has taken on."""
-    from lifesigns.cli.showing import print_json
-
-    with asking(hub, token) as client:
-        found = client.alerts(severity=severity, limit=limit)
+    found = client.alerts(severity=severity, limit=limit)
     shown = [one for one in found.alerts if one.standing or everything]
     if as_json:
         print_json({"alerts": shown, "before": found.before if everything else None})
     else:
         _print(shown)
-    ctx.exit(UNWELL if any(_calls_for_somebody(one) for one in shown) else 0)
+    exit_if(any(_calls_for_somebody(one) for one in shown))
 
 
 @alerts.command()
@@ -79,30 +72,17 @@ def list_(
 )
 @prints_json
 @asks_a_hub
-def ack(
-    ids: Sequence[str],
-    reason: str,
-    lasts_for: float | None,
-    as_json: bool,
-    hub: str | None,
-    token: str | None,
-) -> None:
+def ack(client: Client, ids: Sequence[str], reason: str, lasts_for: float | None, as_json: bool) -> None:
     """Take alerts on: those who were told of them are told who has them, and nobody is reminded.
 
     An ID is one that `lifesigns alerts` shows, the key of a notice, or that of a whole group (stuck_agent@host ws-1).
     """
-    from lifesigns.cli.showing import print_json
-    from lifesigns.core.printable import clean
-
-    with asking(hub, token) as client:
-        for one in ids:
-            done = client.ack_alert(one, reason, for_=lasts_for)
-            if as_json:
-                print_json(done)
-            else:
-                until = f" until {done.acknowledged.until}" if done.acknowledged.until else ""
-                many = "" if len(done.keys) == 1 else f" ({len(done.keys)} alerts)"
-                say(clean(f"{one}{many} is acknowledged by {done.acknowledged.by}{until}."))
+    for one in ids:
+        done = client.ack_alert(one, reason, for_=lasts_for)
+        until = f" until {done.acknowledged.until}" if done.acknowledged.until else ""
+        many = "" if len(done.keys) == 1 else f" ({len(done.keys)} alerts)"
+        said = clean(f"{one}{many} is acknowledged by {done.acknowledged.by}{until}.")
+        answer(done, said, as_json=as_json)
 
 
 @alerts.command()
@@ -114,60 +94,44 @@ def ack(
 @prints_json
 @asks_a_hub
 def silence(
+    client: Client,
     agents: Sequence[str],
     kinds: Sequence[str],
     roles: Sequence[str],
     lasts_for: float,
     reason: str,
     as_json: bool,
-    hub: str | None,
-    token: str | None,
 ) -> None:
     """Tell nobody of some alerts for a while. They are on record all the same, and told if they last longer.
 
     Everything that is given has to fit: --agent 'build-*' --kind stuck_agent is about build agents that are stuck.
     """
-    from lifesigns.cli.showing import print_json
-    from lifesigns.core.printable import clean
-
     if not (agents or kinds or roles):
         raise UsageError("what to silence is missing: --agent, --kind or --role; --agent '*' is everything")
-    with asking(hub, token) as client:
-        made = client.silence(lasts_for, reason, agents=agents, kinds=kinds, roles=roles)
-    if as_json:
-        print_json(made)
-    else:
-        say(clean(f"{made.id}: nobody hears of {_which(made)} until {made.until_at}."))
+    made = client.silence(lasts_for, reason, agents=agents, kinds=kinds, roles=roles)
+    said = clean(f"{made.id}: nobody hears of {_which(made)} until {made.until_at}.")
+    answer(made, said, as_json=as_json)
 
 
 @alerts.command()
 @prints_json
 @asks_a_hub
-def silences(as_json: bool, hub: str | None, token: str | None) -> None:
+def silences(client: Client, as_json: bool) -> None:
     """What nobody wants to hear of, until when, and who wants that."""
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
-
-    with asking(hub, token) as client:
-        found = client.silences()
+    found = client.silences()
     if as_json:
-        showing.print_json(found)
-    elif not found.silences:
-        click.echo("Nothing is silenced.")
-    else:
-        rows = showing.table("id", "what", "until", "by", "why")
-        for one in found.silences:
-            rows.add_row(*map(words, (one.id, _which(one), one.until_at or "for good", one.by, one.reason)))
-        showing.console().print(rows)
+        print_json(found)
+        return
+    rows = [(one.id, _which(one), one.until_at or "for good", one.by, one.reason) for one in found.silences]
+    print_table(("id", "what", "until", "by", "why"), rows, none="Nothing is silenced.")
 
 
 @alerts.command()
 @click.argument("silence_id", metavar="ID")
 @asks_a_hub
-def unsilence(silence_id: str, hub: str | None, token: str | None) -> None:
+def unsilence(client: Client, silence_id: str) -> None:
     """End a silence: what it kept from people and still lasts is told now."""
-    with asking(hub, token) as client:
-        client.unsilence(silence_id)
+    client.unsilence(silence_id)
     say(f"{silence_id} is over.")
 
 
@@ -181,24 +145,22 @@ def _which(silence: SilenceView) -> str:
 
 
 def _print(shown: Sequence[Alert]) -> None:
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
+    now = time.time()
+    rows = [_row(some, now) for some in _together(shown)]
+    none = "Nothing stands that people should know of."
+    print_table(("id", "severity", "since", "taken on", "what"), rows, none=none)
 
-    if not shown:
-        click.echo("Nothing stands that people should know of.")
-        return
-    rows, now = showing.table("id", "severity", "since", "taken on", "what"), time.time()
-    for some in _together(shown):
-        first = some[0]
-        since = "" if first.at is None else showing.since(first.at, now)
-        rows.add_row(
-            words((first.group if len(some) > 1 else first.key) or first.id, most=80),
-            words(first.severity, STYLES[first.severity]),
-            since if first.standing else f"{since} ago",
-            words(_taken_on(some), most=60),
-            words(first.text if len(some) == 1 else f"{len(some)} alerts: {first.text}"),
-        )
-    showing.console().print(rows)
+
+def _row(some: list[Alert], now: float) -> tuple[Text | str, ...]:
+    first = some[0]
+    at = "" if first.at is None else since(first.at, now)
+    return (
+        words((first.group if len(some) > 1 else first.key) or first.id, most=80),
+        words(first.severity, STYLES[first.severity]),
+        at if first.standing else f"{at} ago",
+        words(_taken_on(some), most=60),
+        first.text if len(some) == 1 else f"{len(some)} alerts: {first.text}",
+    )
 
 
 def _together(shown: Sequence[Alert]) -> Iterator[list[Alert]]:

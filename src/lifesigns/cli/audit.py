@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lifesigns.cli import audit_verify
-from lifesigns.cli.requests import asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import asking, asks_a_hub, finds_a_hub, prints_json
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json, print_table, words
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ PAGE: Final = 200
 @click.option("--who", metavar="WHO", help="Only what this one did, written as in the list.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most.")
 @prints_json
-@asks_a_hub
+@finds_a_hub
 @click.pass_context
 def audit(
     ctx: click.Context,
@@ -43,28 +44,13 @@ def audit(
     """
     if ctx.invoked_subcommand is not None:
         return
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
-
     with asking(hub, token) as client:
         found = _newest(client, agent, who, limit)
     if as_json:
-        showing.print_json({"entries": found})
+        print_json({"entries": found})
         return
-    if not found:
-        showing.console().print("Nothing was done yet.")
-        return
-    rows = showing.table("n", "when", "who", "what", "agent", "detail")
-    for entry in found:
-        rows.add_row(
-            str(entry.n),
-            words(entry.at),
-            words(entry.who, most=60),
-            words(entry.what),
-            words(entry.agent_id),
-            words(entry.detail),
-        )
-    showing.console().print(rows)
+    rows = [(one.n, one.at, words(one.who, most=60), one.what, one.agent_id, one.detail) for one in found]
+    print_table(("n", "when", "who", "what", "agent", "detail"), rows, none="Nothing was done yet.")
 
 
 def _newest(client: Client, agent: str | None, who: str | None, limit: int) -> list[AuditEntry]:
@@ -86,13 +72,12 @@ audit.add_command(audit_verify.export)
 @audit.command()
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there.  [print it]")
 @asks_a_hub
-def checkpoint(out: Path | None, hub: str | None, token: str | None) -> None:
+def checkpoint(client: Client, out: Path | None) -> None:
     """The newest checkpoint of the log, signed by the hub.
 
     Keep it somewhere else. With `lifesigns audit verify --checkpoint FILE` it holds the hub to what its log is now.
     """
-    with asking(hub, token) as client:
-        note = client.audit_checkpoint()
+    note = client.audit_checkpoint()
     if out is None:
         say(note.removesuffix("\n"))
         return

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
+from lifesigns.cli import showing
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED, UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import INTERRUPTED, asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.secret_options import Secret
 from lifesigns.errors import AdapterError, UsageError
 
@@ -62,12 +63,10 @@ def _of_a_store(command: F) -> F:
     "--export", "file", type=click.Path(dir_okay=False, path_type=Path), help="Verify this export instead."
 )
 @click.option("--entry", "entries", type=int, multiple=True, metavar="N", help="With --hub: this entry.")
-@asks_a_hub
+@finds_a_hub
 @prints_json
 @click.option("--quiet", is_flag=True, help="No progress bar.")
-@click.pass_context
 def verify(
-    ctx: click.Context,
     state: Path | None,
     store: str | None,
     keys: tuple[str, ...],
@@ -104,9 +103,9 @@ def verify(
                 found = _all(file, store, folder if state else None, known, checkpoints, move)
     except KeyboardInterrupt:
         click.echo("Stopped before the end: nothing is known.", err=True)
-        ctx.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED)
     _print(found, known, as_json=as_json, by_proofs=hub is not None)
-    ctx.exit(0 if found.good else UNWELL)
+    exit_if(not found.good)
 
 
 @click.command()
@@ -227,7 +226,6 @@ async def _export(
 
 
 def _print(found: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: bool) -> None:
-    from lifesigns.cli import showing
     from lifesigns.hub.audit.notes import key_name
 
     names = [key_name(key) for key in keys]

@@ -11,6 +11,7 @@ from lifesigns.cli.audit_verify import folder_of, of_a_folder
 from lifesigns.cli.requests import prints_json
 from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
+from lifesigns.cli.showing import print_json
 
 
 @click.command()
@@ -29,13 +30,12 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
     import os
 
     from lifesigns.backup import back_up
-    from lifesigns.cli import showing
     from lifesigns.config import load
 
     url = store or (load(environ=os.environ).store if state is None else None)
     manifest = back_up(folder_of(state), url, file, version=__version__)
     if as_json:
-        showing.print_json({"file": str(file), "size": file.stat().st_size, "manifest": manifest})
+        print_json({"file": str(file), "size": file.stat().st_size, "manifest": manifest})
         return
     say(f"{file}: {len(manifest.files)} files, {manifest.size:,} bytes")
     if not manifest.store_included:

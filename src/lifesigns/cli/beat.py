@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import UNWELL, asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json
+from lifesigns.core.printable import clean
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:
@@ -38,11 +41,8 @@ RETRY_FOR: Final = 5.0
 @click.option("--incarnation", help="Which life of this id.")
 @click.option("--meta", multiple=True, metavar="KEY=VALUE", help="Anything else; may be repeated.")
 @prints_json
-@asks_a_hub
-@click.pass_context
+@finds_a_hub
 def beat(
-    ctx: click.Context,
-    /,
     agent_id: str,
     until: str | None,
     meta: tuple[str, ...],
@@ -59,8 +59,6 @@ def beat(
 
     Exits with 1 if the hub did not take it. Orders that wait for ID are shown.
     """
-    from lifesigns.cli.showing import print_json
-
     fields = {name: value for name, value in said.items() if value is not None}
     if until is not None:
         fields |= {"until": _moment(until), "timestamp": time.time()}
@@ -72,17 +70,15 @@ def beat(
     except HubError as error:
         for line in str(error).splitlines():
             say(f"Error: {line}", err=True)
-        ctx.exit(UNWELL)
+        sys.exit(UNWELL)
     if as_json:
         print_json(receipt)
     else:
         _print(receipt)
-    ctx.exit(0 if receipt.accepted else UNWELL)
+    exit_if(not receipt.accepted)
 
 
 def _print(receipt: Receipt) -> None:
-    from lifesigns.core.printable import clean
-
     for bad in receipt.rejected:
         say(f"Error: {clean(bad.field)}: {clean(bad.detail)}", err=True)
     for agent_id, orders in receipt.orders.items():

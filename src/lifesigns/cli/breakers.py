@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.acts import confirm
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.acts import confirm, yes_option
+from lifesigns.cli.requests import asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json, print_table, words
+from lifesigns.core.printable import clean
+from lifesigns.core.words import duration
 
 if TYPE_CHECKING:
     from lifesigns.client import Client
-    from lifesigns.views import BreakerView
+    from lifesigns.views import BreakerList, BreakerView
     from lifesigns.views.interventions import InterventionRecord
 
 LOOK_EVERY: Final = 0.2
@@ -25,31 +29,32 @@ OFTEN_HARMLESS: Final = frozenset({"reset", "close"})
 @click.group(invoke_without_command=True)
 @click.option("--open", "only_open", is_flag=True, help="Only those that let nothing through.")
 @prints_json
-@asks_a_hub
+@finds_a_hub
 @click.pass_context
 def breakers(ctx: click.Context, only_open: bool, as_json: bool, hub: str | None, token: str | None) -> None:
     """List the circuit breakers of all agents, open ones first. Exits with 1 if one is open."""
     if ctx.invoked_subcommand is not None:
         ctx.obj = (hub, token)
         return
-    from lifesigns.cli.showing import print_json
     from lifesigns.core.signals import BreakerState
 
     refusing = (BreakerState.OPEN, BreakerState.FORCED_OPEN)
     with asking(hub, token) as client:
-        found = sorted(_all(client), key=lambda one: (one.state not in refusing, one.name, one.agent_id))
+        found = sorted(
+            _pages(client.breakers), key=lambda one: (one.state not in refusing, one.name, one.agent_id)
+        )
     shown = [one for one in found if one.state in refusing or not only_open]
     if as_json:
         print_json({"breakers": shown})
     else:
         _print(shown, refusing, only_open=only_open)
-    ctx.exit(UNWELL if any(one.state in refusing for one in shown) else 0)
+    exit_if(any(one.state in refusing for one in shown))
 
 
-def _all(client: Client) -> Iterator[BreakerView]:
+def _pages(ask: Callable[..., BreakerList], *which: str) -> Iterator[BreakerView]:
     cursor = None
     while True:
-        page = client.breakers(cursor=cursor)
+        page = ask(*which, cursor=cursor)
         yield from page.breakers
         cursor = page.cursor
         if cursor is None:
@@ -57,29 +62,16 @@ def _all(client: Client) -> Iterator[BreakerView]:
 
 
 def _print(shown: list[BreakerView], refusing: tuple[str, ...], *, only_open: bool) -> None:
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
-
-    if not shown:
-        showing.console().print("No breaker is open." if only_open else "No agent has reported a breaker.")
-        return
-    rows = showing.table("breaker", "state", "agent", "failures", "tried again")
+    rows = []
     for one in shown:
         style = "bold red" if one.state in refusing else "green" if one.state == "closed" else "yellow"
-        rows.add_row(
-            words(one.name),
-            words(one.state, style),
-            words(one.agent_id),
-            words(str(one.failures)),
-            words(_tried_again(one)),
-        )
-    showing.console().print(rows)
+        rows.append((one.name, words(one.state, style), one.agent_id, one.failures, _tried_again(one)))
+    none = "No breaker is open." if only_open else "No agent has reported a breaker."
+    print_table(("breaker", "state", "agent", "failures", "tried again"), rows, none=none)
 
 
 def _tried_again(one: BreakerView) -> str:
     """When an open one lets a call through."""
-    from lifesigns.core.words import duration
-
     if one.state == "forced_open":
         return "when somebody turns it"
     if one.half_open_in_s is None:
@@ -94,9 +86,9 @@ def _turning(act: Callable[..., None]) -> Callable[..., None]:
     """What the three commands share."""
     options: tuple[Callable[..., Callable[..., None]], ...] = (
         click.pass_context,
-        asks_a_hub,
+        finds_a_hub,
         prints_json,
-        click.option("--yes", is_flag=True, help="Do not ask."),
+        yes_option,
         click.option(
             "--timeout", type=Duration(), default="1m", show_default=True, help="With --wait: how long."
         ),
@@ -149,7 +141,7 @@ def _turn(
 ) -> None:
     hub, token = hub or ctx.obj[0], token or ctx.obj[1]
     with asking(hub, token) as client:
-        owners = [agent] if agent is not None else [one.agent_id for one in _of_name(client, name)]
+        owners = [agent] if agent is not None else [one.agent_id for one in _pages(client.breaker, name)]
         if act not in OFTEN_HARMLESS or len(owners) > 1:
             confirm(f"{act.capitalize()} breaker {name!r} of {_named(owners)}?", yes)
         turn = {"reset": client.reset_breaker, "open": client.open_breaker, "close": client.close_breaker}[
@@ -159,30 +151,15 @@ def _turn(
         if wait:
             records = _awaited(client, records, timeout)
     _print_turns(records, as_json)
-    if wait and any(one.stage != "done" for one in records):
-        ctx.exit(UNWELL)
-
-
-def _of_name(client: Client, name: str) -> Iterator[BreakerView]:
-    cursor = None
-    while True:
-        page = client.breaker(name, cursor=cursor)
-        yield from page.breakers
-        cursor = page.cursor
-        if cursor is None:
-            return
+    exit_if(wait and any(one.stage != "done" for one in records))
 
 
 def _named(owners: list[str]) -> str:
-    from lifesigns.core.printable import clean
-
     return clean(owners[0]) if len(owners) == 1 else f"{len(owners)} agents"
 
 
 def _awaited(client: Client, records: list[InterventionRecord], timeout: float) -> list[InterventionRecord]:
     """The records when all of them are over, or as far as they came in time."""
-    import time
-
     until = time.monotonic() + timeout
     while any(one.open for one in records) and time.monotonic() < until:
         time.sleep(LOOK_EVERY)
@@ -191,9 +168,6 @@ def _awaited(client: Client, records: list[InterventionRecord], timeout: float) 
 
 
 def _print_turns(records: list[InterventionRecord], as_json: bool) -> None:
-    from lifesigns.cli.showing import print_json
-    from lifesigns.core.printable import clean
-
     if as_json:
         print_json({"interventions": records})
         return

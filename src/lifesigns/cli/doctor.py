@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lifesigns.cli.requests import UNWELL, asks_a_hub, prints_json
+from lifesigns.cli import showing
+from lifesigns.cli.requests import exit_if, finds_a_hub, prints_json
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import words
 
 if TYPE_CHECKING:
     from lifesigns.cli.doctor_checks import Check
@@ -18,15 +20,13 @@ MARKS: Final = {"ok": ("âœ“", "green"), "warn": ("!", "bold yellow"), "bad": ("â
 
 @click.command()
 @prints_json
-@asks_a_hub
-@click.pass_context
-def doctor(ctx: click.Context, as_json: bool, hub: str | None, token: str | None) -> None:
+@finds_a_hub
+def doctor(as_json: bool, hub: str | None, token: str | None) -> None:
     """Find what is wrong with a set-up, and how to mend it.
 
     Looks at the configuration, the state folder, the hub, the token, the clocks, the store, the bus and at who is heard.
     Exits with 1 if something is bad.
     """
-    from lifesigns.cli import showing
     from lifesigns.cli.doctor_checks import examine
     from lifesigns.config.hub_locator import find
 
@@ -41,15 +41,12 @@ def doctor(ctx: click.Context, as_json: bool, hub: str | None, token: str | None
     else:
         warned = sum(check.level == "warn" for check in checks)
         say(f"\n{_count(bad, 'thing is bad', 'things are bad')}, {_count(warned, 'warning', 'warnings')}.")
-    ctx.exit(UNWELL if bad else 0)
+    exit_if(bad)
 
 
 def _print(check: Check) -> None:
     """Line by line, as it is found: some of it takes a moment."""
     from rich.text import Text
-
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
 
     mark, style = MARKS[check.level]
     console = showing.console()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lifesigns.cli.acts import confirm
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli.acts import confirm, yes_option
+from lifesigns.cli.requests import asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json
 
 if TYPE_CHECKING:
     from lifesigns.client import Client
@@ -25,12 +26,10 @@ LOOK_EVERY: Final = 0.5
 @click.option("--reason", default="", help="Why; it is on record and told to the new life.")
 @click.option("--wait", is_flag=True, help="Until it speaks; exits with 1 if it does not.")
 @click.option("--timeout", type=Duration(), default="15m", show_default=True, help="With --wait: how long.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @prints_json
-@asks_a_hub
-@click.pass_context
+@finds_a_hub
 def recover(
-    ctx: click.Context,
     task_id: str,
     agent_id: str | None,
     reason: str,
@@ -43,8 +42,6 @@ def recover(
 ) -> None:
     """Respawn the agent of a task from its newest checkpoint that holds. Limits, review and quarantine are lifted; one that is
     on its way already is that one. An agent that lives has to be terminated first."""
-    from lifesigns.cli.showing import print_json
-
     with asking(hub, token, retry_for=10.0) as client:
         client.recovery(task_id)  # A task nobody has heard of is not asked about.
         confirm(f"Start the agent of {task_id} anew, whatever its limits are?", yes)
@@ -56,8 +53,7 @@ def recover(
         print_json({"task_id": task_id, "recovery": recovery})
     else:
         _say(task_id, recovery)
-    if wait and recovery.phase not in GONE_WELL:
-        ctx.exit(UNWELL)
+    exit_if(wait and recovery.phase not in GONE_WELL)
 
 
 GONE_WELL: Final = ("probation", "idle")

@@ -6,55 +6,40 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifesigns.cli.acts import confirm
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
-from lifesigns.cli.say import say
+from lifesigns.cli.acts import confirm, yes_option
+from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
+from lifesigns.cli.showing import answer, print_json, print_table
+from lifesigns.core.printable import clean
 
 if TYPE_CHECKING:
-    from lifesigns.views.groups import GroupView
+    from lifesigns.client import Client
 
 
 @click.command()
 @click.argument("group", required=False)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @prints_json
 @asks_a_hub
-@click.pass_context
-def release(
-    ctx: click.Context, group: str | None, yes: bool, as_json: bool, hub: str | None, token: str | None
-) -> None:
+def release(client: Client, group: str | None, yes: bool, as_json: bool) -> None:
     """Let interventions in a braked GROUP go on for an hour; without one: list what is braked, and exit with 1 if
     something is.
 
     A group is 'fleet', 'host NAME' or 'provider NAME'. An agent is left alone as long as one of its groups is braked.
     """
-    from lifesigns.cli.showing import print_json
-    from lifesigns.core.printable import clean
-
-    with asking(hub, token) as client:
-        if group is None:
-            braked = [one for one in client.groups(limit=1000).groups if one.braked]
-            if as_json:
-                print_json({"groups": braked})
-            else:
-                _print(braked)
-            ctx.exit(UNWELL if braked else 0)
-        confirm(f"Let interventions in {group} go on, whatever is unwell there?", yes)
-        done = client.release_group(group)
-    if as_json:
-        print_json(done)
-    else:
-        say(clean(f"Interventions in {done.name} go on until {done.released_until}."))
-
-
-def _print(braked: list[GroupView]) -> None:
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
-
-    if not braked:
-        click.echo("No group is braked.")
+    if group is None:
+        _list(client, as_json)
         return
-    rows = showing.table("group", "unwell", "of")
-    for one in braked:
-        rows.add_row(words(one.name), str(one.unwell), str(one.members))
-    showing.console().print(rows)
+    confirm(f"Let interventions in {group} go on, whatever is unwell there?", yes)
+    done = client.release_group(group)
+    said = clean(f"Interventions in {done.name} go on until {done.released_until}.")
+    answer(done, said, as_json=as_json)
+
+
+def _list(client: Client, as_json: bool) -> None:
+    braked = [one for one in client.groups(limit=1000).groups if one.braked]
+    if as_json:
+        print_json({"groups": braked})
+    else:
+        rows = [(one.name, one.unwell, one.members) for one in braked]
+        print_table(("group", "unwell", "of"), rows, none="No group is braked.")
+    exit_if(braked)

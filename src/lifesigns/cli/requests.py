@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -23,7 +25,7 @@ INTERRUPTED: Final = 130
 NO_TOKEN: Final = 401
 
 
-def asks_a_hub(command: F) -> F:
+def finds_a_hub(command: F) -> F:
     """A command with `--hub`, `--token` and `--insecure`."""
     hub = click.option("--hub", metavar="URL", help="The hub.  [LIFESIGNS_HUB, or this machine's]")
     token = click.option(
@@ -33,6 +35,17 @@ def asks_a_hub(command: F) -> F:
         help="To get in: @FILE has it, for others see what is typed.  [LIFESIGNS_TOKEN, or this machine's]",
     )
     return hub(token(allows_insecure(command)))
+
+
+def asks_a_hub(command: Callable[..., None]) -> Callable[..., None]:
+    """The same; the command is given a client of that hub."""
+
+    @wraps(command)
+    def ask(*args: Any, hub: str | None, token: str | None, **said: Any) -> None:
+        with asking(hub, token) as client:
+            command(*args, client=client, **said)
+
+    return finds_a_hub(ask)
 
 
 def prints_json(command: F) -> F:
@@ -54,6 +67,12 @@ def asking(
             raise HubError(
                 explained(error, client.hub), status=error.status, transient=error.transient
             ) from error
+
+
+def exit_if(unwell: object) -> None:
+    """Exit with 1 if something unwell was found."""
+    if unwell:
+        sys.exit(UNWELL)
 
 
 def explained(error: HubError, hub: str) -> str:

@@ -9,6 +9,7 @@ import click
 from lifesigns.cli.audit_verify import folder_of, of_a_folder
 from lifesigns.cli.requests import prints_json
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json
 
 
 @click.command()
@@ -22,12 +23,11 @@ def restore(file: Path, state: Path | None, as_json: bool) -> None:
     wrong, nothing is restored.
     """
     from lifesigns import backup
-    from lifesigns.cli import showing
 
     folder = folder_of(state)
     manifest = backup.restore(file, folder)
     if as_json:
-        showing.print_json({"state": str(folder), "manifest": manifest})
+        print_json({"state": str(folder), "manifest": manifest})
         return
     say(f"{folder}: {len(manifest.files)} files, {manifest.size:,} bytes")
     if manifest.store_included:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.requests import UNWELL, asking, asks_a_hub, prints_json
+from lifesigns.cli import showing
+from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
+from lifesigns.cli.showing import amount, seconds, since, words
+from lifesigns.core.words import duration
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:
@@ -26,23 +29,19 @@ MINUTES: Final = 60
 @click.argument("agent_id", metavar="ID")
 @prints_json
 @asks_a_hub
-@click.pass_context
-def show(ctx: click.Context, agent_id: str, as_json: bool, hub: str | None, token: str | None) -> None:
+def show(client: Client, agent_id: str, as_json: bool) -> None:
     """Show everything about one agent: how it is, since when and why, and its last hour.
 
     Exits with 1 if it is stuck, failing, disconnected or not judged any more.
     """
-    from lifesigns.cli import showing
-
-    with asking(hub, token) as client:
-        agent = client.agent(agent_id)
-        beat = _last_beat(client, agent_id)
-        history = client.history(agent_id, for_="1h")
+    agent = client.agent(agent_id)
+    beat = _last_beat(client, agent_id)
+    history = client.history(agent_id, for_="1h")
     if as_json:
         showing.print_json({"agent": agent, "heartbeat": beat, "history": history})
     else:
         _print(showing.console(), agent, beat, history)
-    ctx.exit(UNWELL if agent.unwell else 0)
+    exit_if(agent.unwell)
 
 
 def _last_beat(client: Client, agent_id: str) -> LastBeat | None:
@@ -58,15 +57,12 @@ def _last_beat(client: Client, agent_id: str) -> LastBeat | None:
 def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history: History) -> None:
     from rich.text import Text
 
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
-
     now = time.time()
     head = Text.assemble(
         words(agent.agent_id, "bold"),
         " is ",
         words(agent.state, showing.STYLES[agent.state]),
-        f" for {showing.since(agent.state_changed_at, now)}",
+        f" for {since(agent.state_changed_at, now)}",
     )
     if agent.cause:
         head.append(f" ({agent.cause})")
@@ -77,7 +73,7 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
         console.print(Text("  ").append_text(words(finding.text, showing.STYLES.get(finding.severity, ""))))
         numbers = ", ".join(f"{name} {value}" for name, value in finding.numbers.items())
         proof = "conclusive" if finding.conclusive else "weak evidence"
-        seen = f"{finding.kind}, {proof}, for {showing.since(finding.since, now)}"
+        seen = f"{finding.kind}, {proof}, for {since(finding.since, now)}"
         seen += f": {numbers}" if numbers else ""
         console.print(Text("    ").append_text(words(seen, "dim")), soft_wrap=True)
     console.print()
@@ -92,9 +88,6 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
 
 def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tuple[str, str]]:
     """What is known, name and value; the value is empty where nothing is."""
-    from lifesigns.cli.showing import amount, seconds, since
-    from lifesigns.core.words import duration
-
     said: dict[str, Any] = beat.beat if beat is not None and isinstance(beat.beat, dict) else {}
     numbers, step = agent.metrics, agent.intervention
     yield "doing", f"{agent.doing}{_until(said, now)}{_in_its_words(agent, now)}"
@@ -135,15 +128,11 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
 
 
 def _in_its_words(agent: AgentHealth, now: float) -> str:
-    from lifesigns.cli.showing import since
-
     lasts = "" if agent.doing_since is None else f", for {since(agent.doing_since, now)}"
     return f"{lasts}: {agent.doing_note}" if agent.doing_note else lasts
 
 
 def _heard(agent: AgentHealth, now: float) -> str:
-    from lifesigns.cli.showing import since
-
     numbers = agent.metrics
     if agent.last_heartbeat is None:
         return "never"
@@ -162,8 +151,6 @@ def _progress(said: dict[str, Any]) -> str:
 
 
 def _until(said: dict[str, Any], now: float) -> str:
-    from lifesigns.core.words import duration
-
     until = said.get("until")
     return f", for another {duration(until - now)}" if isinstance(until, float) and until > now else ""
 
@@ -173,9 +160,6 @@ def _until(said: dict[str, Any], now: float) -> str:
 
 def _print_hour(console: Console, history: History, now: float) -> None:
     from rich.text import Text
-
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
 
     beats, tokens = _by_minute(history.points, now)
     if any(beats):
@@ -188,13 +172,12 @@ def _print_hour(console: Console, history: History, now: float) -> None:
         console.print()
     for point in told:
         console.print(
-            Text(f"{showing.since(point.at, now):>12} ago  ").append_text(words(_told(point))), soft_wrap=True
+            Text(f"{since(point.at, now):>12} ago  ").append_text(words(_told(point))), soft_wrap=True
         )
 
 
 def _by_minute(points: Sequence[Point], now: float) -> tuple[list[float | None], list[float | None]]:
     """Beats and tokens in each of the last sixty minutes; None where nothing was heard."""
-    from lifesigns.cli.showing import seconds
     from lifesigns.views import SamplePoint
 
     beats: list[float | None] = [None] * MINUTES

@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from lifesigns.core.effects import Flip
+from lifesigns.cli.say import say
 from lifesigns.core.health import Health
 from lifesigns.core.printable import TEXT_MAX, clean, spelled_out_json
 from lifesigns.core.words import duration
-from lifesigns.events import CATALOGUE, fact_told
-from lifesigns.views import AgentHealth, EventView, Moment
-from lifesigns.views.agents import NEED
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from lifesigns.views import AgentHealth, Moment
 
 PIPE_WIDTH: Final = 400
 """Where nobody looks nothing is cut off to fit a screen."""
@@ -82,6 +81,28 @@ def table(*headings: str, one_line: bool = False) -> Table:
     return made
 
 
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[Text | object]], *, none: str = "") -> None:
+    """A table of anybody's words; `none` is what is said if there is no row."""
+    from rich.text import Text
+
+    made, empty = table(*headings), True
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else words(cell) for cell in row))
+        empty = False
+    if empty and none:
+        say(none)
+    else:
+        console().print(made)
+
+
+def answer(value: Any, in_words: str, *, as_json: bool) -> None:
+    """What came of an act: as JSON, or as one line, in which others' words are `clean`."""
+    if as_json:
+        print_json(value)
+    else:
+        say(in_words)
+
+
 def print_json(value: Any) -> None:
     """A value as the API would say it."""
     click.echo(spelled_out_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
@@ -125,23 +146,3 @@ def amount(value: float) -> str:
         if value >= size:
             return f"{value / size:.1f}{unit}"
     return f"{value:.0f}"
-
-
-def counts(states: Mapping[Health, int]) -> Iterable[tuple[Health, int]]:
-    """Who there is, the neediest first; nobody is left out."""
-    return ((state, states[state]) for state in sorted(NEED, key=NEED.__getitem__) if states.get(state))
-
-
-def told(event: EventView) -> str:
-    """What happened, in a sentence; empty for what people need not read."""
-    row = CATALOGUE.get(event.type)
-    if row is None or row.sentence is None:
-        return ""
-    fact = fact_told(event.type, seconds(event.at), event.agent_id, event.data)
-    if fact is None:
-        return f"{event.type} {event.agent_id}"  # A hub of another version says it with other words.
-    if isinstance(fact, Flip):
-        cause = f" ({fact.cause})" if fact.cause else ""
-        return f"{fact.agent_id}: {fact.was} → {fact.now}{cause}: {fact.reason}"
-    quiet = row.level is not None and row.level(fact) is None
-    return "" if quiet else row.sentence(fact)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
-from lifesigns.cli.requests import asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json, print_table, since, words
 from lifesigns.errors import UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
 
 
 @click.group()
@@ -31,13 +36,7 @@ def token() -> None:
 @prints_json
 @asks_a_hub
 def create(
-    role: str,
-    agents: str,
-    name: str | None,
-    expires_after: float | None,
-    as_json: bool,
-    hub: str | None,
-    token: str | None,
+    client: Client, role: str, agents: str, name: str | None, expires_after: float | None, as_json: bool
 ) -> None:
     """Make a token and print it: this is the only time it can be seen.
 
@@ -47,16 +46,12 @@ def create(
       operator  reads, speaks and acts
       admin     that, and tokens
     """
-    from lifesigns.cli.showing import print_json
-
     if role == "agent" and not agents:
         raise UsageError("--agents is missing: an agent's token is for certain ids, as in --agents 'coder-*'")
     if role != "agent" and agents:
         raise UsageError(f"--agents is {agents!r}, but only a token of role agent is for certain agents")
-    with asking(hub, token) as client:
-        made = client.create_token(
-            role, name or f"{role} {agents}".strip()[:100], agents=agents, expires_after=expires_after
-        )
+    name = name or f"{role} {agents}".strip()[:100]
+    made = client.create_token(role, name, agents=agents, expires_after=expires_after)
     if as_json:
         print_json(made)
         return
@@ -68,36 +63,25 @@ def create(
 @token.command("list")
 @prints_json
 @asks_a_hub
-def list_(as_json: bool, hub: str | None, token: str | None) -> None:
+def list_(client: Client, as_json: bool) -> None:
     """All tokens, without their secrets."""
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
-
-    with asking(hub, token) as client:
-        found = client.tokens()
+    found = client.tokens()
     if as_json:
-        showing.print_json(found)
+        print_json(found)
         return
-    rows, now = showing.table("id", "role", "made", "used", "expires", "agents", "name"), time.time()
+    rows, now = [], time.time()
     for one in found.tokens:
-        used = "never" if one.used_at is None else f"{showing.since(one.used_at, now)} ago"
-        rows.add_row(
-            words(one.id),
-            words(one.role),
-            f"{showing.since(one.made_at, now)} ago",
-            used,
-            words(one.expires_at or "never"),
-            words(one.agents or "-", most=60),
-            words(one.name),
-        )
-    showing.console().print(rows)
+        made = f"{since(one.made_at, now)} ago"
+        used = "never" if one.used_at is None else f"{since(one.used_at, now)} ago"
+        agents = words(one.agents or "-", most=60)
+        rows.append((one.id, one.role, made, used, one.expires_at or "never", agents, one.name))
+    print_table(("id", "role", "made", "used", "expires", "agents", "name"), rows)
 
 
 @token.command()
 @click.argument("token_id", metavar="ID")
 @asks_a_hub
-def revoke(token_id: str, hub: str | None, token: str | None) -> None:
+def revoke(client: Client, token_id: str) -> None:
     """From now on nobody comes in with the token ID, nor with a session made with it."""
-    with asking(hub, token) as client:
-        client.revoke_token(token_id)
+    client.revoke_token(token_id)
     say(f"{token_id} is revoked.")

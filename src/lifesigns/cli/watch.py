@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lifesigns.cli.requests import asks_a_hub, explained, prints_json
+from lifesigns.cli.requests import explained, finds_a_hub, prints_json
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import json_line, why
+from lifesigns.core.health import UNWELL
+from lifesigns.core.printable import clean
 from lifesigns.errors import HubError
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ TIMEOUT: Final = 5.0
 @click.command()
 @click.option("--lines", is_flag=True, help="A line for every change, at a terminal too.")
 @prints_json
-@asks_a_hub
+@finds_a_hub
 def watch(lines: bool, as_json: bool, hub: str | None, token: str | None) -> None:
     """Watch the fleet, those who need somebody first. q or Ctrl-C ends it.
 
@@ -132,8 +135,7 @@ async def _for_at_most(wait_for: float, event: asyncio.Event) -> None:
 
 async def _lines(client: AsyncClient, *, as_json: bool) -> None:
     """A line for everything that happens, for ever. A hub that is not there at the beginning is an error."""
-    from lifesigns.cli.showing import json_line, told
-    from lifesigns.core.printable import clean
+    from lifesigns.cli.watch_board import told
 
     heard: asyncio.Queue[EventView] = asyncio.Queue()
     link = _Link(client.hub)
@@ -157,9 +159,7 @@ async def _hear(client: AsyncClient, link: _Link, heard: asyncio.Queue[EventView
 
 async def _say_who(client: AsyncClient) -> None:
     """How it is at the beginning: all changes are changes of this."""
-    from lifesigns.cli.showing import counts, why
-    from lifesigns.core.health import UNWELL
-    from lifesigns.core.printable import clean
+    from lifesigns.cli.watch_board import counts
 
     fleet = await client.fleet()
     states = ", ".join(f"{count} {state}" for state, count in counts(fleet.states)) or "no agents yet"
@@ -178,7 +178,6 @@ class _Link:
         self.is_there = asyncio.Event()
 
     def __call__(self, trouble: str | None) -> None:
-        from lifesigns.core.printable import clean
         from lifesigns.views import moment
 
         self.is_there.set()

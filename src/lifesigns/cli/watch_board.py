@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from lifesigns.cli.showing import seconds
+from lifesigns.core.effects import Flip
+from lifesigns.core.health import Health
+from lifesigns.events import CATALOGUE, fact_told
 from lifesigns.views import AgentHealth, EventView, FleetView
+from lifesigns.views.agents import NEED
 
 RATE_OVER: Final = 60.0
 RATE_FROM: Final = 4.0
@@ -84,3 +89,23 @@ class Board:
         while spent[0].at < now - RATE_OVER:
             spent.popleft()
         return spent
+
+
+def counts(states: Mapping[Health, int]) -> Iterable[tuple[Health, int]]:
+    """Who there is, the neediest first; nobody is left out."""
+    return ((state, states[state]) for state in sorted(NEED, key=NEED.__getitem__) if states.get(state))
+
+
+def told(event: EventView) -> str:
+    """What happened, in a sentence; empty for what people need not read."""
+    row = CATALOGUE.get(event.type)
+    if row is None or row.sentence is None:
+        return ""
+    fact = fact_told(event.type, seconds(event.at), event.agent_id, event.data)
+    if fact is None:
+        return f"{event.type} {event.agent_id}"  # A hub of another version says it with other words.
+    if isinstance(fact, Flip):
+        cause = f" ({fact.cause})" if fact.cause else ""
+        return f"{fact.agent_id}: {fact.was} → {fact.now}{cause}: {fact.reason}"
+    quiet = row.level is not None and row.level(fact) is None
+    return "" if quiet else row.sentence(fact)

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from lifesigns.cli import showing
 from lifesigns.cli.showing import words
-from lifesigns.cli.watch_board import Board
+from lifesigns.cli.watch_board import Board, counts, told
 from lifesigns.core.health import Doing
 from lifesigns.core.words import duration
 from lifesigns.views import AgentHealth, FleetView
@@ -99,7 +99,7 @@ class Screen:
 
     def _told(self) -> list[Text]:
         """What happened last."""
-        said = ((event, showing.told(event)) for event in self._board.told)
+        said = ((event, told(event)) for event in self._board.told)
         return [words(f"{event.at[11:19]}  {text}", "dim") for event, text in said if text][-TOLD_LINES:]
 
     def _state(self, now: float) -> Text:
@@ -148,7 +148,7 @@ def _headline(board: Board) -> Text:
     line = Text.assemble(("lifesigns", "bold"), "  ", words(board.hub, "dim"))
     if board.fleet is not None:
         line.append(f"   {board.fleet.agents:,} agents")
-        for state, count in showing.counts(board.fleet.states):
+        for state, count in counts(board.fleet.states):
             line.append(f"  {count:,} {state}", style=showing.STYLES[state])
         if waiting := board.fleet.doing.get(Doing.WAITING_FOR_HUMAN):
             line.append(f"  {waiting:,} waiting for a human", style="bold yellow")
