@@ -40,10 +40,12 @@ def watching(hub: HubInThread, columns: int = 120, **more: str) -> Iterator[Scre
 def test_it_shows_who_lives_who_is_lost_and_that_the_hub_is_away(hub: HubInThread) -> None:
     """An agent, its end in red within moments, a new size, a hub that goes and comes back; q ends it, and the terminal is
     as it was."""
-    hub.client.beat("coder-7", task_id="t-19", token_count=100)
     with watching(hub) as screen:
         before = screen.modes()
         screen.expect(ALTERNATE)
+        hub.client.beat(
+            "coder-7", task_id="t-19", token_count=100
+        )  # One before may be missed until it is shown.
         screen.expect(r"coder-7.*healthy")
         assert screen.modes() != before
         hub.client.signal("exited", "coder-7", status=3)
