@@ -17,9 +17,13 @@ SAVES_EVERY: Final = 5 * MINUTE
 
 
 def begin(
-    agent: SimulatedAgent, policy: Mapping[str, Any] | None = None, *, expected_for: float | None = None
+    agent: SimulatedAgent,
+    policy: Mapping[str, Any] | None = None,
+    *,
+    expected_for: float | None = None,
+    works_for: float = 0.0,
 ) -> Life:
-    """It starts, says so, and takes up a task."""
+    """It starts, says so, takes up a task, and works on it as it should for so long."""
     agent.born()
     agent.say(
         s.AgentRegistered(
@@ -35,6 +39,8 @@ def begin(
         agent.task_id = f"{agent.id}/t{agent.tasks}"
         tell(agent, s.TaskAssigned, task_id=agent.task_id, expected_for=expected_for)
     yield 1.0
+    if works_for:
+        yield from work(agent, works_for)
 
 
 def tell(agent: SimulatedAgent, word: Any, **values: Any) -> None:

@@ -15,8 +15,7 @@ from lifesigns.simulation.truth import Illness
 
 def fails_at_everything(agent: SimulatedAgent) -> Life:
     """Whatever it tries, and it tries something else each time."""
-    yield from begin(agent)
-    yield from work(agent, 5 * MINUTE)
+    yield from begin(agent, works_for=5 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     while True:
         yield from turn(agent, error=f"no such file {agent.now:.0f}")
@@ -25,8 +24,7 @@ def fails_at_everything(agent: SimulatedAgent) -> Life:
 
 def fails_at_every_other(agent: SimulatedAgent) -> Life:
     """Half of its calls."""
-    yield from begin(agent)
-    yield from work(agent, 5 * MINUTE)
+    yield from begin(agent, works_for=5 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     while True:
         yield from turn(agent, error=f"refused {agent.now:.0f}")
@@ -36,8 +34,7 @@ def fails_at_every_other(agent: SimulatedAgent) -> Life:
 
 def gives_up(agent: SimulatedAgent) -> Life:
     """It says itself that it cannot go on."""
-    yield from begin(agent)
-    yield from work(agent, 5 * MINUTE)
+    yield from begin(agent, works_for=5 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     tell(agent, s.ErrorReported, message="the repository is gone", recoverable=False)
     yield FOREVER
@@ -95,8 +92,7 @@ def waits_out_a_rate_limit(agent: SimulatedAgent) -> Life:
 
 def erred_long_ago(agent: SimulatedAgent) -> Life:
     """Three failures in a row early in its task; since then, none."""
-    yield from begin(agent)
-    yield from work(agent, 12 * MINUTE)
+    yield from begin(agent, works_for=12 * MINUTE)
     for number in range(agent.policy.erring.consecutive_max):
         yield from turn(agent, error=f"not installed {number}")
     yield from on_and_on(agent)

@@ -18,8 +18,7 @@ def _freeze(agent: SimulatedAgent) -> Life:
 
 def freezes_at_work(agent: SimulatedAgent) -> Life:
     """In the middle of good work."""
-    yield from begin(agent)
-    yield from work(agent, 15 * MINUTE)
+    yield from begin(agent, works_for=15 * MINUTE)
     yield from _freeze(agent)
 
 
@@ -53,8 +52,7 @@ def lags_a_little(agent: SimulatedAgent) -> Life:
 
 def blocks_inside_a_call(agent: SimulatedAgent) -> Life:
     """A call that holds its loop, as it had said."""
-    yield from begin(agent)
-    yield from work(agent, 5 * MINUTE)
+    yield from begin(agent, works_for=5 * MINUTE)
     call = agent.start_tool("compress", "archive")
     agent.frozen_at = agent.now + 1.0
     yield 1.0

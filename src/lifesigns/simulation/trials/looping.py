@@ -7,13 +7,13 @@ these pairs apart, so every life here shows how long its model calls and its too
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.effects import Severity
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.lives import rounds
-from lifesigns.simulation.lives.habits import begin, call, tell, think, turn, work
+from lifesigns.simulation.lives.habits import begin, call, on_and_on, tell, think, turn, work
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Illness
@@ -36,23 +36,18 @@ NAMES: Final = (
 
 def _ill_after(agent: SimulatedAgent, illness: Illness = Illness.LOOP) -> Life:
     """A quarter of an hour of good work first."""
-    yield from begin(agent)
-    yield from work(agent, 15 * MINUTE)
+    yield from begin(agent, works_for=15 * MINUTE)
     agent.fall_ill(illness)
 
 
 # --- the same in a row ------------------------------------------------------------------------------------
 
 
-def _repeats(tool: str, thought: float, takes: float) -> Callable[[SimulatedAgent], Life]:
+def _repeats(agent: SimulatedAgent, tool: str, thought: float, takes: float) -> Life:
     """The same call with the same result, at this pace."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _ill_after(agent)
-        while True:
-            yield from turn(agent, tool, "x", "the same", thought=thought, takes=takes)
-
-    return life
+    yield from _ill_after(agent)
+    while True:
+        yield from turn(agent, tool, "x", "the same", thought=thought, takes=takes)
 
 
 def repeats_fast(agent: SimulatedAgent) -> Life:
@@ -75,21 +70,18 @@ def repeats_and_obeys(agent: SimulatedAgent) -> Life:
         yield from turn(agent, "search", "x", "nothing", thought=30.0, takes=25.0)
 
 
-def _again(one: Callable[[SimulatedAgent], Life], *, after: float = 0.0) -> Callable[[SimulatedAgent], Life]:
-    """Round after round of this, after so much other work."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from begin(agent)
-        if after:
-            yield from work(agent, after)
-        while True:
-            yield from one(agent)
-
-    return life
+def _again(agent: SimulatedAgent, one: Callable[[SimulatedAgent], Life]) -> Life:
+    """Round after round of this."""
+    yield from begin(agent)
+    while True:
+        yield from one(agent)
 
 
-def _polls(how: tuple[str, str, float, float]) -> Callable[[SimulatedAgent], Life]:
-    return _again(lambda agent: rounds.look(agent, *how), after=10 * MINUTE)
+def _polls(agent: SimulatedAgent, *how: Any) -> Life:
+    """Good work, then one look after the other."""
+    yield from begin(agent, works_for=10 * MINUTE)
+    while True:
+        yield from rounds.look(agent, *how)
 
 
 def converts(agent: SimulatedAgent) -> Life:
@@ -104,16 +96,12 @@ def converts(agent: SimulatedAgent) -> Life:
 # --- the same error ------------------------------------------------------------------------------------------
 
 
-def _fails(pause: float) -> Callable[[SimulatedAgent], Life]:
+def _fails(agent: SimulatedAgent, pause: float) -> Life:
     """The same failing call, thought about each time."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _ill_after(agent)
-        while True:
-            yield from turn(agent, "bash", "make", error="no rule to make target")
-            yield pause
-
-    return life
+    yield from _ill_after(agent)
+    while True:
+        yield from turn(agent, "bash", "make", error="no rule to make target")
+        yield pause
 
 
 def fails_between_looks(agent: SimulatedAgent) -> Life:
@@ -133,8 +121,7 @@ def _looks_again(agent: SimulatedAgent) -> Life:
 
 def gives_up_at_last(agent: SimulatedAgent) -> Life:
     """Its retries fail with growing pauses, and it says that it gives up."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.fall_ill(Illness.LOOP)
     yield from rounds.retry(agent, 7)
     while True:
@@ -143,14 +130,12 @@ def gives_up_at_last(agent: SimulatedAgent) -> Life:
 
 def retries_and_succeeds(agent: SimulatedAgent) -> Life:
     """Twice as long a pause after each failure; then it works. Until then it may well be asked about."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     yield from rounds.retry(agent, 10)
     yield from call(agent, "fetch", "report", "here it is")
     agent.recover()
-    while True:
-        yield from work(agent, 10 * MINUTE)
+    yield from on_and_on(agent)
 
 
 def retries_twice(agent: SimulatedAgent) -> Life:
@@ -187,30 +172,22 @@ def the_world_is_down(agent: SimulatedAgent) -> Life:
 # --- cycles --------------------------------------------------------------------------------------------------------
 
 
-def _goes_round(period: int) -> Callable[[SimulatedAgent], Life]:
+def _goes_round(agent: SimulatedAgent, period: int) -> Life:
     """So many calls, over and over, with the same results."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _ill_after(agent)
-        while True:
-            for tool in NAMES[:period]:
-                yield from turn(agent, tool, "x", "the same")
-
-    return life
+    yield from _ill_after(agent)
+    while True:
+        for tool in NAMES[:period]:
+            yield from turn(agent, tool, "x", "the same")
 
 
 # --- the same call, other results -----------------------------------------------------------------------------------
 
 
-def _asks_again(thought: float, what: str) -> Callable[[SimulatedAgent], Life]:
+def _asks_again(agent: SimulatedAgent, thought: float, what: str) -> Life:
     """The same question over and over; the answer differs, and it learns nothing from it."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _ill_after(agent)
-        while True:
-            yield from turn(agent, "roll", what, f"{agent.now}", thought=thought)
-
-    return life
+    yield from _ill_after(agent)
+    while True:
+        yield from turn(agent, "roll", what, f"{agent.now}", thought=thought)
 
 
 def asks_again_and_saves(agent: SimulatedAgent) -> Life:
@@ -222,18 +199,13 @@ def asks_again_and_saves(agent: SimulatedAgent) -> Life:
         agent.save()
 
 
-def _watches(pause: float) -> Callable[[SimulatedAgent], Life]:
+def _watches(agent: SimulatedAgent, pause: float) -> Life:
     """A job that gets on: another percentage each time."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from begin(agent)
-        yield from work(agent, 10 * MINUTE)
-        while True:
-            yield from turn(agent, "squeue", "job 7", f"{agent.now} done", thought=4.0)
-            tell(agent, s.ProgressMade, note="getting on")
-            yield pause
-
-    return life
+    yield from begin(agent, works_for=10 * MINUTE)
+    while True:
+        yield from turn(agent, "squeue", "job 7", f"{agent.now} done", thought=4.0)
+        tell(agent, s.ProgressMade, note="getting on")
+        yield pause
 
 
 def turns_pages(agent: SimulatedAgent) -> Life:
@@ -258,17 +230,13 @@ def measures(agent: SimulatedAgent) -> Life:
 # --- the same among the last ----------------------------------------------------------------------------------------
 
 
-def _returns_to(share: int, error: str | None = None) -> Callable[[SimulatedAgent], Life]:
+def _returns_to(agent: SimulatedAgent, share: int, error: str | None = None) -> Life:
     """Every so many calls it is the same one again, with the same outcome; in between it reads what it has read before."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _ill_after(agent)
-        while True:
-            for _ in range(agent.chance.randint(1, share)):
-                yield from _looks_again(agent)
-            yield from turn(agent, "grep", "main", "the same", error=error)
-
-    return life
+    yield from _ill_after(agent)
+    while True:
+        for _ in range(agent.chance.randint(1, share)):
+            yield from _looks_again(agent)
+        yield from turn(agent, "grep", "main", "the same", error=error)
 
 
 def looks_where_it_is(agent: SimulatedAgent) -> Life:
@@ -284,15 +252,11 @@ def looks_where_it_is(agent: SimulatedAgent) -> Life:
 # --- talk -----------------------------------------------------------------------------------------------------------
 
 
-def _talks(thought: float) -> Callable[[SimulatedAgent], Life]:
+def _talks(agent: SimulatedAgent, thought: float) -> Life:
     """Model call after model call, and never a deed."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _ill_after(agent, Illness.TALK)
-        while True:
-            yield from think(agent, thought)
-
-    return life
+    yield from _ill_after(agent, Illness.TALK)
+    while True:
+        yield from think(agent, thought)
 
 
 def talks_between_rare_deeds(agent: SimulatedAgent) -> Life:
@@ -358,51 +322,54 @@ TRIALS = (
     sick(
         SAME,
         "the same call, thought about each time",
-        _repeats("grep", 12.0, 2.0),
+        _repeats,
+        "grep",
+        12.0,
+        2.0,
         severity=STUCK,
         ended=True,
         hours=1.5,
     ),
-    sick(SAME, "the same slow call, thought about each time", _repeats("grep", 60.0, 5.0), severity=STUCK),
+    sick(SAME, "the same slow call, thought about each time", _repeats, "grep", 60.0, 5.0, severity=STUCK),
     sick(SAME, "ten times a second", repeats_fast, severity=STUCK),
     sick(SAME, "a stop cancels its open call", repeats_and_obeys, severity=STUCK, ended=True, hours=1.5),
-    sick(SAME, "a tight loop of check_ci", _repeats("check_ci", 2.0, 0.5), hours=1.5, severity=STUCK),
-    healthy(SAME, "sleeps and checks, every 5 min", _polls(rounds.SLEEP_AND_CHECK), hours=4, severity=STUCK),
-    healthy(SAME, "an empty mailbox, every 5 min", _polls(rounds.EMPTY_MAILBOX), hours=4, severity=STUCK),
-    healthy(SAME, "CI, every minute", _polls(rounds.CI), severity=STUCK),
+    sick(SAME, "a tight loop of check_ci", _repeats, "check_ci", 2.0, 0.5, hours=1.5, severity=STUCK),
+    healthy(SAME, "sleeps and checks, every 5 min", _polls, *rounds.SLEEP_AND_CHECK, hours=4, severity=STUCK),
+    healthy(SAME, "an empty mailbox, every 5 min", _polls, *rounds.EMPTY_MAILBOX, hours=4, severity=STUCK),
+    healthy(SAME, "CI, every minute", _polls, *rounds.CI, severity=STUCK),
     healthy(SAME, "other files, the same ok", converts),
-    sick(ERROR, "the same failing call", _fails(0.0), severity=STUCK),
-    sick(ERROR, "the same failing call, slowly", _fails(20.0)),
+    sick(ERROR, "the same failing call", _fails, 0.0, severity=STUCK),
+    sick(ERROR, "the same failing call, slowly", _fails, 20.0),
     sick(ERROR, "the same failing call between other looks", fails_between_looks),
     sick(ERROR, "retries, and in the end only fails", gives_up_at_last, hours=3, severity=STUCK),
     healthy(ERROR, "retries with growing pauses, and succeeds", retries_and_succeeds, hours=3, asked=True),
     healthy(ERROR, "retries twice, and succeeds", retries_twice),
     healthy(ERROR, "retries, as declared", retries_as_declared),
     healthy(ERROR, "the world is down now and then", the_world_is_down),
-    sick(CYCLE, "two calls, over and over", _goes_round(2), severity=STUCK),
-    sick(CYCLE, "three calls, over and over", _goes_round(3), severity=STUCK),
-    sick(CYCLE, "five calls, over and over", _goes_round(5), severity=STUCK),
-    sick(CYCLE, "twelve calls, over and over", _goes_round(12)),
-    healthy(CYCLE, "a green test after each edit", _again(rounds.edit_and_test)),
-    healthy(CYCLE, "browses, and goes back", _again(rounds.browse)),
-    healthy(CYCLE, "ends each step of its plan alike", _again(rounds.step_through_a_plan)),
-    sick(CHANGING, "asks the same again and again", _asks_again(12.0, "dice")),
-    sick(CHANGING, "asks the same slowly", _asks_again(25.0, "dice")),
+    sick(CYCLE, "two calls, over and over", _goes_round, 2, severity=STUCK),
+    sick(CYCLE, "three calls, over and over", _goes_round, 3, severity=STUCK),
+    sick(CYCLE, "five calls, over and over", _goes_round, 5, severity=STUCK),
+    sick(CYCLE, "twelve calls, over and over", _goes_round, 12),
+    healthy(CYCLE, "a green test after each edit", _again, rounds.edit_and_test),
+    healthy(CYCLE, "browses, and goes back", _again, rounds.browse),
+    healthy(CYCLE, "ends each step of its plan alike", _again, rounds.step_through_a_plan),
+    sick(CHANGING, "asks the same again and again", _asks_again, 12.0, "dice"),
+    sick(CHANGING, "asks the same slowly", _asks_again, 25.0, "dice"),
     sick(CHANGING, "asks the same, and saves", asks_again_and_saves),
-    healthy(CHANGING, "watches a job, every minute", _watches(MINUTE), hours=2, severity=STUCK),
+    healthy(CHANGING, "watches a job, every minute", _watches, MINUTE, hours=2, severity=STUCK),
     healthy(CHANGING, "turns pages", turns_pages),
     healthy(CHANGING, "measures after each edit", measures),
-    sick(RECENT, "the same again and again, between old looks", _returns_to(2)),
-    sick(RECENT, "the same now and then, between old looks", _returns_to(3)),
-    sick(RECENT, "the same failure, between old looks", _returns_to(3, "not found")),
-    healthy(RECENT, "removes its scratch folder each time", _again(rounds.remove)),
+    sick(RECENT, "the same again and again, between old looks", _returns_to, 2),
+    sick(RECENT, "the same now and then, between old looks", _returns_to, 3),
+    sick(RECENT, "the same failure, between old looks", _returns_to, 3, "not found"),
+    healthy(RECENT, "removes its scratch folder each time", _again, rounds.remove),
     healthy(RECENT, "looks where it is", looks_where_it_is),
-    healthy(RECENT, "a green test after each edit", _again(rounds.edit_and_test)),
-    sick(TALK, "talks, and never acts", _talks(10.0)),
-    sick(TALK, "talks slowly, and never acts", _talks(45.0)),
+    healthy(RECENT, "a green test after each edit", _again, rounds.edit_and_test),
+    sick(TALK, "talks, and never acts", _talks, 10.0),
+    sick(TALK, "talks slowly, and never acts", _talks, 45.0),
     sick(TALK, "talks between rare deeds", talks_between_rare_deeds),
-    healthy(TALK, "three thoughts, one deed", _again(rounds.talk_and_act)),
-    healthy(TALK, "talks with a person", _again(rounds.talk_with_a_person)),
+    healthy(TALK, "three thoughts, one deed", _again, rounds.talk_and_act),
+    healthy(TALK, "talks with a person", _again, rounds.talk_with_a_person),
     healthy(TALK, "writes", writes),
     healthy(TALK, "summarises, without a tool", summarises, hours=2),
     healthy(TALK, "summarises, and saves now and then", summarises_and_saves),

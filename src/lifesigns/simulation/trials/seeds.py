@@ -77,20 +77,16 @@ def _reports(agent: SimulatedAgent, beats: int, first: int = 1) -> Life:
 
 
 def _gets_stuck(
-    illness: Illness, change: Callable[[SimulatedAgent, int, float], dict[str, Any]]
-) -> Callable[[SimulatedAgent], Life]:
+    agent: SimulatedAgent, illness: Illness, change: Callable[[SimulatedAgent, int, float], dict[str, Any]]
+) -> Life:
     """Six good beats, then beats with this change in them for good."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        _appear(agent)
-        yield from _reports(agent, 6)
-        agent.fall_ill(illness)
-        since = agent.now
-        for number in range(7, 1000):
-            _say(agent, **plain.seven_fields(agent, number, **change(agent, number, since)))
-            yield FLEET
-
-    return life
+    _appear(agent)
+    yield from _reports(agent, 6)
+    agent.fall_ill(illness)
+    since = agent.now
+    for number in range(7, 1000):
+        _say(agent, **plain.seven_fields(agent, number, **change(agent, number, since)))
+        yield FLEET
 
 
 def fleet_dies(agent: SimulatedAgent) -> Life:
@@ -171,21 +167,27 @@ TRIALS = (
     sick(
         "stall: tool call",
         "seed 002: the same lastToolCall in every beat",
-        _gets_stuck(Illness.HANG, lambda agent, _, since: {"last_tool_call": plain.moment(agent, since)}),
+        _gets_stuck,
+        Illness.HANG,
+        lambda agent, _, since: {"last_tool_call": plain.moment(agent, since)},
         profile="fleet",
         hours=3,
     ),
     sick(
         "stall: tokens",
         "seed 002: the same tokenCount in every beat",
-        _gets_stuck(Illness.HANG, lambda _, __, ___: {"token_count": 12_000}),
+        _gets_stuck,
+        Illness.HANG,
+        lambda _, __, ___: {"token_count": 12_000},
         profile="fleet",
         hours=3,
     ),
     sick(
         "erring",
         "seed 002: a larger errorCount in every beat",
-        _gets_stuck(Illness.ERRORS, lambda _, number, __: {"error_count": 3 * number}),
+        _gets_stuck,
+        Illness.ERRORS,
+        lambda _, number, __: {"error_count": 3 * number},
         profile="fleet",
         hours=3,
     ),

@@ -17,8 +17,7 @@ BUSY_FOR = 8 * MINUTE
 
 def killed(agent: SimulatedAgent) -> Life:
     """Its process is gone, and nobody saw it go."""
-    yield from begin(agent)
-    yield from work(agent, 20 * MINUTE)
+    yield from begin(agent, works_for=20 * MINUTE)
     agent.fall_ill(Illness.CRASH)
     agent.stop()
     yield FOREVER
@@ -26,8 +25,7 @@ def killed(agent: SimulatedAgent) -> Life:
 
 def killed_and_the_link_closed(agent: SimulatedAgent) -> Life:
     """Its connection is closed with it: a reason to ask at once."""
-    yield from begin(agent)
-    yield from work(agent, 20 * MINUTE)
+    yield from begin(agent, works_for=20 * MINUTE)
     agent.fall_ill(Illness.CRASH)
     life = agent.incarnation
     agent.stop()
@@ -37,8 +35,7 @@ def killed_and_the_link_closed(agent: SimulatedAgent) -> Life:
 
 def killed_in_a_call(agent: SimulatedAgent) -> Life:
     """In the middle of a call that it had announced."""
-    yield from begin(agent)
-    yield from work(agent, 5 * MINUTE)
+    yield from begin(agent, works_for=5 * MINUTE)
     agent.start_tool("build", "all", bound=HOUR)
     yield 10.0
     agent.fall_ill(Illness.CRASH)
@@ -48,8 +45,7 @@ def killed_in_a_call(agent: SimulatedAgent) -> Life:
 
 def killed_and_its_last_beats_straggle(agent: SimulatedAgent) -> Life:
     """What it had sent before still comes in for half a minute."""
-    yield from begin(agent)
-    yield from work(agent, 20 * MINUTE)
+    yield from begin(agent, works_for=20 * MINUTE)
     life = agent.incarnation
     agent.fall_ill(Illness.CRASH)
     agent.stop()
@@ -67,8 +63,7 @@ def never_heard(agent: SimulatedAgent) -> Life:
 
 def says_busy_and_dies(agent: SimulatedAgent) -> Life:
     """It said until when it would be busy, and did not live to see it."""
-    yield from begin(agent)
-    yield from work(agent, 20 * MINUTE)
+    yield from begin(agent, works_for=20 * MINUTE)
     agent.do(Doing.BUSY, until=agent.now + BUSY_FOR)
     yield 1.0
     failure = agent.fall_ill(Illness.CRASH)
@@ -142,8 +137,7 @@ def loses_one_beat_in_ten(agent: SimulatedAgent) -> Life:
 def its_clock_is_wrong(agent: SimulatedAgent) -> Life:
     """By hours, and it jumps."""
     agent.skew = -7 * HOUR
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.skew = 3 * HOUR
     agent.keep_beating()
     yield from on_and_on(agent)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.effects import Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, MINUTE
-from lifesigns.simulation.lives.habits import FOREVER, begin, call, forever, tell, think, turn, work
+from lifesigns.simulation.lives.habits import (
+    FOREVER,
+    begin,
+    call,
+    forever,
+    on_and_on,
+    tell,
+    think,
+    turn,
+    work,
+)
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Illness
@@ -21,18 +30,14 @@ HOT: Final = 60.0
 # --- sick: no checkpoint ----------------------------------------------------------------------------------
 
 
-def _stale(pause: float, thought: float = 12.0, takes: float = 2.0) -> Callable[[SimulatedAgent], Life]:
+def _stale(agent: SimulatedAgent, pause: float, takes: float = 2.0) -> Life:
     """One checkpoint, then calls like no other for hours, in this rhythm."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from begin(agent)
-        agent.save()
-        agent.fall_ill(Illness.STALE)
-        while True:
-            yield from turn(agent, thought=thought, takes=takes)
-            yield pause
-
-    return life
+    yield from begin(agent)
+    agent.save()
+    agent.fall_ill(Illness.STALE)
+    while True:
+        yield from turn(agent, takes=takes)
+        yield pause
 
 
 def stale_and_unannounced(agent: SimulatedAgent) -> Life:
@@ -47,8 +52,7 @@ def stale_and_unannounced(agent: SimulatedAgent) -> Life:
 
 def stale_after_a_good_hour(agent: SimulatedAgent) -> Life:
     """It saved as it should, and stopped doing so."""
-    yield from begin(agent)
-    yield from work(agent, HOUR)
+    yield from begin(agent, works_for=HOUR)
     agent.fall_ill(Illness.STALE)
     while True:
         yield from turn(agent)
@@ -78,16 +82,14 @@ def notes_instead(agent: SimulatedAgent) -> Life:
 
 def waits_for_a_human(agent: SimulatedAgent) -> Life:
     """It asked, and the person is at lunch."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.do(Doing.WAITING_FOR_HUMAN, note="which of the two?")
     yield FOREVER
 
 
 def rests(agent: SimulatedAgent) -> Life:
     """Its task is done, it has no other."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.finish_task()
     agent.do(Doing.IDLE)
     yield FOREVER
@@ -116,8 +118,7 @@ def is_rate_limited(agent: SimulatedAgent) -> Life:
 
 def stands_still(agent: SimulatedAgent) -> Life:
     """It beats and does nothing more."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     yield from forever(agent, Illness.HANG)
 
 
@@ -152,8 +153,7 @@ def its_tokens_stand_still(agent: SimulatedAgent) -> Life:
 
 def calls_without_a_thought(agent: SimulatedAgent) -> Life:
     """Its calls go on, but no model is asked any more."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.fall_ill(Illness.HANG)
     while True:
         yield from call(agent, "read")
@@ -222,16 +222,12 @@ def _prints_for(agent: SimulatedAgent, how_long: float) -> Life:
         yield 40.0
 
 
-def _falls_silent(cpu: float, illness: Illness, prints_for: float) -> Callable[[SimulatedAgent], Life]:
+def _falls_silent(agent: SimulatedAgent, cpu: float, illness: Illness, prints_for: float) -> Life:
     """It prints for a while, then nothing, and uses this much CPU."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _supervised(agent, WARM)
-        yield from _prints_for(agent, prints_for)
-        agent.beat.metrics = s.Metrics(cpu_percent=cpu)
-        yield from forever(agent, illness)
-
-    return life
+    yield from _supervised(agent, WARM)
+    yield from _prints_for(agent, prints_for)
+    agent.beat.metrics = s.Metrics(cpu_percent=cpu)
+    yield from forever(agent, illness)
 
 
 def silent_outside_and_inside(agent: SimulatedAgent) -> Life:
@@ -255,25 +251,17 @@ def spins_after_its_calls(agent: SimulatedAgent) -> Life:
     yield from forever(agent, Illness.SPIN)
 
 
-def _busy_inside(cpu: float) -> Callable[[SimulatedAgent], Life]:
+def _busy_inside(agent: SimulatedAgent, cpu: float) -> Life:
     """It prints nothing, but its own sender tells of calls, tokens and checkpoints."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _supervised(agent, cpu)
-        while True:
-            yield from work(agent, 10 * MINUTE)
-
-    return life
+    yield from _supervised(agent, cpu)
+    yield from on_and_on(agent)
 
 
-def _prints(cpu: float, every: float) -> Callable[[SimulatedAgent], Life]:
-    def life(agent: SimulatedAgent) -> Life:
-        yield from _supervised(agent, cpu)
-        while True:
-            yield every
-            _print(agent)
-
-    return life
+def _prints(agent: SimulatedAgent, cpu: float, every: float) -> Life:
+    yield from _supervised(agent, cpu)
+    while True:
+        yield every
+        _print(agent)
 
 
 def works_silently(agent: SimulatedAgent) -> Life:
@@ -304,24 +292,21 @@ def burns_inside_a_call(agent: SimulatedAgent) -> Life:
 
 def a_tool_hangs(agent: SimulatedAgent) -> Life:
     """A tool call that was announced and never comes back."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.start_tool("fetch", "http://x")
     yield from forever(agent, Illness.HUNG_CALL)
 
 
 def a_model_hangs(agent: SimulatedAgent) -> Life:
     """A model call that was announced and never comes back."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     tell(agent, s.ModelStarted, call_id="m")
     yield from forever(agent, Illness.HUNG_CALL)
 
 
 def busy_beyond_its_word(agent: SimulatedAgent) -> Life:
     """It said until when it is busy, and that was an hour ago."""
-    yield from begin(agent)
-    yield from work(agent, 10 * MINUTE)
+    yield from begin(agent, works_for=10 * MINUTE)
     agent.do(Doing.BUSY, until=agent.now + 10 * MINUTE, note="indexing")
     yield from forever(agent, Illness.HUNG_CALL)
 
@@ -330,25 +315,20 @@ def an_end_is_lost(agent: SimulatedAgent) -> Life:
     """The end of one call never came; it got on with others."""
     yield from begin(agent)
     agent.start_tool("read", "lost")
-    while True:
-        yield from work(agent, 10 * MINUTE)
+    yield from on_and_on(agent)
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------
 
 
-def _late(expected_for: float) -> Callable[[SimulatedAgent], Life]:
+def _late(agent: SimulatedAgent, expected_for: float) -> Life:
     """Its task should be over, and it says nothing about it; its calls go on."""
-
-    def life(agent: SimulatedAgent) -> Life:
-        yield from begin(agent, expected_for=expected_for)
-        yield expected_for - 10.0
-        agent.fall_ill(Illness.LATE)
-        while True:
-            yield from turn(agent)
-            yield 20.0
-
-    return life
+    yield from begin(agent, expected_for=expected_for)
+    yield expected_for - 10.0
+    agent.fall_ill(Illness.LATE)
+    while True:
+        yield from turn(agent)
+        yield 20.0
 
 
 def late_and_still(agent: SimulatedAgent) -> Life:
@@ -387,35 +367,30 @@ def in_time(agent: SimulatedAgent) -> Life:
 def answers_when_asked(agent: SimulatedAgent) -> Life:
     """Nothing to be said, it thought; asked, it answers."""
     yield from begin(agent, expected_for=20 * MINUTE)
-    while True:
-        yield from work(agent, 10 * MINUTE)
+    yield from on_and_on(agent)
 
 
 CHECKPOINT, TOOL, TOKENS, OUTPUT = "stall: checkpoint", "stall: tool call", "stall: tokens", "stall: output"
 SPIN, LONG, TASK = "stall: spinning", "stall: long call", "stall: task"
 
+STUCK = Severity.STUCK
+
 TRIALS = (
-    sick(
-        CHECKPOINT, "saves nothing, a call every half minute", _stale(15.0), severity=Severity.STUCK, hours=2
-    ),
-    sick(
-        CHECKPOINT, "saves nothing, a call every six minutes", _stale(345.0), severity=Severity.STUCK, hours=2
-    ),
-    sick(
-        CHECKPOINT, "saves nothing, calls of 40 s", _stale(2.0, takes=40.0), severity=Severity.STUCK, hours=2
-    ),
+    sick(CHECKPOINT, "saves nothing, a call every half minute", _stale, 15.0, severity=STUCK, hours=2),
+    sick(CHECKPOINT, "saves nothing, a call every six minutes", _stale, 345.0, severity=STUCK, hours=2),
+    sick(CHECKPOINT, "saves nothing, calls of 40 s", _stale, 2.0, 40.0, severity=STUCK, hours=2),
     sick(
         CHECKPOINT,
         "saves nothing, calls unannounced",
         stale_and_unannounced,
-        severity=Severity.STUCK,
+        severity=STUCK,
         hours=2,
     ),
     sick(
         CHECKPOINT,
         "saves no more after a good hour",
         stale_after_a_good_hour,
-        severity=Severity.STUCK,
+        severity=STUCK,
         hours=2,
     ),
     healthy(CHECKPOINT, "saves as it should", saves_as_it_should, hours=4),
@@ -424,9 +399,9 @@ TRIALS = (
     healthy(CHECKPOINT, "is done", rests),
     healthy(CHECKPOINT, "builds, as announced", builds, hours=2),
     healthy(CHECKPOINT, "is rate-limited", is_rate_limited, hours=2),
-    sick(TOOL, "stands still at work", stands_still, hours=1, severity=Severity.STUCK),
-    sick(TOOL, "stands still after its first call", stands_still_at_once, hours=1, severity=Severity.STUCK),
-    sick(TOOL, "stands still after a rest", stands_still_after_a_rest, severity=Severity.STUCK, hours=2),
+    sick(TOOL, "stands still at work", stands_still, hours=1, severity=STUCK),
+    sick(TOOL, "stands still after its first call", stands_still_at_once, hours=1, severity=STUCK),
+    sick(TOOL, "stands still after a rest", stands_still_after_a_rest, severity=STUCK, hours=2),
     healthy(TOOL, "thinks for long", thinks_for_long, hours=2),
     healthy(TOOL, "has no tools", has_no_tools),
     healthy(TOOL, "says that it is busy", says_that_it_is_busy),
@@ -437,31 +412,31 @@ TRIALS = (
     healthy(TOKENS, "has no model", thinks_nothing),
     healthy(TOKENS, "builds, as announced", builds, hours=2),
     healthy(TOKENS, "thinks for long", thinks_for_long, hours=2),
-    sick(OUTPUT, "one line, then nothing", _falls_silent(COLD, Illness.HANG, 0.0), hours=1),
+    sick(OUTPUT, "one line, then nothing", _falls_silent, COLD, Illness.HANG, 0.0, hours=1),
     sick(
-        OUTPUT, "half an hour of lines, then nothing", _falls_silent(COLD, Illness.HANG, 30 * MINUTE), hours=1
+        OUTPUT, "half an hour of lines, then nothing", _falls_silent, COLD, Illness.HANG, 30 * MINUTE, hours=1
     ),
     sick(OUTPUT, "its own sender silent too", silent_outside_and_inside, hours=1),
-    healthy(OUTPUT, "silent outside, its own sender busy", _busy_inside(COLD)),
-    healthy(OUTPUT, "a line every nine minutes", _prints(COLD, 9 * MINUTE)),
+    healthy(OUTPUT, "silent outside, its own sender busy", _busy_inside, COLD),
+    healthy(OUTPUT, "a line every nine minutes", _prints, COLD, 9 * MINUTE),
     healthy(OUTPUT, "silent, and works", works_silently),
     healthy(OUTPUT, "waits at its prompt", waits_at_its_prompt),
-    sick(SPIN, "one line, then it burns", _falls_silent(HOT, Illness.SPIN, 0.0), hours=1),
+    sick(SPIN, "one line, then it burns", _falls_silent, HOT, Illness.SPIN, 0.0, hours=1),
     sick(
-        SPIN, "half an hour of lines, then it burns", _falls_silent(HOT, Illness.SPIN, 30 * MINUTE), hours=1
+        SPIN, "half an hour of lines, then it burns", _falls_silent, HOT, Illness.SPIN, 30 * MINUTE, hours=1
     ),
     sick(SPIN, "its own sender silent, and it burns", spins_after_its_calls, hours=1),
-    healthy(SPIN, "burns, its own sender busy", _busy_inside(HOT)),
-    healthy(SPIN, "burns, and prints", _prints(HOT, 5 * MINUTE)),
+    healthy(SPIN, "burns, its own sender busy", _busy_inside, HOT),
+    healthy(SPIN, "burns, and prints", _prints, HOT, 5 * MINUTE),
     healthy(SPIN, "burns inside a call", burns_inside_a_call),
-    sick(LONG, "a tool hangs", a_tool_hangs, severity=Severity.STUCK, hours=2),
-    sick(LONG, "a model hangs", a_model_hangs, severity=Severity.STUCK, hours=2),
-    sick(LONG, "busy beyond its word", busy_beyond_its_word, severity=Severity.STUCK, hours=2),
+    sick(LONG, "a tool hangs", a_tool_hangs, severity=STUCK, hours=2),
+    sick(LONG, "a model hangs", a_model_hangs, severity=STUCK, hours=2),
+    sick(LONG, "busy beyond its word", busy_beyond_its_word, severity=STUCK, hours=2),
     healthy(LONG, "builds, as announced", builds, hours=2),
     healthy(LONG, "thinks for long", thinks_for_long, hours=2),
     healthy(LONG, "the end of one call was lost", an_end_is_lost),
-    sick(TASK, "an hour late, and calls", _late(HOUR), hours=3),
-    sick(TASK, "late by the hour for a task of ten minutes", _late(10 * MINUTE), hours=2),
+    sick(TASK, "an hour late, and calls", _late, HOUR, hours=3),
+    sick(TASK, "late by the hour for a task of ten minutes", _late, 10 * MINUTE, hours=2),
     sick(TASK, "late and still", late_and_still, hours=2),
     healthy(TASK, "late, and says how far it is", late_and_says_why, hours=2),
     healthy(TASK, "in time", in_time),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 from lifesigns.core import effects as e
 from lifesigns.core.effects import Kind, Severity
@@ -92,16 +92,14 @@ class Outcome:
         return not self.wrong
 
 
-def sick(
-    detector: str, name: str, life: Callable[[SimulatedAgent], Life], *, ended: bool = False, **more: object
-) -> Trial:
-    """A life that must be found."""
-    return Trial(detector, name, life, sick=True, ended=ended, **more)  # type: ignore[arg-type]
+def sick(detector: str, name: str, life: Callable[..., Life], *how: object, **more: Any) -> Trial:
+    """A life that must be found; `how` it is lived is told to it, `more` is about the trial."""
+    return Trial(detector, name, lambda agent: life(agent, *how), sick=True, **more)
 
 
-def healthy(detector: str, name: str, life: Callable[[SimulatedAgent], Life], **more: object) -> Trial:
+def healthy(detector: str, name: str, life: Callable[..., Life], *how: object, **more: Any) -> Trial:
     """A life that must be spared."""
-    return Trial(detector, name, life, sick=False, **more)  # type: ignore[arg-type]
+    return Trial(detector, name, lambda agent: life(agent, *how), sick=False, **more)
 
 
 class Witness:
