@@ -46,7 +46,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "release": Entry("lifesigns.cli.release", "Let interventions in a braked group go on."),
     "recover": Entry("lifesigns.cli.recover", "Have a task go on in a new life of its agent."),
     "replay": Entry("lifesigns.cli.replay", "Judge what was heard anew, under another policy."),
-    "restore": Entry("lifesigns.cli.restore", "Make a hub's state folder anew from a backup."),
+    "restore": Entry("lifesigns.cli.backup", "Make a hub's state folder anew from a backup."),
     "resume": Entry("lifesigns.cli.acts", "End a pause."),
     "run": Entry("lifesigns.cli.run", "Run any command, watched, and restarted if you like."),
     "serve": Entry("lifesigns.cli.serve", "Run the hub: hear beats, judge, keep what happened, answer."),

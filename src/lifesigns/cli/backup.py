@@ -1,7 +1,8 @@
-"""`lifesigns backup`: everything a hub keeps, as one file."""
+"""`lifesigns backup` and `restore`: everything a hub keeps, as one file, and back."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -13,9 +14,11 @@ from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
 from lifesigns.cli.showing import print_json
 
+file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@file_argument
 @of_a_folder
 @click.option(
     "--store", type=Secret(), metavar="URL", help="The hub's store, if it is not the configured one."
@@ -27,8 +30,6 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
     The file holds the store, the audit key and the tokens: whoever has it can be this hub. Only its owner can read it.
     A PostgreSQL store is not in it: back that up with its own tools (pg_dump).
     """
-    import os
-
     from lifesigns.backup import back_up
     from lifesigns.config import load
 
@@ -41,5 +42,32 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
     if not manifest.store_included:
         say(
             f"The store {manifest.store} is not in it: back it up with its own tools (pg_dump), right after this.",
+            err=True,
+        )
+
+
+@click.command()
+@file_argument
+@of_a_folder
+@prints_json
+def restore(file: Path, state: Path | None, as_json: bool) -> None:
+    """Make a hub's state folder anew from FILE, which `lifesigns backup` wrote.
+
+    The folder must be empty or not there, and no hub may run on it. Everything in FILE is checked first; if anything is
+    wrong, nothing is restored.
+    """
+    from lifesigns.backup import restore as restored
+
+    folder = folder_of(state)
+    manifest = restored(file, folder)
+    if as_json:
+        print_json({"state": str(folder), "manifest": manifest})
+        return
+    say(f"{folder}: {len(manifest.files)} files, {manifest.size:,} bytes")
+    if manifest.store_included:
+        say(f"Now: lifesigns audit verify --state {folder}; then lifesigns serve --state {folder}")
+    else:
+        say(
+            f"The store {manifest.store} was not in it: restore it with its own tools before you start the hub.",
             err=True,
         )

@@ -19,10 +19,13 @@ from lifesigns.cli.progress import progress
 from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
+from lifesigns.cli.showing import number_table
 from lifesigns.core.printable import spelled_out
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from lifesigns.config import Config
     from lifesigns.replay import Difference, Replayed
 
@@ -303,19 +306,13 @@ def _local(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC).astimezone()
 
 
-def _table(found: Replayed) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for heading in ("noted then", "in force", "other"):
-        table.add_column(heading, justify="right")
-    ours, theirs = found.in_force, found.other
+def _table(found: Replayed) -> Table:
+    ours, theirs, rows = found.in_force, found.other, []
     for what in sorted({*ours.counts, *theirs.counts}, key=lambda what: (_is_finding(what), what)):
-        noted = "" if _is_finding(what) else str(found.noted[what])
-        table.add_row(spelled_out(what), noted, str(ours.counts[what]), str(theirs.counts[what]))
-    table.add_row("pings", "", str(ours.asked), str(theirs.asked))
-    return table
+        noted = "" if _is_finding(what) else found.noted[what]
+        rows.append((what, noted, ours.counts[what], theirs.counts[what]))
+    rows.append(("pings", "", ours.asked, theirs.asked))
+    return number_table(("", "noted then", "in force", "other"), rows)
 
 
 def _verdict(found: Replayed, agents: int) -> str:

@@ -81,6 +81,18 @@ def table(*headings: str, one_line: bool = False) -> Table:
     return made
 
 
+def number_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """What is counted at the left, its numbers at the right."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        made.add_column(heading, justify="left" if heading == headings[0] else "right")
+    for row in rows:
+        made.add_row(*map(words, row))
+    return made
+
+
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Text | object]], *, none: str = "") -> None:
     """A table of anybody's words; `none` is what is said if there is no row."""
     from rich.text import Text

@@ -14,11 +14,10 @@ import click
 from lifesigns.cli.progress import progress
 from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import number_table
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from lifesigns.simulation import Report, SimulationConfig
 
 
@@ -112,16 +111,19 @@ def _print(report: Report, took: float, command: str) -> None:
     from rich.table import Table
 
     console = Console(soft_wrap=True)
-    found = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("failure", "happened", "found", "missed", "late", "p50", "p99", "bound"):
-        found.add_column(heading, justify="left" if heading == "failure" else "right")
-    for kind, d in report.detections.items():
-        counts = (str(d.happened), str(d.found), str(d.missed), str(d.late))
-        found.add_row(kind, *counts, _seconds(d.p50_s), _seconds(d.p99_s), _seconds(d.bound_s))
-    console.print(found)
+    found = [
+        (kind, d.happened, d.found, d.missed, d.late, *map(_seconds, (d.p50_s, d.p99_s, d.bound_s)))
+        for kind, d in report.detections.items()
+    ]
+    headings = ("failure", "happened", "found", "missed", "late", "p50", "p99", "bound")
+    console.print(number_table(headings, found))
     console.print()
     if report.pairs:
-        console.print(_pairs_table(report))
+        pairs = [
+            (p.detector, f"{p.found} of {p.sick}", _seconds(p.slowest_s), f"{p.spared} of {p.healthy}")
+            for p in report.pairs
+        ]
+        console.print(number_table(("detector", "sick found", "slowest", "healthy spared"), pairs))
         console.print()
     done = f"{report.nudges} nudges, {report.escalations} escalations, {report.terminations} terminations"
     console.print(f"{done}, {report.recoveries} recoveries.")
@@ -147,19 +149,6 @@ def _print(report: Report, took: float, command: str) -> None:
     speed = report.events / took if took else 0.0
     console.print(f"{report.events:,} events in {took:.1f} s ({speed:,.0f} a second). Replay with:")
     console.print(f"  {command}", markup=False, highlight=False)
-
-
-def _pairs_table(report: Report) -> Table:
-    """What each detector made of the sick it must find, and of the healthy that look like them."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("detector", "sick found", "slowest", "healthy spared"):
-        table.add_column(heading, justify="left" if heading == "detector" else "right")
-    for pairs in report.pairs:
-        sick, healthy = f"{pairs.found} of {pairs.sick}", f"{pairs.spared} of {pairs.healthy}"
-        table.add_row(pairs.detector, sick, _seconds(pairs.slowest_s), healthy)
-    return table
 
 
 def _seconds(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil, inf
 from statistics import mean, stdev
 from typing import Any, Final
@@ -114,34 +114,11 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The shape that `simulate --json` promises, and a little more."""
-        return {
-            "seed": self.seed,
-            "agents": self.agents,
-            "days": self.days,
-            "faults": self.faults,
-            "complete": self.complete,
+        return {name: getattr(self, name) for name in Report.__slots__} | {
             "healthy_agent_days": round(self.healthy_agent_days, 3),
-            "false_findings": self.false_findings,
-            "reasoned_findings": self.reasoned_findings,
-            "false_terminations": self.false_terminations,
-            "detections": {
-                kind: {name: getattr(found, name) for name in Detection.__slots__}
-                for kind, found in self.detections.items()
-            },
-            "nudges": self.nudges,
-            "escalations": self.escalations,
-            "terminations": self.terminations,
-            "recoveries": self.recoveries,
-            "given_up": self.given_up,
-            "recovery_success": self.recovery_success,
-            "mean_time_to_intervention_s": self.mean_time_to_intervention_s,
-            "interventions": self.interventions,
-            "intervention_error_s": self.intervention_error_s,
+            "detections": {kind: asdict(found) for kind, found in self.detections.items()},
             "violations": [str(violation) for violation in self.violations],
-            "events": self.events,
-            "false_finding_texts": list(self.false_finding_texts),
-            "unfound_texts": list(self.unfound_texts),
-            "pairs": [{name: getattr(pairs, name) for name in Pairs.__slots__} for pairs in self.pairs],
+            "pairs": [asdict(pairs) for pairs in self.pairs],
             "trials": [
                 {
                     "detector": outcome.trial.detector,
@@ -149,15 +126,13 @@ class Report:
                     "sick": outcome.trial.sick,
                     "ok": outcome.ok,
                     "found_after_s": outcome.found_after_s,
-                    "findings": list(outcome.findings),
-                    "done": list(outcome.done),
+                    "findings": outcome.findings,
+                    "done": outcome.done,
                     "wrong": outcome.wrong,
                 }
                 for outcome in self.trials
             ],
-            "targets": [
-                {"name": t.name, "wanted": t.wanted, "got": t.got, "met": t.met} for t in self.targets
-            ],
+            "targets": [asdict(target) for target in self.targets],
         }
 
 

@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from types import CoroutineType, TracebackType
+from types import CoroutineType
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from lifesigns.agent.guard.breakers import BREAKERS, LOG, Registry, survives_fork
@@ -130,9 +130,7 @@ class Breaker:
         _running.set((self, *self.begin(), _running.get()))  # it has no other place to keep its permit
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         entry = _running.get()
         while entry is not None and entry[0] is not self:
             entry = entry[3]
@@ -145,9 +143,7 @@ class Breaker:
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.__exit__(kind, error, trace)
 
     # --- by hand ---------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ import weakref
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import fields, replace
 from time import monotonic
-from types import TracebackType
 from typing import Any, Final, Self
 
 from lifesigns.agent.birth import new_incarnation
@@ -125,9 +124,7 @@ class Monitor:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     # --- who is watched ---------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Final, Self
 
 from lifesigns.agent.sender import evidence
@@ -68,9 +67,7 @@ class Call:
         self._begin()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, CANCELLED) and self._error is None:
             self._error = _described(error)
             self._error_kind = _kind_of(error)
@@ -228,9 +225,7 @@ class TaskScope:
         )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         scope, builder = self._scope, self._scope.builder
         if isinstance(error, CANCELLED):
             builder.puts_down(self.id, done=None)

@@ -21,7 +21,6 @@ import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
-from types import TracebackType
 from typing import Final, Self
 
 from lifesigns.agent import birth
@@ -194,18 +193,14 @@ class Sender(Reporting):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close(self._reason(error), crashed=self._crashed(error))
 
     async def __aenter__(self) -> Self:
         self._start("task")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         await self.aclose(self._reason(error), crashed=self._crashed(error))
 
     def _start(self, how: Ending) -> None:
