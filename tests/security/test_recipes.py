@@ -26,9 +26,8 @@ from lifesigns.adapters.executors.respawn_command import RespawnCommand
 from lifesigns.config import load
 from lifesigns.config.executors import CommandSettings
 from lifesigns.core.commands import CLEANUP_FACTS, RESPAWN_FACTS
-from lifesigns.core.effects import CleanUp
 from lifesigns.errors import AdapterError
-from tests.adapters.executors.ground import AT, respawn
+from tests.adapters.executors.ground import cleanup, respawn
 from tests.docs.pages import PAGES, ROOT, blocks, shown
 from tests.security.test_commands import HOSTILE
 
@@ -101,19 +100,8 @@ def within(tree: Path, recipe: Recipe) -> Command:
 
 
 def order(section: str, fact: str, value: str) -> Any:
-    if section == "respawn":
-        return respawn(**{fact: value})
-    values: dict[str, Any] = {
-        "at": AT,
-        "order_id": "1-9",
-        "epoch": 1,
-        "agent_id": "coder-7",
-        "incarnation": "one",
-        "task_id": "t-19",
-        "checkpoint_id": "cp-3",
-        "reason": "it left",
-    }
-    return CleanUp(**(values | {fact: value}))
+    said: dict[str, Any] = {fact: value}
+    return respawn(**said) if section == "respawn" else cleanup(**said)
 
 
 def files(tree: Path, name: str) -> set[str]:

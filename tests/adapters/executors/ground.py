@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
@@ -17,9 +17,11 @@ from lifesigns.config import Config
 from lifesigns.config.document import Document
 from lifesigns.config.load import assemble, defaults
 from lifesigns.core.effects import (
+    CleanUp,
     Escalate,
     Finding,
     Kind,
+    Order,
     Respawn,
     SendNudge,
     Severity,
@@ -42,62 +44,49 @@ WAIT_MAX = 30.0
 FINDING = Finding(Kind.FREEZE, AT - 60, Severity.STUCK, "Its loop stands still.", {"lag_ms": 60000.0}, True)
 
 
+T = TypeVar("T", bound=Order)
+
+
+def _order(kind: type[T], order_id: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> T:
+    usual: dict[str, Any] = {"at": AT, "epoch": 1, "agent_id": "coder-7", "incarnation": "one"}
+    return kind(**{**usual, "order_id": order_id, **values, **changes})
+
+
 def respawn(agent_id: str = "coder-7", **changes: Any) -> Respawn:
-    values: dict[str, Any] = {
-        "at": AT,
-        "order_id": "1-5",
-        "epoch": 1,
+    values = {
         "agent_id": agent_id,
-        "incarnation": "one",
         "task_id": "t-19",
         "checkpoint_id": "cp-3",
         "new_incarnation": f"{agent_id}~1-4",
         "attempt": 1,
         "handoff": "You continue the work of a previous life.\nIt's stopped; $(whoami)",
     }
-    return Respawn(**(values | changes))
+    return _order(Respawn, "1-5", values, changes)
 
 
 def nudge(text: str = "No checkpoint for 32 min.", **changes: Any) -> SendNudge:
-    values: dict[str, Any] = {
-        "at": AT,
-        "order_id": "1-6",
-        "epoch": 1,
-        "agent_id": "coder-7",
-        "incarnation": "one",
-        "attempt": 1,
-        "text": text,
-    }
-    return SendNudge(**(values | changes))
+    return _order(SendNudge, "1-6", {"attempt": 1, "text": text}, changes)
 
 
 def escalate(**changes: Any) -> Escalate:
-    values: dict[str, Any] = {
-        "at": AT,
-        "order_id": "1-7",
+    values = {
         "epoch": 2,
-        "agent_id": "coder-7",
-        "incarnation": "one",
         "reason": "Its loop stands still.",
         "findings": (FINDING,),
         "checkpoint_id": "cp-3",
         "answer_by": AT + 900,
     }
-    return Escalate(**(values | changes))
+    return _order(Escalate, "1-7", values, changes)
 
 
 def verify(digest: str = "", **changes: Any) -> VerifyCheckpoint:
-    values: dict[str, Any] = {
-        "at": AT,
-        "order_id": "1-8",
-        "epoch": 1,
-        "agent_id": "coder-7",
-        "incarnation": "one",
-        "task_id": "t-19",
-        "checkpoint_id": "cp-3",
-        "digest": digest,
-    }
-    return VerifyCheckpoint(**(values | changes))
+    values = {"task_id": "t-19", "checkpoint_id": "cp-3", "digest": digest}
+    return _order(VerifyCheckpoint, "1-8", values, changes)
+
+
+def cleanup(**changes: Any) -> CleanUp:
+    values = {"task_id": "t-19", "checkpoint_id": "cp-3", "reason": "It's stopped; $(whoami)"}
+    return _order(CleanUp, "1-9", values, changes)
 
 
 def settings(**sections: Any) -> Config:

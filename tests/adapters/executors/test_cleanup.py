@@ -21,14 +21,13 @@ from lifesigns.adapters.executors.order_webhook import OrderWebhook
 from lifesigns.adapters.executors.webhook import Webhook
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.commands import CLEANUP_FACTS
-from lifesigns.core.effects import CleanUp
 from lifesigns.core.profiles import profile
 from lifesigns.core.signals import CleanedUp
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.hub import executors
 from lifesigns.ports import NotExecuted
 from tests.adapters.channels.peers import Peer, Reply
-from tests.adapters.executors.ground import AT, HandyHub, handy_hub, settings, until
+from tests.adapters.executors.ground import HandyHub, cleanup, handy_hub, settings, until
 
 POLICY = profile("balanced").but({"respawn": {"backoff": (0.01,), "jitter": 0.0}})
 TELLS = """
@@ -37,20 +36,6 @@ told = {name: value for name, value in os.environ.items() if name.startswith("LI
 with open("told", "a") as file:
     file.write(json.dumps([sys.argv[1:], told]) + "\\n")
 """
-
-
-def cleanup(**changes: Any) -> CleanUp:
-    values: dict[str, Any] = {
-        "at": AT,
-        "order_id": "1-9",
-        "epoch": 1,
-        "agent_id": "coder-7",
-        "incarnation": "one",
-        "task_id": "t-19",
-        "checkpoint_id": "cp-3",
-        "reason": "It's stopped; $(whoami)",
-    }
-    return CleanUp(**(values | changes))
 
 
 def command(folder: Path, said: str, **more: Any) -> CleanupCommand:

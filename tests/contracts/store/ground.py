@@ -5,10 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.adapters.store.postgres import PostgresStore
+from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sqlite import SqliteStore
+from lifesigns.adapters.store.sqlite_file import migrate
 from lifesigns.ports import Belief, Commit, Event, Sample, StoredOrder, StoredState
 
 AnyStore = MemoryStore | SqliteStore | PostgresStore
@@ -50,6 +55,16 @@ class Ground:
         for store in self._made:
             await store.close()
         self._made.clear()
+
+
+def old_file(path: Path, version: int) -> SqliteStore:
+    """A store on a file of an older version, with one event of the fourth hub."""
+    connection = apsw.Connection(str(path))
+    migrate(connection, "it", migrations("sqlite")[:version])
+    connection.execute("UPDATE hub SET epoch = 4, page = 1, event = 1")
+    connection.execute("INSERT INTO events VALUES (1, 1.0, 'FLIP', 'a', x'7b7d')")
+    connection.close()
+    return SqliteStore(path)
 
 
 def event(number: int, *, at: float | None = None, type_: str = "FLIP", agent_id: str = "coder-7") -> Event:

@@ -3,16 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import pytest
 
 from lifesigns.adapters.store import sql_store
-from lifesigns.adapters.store.sql import migrations
-from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.adapters.store.sqlite_file import migrate
 from lifesigns.errors import AdapterError
 from lifesigns.ports import AuditRecord, Commit, Seal
-from tests.contracts.store.ground import AnyStore, Ground, event
+from tests.contracts.store.ground import AnyStore, Ground, event, old_file
 
 DAY = 86400.0
 NOW = 400 * DAY
@@ -121,13 +117,7 @@ async def test_only_the_hub_that_has_its_turn_retires(ground: Ground) -> None:
 
 
 async def test_a_file_of_the_second_version_is_migrated_with_all_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    connection = apsw.Connection(str(path))
-    migrate(connection, "it", migrations("sqlite")[:2])
-    connection.execute("UPDATE hub SET epoch = 4, page = 1, event = 1")
-    connection.execute("INSERT INTO events VALUES (1, 1.0, 'FLIP', 'a', x'7b7d')")
-    connection.close()
-    store = SqliteStore(path)
+    store = old_file(tmp_path / "old.db", 2)
     try:
         assert (await store.open()).epoch == 5
         await fill(store, replace(deed(0), event_id=2), page=2)

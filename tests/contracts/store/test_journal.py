@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import apsw
 import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,11 +11,9 @@ from lifesigns.adapters.store import memory, sql_store
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.postgres_line import migrate_once
 from lifesigns.adapters.store.sql import migrations
-from lifesigns.adapters.store.sqlite import SqliteStore
-from lifesigns.adapters.store.sqlite_file import migrate
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Chunk, Commit
-from tests.contracts.store.ground import AnyStore, Ground, event, fill
+from tests.contracts.store.ground import AnyStore, Ground, event, fill, old_file
 
 HOUR, DAY = 3600.0, 86400.0
 NOW = 400 * DAY
@@ -144,13 +141,7 @@ async def test_a_closed_store_has_no_journal(ground: Ground) -> None:
 
 
 async def test_a_file_of_the_first_version_is_migrated_with_all_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    connection = apsw.Connection(str(path))
-    migrate(connection, "it", migrations("sqlite")[:1])
-    connection.execute("UPDATE hub SET epoch = 4, page = 1, event = 1")
-    connection.execute("INSERT INTO events VALUES (1, 1.0, 'FLIP', 'a', x'7b7d')")
-    connection.close()
-    store = SqliteStore(path)
+    store = old_file(tmp_path / "old.db", 1)
     try:
         assert (await store.open()).epoch == 5
         await store.commit(Commit(2, journal=[chunk(1.0, 2.0)]))
