@@ -93,6 +93,16 @@ def wire() -> Iterator[Row]:
         yield Row(row["name"], cost, "pydantic, same fields and limits", against, target)
 
 
+def signing() -> Iterator[Row]:
+    """What a signature adds to a beat."""
+    from benchmarks import signing as sealing
+
+    cost = alone(sealing.cost_us, 0)
+    for what, key in (("signing a beat, at the sender", "sign"), ("verifying it, at the hub", "open")):
+        bare = f"the library alone: {cost[f'{key}_bare']:.0f} µs"
+        yield Row(what, f"{cost[key]:.0f} µs", bare, cost[key], 60.0, at_most=True, absolute=True)
+
+
 def guard() -> Iterator[Row]:
     """What a guarded call costs while all is well."""
     from benchmarks import guard as guarding
@@ -263,6 +273,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "memory": memory,
     "wire": wire,
     "sender": sender,
+    "signing": signing,
     "guard": guard,
     "watching": watching,
     "hub": hub,

@@ -72,6 +72,7 @@ WORDS: Mapping[str, object] = {
     "store": "sqlite:///elsewhere.db",
     "url": "nats://elsewhere",
     "relays": "refused",
+    "signed": "required",
     "host": "localhost",
     "tls_cert": "/elsewhere.pem",
     "tls_key": "/elsewhere.pem",

@@ -57,6 +57,7 @@ def test_every_other_key_is_on_the_page() -> None:
         ("limits", "## Top level"),
         ("listen", "## Top level"),
         ("bus", "## Top level"),
+        ("access", "## Top level"),
     ],
 )
 def test_every_key_of_a_section_is_in_its_table(section: str, title: str) -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
@@ -14,6 +15,7 @@ from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
 from lifesigns.hub.bus_receiver import Relays
 from lifesigns.hub.housekeeping import Retention
+from lifesigns.hub.principals import Patterns
 from lifesigns.hub.service import Service
 from lifesigns.hub.state_folder import default_store
 from lifesigns.ports import Store
@@ -25,6 +27,8 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         store_at(config.store or default_store(state)),
         None if config.bus.url is None else bus_at(config.bus.url),
         relays=Relays(config.bus.relays),
+        verifies=verifies,
+        must_sign=Patterns.of(",".join(config.access.signed)) if config.access.signed else None,
         policies=config.policies,
         fleet=config.fleet,
         keeping=Retention(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),

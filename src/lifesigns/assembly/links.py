@@ -8,23 +8,23 @@ from typing import Final
 
 from lifesigns.agent.sender.bus_link import BusLink
 from lifesigns.errors import UsageError
-from lifesigns.ports import Bus, Link
+from lifesigns.ports import Bus, Link, Signer
 from lifesigns.wire.addresses import addresses_of
 
 
-def link_to(url: str, token: str | None = None) -> Link:
+def link_to(url: str, token: str | None = None, signer: Signer | None = None) -> Link:
     """The link to a hub, or to one of several. Drivers are imported here, by those who need them."""
     hubs = addresses_of(url)
     if len(hubs) > 1:
         from lifesigns.agent.sender.failover_link import FailoverLink
 
-        return FailoverLink([(without_password(hub), partial(link_to, hub, token)) for hub in hubs])
+        return FailoverLink([(without_password(hub), partial(link_to, hub, token, signer)) for hub in hubs])
     scheme, separator, _ = url.partition("://")
     if separator and scheme in ("http", "https"):
         from lifesigns.adapters.link.http import HttpLink
 
-        return HttpLink(url, token)
-    return BusLink(bus_at(url))
+        return HttpLink(url, token, signer)
+    return BusLink(bus_at(url), signer)
 
 
 def without_password(url: str) -> str:

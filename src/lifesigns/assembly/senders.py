@@ -11,33 +11,46 @@ from lifesigns.agent.sender import shutdown
 from lifesigns.agent.sender.farewells import Farewells
 from lifesigns.agent.sender.relay import Relay
 from lifesigns.assembly.links import link_to, without_password
+from lifesigns.ports import Signer
 
 
 class Sender(agent.Sender):
     """One life of an agent, told to a hub: `http(s)://`, `nats://`, `redis://` or `memory://`. Use it as `async with` or
     `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else the one on this machine, to which the sender then
     shows the token of its state folder; `LIFESIGNS_TOKEN` is for any other. Several addresses, with commas between them, are
-    tried one after the other when the one in use takes no beats.
+    tried one after the other when the one in use takes no beats. `key`, by default `LIFESIGNS_KEY`, signs what is sent.
 
     `on_nudge`, `on_stop` and `on_alert` may be plain functions (called in a thread of their own) or coroutine functions
     (run on the agent's loop). `on_stop` is the save hook: it has the time the hub grants, and may return the id of a
     checkpoint. `profile` or `interval` set the rhythm; without either it beats every 5 s.
     """
 
-    def _relay_to(self, hub: str | None, token: str | None) -> Relay:
-        return relay_to(hub, token)
+    def _relay_to(self, hub: str | None, token: str | None, key: str | None) -> Relay:
+        return relay_to(hub, token, key)
 
 
-def relay_to(hub: str | None = None, token: str | None = None) -> Relay:
+def relay_to(hub: str | None = None, token: str | None = None, key: str | None = None) -> Relay:
     """The relay of this process to that hub; by default to `LIFESIGNS_HUB`, else to the one on this machine."""
     url, known = (hub, token) if hub and token else _found(hub, token)
+    key = key or os.environ.get("LIFESIGNS_KEY") or None
     with _lock:
-        relay = _relays.get((url, known))
+        relay = _relays.get((url, known, key))
         if relay is None:
-            link_to(url, known)  # a wrong address is the caller's mistake, and known to be one now
+            signer = None if key is None else _signer(key)
+            link_to(url, known, signer)  # a wrong address is the caller's mistake, and known to be one now
             farewells = Farewells(url, _state_folder)
-            relay = _relays[url, known] = Relay(lambda: link_to(url, known), without_password(url), farewells)
+            relay = _relays[url, known, key] = Relay(
+                lambda: link_to(url, known, signer), without_password(url), farewells
+            )
         return relay
+
+
+def _signer(key: str) -> Signer:
+    from lifesigns.adapters.signing.agent_key import (
+        signer_of,  # Who does not sign need not import cryptography.
+    )
+
+    return signer_of(key)
 
 
 def _found(hub: str | None, token: str | None) -> tuple[str, str | None]:
@@ -57,7 +70,7 @@ def _state_folder() -> Path | None:
 
 
 _lock = threading.Lock()
-_relays: dict[tuple[str, str | None], Relay] = {}
+_relays: dict[tuple[str, str | None, str | None], Relay] = {}
 
 
 def _forget() -> None:

@@ -51,6 +51,7 @@ from lifesigns.views import (
     TaskList,
     TaskView,
     TokenList,
+    TokenView,
 )
 from lifesigns.views.calls import CallHistoryView
 from lifesigns.views.rhythm import Rhythm
@@ -375,6 +376,15 @@ class Calls(Acts, Alerts):
         """
         wanted = {"role": role, "name": name, "agents": agents, "expires_after": expires_after}
         return post("/api/v1/tokens", NewTokenView, wanted)
+
+    @Call
+    def create_key(
+        self, public_key: str, name: str, *, agents: str, expires_after: float | None = None
+    ) -> Request[TokenView]:
+        """Believe what these agents sign with the key of this public half (64 hex digits). For admins. It is listed and
+        revoked as a token is."""
+        wanted = {"public_key": public_key, "name": name, "agents": agents, "expires_after": expires_after}
+        return post("/api/v1/keys", TokenView, wanted)
 
     @Call
     def revoke_token(self, token_id: str) -> Request[None]:

@@ -24,6 +24,7 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "store", masked(config.store), _source(settings, "store")
     yield "bus", masked(config.bus.url), _source(settings, "bus", "url")
     yield "bus.relays", config.bus.relays, _source(settings, "bus", "relays")
+    yield from _section("access", settable(config.access), settings)
     port, host = (_source(settings, "listen", part) for part in ("port", "host"))
     yield "listen", str(config.listen), host if port == DEFAULT else port
     listen = settable(config.listen)

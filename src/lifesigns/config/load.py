@@ -16,7 +16,7 @@ from lifesigns.config.executors import EXECUTORS, CheckpointSettings
 from lifesigns.config.fitting import fitted, nested
 from lifesigns.config.layers import Layers, Settings, layers, under
 from lifesigns.config.schema import ANY, POLICY, Schema
-from lifesigns.config.values import BusSettings, Config, Limits, Listen
+from lifesigns.config.values import AccessSettings, BusSettings, Config, Limits, Listen
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 
@@ -29,6 +29,7 @@ SCHEMA: Final[Schema] = {
     **channels.SECTIONS,
     **alerting.SECTIONS,
     **executors.SECTIONS,
+    "access": schema.keys(AccessSettings),
     "limits": schema.keys(Limits),
 }
 """The whole file."""
@@ -93,6 +94,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         },
         store=_value(settings, "store"),
         bus=_changed(BusSettings(), settings, "bus"),
+        access=_changed(AccessSettings(), settings, "access"),
         listen=_changed(Listen(), settings, "listen"),
         channels={channel.name: channel for channel in _entries(settings, "channels")},
         limits=_changed(Limits(), settings, "limits"),

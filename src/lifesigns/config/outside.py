@@ -48,7 +48,7 @@ LISTEN_FLAGS: Final[Mapping[str, str]] = {
 RESERVED: Final = frozenset(
     PREFIX + name
     for name in """
-    HUB TOKEN STATE CONFIG
+    HUB TOKEN KEY STATE CONFIG
     AGENT_ID TASK INCARNATION ATTEMPT CHECKPOINT HANDOFF RUN NUDGES
     """.split()
 )

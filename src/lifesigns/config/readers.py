@@ -102,6 +102,19 @@ def bus(value: object) -> str:
     return _url(value, "nats://host:4222 or redis://host:6379")
 
 
+def signed(value: object) -> tuple[str, ...]:
+    """Who has to sign: `optional` is nobody, `required` is everybody, else ids and beginnings of ids."""
+    if value in ("optional", "required"):
+        return ("*",) if value == "required" else ()
+    found = words(value)
+    for pattern in found:
+        if not re.fullmatch(r"[A-Za-z0-9._:@/-]{1,128}|[A-Za-z0-9._:@/-]{0,127}\*", pattern):
+            raise ValueError(
+                f"needs optional, required, or ids such as coder-7 or coder-*, not {said(pattern)}"
+            )
+    return found
+
+
 def listen(value: object) -> dict[str, object]:
     """`host:port`, `[::1]:port` or a port alone: the parts of `Listen` that were said."""
     if isinstance(value, str) and ":" in value:

@@ -45,8 +45,16 @@ class BusSettings:
 
     url: Annotated[str | None, readers.bus] = field(default=None, repr=False)
     """None: beats come over HTTP only."""
-    relays: Annotated[str, readers.one_of("open", "refused")] = "open"
+    relays: Annotated[str, readers.one_of("open", "signed", "refused")] = "open"
     """Whether messages are heard whose subject does not say who speaks: those of processes with several agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessSettings:
+    """What is asked for beside a token or a subject."""
+
+    signed: Annotated[tuple[str, ...], readers.signed] = ()
+    """Which agents have to sign what they say: ids, or beginnings of ids with a `*`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,7 @@ class Config:
     store: str | None = field(repr=False)
     """None: SQLite in the state folder."""
     bus: BusSettings
+    access: AccessSettings
     listen: Listen
     channels: Mapping[str, ChannelSettings] = field(repr=False)
     limits: Limits

@@ -26,9 +26,11 @@ from lifesigns.hub.sign_in import SESSION_MAX_FOR, Session, SignIns
 from lifesigns.hub.throttle import Failures, Throttle
 from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_token
 from lifesigns.ports import Store, StoredToken
+from lifesigns.wire.signed import key_id
 
 __all__ = ["Access", "NewToken", "Principal", "Role"]
 
+FOR_AGENTS: Final = (Role.AGENT, Role.KEY)
 TOKENS_MAX: Final = 10_000
 NAME_MAX: Final = 100
 NOTE_EVERY: Final = 60.0
@@ -83,11 +85,20 @@ class Access:
         if len(bearer) > TOKEN_MAX:
             return None
         known = self._by_digest.get(digest_of(bearer))
-        if known is None or now >= known.expires_at:
+        if known is None or now >= known.expires_at or known.principal.role is Role.KEY:
             return None
         if now >= known.note_at:
             self._note(known, now)
         return known.principal
+
+    def key(self, key_id: str, now: float) -> tuple[bytes, Patterns] | None:
+        """The public key of this name, and the agents that may sign with it; None if there is none, or no more."""
+        known = self._by_id.get(key_id)
+        if known is None or now >= known.expires_at or known.principal.role is not Role.KEY:
+            return None
+        if now >= known.note_at:
+            self._note(known, now)
+        return known.kept.digest, known.principal.patterns
 
     def still_in(self, token_id: str, now: float) -> bool:
         """Whether somebody who came in with this token, and stays to listen, may still do so."""
@@ -148,11 +159,29 @@ class Access:
         self, *, role: Role, name: str, now: float, agents: str = "", expires_at: float | None = None
     ) -> NewToken:
         """A new token. Raises `WireError` with the field that cannot be so, `AdapterError` if it cannot be kept."""
+        if role is Role.KEY:
+            raise WireError("role", "is key, but a key is given by its public half: POST /api/v1/keys")
         _check(role, name, agents, expires_at, now)
         async with self._changing:
             if len(self._by_id) >= TOKENS_MAX:
                 raise WireError("", f"there are {TOKENS_MAX} tokens already; revoke those nobody uses")
             return await self._make(role, name, agents, expires_at, now)
+
+    async def add_key(
+        self, public: bytes, *, name: str, agents: str, now: float, expires_at: float | None = None
+    ) -> StoredToken:
+        """Believe what is signed with this key, of these agents. Its other half never comes here. Raises as `create`."""
+        _check(Role.KEY, name, agents, expires_at, now)
+        kept = StoredToken(key_id(public), public, Role.KEY, name, agents, now, expires_at)
+        async with self._changing:
+            if len(self._by_id) >= TOKENS_MAX:
+                raise WireError(
+                    "", f"there are {TOKENS_MAX} tokens and keys already; revoke those nobody uses"
+                )
+            if kept.id in self._by_id:
+                raise WireError("public_key", f"is known already, as {kept.id}")
+            await self._keep(kept)
+        return kept
 
     def list(self) -> Sequence[StoredToken]:
         """All tokens, oldest first, with when they were last used."""
@@ -305,7 +334,7 @@ class Access:
 
 def _known(token: StoredToken) -> _Known:
     role = Role(token.role)
-    patterns = Patterns.of(token.agents) if role is Role.AGENT else NOBODY
+    patterns = Patterns.of(token.agents) if role in FOR_AGENTS else NOBODY
     expires_at = inf if token.expires_at is None else token.expires_at
     return _Known(token, Principal(token.id, token.name, role, patterns), expires_at)
 
@@ -322,7 +351,7 @@ def _check(role: Role, name: str, agents: str, expires_at: float | None, now: fl
         raise WireError(
             "name", f"is {name[:NAME_MAX]!r}, but a name has 1 to {NAME_MAX} signs that can be seen"
         )
-    if role is Role.AGENT:
+    if role in FOR_AGENTS:
         Patterns.of(agents)
     elif agents:
         raise WireError(

@@ -26,7 +26,9 @@ from lifesigns.errors import AdapterError, UsageError, WireError
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
+from lifesigns.hub.principals import Patterns
 from lifesigns.hub.pulse import Pulse
+from lifesigns.hub.signatures import NO_KEYS, Signatures
 from lifesigns.ports import Bus, Subscription
 from lifesigns.wire import subjects
 from lifesigns.wire.subjects import Place
@@ -58,6 +60,8 @@ class Relays(StrEnum):
     """Whether messages are heard whose subject does not say who speaks."""
 
     OPEN = "open"
+    SIGNED = "signed"
+    """By a key that may speak for every agent in it."""
     REFUSED = "refused"
 
 
@@ -92,6 +96,7 @@ class BusReceiver:
         ear: SignalSink,
         clock: Clock,
         keeper: CommitWaiter | None = None,
+        signatures: Signatures | None = None,
         relays: Relays = Relays.OPEN,
     ) -> None:
         self.bus = bus
@@ -112,6 +117,7 @@ class BusReceiver:
         self._gathered_on: list[str] = []
         self._gathered_at = 0.0
         self._keeper = keeper
+        self._signatures = signatures or Signatures(NO_KEYS, ear.pulse.forged)
         self._relays = relays
         self._heard: OrderedDict[str, deque[int]] = OrderedDict()
         self._sends: set[asyncio.Task[None]] = set()
@@ -165,7 +171,8 @@ class BusReceiver:
         gathered_on, self._gathered_on = self._gathered_on, []
         self._ear.end_gathering()
         at = self._gathered_at
-        together = wire.decode_together(gathered, SOURCE, at)
+        must_sign = self._signatures.must_sign is not None
+        together = None if must_sign else wire.decode_together(gathered, SOURCE, at)
         if together is not None and _each_its_own(gathered_on, together.beats):
             self._ear.hear_beats(together.beats, together.raw, SOURCE, at)
         else:
@@ -189,30 +196,40 @@ class BusReceiver:
 
     def _read(self, subject: str, payload: bytes, at: float) -> None:
         try:
+            payload, signer = self._signatures.opened(payload, at, f"on {subject}")
             batch = wire.decode_beats(payload, SOURCE, at)
         except WireError as error:
             self._unreadable(subject, 1, str(error))
         else:
             self._rejected(subject, batch.rejected)
-            if own := self._own(batch.accepted, subject, subjects.of_beats(subject)):
+            if own := self._own(batch.accepted, subject, subjects.of_beats(subject), signer):
                 self._ear.hear_beats(own, payload, SOURCE, at)
 
-    def _own(self, said: list[S], subject: str, place: Place) -> list[S]:
+    def _own(self, said: list[S], subject: str, place: Place, signer: Patterns | None) -> list[S]:
         """What its sender may say here. The rest is counted and not heard."""
-        if place.speaker is None:
-            if self._relays is Relays.OPEN:
-                return said
-            forgery, own = Forgery.RELAY, []
+        anybody = place.speaker is None and self._relays is Relays.OPEN and self._signatures.must_sign is None
+        if anybody and signer is None:
+            return said
+        own: list[S] = []
+        for signal in said:
+            agent_id = getattr(signal, "agent_id", "")
+            fault = self._fault(agent_id, place, signer)
+            if fault is None:
+                own.append(signal)
+            else:
+                self._ear.pulse.forged.note(fault, f"{agent_id!r} on {subject}", self._clock())
+        if len(own) < len(said) and place.speaker is None and place.relay:
             self._beside(self._publish(place.kept_on, subjects.APART))
-        else:
-            forgery = Forgery.SPEAKER
-            own = [signal for signal in said if getattr(signal, "agent_id", "") == place.speaker]
-        if len(own) < len(said):
-            others = (getattr(signal, "agent_id", "") for signal in said)
-            other = next(agent_id for agent_id in others if agent_id != place.speaker)
-            detail = f"{other!r} on {subject}"
-            self._ear.pulse.forged.note(forgery, detail, self._clock(), len(said) - len(own))
         return own
+
+    def _fault(self, agent_id: str, place: Place, signer: Patterns | None) -> Forgery | None:
+        """Why this is not its sender's to say; None if it is."""
+        if place.speaker is not None:
+            if agent_id != place.speaker:
+                return Forgery.SPEAKER
+        elif self._relays is Relays.REFUSED or (self._relays is Relays.SIGNED and signer is None):
+            return Forgery.RELAY
+        return self._signatures.fault(agent_id, signer)
 
     def _reports(self, subject: str, payload: bytes) -> None:
         self.hand_over()
@@ -226,12 +243,13 @@ class BusReceiver:
         """Whether there is room for them. What cannot be read is dealt with: it would not be read the next time either."""
         now = self._clock()
         try:
+            payload, signer = self._signatures.opened(payload, now, f"on {subject}")
             batch = wire.decode_signals(payload, now=now, source=SOURCE, bounded=True)
         except WireError as error:
             self._unreadable(subject, 1, str(error))
             return True
         self._rejected(subject, batch.rejected)
-        own = self._own(batch.accepted, subject, place)
+        own = self._own(batch.accepted, subject, place, signer)
         return not own or self._ear.hear(own, now)
 
     def _hear_and_answer(self, subject: str, place: Place, payload: bytes) -> None:
@@ -241,7 +259,7 @@ class BusReceiver:
         assert place.number is not None
         if not self._keeper.keeps:
             return
-        if place.speaker is None and self._relays is not Relays.OPEN:
+        if place.speaker is None and self._relays is Relays.REFUSED:
             self._hear_reports(subject, place, payload)
             return
         known = self._heard.setdefault(place.kept_on, deque(maxlen=PER_RELAY_MAX))

@@ -23,6 +23,12 @@ class Forgery(StrEnum):
     """It came on another agent's subject."""
     RELAY = "relay"
     """It came on the subject of a relay, and those are not heard, or only if they are signed."""
+    UNSIGNED = "unsigned"
+    """Its agent has to sign what it says."""
+    SIGNATURE = "signature"
+    """It is signed by somebody else, or changed since."""
+    REPLAY = "replay"
+    """It was heard before."""
 
 
 class Forgeries:

@@ -17,8 +17,11 @@ from lifesigns.core.signals import AgentRegistered, Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Principal
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.order_ledger import NOT_STORED
+from lifesigns.hub.principals import Patterns
+from lifesigns.hub.signatures import Signatures
 
 T = TypeVar("T", bound=Signal)
 
@@ -42,6 +45,11 @@ class IngestResult:
     orders: Orders = field(default_factory=dict)
 
 
+NOT_SIGNED: Final = {
+    Forgery.UNSIGNED: "which has to sign what it says (key= or LIFESIGNS_KEY)",
+    Forgery.SIGNATURE: "for which the key that signed this may not speak",
+}
+
 TAKEN: Final = IngestResult(1)
 """Of nearly every single beat; the same one, and nobody changes it."""
 
@@ -61,10 +69,11 @@ class NotStored(Exception):
 class HttpReceiver:
     """Takes in beats and words, and hands out orders."""
 
-    def __init__(self, hub: Hub, clock: Clock) -> None:
+    def __init__(self, hub: Hub, clock: Clock, signatures: Signatures) -> None:
         self._hub = hub
         self._clock = clock
         self._reading = asyncio.Lock()
+        self._signatures = signatures
 
     async def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `InboxFull` if there is no
@@ -72,8 +81,10 @@ class HttpReceiver:
         that does, and that one would take it for dead."""
         if self._hub.committer.deposed:
             raise NotLeader
-        batch = await self._read(raw, partial(wire.decode_beats, raw, who.token_id, self._clock()))
-        own = self._own(batch, who)
+        now = self._clock()
+        raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
+        batch = await self._read(raw, partial(wire.decode_beats, raw, who.token_id, now))
+        own = self._own(batch, who, signer)
         if not self._hub.hear_beats(own, raw, who.token_id, self._clock()):
             raise InboxFull
         return self._result(own, batch)
@@ -83,7 +94,7 @@ class HttpReceiver:
     ) -> Sequence[IngestResult] | None:
         """Messages of one beat each that came in one round of the loop, and by whom. None, and none of them is heard, if
         they have to be taken one by one: they are kept together, so it is all or nothing."""
-        if self._hub.committer.deposed:
+        if self._hub.committer.deposed or self._signatures.must_sign is not None:
             return None
         together = wire.decode_together(raws, now=at)
         if together is None:
@@ -102,9 +113,10 @@ class HttpReceiver:
     async def take_reports(self, raw: bytes, who: Principal) -> IngestResult:
         """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""
         now, bounded = self._clock(), not who.speaks_for_all
+        raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
         batch = await self._read(raw, decode)
-        own = self._own(batch, who)
+        own = self._own(batch, who, signer)
         if any(isinstance(signal, Report) for signal in own):
             batch.rejected += _policies_refused(own, await self.keep(own))
         elif self._hub.committer.deposed:
@@ -174,21 +186,24 @@ class HttpReceiver:
         async with self._reading:
             return await asyncio.to_thread(decode)
 
-    def _own(self, batch: wire.Batch[T], who: Principal) -> list[T]:
+    def _own(self, batch: wire.Batch[T], who: Principal, signer: Patterns | None) -> list[T]:
         """Those messages its sender may say; the others are rejected."""
-        if who.speaks_for_all:
+        if who.speaks_for_all and signer is None and self._signatures.must_sign is None:
             return batch.accepted
         bad = {rejected.index for rejected in batch.rejected}
         places = (n for n in range(len(batch.accepted) + len(bad)) if n not in bad)
         own: list[T] = []
         for index, signal in zip(places, batch.accepted, strict=True):
             agent_id = getattr(signal, "agent_id", "")
-            if who.may_speak_for(agent_id):
-                own.append(signal)
+            if not who.may_speak_for(agent_id):
+                why = f"is {agent_id!r}, for which {who.name!r} may not speak"
+            elif (fault := self._signatures.fault(agent_id, signer)) is not None:
+                why = f"is {agent_id!r}, {NOT_SIGNED[fault]}"
+                self._hub.pulse.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
             else:
-                batch.rejected.append(
-                    wire.Rejected(index, "agent_id", f"is {agent_id!r}, for which {who.name!r} may not speak")
-                )
+                own.append(signal)
+                continue
+            batch.rejected.append(wire.Rejected(index, "agent_id", why))
         return own
 
     def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:

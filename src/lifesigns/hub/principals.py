@@ -25,6 +25,8 @@ class Role(StrEnum):
     VIEWER = "viewer"
     OPERATOR = "operator"
     ADMIN = "admin"
+    KEY = "key"
+    """Nobody comes in with it: it is the public half of a key with which agents sign."""
 
 
 PATTERNS_MAX: Final = 100

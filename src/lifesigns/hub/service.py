@@ -35,10 +35,13 @@ from lifesigns.hub.http_receiver import HttpReceiver
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
+from lifesigns.hub.principals import Patterns
 from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
+from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.tokens import digest_of, id_of, is_token
 from lifesigns.ports import Bus, Channel, Contents, Signer, Store
+from lifesigns.ports.signer import Verifies
 
 
 class Service:
@@ -50,6 +53,8 @@ class Service:
         bus: Bus | None = None,
         *,
         relays: Relays = Relays.OPEN,
+        verifies: Verifies | None = None,
+        must_sign: Patterns | None = None,
         policies: PolicyBook | None = None,
         fleet: FleetPolicy | None = None,
         keeping: Retention | None = None,
@@ -88,10 +93,13 @@ class Service:
         self.dispatcher = Dispatcher(self.hub.ledger, self.executors, bus)
         self.feed.observe(self.notifier.hear)
         self.feed.observe(self.dispatcher.tell)
-        self.http_receiver = HttpReceiver(self.hub, self.clock)
+        signatures = Signatures(self.access, self.hub.pulse.forged, verifies, must_sign)
+        self.http_receiver = HttpReceiver(self.hub, self.clock, signatures)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.door = (
-            None if bus is None else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver, relays)
+            None
+            if bus is None
+            else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver, signatures, relays)
         )
         self.troubles = HubTroubles(self.hub.announce, self.feed.tell)
         self.housekeeping = Housekeeping(

@@ -33,6 +33,18 @@ class TokenBody(msgspec.Struct, kw_only=True):
     """Seconds; without it the token is good until it is revoked."""
 
 
+class KeyBody(msgspec.Struct, kw_only=True):
+    """The public half of a key, and who signs with it."""
+
+    public_key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    """Ed25519, in hex."""
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    agents: Annotated[str, Meta(min_length=1, max_length=16_384)]
+    """Ids, or beginnings of ids with a `*`, with commas between."""
+    expires_after: Annotated[float, Meta(gt=0, le=YEARS_MAX)] | None = None
+    """Seconds; without it the key is good until it is revoked."""
+
+
 async def list_tokens(request: Request) -> Answer:
     """All tokens, oldest first, without their secrets."""
     return answer(TokenList([_view(token) for token in request.service.access.list()]), headers=UNSEEN)
@@ -54,6 +66,28 @@ async def create(request: Request) -> Answer:
     # The token is in this answer only: nobody gets one that is not on record.
     await request.service.http_receiver.keep(())
     return answer(NewTokenView(token=made.token, **msgspec.structs.asdict(view)), 201, UNSEEN)
+
+
+async def add_key(request: Request) -> Answer:
+    """Believe what these agents sign with this key. It is listed and revoked as a token is, with the role `key`."""
+    wanted, now = request.body, request.now
+    expires_at = None if wanted.expires_after is None else now + wanted.expires_after
+    try:
+        kept = await request.service.access.add_key(
+            bytes.fromhex(wanted.public_key),
+            name=wanted.name,
+            agents=wanted.agents,
+            expires_at=expires_at,
+            now=now,
+        )
+    except AdapterError as error:
+        raise _store_away(f"the key was not kept: {error}") from error
+    view = _view(kept)
+    request.service.hub.announce(
+        TokenCreated(now, view.id, view.role, view.name, view.agents, request.principal.by)
+    )
+    await request.service.http_receiver.keep(())
+    return answer(view, 201)
 
 
 async def revoke(request: Request) -> Answer:
@@ -91,6 +125,7 @@ def _store_away(detail: str) -> Problem:
 CALLS: Final = (
     Route("GET", "/api/v1/tokens", ADMINS, list_tokens, TokenList),
     Route("POST", "/api/v1/tokens", ADMINS, create, NewTokenView, body=TokenBody, status=201),
+    Route("POST", "/api/v1/keys", ADMINS, add_key, TokenView, body=KeyBody, status=201),
     Route(
         "DELETE",
         "/api/v1/tokens/{token_id}",

@@ -26,8 +26,9 @@ from lifesigns.adapters.link.http_line import Line, Reply, Target
 from lifesigns.core.effects import Order, SendPing
 from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError, UsageError, WireError
-from lifesigns.ports import SavedState
+from lifesigns.ports import SavedState, Signer
 from lifesigns.wire.limits import BATCH_MAX
+from lifesigns.wire.signed import LINE_MAX, Seal
 
 log: Final = logging.getLogger("lifesigns.sender")
 
@@ -90,11 +91,14 @@ _PROBLEM: Final = msgspec.json.Decoder(_Problem)
 class HttpLink:
     """A `Link` over the hub's HTTP API. `token` is a Bearer token of role `agent`."""
 
-    def __init__(self, url: str, token: str | None = None) -> None:
+    def __init__(self, url: str, token: str | None = None, signer: Signer | None = None) -> None:
         self._target = Target.of(url)
         if token is not None and not (token.isascii() and token.isprintable()):
             raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
         self._token = token
+        self._beats_seal = self._reports_seal = None
+        if signer is not None:
+            self._beats_seal, self._reports_seal = Seal(signer), Seal(signer)
         self._beats_line = Line(self._target, token)
         self._reports_line = Line(self._target, token)
         """For reports and acknowledgements."""
@@ -127,12 +131,12 @@ class HttpLink:
         self._poll_anew()
 
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
-        await self._post(self._beats_line, "/api/v1/beats", beats, wire.encode_beat)
+        await self._post(self._beats_line, self._beats_seal, "/api/v1/beats", beats, wire.encode_beat)
         return True
 
     async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         encode = partial(wire.encode_signal, sent_at=time.time())
-        await self._post(self._reports_line, "/api/v1/signals", reports, encode)
+        await self._post(self._reports_line, self._reports_seal, "/api/v1/signals", reports, encode)
 
     async def upload(self, state: SavedState) -> bool:
         saved = state.saved
@@ -172,14 +176,16 @@ class HttpLink:
 
     # --- saying ---------------------------------------------------------------------------------------------------
 
-    async def _post(self, line: Line, path: str, items: Sequence[T], encode: Callable[..., bytes]) -> None:
+    async def _post(
+        self, line: Line, seal: Seal | None, path: str, items: Sequence[T], encode: Callable[..., bytes]
+    ) -> None:
         parts: list[bytes] = []
         for part in wire.write_each(items, encode):
             parts.append(part)
             if len(parts) % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
-        for body in wire.pack(parts, BATCH_MAX):
-            reply = await line.ask("POST", path, body)
+        for body in wire.pack(parts, BATCH_MAX - LINE_MAX):
+            reply = await line.ask("POST", path, body if seal is None else seal.signed(body))
             if reply.status in REFUSED:
                 self.rejected += 1
                 log.error("%s%s refused a message: %s", self._target.url, path, _explain(reply))

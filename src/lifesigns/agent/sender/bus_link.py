@@ -28,8 +28,9 @@ from lifesigns import wire
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError, WireError
-from lifesigns.ports import Bus, SavedState, Subscription
+from lifesigns.ports import Bus, SavedState, Signer, Subscription
 from lifesigns.wire import subjects
+from lifesigns.wire.signed import LINE_MAX, Seal
 from lifesigns.wire.subjects import Place, ending
 
 log: Final = logging.getLogger("lifesigns.sender")
@@ -50,8 +51,10 @@ T = TypeVar("T", Beat, Report)
 class BusLink:
     """A `Link` over any `Bus`. Owns the bus: opens and closes it."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, signer: Signer | None = None) -> None:
         self._bus = bus
+        self._seals = None if signer is None else (Seal(signer), Seal(signer))
+        """Of beats and of reports: they overtake each other."""
         self._obey: Callable[[Order], bool] | None = None
         self._subscriptions: dict[str, Subscription] = {}
         host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:64]
@@ -111,7 +114,8 @@ class BusLink:
         for place, said in self._places(beats):
             end = self._name if place.speaker is None else ending(place.speaker)
             for payload in await self._packed(said, wire.encode_beat):
-                await self._bus.publish(f"{subjects.BEATS}.{end}", payload)
+                signed = payload if self._seals is None else self._seals[0].signed(payload)
+                await self._bus.publish(f"{subjects.BEATS}.{end}", signed)
         await self._bus.flush()
 
     async def _say_reports(self, number: int, reports: Sequence[Report]) -> None:
@@ -127,7 +131,9 @@ class BusLink:
         for wait_for in SAID_AGAIN_AFTER:
             for message, (place, payload) in list(self._unkept.items()):
                 await self._hear_answers(place.kept_on)
-                await self._bus.publish(_subject(place, message), payload)
+                # Signed each time: a number that was overtaken is not heard any more.
+                signed = payload if self._seals is None else self._seals[1].signed(payload)
+                await self._bus.publish(_subject(place, message), signed)
             await self._bus.flush()
             if await self._all_kept(wait_for):
                 return
@@ -173,7 +179,7 @@ class BusLink:
             parts.append(part)
             if len(parts) % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
-        return list(wire.pack(parts, self._bus.payload_max))
+        return list(wire.pack(parts, self._bus.payload_max - (0 if self._seals is None else LINE_MAX)))
 
     def _hear(self, subject: str, payload: bytes) -> None:
         try:

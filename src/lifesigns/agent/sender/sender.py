@@ -74,6 +74,7 @@ class Sender(Reporting):
         profile: str | None = None,
         interval: float | None = None,
         token: str | None = None,
+        key: str | None = None,
         host: str | None = None,
         metadata: Mapping[str, object] | None = None,
         incarnation: str | None = None,
@@ -88,7 +89,7 @@ class Sender(Reporting):
     ) -> None:
         self._birth = born = birth.born(agent_id, incarnation, task)
         pulse, policy = rhythm(profile, interval)
-        self._find_relay = partial(self._relay_to, hub, token)
+        self._find_relay = partial(self._relay_to, hub, token, key)
         self._find_relay()  # A wrong address is told now; which relay it is, when it starts: a fork may lie between.
         self._close_for = amount(close_for, "close_for")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -121,7 +122,7 @@ class Sender(Reporting):
             self.metadata(**metadata)
 
     @abstractmethod
-    def _relay_to(self, hub: str | None, token: str | None) -> Relay:
+    def _relay_to(self, hub: str | None, token: str | None, key: str | None) -> Relay:
         """The relay this process has to that hub; the assembly knows."""
 
     # --- who it is ----------------------------------------------------------------------------------------------

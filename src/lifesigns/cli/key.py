@@ -1,0 +1,81 @@
+"""`lifesigns key`: with what agents sign."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from lifesigns.cli.requests import asks_a_hub, prints_json
+from lifesigns.cli.run import Duration
+from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json, print_table, since, words
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
+
+
+@click.group()
+def key() -> None:
+    """Make, list and revoke the keys with which agents sign what they say."""
+
+
+@key.command()
+@click.argument("agents", metavar="AGENTS")
+@click.option("--name", help="Whose it is, for the record.  [the agents]")
+@click.option(
+    "--expires", "expires_after", type=Duration(), metavar="30d", help="Good for this long.  [for ever]"
+)
+@click.option("--public", metavar="HEX", help="The public half of a key that was made elsewhere.")
+@prints_json
+@asks_a_hub
+def create(
+    client: Client,
+    agents: str,
+    name: str | None,
+    expires_after: float | None,
+    public: str | None,
+    as_json: bool,
+) -> None:
+    """Make a key for AGENTS (ids, or 'coder-*'; commas between) and print it: this is the only time it can be seen.
+
+    It is made here. The hub is told its public half, and can verify with it but not sign.
+    """
+    from lifesigns.assembly.keys import key_pair
+
+    private, public_key = ("", public) if public else key_pair()
+    made = client.create_key(public_key, name or agents[:100], agents=agents, expires_after=expires_after)
+    if as_json:
+        print_json(made)
+    else:
+        until = f", until {made.expires_at}" if made.expires_at else ""
+        say(f"Key {made.id} of {made.agents}{until}. Give it to its agent as LIFESIGNS_KEY.", err=True)
+    if private:
+        say(private, err=as_json)
+
+
+@key.command("list")
+@prints_json
+@asks_a_hub
+def list_(client: Client, as_json: bool) -> None:
+    """All keys: their public halves are at the hub."""
+    found = [one for one in client.tokens().tokens if one.role == "key"]
+    if as_json:
+        print_json(found)
+        return
+    rows, now = [], time.time()
+    for one in found:
+        made = f"{since(one.made_at, now)} ago"
+        used = "never" if one.used_at is None else f"{since(one.used_at, now)} ago"
+        rows.append((one.id, made, used, one.expires_at or "never", words(one.agents, most=60), one.name))
+    print_table(("id", "made", "used", "expires", "agents", "name"), rows)
+
+
+@key.command()
+@click.argument("key_id", metavar="ID")
+@asks_a_hub
+def revoke(client: Client, key_id: str) -> None:
+    """From now on nothing is believed that is signed with the key ID."""
+    client.revoke_token(key_id)
+    say(f"{key_id} is revoked.")

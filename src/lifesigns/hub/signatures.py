@@ -1,0 +1,100 @@
+"""Signatures: whether a message is signed as it has to be, by a key that may speak for its agents, and is not said again.
+
+A signature comes on top of what a door asks for, a token or a subject, and never instead of it. What was signed can be recorded; so
+each session of a key has numbers that rise, and one that was heard is not heard again. After a restart of the hub the engine still knows
+which life of an agent has said which beats.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from lifesigns.errors import WireError
+from lifesigns.hub.forgeries import Forgeries, Forgery
+from lifesigns.hub.principals import Patterns
+from lifesigns.ports.signer import Verifies
+from lifesigns.wire import signed
+
+SESSIONS_MAX: Final = 256
+"""Of one key: two for each process that has it. More are forgotten, and so is everything that began before them."""
+
+
+class KeyBook(Protocol):
+    """Who knows the keys."""
+
+    def key(self, key_id: str, now: float) -> tuple[bytes, Patterns] | None: ...
+
+
+class _NoKeys:
+    def key(self, key_id: str, now: float) -> None:
+        return None
+
+
+NO_KEYS: Final = _NoKeys()
+
+
+@dataclass(slots=True)
+class _Sessions:
+    last: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """The number heard last, by session."""
+    forgotten: str = ""
+    """The youngest session that is forgotten: whatever began before is too old."""
+
+    def is_new(self, session: str, number: int) -> bool:
+        last = self.last.get(session)
+        if last is None and session <= self.forgotten:
+            return False
+        if last is not None and number <= last:
+            return False
+        self.last[session] = number
+        self.last.move_to_end(session)
+        if len(self.last) > SESSIONS_MAX:
+            self.forgotten = max(self.forgotten, self.last.popitem(last=False)[0])
+        return True
+
+
+class Signatures:
+    """Opens signed messages. `must_sign` are the agents of which nothing else is heard; None: of all everything is."""
+
+    def __init__(
+        self,
+        keys: KeyBook,
+        forged: Forgeries,
+        verifies: Verifies | None = None,
+        must_sign: Patterns | None = None,
+    ) -> None:
+        self._keys = keys
+        self._forged = forged
+        self._verifies = verifies
+        self.must_sign = must_sign
+        self._sessions: dict[str, _Sessions] = {}
+
+    def opened(self, raw: bytes, now: float, where: str) -> tuple[bytes, Patterns | None]:
+        """The message, and for whom its key may speak; None if it is not signed. Raises `WireError` for one that is signed and
+        cannot be believed, and counts it."""
+        if not signed.is_signed(raw):
+            return raw, None
+        said = signed.opened(raw)
+        key = self._keys.key(said.key_id, now)
+        if key is None or self._verifies is None:
+            raise self._refused(Forgery.SIGNATURE, f"the key {said.key_id} is not known here", now, where)
+        public, patterns = key
+        if not self._verifies(public, said.text, said.signature):
+            raise self._refused(Forgery.SIGNATURE, f"it is not signed by the key {said.key_id}", now, where)
+        if not self._sessions.setdefault(said.key_id, _Sessions()).is_new(said.session, said.number):
+            detail = f"number {said.number} of session {said.session} was heard before"
+            raise self._refused(Forgery.REPLAY, detail, now, where)
+        return said.message, patterns
+
+    def fault(self, agent_id: str, signer: Patterns | None) -> Forgery | None:
+        """Why nobody may say this as that agent, signed or not; None if it may be said."""
+        if signer is not None:
+            return None if signer.match(agent_id) else Forgery.SIGNATURE
+        unsigned = self.must_sign is not None and self.must_sign.match(agent_id)
+        return Forgery.UNSIGNED if unsigned else None
+
+    def _refused(self, kind: Forgery, detail: str, now: float, where: str) -> WireError:
+        self._forged.note(kind, f"{detail}, {where}", now)
+        return WireError("signature", detail)
