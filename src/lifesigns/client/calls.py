@@ -379,7 +379,7 @@ class Calls(Acts, Alerts):
 
     @Call
     def create_key(
-        self, public_key: str, name: str, *, agents: str, expires_after: float | None = None
+        self, public_key: str, name: str, agents: str, *, expires_after: float | None = None
     ) -> Request[TokenView]:
         """Believe what these agents sign with the key of this public half (64 hex digits). For admins. It is listed and
         revoked as a token is."""
