@@ -41,7 +41,7 @@ TARGETS = (
 ARGUED = Path("tools/mutants.toml")
 
 SLOW_AFTER = 0.5
-"""TestSelection that take more seconds than this are left out: long histories of chance that kill hardly anything by themselves."""
+"""Tests that take more seconds than this are left out: long histories of chance that kill hardly anything by themselves."""
 
 PATIENCE = 5.0
 """A test that takes this many times as long as without the change, and a second, will not end."""
@@ -347,9 +347,17 @@ def _swap(module: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
             _swap(module, {"get": was.fget}, {"get": now.fget})
         elif isinstance(was, type) and isinstance(now, type):
             if was.__module__ == module:
+                if _closes_over(was.__init__) != _closes_over(now.__init__):
+                    was.__init__ = (
+                        now.__init__
+                    )  # A dataclass with other factories: the code alone does not fit.
                 _swap(module, vars(was), vars(now))
         elif name in new and name[:2] != "__" and isinstance(old, dict) and was != now:
             _rebind(name, was, now)
+
+
+def _closes_over(method: object) -> tuple[str, ...]:
+    return method.__code__.co_freevars if isinstance(method, FunctionType) else ()
 
 
 def _rebind(name: str, was: object, now: object) -> None:

@@ -160,6 +160,20 @@ def test_it_prints_the_changes_that_no_test_notices_until_they_are_argued(projec
     assert (status, survivors(lines)) == (0, set())
 
 
+def test_a_field_without_its_factory_is_a_change_as_any_other(project: Path) -> None:
+    """A constructor that dataclasses have made closes over its factories: with one less the old one cannot take its code."""
+    (project / "sample.py").write_text(
+        "from dataclasses import dataclass, field\n\n@dataclass\nclass Tape:\n"
+        "    calls: list[str] = field(default_factory=list)\n"
+        "    times: list[float] = field(default_factory=list)\n"
+    )
+    (project / "test_sample.py").write_text(
+        "from sample import Tape\n\ndef test_calls():\n    assert Tape(times=[]).calls == []\n"
+    )
+    status, lines = run(project)
+    assert (status, survivors(lines)) == (0, set()), lines
+
+
 def test_an_argument_about_what_is_not_there_any_more_is_told(project: Path) -> None:
     (project / "sample.py").write_text("def f():\n    return True\n")
     (project / "test_sample.py").write_text("from sample import f\n\ndef test_f():\n    assert f() is True\n")
