@@ -103,15 +103,28 @@ def test_unanswered_pings_are_a_disconnection_within_the_timeout() -> None:
 def test_on_a_line_that_loses_beats_more_pings_go_out_in_the_same_time() -> None:
     """Two lost pings were a verdict: at a loss of one in twenty, one healthy agent in fifty was convicted each day."""
     watch = Watch(FIXED)
-    for seq in range(1, 201):
-        if seq % 20:
-            watch.beat(at=START + 5 * seq, seq=seq)
-    silent_from = START + 5 * 199
+    silent_from = lossy(watch)
     watch.run_until(silent_from + 14.999)
     assert [at - silent_from for at in pings(watch)] == pytest.approx([11, 11 + 2 / 3, 11 + 4 / 3, 13])
     assert watch.health() is Health.HEALTHY
     watch.run_until(silent_from + 15.001)
     assert watch.health() is Health.DISCONNECTED
+
+
+def test_where_three_pings_are_planned_a_fourth_shares_the_time_of_the_first_two() -> None:
+    watch = Watch(FIXED.but({"silence": {"pings": 3}}))
+    silent_from = lossy(watch)
+    watch.run_until(silent_from + 15.001)
+    asked = [at - silent_from for at in pings(watch) if at > silent_from]
+    assert asked == pytest.approx([9, 9 + 4 / 3, 9 + 8 / 3, 13])
+
+
+def lossy(watch: Watch) -> float:
+    """Every twentieth beat is lost; when the last one was heard."""
+    for seq in range(1, 201):
+        if seq % 20:
+            watch.beat(at=START + 5 * seq, seq=seq)
+    return START + 5 * 199
 
 
 @pytest.mark.parametrize("name", PROFILES)
