@@ -347,17 +347,18 @@ def _swap(module: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
             _swap(module, {"get": was.fget}, {"get": now.fget})
         elif isinstance(was, type) and isinstance(now, type):
             if was.__module__ == module:
-                if _closes_over(was.__init__) != _closes_over(now.__init__):
-                    was.__init__ = (
-                        now.__init__
-                    )  # A dataclass with other factories: the code alone does not fit.
+                if _closes_over(was) != _closes_over(now):
+                    # A dataclass with other factories: the code alone does not fit.
+                    type.__setattr__(was, "__init__", vars(now)["__init__"])
                 _swap(module, vars(was), vars(now))
         elif name in new and name[:2] != "__" and isinstance(old, dict) and was != now:
             _rebind(name, was, now)
 
 
-def _closes_over(method: object) -> tuple[str, ...]:
-    return method.__code__.co_freevars if isinstance(method, FunctionType) else ()
+def _closes_over(kind: type) -> tuple[str, ...]:
+    """What the constructor of a class takes from around it."""
+    made = vars(kind).get("__init__")
+    return made.__code__.co_freevars if isinstance(made, FunctionType) else ()
 
 
 def _rebind(name: str, was: object, now: object) -> None:
