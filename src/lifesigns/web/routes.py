@@ -17,7 +17,7 @@ from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
 from lifesigns.web.answers import Answer, Problem, Stream
 
-EVERYBODY: Final = frozenset(Role)
+EVERYBODY: Final = frozenset(Role) - {Role.KEY}
 SPEAKERS: Final = frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN})
 READERS: Final = frozenset({Role.VIEWER, Role.OPERATOR, Role.ADMIN})
 ACTORS: Final = frozenset({Role.OPERATOR, Role.ADMIN})
