@@ -34,6 +34,8 @@ DONE: list[tuple[e.Fact, str, str]] = [
     (e.RecoveryRequest(1.0, "a", "t", "ann", "now"), "ann", "recovery requested"),
     (h.TokenCreated(1.0, "k1", "viewer", "screen", by="ann"), "ann", "token created"),
     (h.TokenRevoked(1.0, "k1", "ann"), "ann", "token revoked"),
+    (h.SignedIn(1.0, "s-9", "ann", "127.0.0.1"), "ann", "signed in"),
+    (h.SessionEnded(1.0, "s-9", "ann", "bob"), "ann", "session ended"),
     (h.AlertAcknowledged(1.0, "stuck_agent@fleet", "ann", "looking", count=9), "ann", "alert acknowledged"),
     (h.SilenceMade(1.0, "s-1", "ann", ("build-*",), until="2026"), "ann", "silence made"),
     (h.SilenceEnded(1.0, "s-1", "ann"), "ann", "silence ended"),

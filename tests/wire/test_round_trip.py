@@ -182,10 +182,10 @@ def test_a_signal_is_read_as_it_was_written(signal: signals.Signal, msgpack: boo
 
 
 def test_every_field_of_every_signal_is_tried_here() -> None:
-    """`source` is ours, the rest of each dataclass has a strategy above."""
+    """`source` and `bounded` are ours, the rest of each dataclass has a strategy above."""
     for kind, parts in fields.items():
         slots = {name for of in kind.__mro__ for name in getattr(of, "__slots__", ())}
-        assert slots - {"source", "agent_id", "incarnation"} == set(parts), kind
+        assert slots - {"source", "bounded", "agent_id", "incarnation"} == set(parts), kind
 
 
 findings = st.builds(
