@@ -9,6 +9,7 @@ import click
 from lifesigns.cli.requests import asking, asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
+from lifesigns.cli.token_accept import accept
 from lifesigns.errors import UsageError
 
 
@@ -101,3 +102,6 @@ def revoke(token_id: str, hub: str | None, token: str | None) -> None:
     with asking(hub, token) as client:
         client.revoke_token(token_id)
     say(f"{token_id} is revoked.")
+
+
+token.add_command(accept)

@@ -16,6 +16,7 @@ class HubPart(StrEnum):
     TOKENS = "TOKENS"
     CONNECTIONS = "CONNECTIONS"
     ROWS = "ROWS"
+    TOKEN_ROWS = "TOKEN_ROWS"  # noqa: S105 -- no password
 
 
 @dataclass(frozen=True, slots=True)

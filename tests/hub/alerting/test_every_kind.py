@@ -202,6 +202,14 @@ async def row_is_unreadable(house: House) -> None:
     house.hub.service.hub.unreadable = "agent coder"
 
 
+async def row_is_forged(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.TOKEN_ROWS] = lambda _: "1 row: mallory"
+
+
+async def row_is_removed(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.TOKEN_ROWS] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -219,6 +227,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_tokens_refused": (token_is_revoked, agent_gives_up),
     "hub_connections_full": (crowd_comes, crowd_leaves),
     "hub_rows_unreadable": (row_is_unreadable, None),
+    "hub_tokens_forged": (row_is_forged, row_is_removed),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

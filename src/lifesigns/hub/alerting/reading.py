@@ -65,6 +65,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "rows of the hub's store cannot be read",
         "all rows of the hub's store can be read",
     ),
+    "hub_tokens_forged": (
+        "somebody has written tokens into the hub's store; they are refused",
+        "all tokens in the hub's store are its own",
+    ),
     "audit_broken": ("the audit log is not what was sealed: see lifesigns audit verify", ""),
 }
 """Alerts about the hub itself: their titles, and what is said when they are over."""
