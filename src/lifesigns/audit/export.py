@@ -44,7 +44,8 @@ async def exported(
     """The whole log, line by line: who sealed it, its checkpoints, its entries."""
     yield _written(_Line(lifesigns_audit=1, keys=[notes.write_key(key) for key in keys]))
     for one in checkpoints:
-        yield _written(_Line(checkpoint=one.note))
+        if one.note is not None:
+            yield _written(_Line(checkpoint=one.note))
     async for seal in seals_of(store):
         yield _written(_Line(checkpoint=seal.note, at=seal.at))
     async for some in records_of(store):

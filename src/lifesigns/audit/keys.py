@@ -17,11 +17,11 @@ KEY: Final = "audit.key"
 PUBLIC: Final = "audit.pub"
 
 
-def signer_in(state: Path) -> Signer:
-    """The signer of the hub in this folder; its key is made at the first start."""
+def signer_in(state: Path, key: Path | None = None) -> Signer:
+    """The signer of the hub in this folder; its key is made at the first start, there or where `key` says."""
     from lifesigns.adapters.signing.ed25519 import Ed25519Signer
 
-    signer = Ed25519Signer.at(state / KEY)
+    signer = Ed25519Signer.at(key or state / KEY)
     public = f"{notes.write_key(signer.public)}\n"
     with suppress(OSError):  # For those who verify; `lifesigns audit key` says so if it is not there.
         if not (state / PUBLIC).is_file() or (state / PUBLIC).read_text() != public:

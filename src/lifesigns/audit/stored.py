@@ -9,11 +9,14 @@ from typing import Final
 from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.audit.checkpoints import KeptCheckpoint
 from lifesigns.audit.verifying import AuditVerdict, Verifier
-from lifesigns.hub.audit.records import AUDITED
+from lifesigns.hub.audit.unsealed import overdue
 from lifesigns.ports import AuditRecord, Seal, Store
 from lifesigns.views import moment
 
 AT_ONCE: Final = 1000
+FORGETTING: Final = 86400.0
+"""Events are forgotten by their moment, and those near the oldest one may have been forgotten before it: a moment is when something fell
+due, which may be long before it is noticed."""
 Progress = Callable[[float], None]
 
 
@@ -41,19 +44,25 @@ async def verify_store(
     async for some in records_of(store):
         verifier.hear(some)
         progress(some[-1].n / max(1, *total))
+    verifier.overdue(await overdue(store, verifier.sealed))
     if until:
         await _verify_events(store, verifier, until[0])
     return verifier.verdict()
 
 
 async def _verify_events(store: Store, verifier: Verifier, until: int) -> None:
-    """What the history says of audited acts must be what the log says."""
-    after, types = 0, tuple(AUDITED)
-    while some := await store.events(after=after, until=until, types=types, limit=AT_ONCE):
+    """What the history says of audited acts must be what the log says; and none of it is gone, but for the oldest."""
+    after, forgotten_until = 0, None
+    while some := await store.events(after=after, until=until, limit=AT_ONCE):
+        for event in some:
+            if forgotten_until is None:
+                forgotten_until = event.at + FORGETTING
+            elif event.id != after + 1 and event.at > forgotten_until:
+                verifier.gone_from_history(after + 1, event.id)
+            after = event.id
         for n, event in verifier.compare_events(some):
             for audit_record in await store.audit_records(after=n - 1, before=n + 1):
                 verifier.differs(event, audit_record)
-        after = some[-1].id
         await asyncio.sleep(0)
 
 

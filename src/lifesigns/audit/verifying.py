@@ -17,7 +17,7 @@ import msgspec
 from lifesigns.core import merkle
 from lifesigns.errors import WireError
 from lifesigns.events import fact_told, message
-from lifesigns.events.hub_facts import AuditRetired
+from lifesigns.events.hub_facts import AuditAccepted, AuditRetired
 from lifesigns.hub.audit import notes, records
 from lifesigns.hub.audit.notes import Note, Trust
 from lifesigns.ports import AuditRecord, Event
@@ -65,6 +65,8 @@ class AuditVerdict:
     root: bytes = merkle.EMPTY
     faults: list[Fault] = field(default_factory=list)
     faults_total: int = 0
+    accepted: list[str] = field(default_factory=list)
+    """When, by whom, why: people wanted it gone on with as it was."""
 
     @property
     def good(self) -> bool:
@@ -100,21 +102,29 @@ class Verifier:
         """One more than the number of the last entry."""
         self._held = 0
         """Up to here the seals hold."""
-        self._unlike: tuple[int, str] | None = None
-        """The first seal that does not, and where it was found."""
+        self._unlike: list[tuple[int, str, int]] = []
+        """Seals that do not, where each was found, and up to where others held."""
         self._last_event = 0
         self._first_event: int | None = None
         self._gone: list[tuple[int, int]] = []
         """Ranges of entries that are retired, or were removed."""
         self._retired_before = 0
+        self._overdue = ""
         self._watch_from: int | None = None
+        self._missing: list[str] = []
+        """Seals that are not where a hub puts them."""
+        self._accepted: list[tuple[int, AuditAccepted]] = []
+        """Where people wanted the log gone on with as it was."""
         self._logged: dict[int, tuple[int, bytes]] = {}
         """Number and leaf of each event that is still in the history."""
 
     # --- what is heard --------------------------------------------------------------------------------
 
-    def seal(self, where: str, text: str) -> None:
-        """A seal that was found somewhere. All of them come before the entries."""
+    def seal(self, where: str, text: str | None) -> None:
+        """A seal that was found somewhere, or None where one should be. All of them come before the entries."""
+        if text is None:
+            self._missing.append(where)
+            return
         try:
             note = notes.read(text)
         except WireError as error:
@@ -190,6 +200,8 @@ class Verifier:
         fact = fact_told(told.type, one.at, one.agent_id, told.data)
         if isinstance(fact, AuditRetired):
             self._retired_before = max(self._retired_before, min(fact.before, one.n))
+        if isinstance(fact, AuditAccepted):
+            self._accepted.append((one.n, fact))
         who = records.who_did(told.data.get("by"))
         if (told.id, told.agent_id, who) != (one.event_id, one.agent_id, one.who) or told.at != at:
             return "the columns beside it say something else than it does"
@@ -205,8 +217,8 @@ class Verifier:
         for sealed in self._seals.pop(size, ()):
             if sealed.note.root == self._read.root():
                 self._held = size
-            elif self._unlike is None:
-                self._unlike = size, sealed.where
+            else:
+                self._unlike.append((size, sealed.where, self._held))
 
     def compare_events(self, events: Iterable[Event]) -> Sequence[tuple[int, Event]]:
         """Events of the history, after all entries: each that is an audited act must be in the log. Those that look otherwise there
@@ -222,6 +234,13 @@ class Verifier:
             elif logged[1] != merkle.leaf(message(event)):
                 differing.append((logged[0], event))
         return differing
+
+    def gone_from_history(self, first: int, before: int) -> None:
+        """Events that are in the history no more, though older ones are."""
+        which = f"event {first} is" if before == first + 1 else f"events {first} to {before - 1} are"
+        logged = [f"entry {self._logged[one][0]}" for one in range(first, before) if one in self._logged][:3]
+        known = f"; the log has {', '.join(logged)} of them" if logged else ""
+        self._verdict.blame(FaultKind.REMOVED, f"{which} gone from the history{known}")
 
     def differs(self, event: Event, one: AuditRecord) -> None:
         """An event and its entry, which do not look the same; they may still mean the same."""
@@ -244,22 +263,48 @@ class Verifier:
         found = self._verdict
         found.root, found.sealed = self._read.root(), self._held
         self._blame_gone()
-        if self._unlike is not None:
-            size, where = self._unlike
-            since = f"from entry {self._held} on" if self._held else "somewhere from the beginning on"
-            text = (
-                f"the first {size} entries are not those that were sealed ({where}): something was changed, removed or "
-                f"swapped together with its hash, {since}"
-            )
-            found.blame(FaultKind.REWRITTEN, text, self._held)
+        for size, where, held in self._unlike:
+            if not self._is_accepted(size):
+                since = f"from entry {held} on" if held else "somewhere from the beginning on"
+                text = (
+                    f"the first {size} entries are not those that were sealed ({where}): something was changed, removed or "
+                    f"swapped together with its hash, {since}"
+                )
+                found.blame(FaultKind.REWRITTEN, text, held)
+                break
         longest = max(self._seals, default=0)
-        if longest > self._end:
+        if longest > self._end and not self._is_accepted(longest):
             (sealed, *_) = self._seals[longest]
             text = f"the end is missing: the log has {self._end} entries, but {longest} were sealed ({sealed.where})"
             found.blame(FaultKind.TRUNCATED, text, self._end)
+        if self._overdue:
+            found.blame(FaultKind.UNSEALED, self._overdue, self._held)
+        for where in self._missing if self._read.size else ():
+            found.blame(FaultKind.UNSEALED, f"{where} is missing: a hub always keeps one there")
         if not found.seals and self._read.size and found.good:
             found.blame(FaultKind.UNSEALED, "there is no seal at all: nothing vouches for this log")
+        found.accepted = [
+            f"{written(fact.at)} by {fact.by}, as of entry {n}: {fact.reason} ({fact.wrong})"
+            for n, fact in self._words()
+        ]
         return found
+
+    def _words(self) -> list[tuple[int, AuditAccepted]]:
+        """What people have accepted, and where. Their word counts if it is sealed."""
+        return [(n, fact) for n, fact in self._accepted if n < self._held]
+
+    def _is_accepted(self, size: int) -> bool:
+        """Whether a seal of this size that does not fit was known when somebody accepted the log as it was."""
+        return any(size <= max(n, fact.sealed) for n, fact in self._words())
+
+    @property
+    def sealed(self) -> int:
+        """Up to here the seals hold, so far."""
+        return self._held
+
+    def overdue(self, why: str) -> None:
+        """Entries should have been sealed, and are not."""
+        self._overdue = why
 
     def _blame_gone(self) -> None:
         for first, end in self._gone:

@@ -61,6 +61,13 @@ def _of_a_store(command: F) -> F:
 @click.option(
     "--export", "file", type=click.Path(dir_okay=False, path_type=Path), help="Verify this export instead."
 )
+@click.option(
+    "--witness",
+    "witnesses",
+    multiple=True,
+    metavar="PLACE",
+    help="A witness's file, or the address where it answers with checkpoints; may be repeated.",
+)
 @click.option("--entry", "entries", type=int, multiple=True, metavar="N", help="With --hub: this entry.")
 @asks_a_hub
 @prints_json
@@ -73,6 +80,7 @@ def verify(
     keys: tuple[str, ...],
     files: tuple[Path, ...],
     file: Path | None,
+    witnesses: tuple[str, ...],
     entries: tuple[int, ...],
     hub: str | None,
     token: str | None,
@@ -87,6 +95,7 @@ def verify(
     \b
       lifesigns audit verify
       lifesigns audit verify --checkpoint monday.txt --key "$(cat audit.pub)"
+      lifesigns audit verify --witness /mnt/other/hub.checkpoints
       lifesigns audit verify --export audit.ndjson --key audit.pub
       lifesigns audit verify --hub https://hub.example.org --checkpoint monday.txt --key audit.pub
     """
@@ -95,7 +104,10 @@ def verify(
     if entries and hub is None:
         raise UsageError("--entry is for --hub; otherwise every entry is looked at")
     folder = folder_of(state)
+    from lifesigns.audit.checkpoints import witnessed
+
     known, checkpoints = _known(folder, keys, files)
+    checkpoints += [one for place in witnesses for one in witnessed(place)]
     try:
         if hub is not None:
             found = _by_proofs(hub, token, known, checkpoints, entries)
@@ -243,6 +255,7 @@ def _print(found: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_proo
                 "root": found.root.hex(),
                 "faults": [{"how": one.how, "n": one.n, "text": one.text} for one in found.faults],
                 "faults_total": found.faults_total,
+                "accepted": found.accepted,
             }
         )
         return
@@ -262,6 +275,8 @@ def _lines(found: AuditVerdict, key: str, *, by_proofs: bool) -> Iterator[str]:
         yield f"Verified: the hub has proven {found.entries} entries of the {found.sealed} that it sealed with {key}."
         return
     yield f"Verified: {found.entries} entries, {found.seals} checkpoints of {key}."
+    for word in found.accepted:
+        yield f"It was once broken, and gone on with: {word}."
     if found.retired:
         yield f"{found.retired} of them are retired: their hashes hold, what was in them is gone by policy."
     if found.entries > found.sealed:

@@ -316,6 +316,9 @@ _TABLE: Final = (
     _row("AUDIT_BROKEN", h.AuditBroken, "the audit log was found to be changed",
          sentence=_with_reason("The audit log is not what was sealed"), level=_CRITICAL, alert="audit_broken",
          audit=lambda fact: ("audit log found broken", fact.reason)),
+    _row("AUDIT_ACCEPTED", h.AuditAccepted, "somebody wants a broken audit log gone on with as it is", ends="audit_broken",
+         sentence=lambda fact: f"The audit log is accepted as it is by {fact.by}: {fact.reason}", level=_WARNING,
+         audit=lambda fact: ("audit log accepted", f"{fact.reason}; it was found broken: {fact.wrong}")),
     # --- told, and not kept
     _row(AGENT_HEARTBEAT, None, "a beat, as it came: for those who ask for it, at most once a second for each agent"),
     _row("GAP", h.Gap, "what came after event `after` cannot be told any more: read the state anew",

@@ -104,6 +104,17 @@ class AuditBroken(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class AuditAccepted(Fact):
+    """Somebody wants the audit log gone on with as it is, though it was found broken. Seals of up to `sealed` entries hold it to nothing any
+    more."""
+
+    sealed: int
+    by: str = ""
+    reason: str = ""
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Gap(Fact):
     """A listener cannot be told everything that came after the event it has seen last."""
 

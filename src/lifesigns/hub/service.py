@@ -24,6 +24,7 @@ from lifesigns.hub.alerting.notifier import Notifier
 from lifesigns.hub.alerting.rules import Rules
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.audit.seal_file import SealFile
+from lifesigns.hub.audit.witnesses import Witnesses
 from lifesigns.hub.bus_receiver import BusReceiver
 from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
@@ -37,7 +38,7 @@ from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.tokens import digest_of, id_of, is_token
-from lifesigns.ports import Bus, Channel, Contents, Signer, Store
+from lifesigns.ports import Bus, Channel, Contents, Signer, Store, Witness
 
 
 class Service:
@@ -53,6 +54,7 @@ class Service:
         keeping: Retention | None = None,
         state: Path | None = None,
         signer: Signer | None = None,
+        witnesses: Sequence[Witness] = (),
         contents: Contents | None = None,
         rules: Rules | None = None,
         channels: Mapping[str, Channel] | None = None,
@@ -63,12 +65,18 @@ class Service:
         self.feed = Feed()
         self.access = Access(store)
         self._state = state
+        self.witnesses = Witnesses(witnesses)
         self.hub = Hub(
             store,
             policies=policies,
             fleet=fleet,
             clock=self.clock,
-            audit=AuditLog(store, signer, None if state is None or signer is None else SealFile(state)),
+            audit=AuditLog(
+                store,
+                signer,
+                None if state is None or signer is None else SealFile(state),
+                self.witnesses,
+            ),
         )
         self.notifier = Notifier(
             rules or Rules({}),
@@ -121,6 +129,7 @@ class Service:
         self.engine.clean_up_after(self.executors.cleans_up)
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
         self.notifier.start()
+        self.witnesses.start()
         self._tasks = [
             asyncio.create_task(self.housekeeping.keep_on(), name="lifesigns housekeeping"),
             asyncio.create_task(self.housekeeping.forget_on(), name="lifesigns forgetting"),
@@ -150,6 +159,7 @@ class Service:
         await self.executors.close()
         await self.notifier.stop()
         await self.hub.stop()
+        await self.witnesses.stop()
 
     # --- troubles -------------------------------------------------------------------------------------
 

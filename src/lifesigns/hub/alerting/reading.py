@@ -28,7 +28,7 @@ from lifesigns.core.health import UNWELL, Cause, Health
 from lifesigns.core.signals import BreakerState
 from lifesigns.events import CATALOGUE, fact_of, row_of, types_of
 from lifesigns.events.alert_kinds import OWN_FACTS, kind_of
-from lifesigns.events.hub_facts import AuditBroken, HubTroubleBegan, HubTroubleOver
+from lifesigns.events.hub_facts import AuditAccepted, AuditBroken, HubTroubleBegan, HubTroubleOver
 from lifesigns.hub.alerting.wording import line, prose
 from lifesigns.ports import Event, NoticeSeverity
 
@@ -69,7 +69,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "somebody has written tokens into the hub's store; they are refused",
         "all tokens in the hub's store are its own",
     ),
-    "audit_broken": ("the audit log is not what was sealed: see lifesigns audit verify", ""),
+    "audit_broken": (
+        "the audit log is not what was sealed: see lifesigns audit verify",
+        "somebody accepts the audit log as it is",
+    ),
 }
 """Alerts about the hub itself: their titles, and what is said when they are over."""
 _TEXTS_MAX: Final = 5
@@ -130,7 +133,7 @@ def changes(event: Event) -> Sequence[Change]:
             return [_opened(fact, fact.agent_id, title, text)]
         case Brake():
             return [_brake(replace(fact, group=line(fact.group)))]
-        case HubVisibility() | HubTroubleBegan() | HubTroubleOver() | AuditBroken():
+        case HubVisibility() | HubTroubleBegan() | HubTroubleOver() | AuditBroken() | AuditAccepted():
             return [_hub(fact)]
     return ()
 
@@ -250,7 +253,9 @@ def _brake(fact: Brake) -> Change:
     return _opened(fact, "", title, text, unwell, details=details)
 
 
-def _hub(fact: HubVisibility | HubTroubleBegan | HubTroubleOver | AuditBroken) -> Change:
+def _hub(
+    fact: HubVisibility | HubTroubleBegan | HubTroubleOver | AuditBroken | AuditAccepted,
+) -> Change:
     row = row_of(fact)
     if row.ends:
         return Closed((row.ends,), fact.at, _HUB[row.ends][1])

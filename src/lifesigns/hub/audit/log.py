@@ -6,7 +6,8 @@ minute before a crash is on record, but not sealed; the next hub seals it with w
 
 The law: a hub seals only what goes on from its last seal. After a start the whole log is read once, in the background, and
 compared with the seal in the state folder (`reading.py`). If it is not what was sealed, people are told, the old seal
-stays where it is, and nothing is sealed any more: a seal over a changed log would make the change good.
+stays where it is, and nothing is sealed any more: a seal over a changed log would make the change good. Only a person's
+word (`acceptance.py`) lets the log go on from how it is then, and that is an entry of it.
 """
 
 from __future__ import annotations
@@ -22,18 +23,22 @@ import msgspec
 
 from lifesigns.core import merkle
 from lifesigns.core.effects import Fact
-from lifesigns.errors import AdapterError
-from lifesigns.events.hub_facts import AuditBroken, AuditRetired
-from lifesigns.hub.audit import notes
+from lifesigns.core.printable import clean
+from lifesigns.errors import AdapterError, UsageError
+from lifesigns.events.hub_facts import AuditAccepted, AuditBroken, AuditRetired
+from lifesigns.hub.audit import acceptance, notes
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.reading import AT_ONCE, read_log
 from lifesigns.hub.audit.records import audit_record, is_deed
 from lifesigns.hub.audit.seal_file import SealFile
+from lifesigns.hub.audit.witnesses import Witnesses
 from lifesigns.ports import AuditRecord, Belief, Event, Seal, Signer, Store
 
 KIND: Final = "audit"
 SEAL_EVERY: Final = 60.0
 RETIRE_EVERY: Final = 86400.0
+HEED_EVERY: Final = 2.0
+"""How often a hub that seals nothing looks whether somebody accepts the log as it is."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -78,10 +83,17 @@ class AuditWriter(Protocol):
 class AuditLog:
     """Numbers audited acts, seals them, proves them. Without a signer nothing is sealed."""
 
-    def __init__(self, store: Store, signer: Signer | None = None, file: SealFile | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        signer: Signer | None = None,
+        file: SealFile | None = None,
+        witnesses: Witnesses | None = None,
+    ) -> None:
         self._store = store
         self._signer = signer
         self._file = file
+        self._witnesses = witnesses or Witnesses()
         self._next = 0
         """The number of the next entry: the size of the log, unless that is broken."""
         self._kept = merkle.Frontier()
@@ -172,6 +184,10 @@ class AuditLog:
                 log.warning("the audit log was not read: %s", error, extra={"action": "audit_unread"})
                 await asyncio.sleep(SEAL_EVERY)
         while True:
+            while self.trouble:
+                await asyncio.sleep(HEED_EVERY)
+                await self._heed(pages, clock, announce)
+            self._forget_word()
             await self._grown.wait()
             self._grown.clear()
             try:
@@ -202,42 +218,86 @@ class AuditLog:
         self.newest = seal
         if self._file is not None:
             self._file.write(seal.size, seal.note)
+        self._witnesses.tell(seal.note)
 
     # --- after a start --------------------------------------------------------------------------------
 
     async def _read_all(self, broken: Callable[[str], None]) -> None:
         """Read the whole log once; `broken` says why it is not what was sealed."""
-        found = await read_log(self._store, self._next - len(self._unread or ()), self._file)
+        size = self._next - len(self._unread or ())
+        found = await read_log(self._store, size, self._file, self._signer)
+        if size == 0 and not found.wrong and self._file is not None and self._signer is not None:
+            # So that there always is a seal in the folder: one that is missing was taken away.
+            await asyncio.to_thread(self._file.begin, notes.write(0, merkle.EMPTY, self._signer))
         self._tiles, self.newest = found.tiles, found.newest
         unread, self._unread = self._unread or [], None
         for leaf in unread:
             self._tiles.append(leaf)
+        if not found.wrong and found.log.root() != self._found.root():
+            found.wrong = "its last entries are not those that the last hub wrote"
+        self.trouble = found.wrong
+        if wrong := found.wrong or found.changed:
+            # The hash of an entry convicts who changed the entry alone, whatever is sealed; all else would be made good.
+            what = (
+                f"{wrong}. Nothing is sealed any more" if found.wrong else f"{wrong}, though its hash was not"
+            )
+            log.critical(
+                "the audit log was changed: %s; see lifesigns audit verify and accept",
+                what,
+                extra={"action": "audit_broken"},
+            )
+            broken(wrong)
+
+    async def _heed(self, pages: AuditWriter, clock: Callable[[], float], announce: Announce) -> None:
+        """See whether a person accepts the log as it is."""
+        if self._file is None:
+            return
+        folder = self._file.path.parent
+        try:
+            word = acceptance.asked(folder)
+            if word is None:
+                return
+            await self._accept(word, pages, clock, announce)
+        except (UsageError, AdapterError) as error:
+            log.error("the audit log is not accepted: %s", error, extra={"action": "audit_not_accepted"})
+            if isinstance(error, AdapterError) and error.transient:
+                return
+        acceptance.done(folder)
+
+    def _forget_word(self) -> None:
+        """Nothing is wrong: what somebody has accepted beforehand must not be used later."""
+        if self._file is not None:
+            acceptance.done(self._file.path.parent)
+
+    async def _accept(
+        self, word: acceptance.Acceptance, pages: AuditWriter, clock: Callable[[], float], announce: Announce
+    ) -> None:
+        """Go on from the log as it is now: the first entry after it says who wanted that, and why."""
+        size, self._unread = self._next, []
+        under_way, kept = self._standing.frontier.size - self._kept.size, self._kept.size
+        await pages.kept()
+        found = await read_log(self._store, size)
         if found.wrong:
-            self.trouble = found.wrong
-            self._complain(f"{found.wrong}. Nothing is sealed any more", found.wrong, broken)
-        elif found.log.root() != self._found.root():
-            # The seals hold, so the log is good as far as anybody can know: it is gone on with, and the mark stays in it.
-            self._adopt(found.log, unread)
-            wrong = "its last entries are not those that the last hub wrote"
-            self._complain(f"{wrong}, though the seals hold", wrong, broken)
-        elif found.changed:
-            self._complain(f"{found.changed}, though its hash was not", found.changed, broken)
-
-    def _adopt(self, log: merkle.Frontier, unread: Sequence[bytes]) -> None:
-        kept = self._kept.size - self._found.size
-        self._kept, self._standing.frontier = _copy(log), _copy(log)
+            self._unread = None
+            raise UsageError(f"it cannot be sealed as it is, for {found.wrong}; put a backup back")
+        sealed = max([size, *(one.size for one in await self._store.seals(newest_first=True, limit=1))])
+        unread, self._unread = self._unread, None
+        kept_since = max(0, self._kept.size - kept - under_way)
+        self._kept, self._standing.frontier = _copy(found.log), _copy(found.log)
+        self._tiles, self.newest = found.tiles, None
         for n, leaf in enumerate(unread):
+            self._tiles.append(leaf)
             self._standing.frontier.append(leaf)
-            if n < kept:
+            if n < kept_since:
                 self._kept.append(leaf)
-
-    def _complain(self, text: str, wrong: str, broken: Callable[[str], None]) -> None:
-        log.critical(
-            "the audit log was changed: %s; see lifesigns audit verify",
-            text,
-            extra={"action": "audit_broken"},
+        wrong, self.trouble = self.trouble, ""
+        by, reason = clean(word.by, 200), clean(word.reason, 1000)
+        log.warning(
+            "the audit log is accepted as it is by %s: %s", by, reason, extra={"action": "audit_accepted"}
         )
-        broken(wrong)
+        announce(AuditAccepted(clock(), sealed, by, reason, wrong))
+        await pages.kept()
+        await self.seal(pages, clock())
 
     # --- proofs ---------------------------------------------------------------------------------------
 
