@@ -223,7 +223,7 @@ class Case:
     reached: tuple[Stage, ...] = ()
     """How far its order has come: who was not answered says it again, and that is no news."""
     said: str = ""
-    """The last answer to a nudge, for the same reason."""
+    """The last answer to a nudge or an escalation, after the id of its order; for the same reason."""
     nudges: int = 0
     """Nudges that were given and not answered by progress."""
     escalated: bool = False
