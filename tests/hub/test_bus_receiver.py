@@ -77,6 +77,9 @@ class Doorstep:
         ]
         return self.hear(beats, at)
 
+    def own_words(self, batch: wire.Batch[Signal]) -> Sequence[Signal]:
+        return batch.accepted
+
     def begin_gathering(self) -> None:
         self.gathering += 1
 

@@ -67,6 +67,7 @@ class SignalSink(Protocol):
     pulse: Pulse
 
     def hear(self, signals: Sequence[Signal], at: float) -> bool: ...
+    def own_words(self, batch: wire.Batch[Signal]) -> Sequence[Signal]: ...
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool: ...
     def begin_gathering(self) -> None: ...
     def end_gathering(self) -> None: ...
@@ -230,8 +231,9 @@ class BusReceiver:
         except WireError as error:
             self._unreadable(subject, 1, str(error))
             return True
+        own = self._ear.own_words(batch)
         self._rejected(subject, batch.rejected)
-        own = self._own(batch.accepted, subject, place)
+        own = self._own(own, subject, place)
         return not own or self._ear.hear(own, now)
 
     def _hear_and_answer(self, subject: str, place: Place, payload: bytes) -> None:

@@ -19,6 +19,7 @@ from lifesigns.hub.access import Principal
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.order_ledger import NOT_STORED
+from lifesigns.hub.ownership import own_words
 
 T = TypeVar("T", bound=Signal)
 
@@ -73,7 +74,7 @@ class HttpReceiver:
         if self._hub.committer.deposed:
             raise NotLeader
         batch = await self._read(raw, partial(wire.decode_beats, raw, who.token_id, self._clock()))
-        own = self._own(batch, who)
+        own = own_words(self._hub.engine.beliefs, who, batch)
         if not self._hub.hear_beats(own, raw, who.token_id, self._clock()):
             raise InboxFull
         return self._result(own, batch)
@@ -104,7 +105,7 @@ class HttpReceiver:
         now, bounded = self._clock(), not who.speaks_for_all
         decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
         batch = await self._read(raw, decode)
-        own = self._own(batch, who)
+        own = own_words(self._hub.engine.beliefs, who, batch)
         if any(isinstance(signal, Report) for signal in own):
             batch.rejected += _policies_refused(own, await self.keep(own))
         elif self._hub.committer.deposed:
@@ -173,23 +174,6 @@ class HttpReceiver:
             return decode()
         async with self._reading:
             return await asyncio.to_thread(decode)
-
-    def _own(self, batch: wire.Batch[T], who: Principal) -> list[T]:
-        """Those messages its sender may say; the others are rejected."""
-        if who.speaks_for_all:
-            return batch.accepted
-        bad = {rejected.index for rejected in batch.rejected}
-        places = (n for n in range(len(batch.accepted) + len(bad)) if n not in bad)
-        own: list[T] = []
-        for index, signal in zip(places, batch.accepted, strict=True):
-            agent_id = getattr(signal, "agent_id", "")
-            if who.may_speak_for(agent_id):
-                own.append(signal)
-            else:
-                batch.rejected.append(
-                    wire.Rejected(index, "agent_id", f"is {agent_id!r}, for which {who.name!r} may not speak")
-                )
-        return own
 
     def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
         self._hub.pulse.unreadable += len(batch.rejected)

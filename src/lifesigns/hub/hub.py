@@ -42,8 +42,10 @@ from lifesigns.hub.committer import Committer
 from lifesigns.hub.journal import Journal
 from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleBeat
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger, open_order
+from lifesigns.hub.ownership import BUS, own_words
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Belief, Commit, Event, Store
+from lifesigns.wire import Batch
 
 TURN_MAX: Final = 2000
 """Signals heard before the loop gets back to its sockets: some ten milliseconds."""
@@ -284,6 +286,10 @@ class Hub:
         await heard
         await self.committer.kept()
         return led_to
+
+    def own_words(self, batch: Batch[Signal]) -> Sequence[Signal]:
+        """Those that are for an agent on the bus to say."""
+        return own_words(self.engine.beliefs, BUS, batch)
 
     def begin_gathering(self) -> None:
         """A door has got something that it will hand over in the next round of the loop: until it has done so nobody is
