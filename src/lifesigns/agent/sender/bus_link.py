@@ -43,7 +43,7 @@ KEPT_WITHIN: Final = sum(SAID_AGAIN_AFTER)
 """A hub keeps reports within 1.5 s or not at all; the rest is for the way."""
 BREATH: Final = 20
 BREATH_FOR: Final = 0.001
-"""After so many messages written the GIL is let go: see `rounds.py`."""
+"""After so many messages written the GIL is let go: see `relay_loop.py`."""
 
 T = TypeVar("T", Beat, Report)
 

@@ -1,7 +1,7 @@
 """Relay: one thread and one connection per process and hub, for all its agents.
 
 The law: no agent ever waits for this. Everything public may be called from any thread, from signal handlers too; what
-is done with it happens in `rounds.py`, on the relay's own loop.
+is done with it happens in `relay_loop.py`, on the relay's own loop.
 """
 
 from __future__ import annotations
