@@ -404,3 +404,73 @@ def test_who_died_on_a_host_that_was_short_of_cpu_is_found_and_the_others_are_sp
     live_on_hosts(watch, START + 180, *STARVED[1:], *OTHERS)
     assert set(lost(watch)) == {STARVED[0]}
     assert lost(watch)[STARVED[0]] - 60 <= profile("swift").silence.timeout + HELD_FOR_MIN + 1
+
+
+def spread(*agent_ids: str, phases: tuple[float, ...]) -> Watch:
+    """Agents of one host that beat every second, each at its own moment of it, for a minute; others are elsewhere."""
+    watch = Watch(profile("swift"))
+    for agent_id in (*agent_ids, *OTHERS):
+        watch.beat(agent_id, host=agent_id[:2])
+    beat_spread(watch, START + 60, dict(zip(agent_ids, phases, strict=True)))
+    return watch
+
+
+def beat_spread(watch: Watch, until: float, phases: dict[str, float]) -> None:
+    while watch.now + 1.0 <= until:
+        second = watch.now
+        for agent_id, phase in sorted(phases.items(), key=lambda item: item[1]):
+            watch.run_until(second + phase)
+            watch.beat(agent_id, host=agent_id[:2])
+        watch.run_until(second + 1.0)
+        for agent_id in OTHERS:
+            watch.beat(agent_id, host=agent_id[:2])
+    watch.run_until(until)
+
+
+PHASES = (0.05, 0.5, 0.95, 0.3, 0.7)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_the_first_of_a_starved_host_is_not_convicted_before_the_others_are_late(count: int) -> None:
+    """They beat at different moments: when the first is judged, the last was silent for two seconds, and nobody suspects it."""
+    starved = STARVED[:count]
+    watch = spread(*starved, phases=PHASES[:count])
+    for _ in range(5):
+        live_on_hosts(watch, watch.now + 8, *OTHERS)
+        beat_spread(watch, watch.now + 5, dict(zip(starved, PHASES, strict=False)))
+    assert lost(watch) == {}
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_one_that_dies_beside_others_is_found_as_soon_as_ever(count: int) -> None:
+    there = dict(zip(STARVED[:count], PHASES, strict=False))
+    watch = spread(*there, phases=tuple(there.values()))
+    del there[STARVED[0]]
+    beat_spread(watch, START + 90, there)
+    assert set(lost(watch)) == {STARVED[0]}
+    assert lost(watch)[STARVED[0]] - 60 <= profile("swift").silence.timeout
+    assert watch.agent(STARVED[0]).cause is Cause.UNKNOWN
+
+
+def test_two_of_one_host_that_die_at_once_are_found_a_bounded_time_later() -> None:
+    watch = spread(*STARVED[:2], phases=PHASES[:2])
+    live_on_hosts(watch, START + 90, *OTHERS)
+    assert set(lost(watch)) == set(STARVED[:2])
+    assert all(at - 60 <= profile("swift").silence.timeout + HELD_FOR_MIN for at in lost(watch).values())
+    assert watch.agent(STARVED[0]).cause is Cause.PARTITION
+
+
+def test_two_that_die_beside_a_third_were_not_cut_off_with_their_host() -> None:
+    there = dict(zip(STARVED[:3], PHASES, strict=False))
+    watch = spread(*there, phases=PHASES[:3])
+    beat_spread(watch, START + 90, {STARVED[2]: there[STARVED[2]]})
+    assert set(lost(watch)) == set(STARVED[:2])
+    assert all(at - 60 <= profile("swift").silence.timeout + HELD_FOR_MIN for at in lost(watch).values())
+    assert watch.agent(STARVED[0]).cause is Cause.UNKNOWN
+
+
+def test_who_is_known_to_be_gone_tells_nothing_of_its_host() -> None:
+    watch = spread(*STARVED[:2], phases=PHASES[:2])
+    beat_spread(watch, START + 90, {STARVED[1]: PHASES[1]})
+    live_on_hosts(watch, START + 120, *OTHERS)
+    assert lost(watch)[STARVED[1]] - 90 <= profile("swift").silence.timeout

@@ -44,7 +44,7 @@ class EngineContext:
         self.awareness = beliefs.awareness
         self.deadlines = Deadlines()
         self.outbox = Outbox(epoch, beliefs.numbered, changes)
-        self.fleet = Fleet(fleet, beliefs.fleet)
+        self.fleet = Fleet(fleet, beliefs.fleet, beliefs.agents)
         self.judge = Judge(self.outbox, self.fleet)
         self.ladder = Ladder(self.outbox, self.fleet, self.awareness)
         self.side_orders = SideOrders(

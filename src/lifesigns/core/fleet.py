@@ -7,7 +7,7 @@ limits: so many nudges, terminations and respawns a minute, and never more than 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -47,10 +47,19 @@ class FleetState:
     late: dict[str, dict[str, float]] = field(default_factory=dict)
     """By host: who was suspected lately and when, whether it was refuted since or not; the oldest first. Not stored: after a
     restart every silence starts anew."""
+    witnesses: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By host: some of those who live there. Not stored: they are found again from the agents themselves."""
 
 
 LATE_WITHIN: Final = 30.0
 """Agents of one host that are suspected within so many seconds are late together."""
+
+OVERDUE: Final = 1.25
+"""Who was not heard for so many of its own intervals is late, though not suspected yet: all of a starved host fall silent within
+one interval, and the first of them is judged up to one before the last is suspected."""
+
+WITNESSES_MAX: Final = 50
+"""So many agents of a host are asked whether the host is late. More would tell nothing else, and cost more."""
 
 RELEASED_FOR: Final = 60 * MINUTE
 """How long a person's word keeps the brake of a group off."""
@@ -59,9 +68,12 @@ RELEASED_FOR: Final = 60 * MINUTE
 class Fleet:
     """Counts by group, brakes, speed limits."""
 
-    def __init__(self, policy: FleetPolicy, state: FleetState | None = None) -> None:
+    def __init__(
+        self, policy: FleetPolicy, state: FleetState | None = None, agents: Mapping[str, Agent] | None = None
+    ) -> None:
         self.policy = policy
         self.state = state or FleetState()
+        self._agents = {} if agents is None else agents
 
     @property
     def size(self) -> int:
@@ -82,6 +94,7 @@ class Fleet:
     def join(self, agent: Agent) -> None:
         self.state.sources[agent.source] = self.state.sources.get(agent.source, 0) + 1
         self._count(agent, +1)
+        self._call_witness(agent)
 
     def leave(self, agent: Agent, at: float, outbox: Outbox) -> None:
         """An agent is forgotten."""
@@ -89,6 +102,7 @@ class Fleet:
         if not self.state.sources[agent.source]:
             del self.state.sources[agent.source]
         self._count(agent, -1)
+        self._dismiss_witness(agent)
         self._forgive(agent)
         self._check_brakes(agent, at, outbox)
 
@@ -97,9 +111,11 @@ class Fleet:
     ) -> None:
         """An agent turned out to live elsewhere."""
         self._count(agent, -1)
+        self._dismiss_witness(agent)
         self._check_brakes(agent, at, outbox)
         agent.host, agent.provider = host, provider
         self._count(agent, +1)
+        self._call_witness(agent)
         self._check_brakes(agent, at, outbox)
 
     def flipped(self, agent: Agent, was: Health, at: float, outbox: Outbox) -> None:
@@ -112,6 +128,7 @@ class Fleet:
         else:
             members = (agent.health is not Health.TERMINATED) - (was is not Health.TERMINATED)
             self._shift(agent, members, (agent.health in UNWELL) - (was in UNWELL))
+        self._call_witness(agent)
         self._check_brakes(agent, at, outbox)
 
     def lose(self, agent: Agent, at: float, outbox: Outbox) -> None:
@@ -163,8 +180,37 @@ class Fleet:
         group = self.state.groups.get(f"host {agent.host}")
         if agent.host is None or group is None:
             return False
-        late = self._late_on(agent.host, at)
-        return late >= self.policy.brake_count and late >= self.policy.brake_share * group.members
+        suspected = self._late_on(agent.host, at)
+        if suspected >= self.policy.brake_count and suspected >= self.policy.brake_share * group.members:
+            return True
+        known = self.state.late.get(agent.host, {})
+        here = self._beside(agent)
+        late = sum(other.id in known or at - other.heard_at > OVERDUE * other.interval for other in here)
+        return agent.id in known and late > 0 and late + 1 >= self.policy.brake_share * (len(here) + 1)
+
+    def host_is_silent(self, agent: Agent, since: float) -> bool:
+        """Whether nobody else on its host was heard since then."""
+        return all(other.heard_at < since for other in self._beside(agent))
+
+    def _beside(self, agent: Agent) -> list[Agent]:
+        """Others on its host whose beats are expected."""
+        here = (self._agents[name] for name in self.state.witnesses.get(agent.host or "", ()))
+        return [other for other in here if other is not agent and other.doing is not Doing.BUSY]
+
+    def _call_witness(self, agent: Agent) -> None:
+        """Who lives can tell whether its host does."""
+        if not agent.alive:
+            self._dismiss_witness(agent)
+        elif agent.host:
+            here = self.state.witnesses.setdefault(agent.host, {})
+            if len(here) < WITNESSES_MAX:
+                here[agent.id] = None
+
+    def _dismiss_witness(self, agent: Agent) -> None:
+        here = self.state.witnesses.get(agent.host or "", {})
+        here.pop(agent.id, None)
+        if agent.host and not here:
+            self.state.witnesses.pop(agent.host, None)
 
     def _late_on(self, host: str, at: float) -> int:
         """How many agents of a host were late just now."""

@@ -266,12 +266,17 @@ class Watching:
     def _cause(self, agent: Agent, suspicion: Suspicion, *, nobody: bool) -> Cause:
         if (
             nobody
-            or suspicion.held
+            or (suspicion.held and self._host_may_be_away(agent, suspicion))
             or agent.peer_at >= suspicion.since
             or self._context.fleet.silent_together(agent)
         ):
             return Cause.PARTITION
         return Cause.CRASH if suspicion.why == CONNECTION_CLOSED else Cause.UNKNOWN
+
+    def _host_may_be_away(self, agent: Agent, suspicion: Suspicion) -> bool:
+        """Whether nobody on its host was heard since an agent was suspected, and the host is not our own."""
+        context = self._context
+        return agent.host != context.host and context.fleet.host_is_silent(agent, suspicion.since)
 
 
 def _is_calm(agent: Agent) -> bool:

@@ -185,7 +185,7 @@ def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
 
 def _self(beliefs: Beliefs) -> Belief:
     b = beliefs
-    fleet = replace(b.fleet, late={})
+    fleet = replace(b.fleet, late={}, witnesses={})
     me = EngineRecord(b.at, b.awareness, fleet, b.canary_due_at, b.things, b.numbered, b.tokens)
     return Belief(HUB, "", _encode(me))
 

@@ -437,11 +437,12 @@ class World:
 
     def _asked_on_a_late_host(self, agent: SimulatedAgent) -> None:
         """Where a whole host is late, each of its agents is waited for longer."""
-        fleet = Fleet(self.fleet, self.monitor.engine.beliefs.fleet)
+        beliefs = self.monitor.engine.beliefs
+        fleet = Fleet(self.fleet, beliefs.fleet, beliefs.agents)
         belief = self.monitor.engine.agent(agent.id)
         if belief is None or not fleet.late_together(belief, self.now):
             return
-        shaken = self.monitor.engine.beliefs.awareness.score > 0
+        shaken = beliefs.awareness.score > 0
         for other in self.agents:
             for failure in (other.failure, other.unreachable):
                 if other.host == agent.host and failure is not None and failure.found_at is None:
