@@ -135,6 +135,18 @@ def test_a_declared_long_operation_may_block_the_loop() -> None:
     assert watch.health() is Health.HEALTHY
 
 
+def test_a_declared_long_operation_whose_end_was_lost_does_not_hide_a_freeze_for_ever() -> None:
+    """Busy is believed within its bound; who gets on with other things after it is not in that operation."""
+    watch = Watch()
+    watch.beat()
+    watch.hear(DoingChanged(agent_id="a", doing=Doing.BUSY, until=START + 600))
+    watch.hear(ToolFinished(agent_id="a", call_id="other", tool="read"), START + 300)
+    watch.beat(at=START + 599, loop_lag_ms=90_000.0)
+    assert watch.agent().finding(Kind.FREEZE) is None
+    watch.beat(at=START + 600, loop_lag_ms=90_000.0)
+    assert watch.agent().finding(Kind.FREEZE) is not None
+
+
 def test_silence_after_a_freeze_is_still_noticed() -> None:
     watch = Watch()
     watch.beat()

@@ -143,10 +143,8 @@ def _hanging_since(call: Call, work: Work) -> float:
 
 
 def may_block(agent: Agent, now: float) -> bool:
-    """Whether a declared operation or an open call may be holding the agent's loop. A call over its bound is not, if
-    the agent has done other things since: we lost its end."""
-    if agent.doing is Doing.BUSY:
-        return True
+    """Whether a declared operation or an open call may be holding the agent's loop. One over its bound is not, if the
+    agent has done other things since: we lost its end."""
     work = agent.work
     return work is not None and any(
         now < call.started_at + call.bound or _hanging_since(call, work) == call.started_at
