@@ -50,6 +50,7 @@ HARDLY: Final = {
     ("POST", "/sign-in"),
     ("DELETE", "/api/v1/sessions/{session_id}"),
     ("DELETE", "/api/v1/tokens/{token_id}"),
+    ("POST", "/api/v1/tokens/{token_id}/rotate"),
     ("DELETE", "/api/v1/silences/{silence_id}"),
     ("POST", "/api/v1/alerts/{alert_id}/ack"),
     ("POST", "/api/v1/groups/{group}/release"),

@@ -47,3 +47,10 @@ class ServiceHealth:
 
     def agents(self) -> Iterable[str]:
         return self._service.engine.beliefs.agents
+
+    def may_list(self, authorization: str) -> bool:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return False
+        principal = self._service.access.principal(token.strip().encode(), self._service.clock())
+        return principal is not None and principal.sees_all

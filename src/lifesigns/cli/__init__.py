@@ -55,7 +55,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
     "terminate": Entry("lifesigns.cli.acts", "End an agent: ask it to save, then force it."),
     "session": Entry("lifesigns.cli.session", "List and end sessions of the dashboard."),
-    "token": Entry("lifesigns.cli.token", "Make, list and revoke tokens."),
+    "token": Entry("lifesigns.cli.token", "Make, list, rotate and revoke tokens."),
     "watch": Entry("lifesigns.cli.watch", "Watch the fleet live, those who need somebody first."),
 }
 """Each module has a click command with the name of its entry."""

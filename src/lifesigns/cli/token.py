@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,9 +17,16 @@ if TYPE_CHECKING:
     from lifesigns.client import Client
 
 
+class Expiry(Duration):
+    """A duration, or `never`."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "never" else super().convert(value, param, ctx)
+
+
 @click.group()
 def token() -> None:
-    """Make, list and revoke the tokens by which agents and people come in."""
+    """Make, list, rotate and revoke the tokens by which agents and people come in."""
 
 
 @token.command()
@@ -31,12 +38,15 @@ def token() -> None:
 )
 @click.option("--name", help="Whose acts are on record under it.  [role, and the agents]")
 @click.option(
-    "--expires", "expires_after", type=Duration(), metavar="30d", help="Good for this long.  [for ever]"
+    *("--expires", "expires_after"),
+    type=Expiry(),
+    metavar="30d",
+    help="Good for this long, or never.  [role agent: 90d, others: never]",
 )
 @prints_json
 @asks_a_hub
 def create(
-    client: Client, role: str, agents: str, name: str | None, expires_after: float | None, as_json: bool
+    client: Client, role: str, agents: str, name: str | None, expires_after: float | str | None, as_json: bool
 ) -> None:
     """Make a token and print it: this is the only time it can be seen.
 
@@ -76,6 +86,27 @@ def list_(client: Client, as_json: bool) -> None:
         agents = words(one.agents or "-", most=60)
         rows.append((one.id, one.role, made, used, one.expires_at or "never", agents, one.name))
     print_table(("id", "role", "made", "used", "expires", "agents", "name"), rows)
+
+
+@token.command()
+@click.argument("token_id", metavar="ID")
+@click.option(
+    "--grace", type=Duration(), default="1d", metavar="1d", help="The old secret is good for this long.  [1d]"
+)
+@prints_json
+@asks_a_hub
+def rotate(client: Client, token_id: str, grace: float, as_json: bool) -> None:
+    """Give the token ID a new secret and print it. Until the grace is over the old one is good, too."""
+    made = client.rotate_token(token_id, grace=grace)
+    if as_json:
+        print_json(made)
+        return
+    until = f", until {made.expires_at}" if made.expires_at else ""
+    say(
+        f"Token {made.id} of {made.role} {made.name!r} has a new secret{until}. Nobody can show it again.",
+        err=True,
+    )
+    say(made.token)
 
 
 @token.command()

@@ -368,11 +368,12 @@ class Calls(Acts, Alerts):
 
     @Call
     def create_token(
-        self, role: str, name: str, *, agents: str = "", expires_after: float | None = None
+        self, role: str, name: str, *, agents: str = "", expires_after: float | str | None = None
     ) -> Request[NewTokenView]:
         """Make a token: it is in this answer and nowhere else. For admins.
 
-        `agents`, for role `agent`: ids or beginnings of ids with a `*`, with commas between.
+        `agents`, for role `agent`: ids or beginnings of ids with a `*`, with commas between. `expires_after` is in seconds, or
+        `"never"`; without it an agent's token is good for 90 days, or as the hub is configured.
         """
         wanted = {"role": role, "name": name, "agents": agents, "expires_after": expires_after}
         return post("/api/v1/tokens", NewTokenView, wanted)
@@ -385,6 +386,11 @@ class Calls(Acts, Alerts):
         revoked as a token is."""
         wanted = {"public_key": public_key, "name": name, "agents": agents, "expires_after": expires_after}
         return post("/api/v1/keys", TokenView, wanted)
+
+    @Call
+    def rotate_token(self, token_id: str, *, grace: float = 86400.0) -> Request[NewTokenView]:
+        """A new secret for a token; the old one is good for `grace` seconds more. For admins."""
+        return post(path("tokens", token_id, "rotate"), NewTokenView, {"grace": grace})
 
     @Call
     def revoke_token(self, token_id: str) -> Request[None]:

@@ -75,6 +75,8 @@ class Limits:
     """Of bodies, unpacked, with one token of role agent."""
     unknown_requests_per_second: int = 500
     """From one address without a good token: probes, files of the dashboard, wrong tokens."""
+    agent_token_for: float = 90 * 86400.0
+    """A token of role agent that was made without an expiry of its own."""
     session_for: float = 7 * 86400.0
     """A sign-in to the dashboard, however often somebody looks."""
     history_for: float = 30 * 86400.0

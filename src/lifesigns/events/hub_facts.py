@@ -56,6 +56,23 @@ class TokenRevoked(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenRotated(Fact):
+    """Somebody gave a token a new secret. The old one is good until then, written as people read it."""
+
+    id: str
+    by: str = ""
+    old_until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalBurst(Fact):
+    """Many wrong tokens, codes or sessions within a minute, from these addresses among others."""
+
+    count: int
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SignedIn(Fact):
     """Somebody opened a link to the dashboard, and is signed in."""
 

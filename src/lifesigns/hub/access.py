@@ -24,7 +24,7 @@ from lifesigns.hub.clock import Clock
 from lifesigns.hub.principals import NOBODY, Patterns, Principal, Role
 from lifesigns.hub.sign_in import SESSION_MAX_FOR, Session, SignIns
 from lifesigns.hub.throttle import Failures, Throttle
-from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_token
+from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_secret, new_token
 from lifesigns.ports import Store, StoredToken
 from lifesigns.wire.signed import key_id
 
@@ -37,6 +37,8 @@ NOTE_EVERY: Final = 60.0
 """When a token was used is known to the minute: nobody needs it better, and each note is a write."""
 NOTES_MAX: Final = 20
 """Notes written at a time: a thousand agents with a token each must not stand in the way of a page."""
+OLD: Final = ".old"
+"""After the id of a token: its secret before it was rotated, for as long as that is still good."""
 TEND_EVERY: Final = 10.0
 """After so long at the latest a token that another hub revoked is refused here."""
 
@@ -107,6 +109,16 @@ class Access:
     def failed(self, address: str, now: float) -> Failures:
         """A wrong token, code or session came from this address."""
         return self._throttle.failed(address, now)
+
+    @property
+    def refused(self) -> int:
+        """Wrong tokens, codes and sessions so far."""
+        return self._throttle.refused
+
+    def take_burst(self) -> tuple[int, Sequence[str]]:
+        """How many were refused since this was asked last, and addresses of which there were too many; none if there was no
+        such address."""
+        return self._throttle.take_burst()
 
     # --- the dashboard --------------------------------------------------------------------------------
 
@@ -196,20 +208,48 @@ class Access:
 
         If it is the one in the state folder, another one takes its place there.
         """
-        known = self._by_id.pop(token_id, None)
-        if known is None:
+        if token_id not in self._by_id:
             return False
-        self._by_digest.pop(known.kept.digest, None)
-        self._used.pop(token_id, None)
-        self._revoked.add(token_id)
+        for one in (token_id, f"{token_id}{OLD}"):
+            known = self._by_id.pop(one, None)
+            if known is not None:
+                self._by_digest.pop(known.kept.digest, None)
+                self._used.pop(one, None)
+                self._revoked.add(one)
+                log.warning(
+                    "token %s (%s) is revoked", one, known.kept.name, extra={"action": "token_revoked"}
+                )
         self._signed_in.end(token_id)
-        log.warning("token %s (%s) is revoked", token_id, known.kept.name, extra={"action": "token_revoked"})
         async with self._changing:
             # The file first: while it holds a revoked token, a store that was lost would take it in again.
             if self._folder is not None and _is_in(self._folder, token_id):
                 await self._make_admin(self._folder, now)
             await self._forget_revoked()
         return True
+
+    async def rotate(self, token_id: str, grace: float, now: float) -> NewToken | None:
+        """A new secret for this token, good for as long as it was from the beginning; the old one is good for a grace. It
+        stays the same token: what is its holder's stays so. None if there is none. Raises `AdapterError` if it cannot be kept."""
+        async with self._changing:
+            known = self._by_id.get(token_id)
+            if known is None or token_id.endswith(OLD) or known.principal.role is Role.KEY:
+                return None  # The secret half of a key was never here.
+            kept, token = known.kept, new_secret(token_id)
+            lasts = None if kept.expires_at is None else kept.expires_at - kept.made_at
+            fresh = replace(
+                kept,
+                digest=digest_of(token.encode()),
+                made_at=now,
+                expires_at=None if lasts is None else now + lasts,
+                used_at=None,
+            )
+            # The old secret first: if this ends half way, it is good for both.
+            until = min(now + grace, known.expires_at)
+            await self._keep(replace(kept, id=f"{token_id}{OLD}", expires_at=until))
+            if self._folder is not None and _is_in(self._folder, token_id):
+                admin_token.write(self._folder, token)
+            await self._keep(fresh)
+            return NewToken(token, fresh)
 
     # --- beginning, and what happens beside -----------------------------------------------------------
 
@@ -336,7 +376,7 @@ def _known(token: StoredToken) -> _Known:
     role = Role(token.role)
     patterns = Patterns.of(token.agents) if role in FOR_AGENTS else NOBODY
     expires_at = inf if token.expires_at is None else token.expires_at
-    return _Known(token, Principal(token.id, token.name, role, patterns), expires_at)
+    return _Known(token, Principal(token.id.removesuffix(OLD), token.name, role, patterns), expires_at)
 
 
 def _same(one: StoredToken, other: StoredToken) -> bool:

@@ -12,12 +12,13 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.events.hub_facts import HubPart
+from lifesigns.events.hub_facts import HubPart, RefusalBurst
 from lifesigns.hub.access import Access
 from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
 from lifesigns.hub.alerting.notifier import Notifier
@@ -42,6 +43,8 @@ from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.tokens import digest_of, id_of, is_token
 from lifesigns.ports import Bus, Channel, Contents, Signer, Store
 from lifesigns.ports.signer import Verifies
+
+BURSTS_TOLD_EVERY: Final = 60.0
 
 
 class Service:
@@ -136,6 +139,7 @@ class Service:
             asyncio.create_task(self.housekeeping.keep_on(), name="lifesigns housekeeping"),
             asyncio.create_task(self.housekeeping.forget_on(), name="lifesigns forgetting"),
             asyncio.create_task(self.access.tend_on(self.clock), name="lifesigns tokens"),
+            asyncio.create_task(self._tell_bursts(), name="lifesigns refusals"),
             asyncio.create_task(
                 self.hub.audit.tend_on(self.hub.committer, self.clock, self.hub.announce),
                 name="lifesigns audit",
@@ -172,6 +176,14 @@ class Service:
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
         """Ask this, once a second, why newcomers are turned away."""
         self.housekeeping.watched[HubPart.CONNECTIONS] = why_full
+
+    async def _tell_bursts(self) -> None:
+        """One entry a minute, however many are refused: the record is for people."""
+        while True:
+            await asyncio.sleep(BURSTS_TOLD_EVERY)
+            count, addresses = self.access.take_burst()
+            if count:
+                self.hub.announce(RefusalBurst(self.clock(), count, tuple(addresses)))
 
     def _why_refused(self, now: float) -> str:
         return self._refused_tokens.why(len(self.engine.beliefs.agents), now)

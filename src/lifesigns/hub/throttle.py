@@ -8,12 +8,14 @@ nobody behind the same NAT can lock out the others.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from typing import Final
 
 FAILURES_MAX: Final = 10
 WINDOW_FOR: Final = 60.0
+BURSTS_SHOWN_MAX: Final = 5
 ADDRESSES_MAX: Final = 10_000
 """A thousand addresses a minute is an attack by many; then the oldest are forgiven first."""
 
@@ -23,6 +25,10 @@ class Throttle:
 
     def __init__(self) -> None:
         self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self.refused = 0
+        self._told = 0
+        """Of these, when a burst was told last."""
+        self._bursting: dict[str, None] = {}
 
     def failed(self, address: str, now: float) -> Failures:
         """One more failure from there."""
@@ -31,9 +37,18 @@ class Throttle:
         if not since <= now < since + WINDOW_FOR:
             since, count = now, 0
         self._failures[key] = (since, count + 1)
+        self.refused += 1
+        if count + 1 > FAILURES_MAX and len(self._bursting) < BURSTS_SHOWN_MAX:
+            self._bursting[address[:64]] = None
         while len(self._failures) > ADDRESSES_MAX:
             self._failures.popitem(last=False)
         return Failures(count + 1, since + WINDOW_FOR - now)
+
+    def take_burst(self) -> tuple[int, Sequence[str]]:
+        """Failures since this was asked last, and some addresses that had too many; 0 if there is none."""
+        count, addresses = self.refused - self._told, tuple(self._bursting)
+        self._told, self._bursting = self.refused, {}
+        return (count, addresses) if addresses else (0, ())
 
 
 class Failures:

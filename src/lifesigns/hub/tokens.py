@@ -22,7 +22,12 @@ _shape: Final = re.compile(rb"ls_([0-9a-zA-Z]{4,32})_([0-9a-zA-Z]{32,128})").ful
 def new_token() -> tuple[str, str]:
     """The id of a new token, and the token."""
     token_id = secrets.token_hex(4)
-    return token_id, f"ls_{token_id}_{secrets.token_hex(32)}"
+    return token_id, new_secret(token_id)
+
+
+def new_secret(token_id: str) -> str:
+    """A token with this id that nobody has seen yet."""
+    return f"ls_{token_id}_{secrets.token_hex(32)}"
 
 
 def digest_of(token: bytes) -> bytes:

@@ -126,6 +126,11 @@ def _incoming(service: Service) -> Iterator[Metric]:
         "Messages on the bus that came faster than they were heard",
         0 if service.door is None else service.door.dropped,
     )
+    yield _counter(
+        "lifesigns_tokens_refused",
+        "Requests with a wrong token, sign-in code or session",
+        service.access.refused,
+    )
     yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", service.hub.waiting)
 
 

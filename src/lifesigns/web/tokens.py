@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from lifesigns.errors import AdapterError
-from lifesigns.events.hub_facts import TokenCreated, TokenRevoked
+from lifesigns.events.hub_facts import TokenCreated, TokenRevoked, TokenRotated
 from lifesigns.hub.access import NewToken
 from lifesigns.hub.principals import Role
 from lifesigns.ports import StoredToken
@@ -29,8 +29,15 @@ class TokenBody(msgspec.Struct, kw_only=True):
     """Whose acts are on record under this name."""
     agents: Annotated[str, Meta(max_length=16_384)] = ""
     """For role `agent`: ids, or beginnings of ids with a `*`, with commas between."""
-    expires_after: Annotated[float, Meta(gt=0, le=YEARS_MAX)] | None = None
-    """Seconds; without it the token is good until it is revoked."""
+    expires_after: Annotated[float, Meta(gt=0, le=YEARS_MAX)] | Literal["never"] | None = None
+    """Seconds, or `never`. Without it a token of role agent is good for `limits.agent_token_for`, others until revoked."""
+
+
+class RotateBody(msgspec.Struct):
+    """How a token gets its new secret."""
+
+    grace: Annotated[float, Meta(ge=0, le=YEARS_MAX)] = DAY
+    """Seconds for which the old one is good, too."""
 
 
 class KeyBody(msgspec.Struct, kw_only=True):
@@ -53,7 +60,10 @@ async def list_tokens(request: Request) -> Answer:
 async def create(request: Request) -> Answer:
     """Make a token. It is in this answer and nowhere else: only its digest is kept."""
     wanted, now = request.body, request.now
-    expires_at = None if wanted.expires_after is None else now + wanted.expires_after
+    lasts = wanted.expires_after
+    if lasts is None and wanted.role is Role.AGENT:
+        lasts = request.site.limits.agent_token_for
+    expires_at = now + lasts if isinstance(lasts, float) else None
     try:
         made: NewToken = await request.service.access.create(
             role=wanted.role, name=wanted.name, agents=wanted.agents, expires_at=expires_at, now=now
@@ -88,6 +98,24 @@ async def add_key(request: Request) -> Answer:
     )
     await request.service.http_receiver.keep(())
     return answer(view, 201)
+
+
+async def rotate(request: Request) -> Answer:
+    """A new secret for a token: in this answer and nowhere else. The old one is good for a grace, so that its holders can
+    be given the new one."""
+    token_id, now = request.path["token_id"], request.now
+    grace = DAY if request.body is None else request.body.grace
+    try:
+        made = await request.service.access.rotate(token_id, grace, now)
+    except AdapterError as error:
+        raise _store_away(f"the token has no new secret: {error}") from error
+    if made is None:
+        raise Problem(404, f"there is no token {token_id!r}")
+    until = moment(now + grace)
+    request.service.hub.announce(TokenRotated(now, token_id, request.principal.by, until))
+    await request.service.http_receiver.keep(())
+    view = msgspec.structs.asdict(_view(made.kept))
+    return answer(NewTokenView(token=made.token, **view), 201, UNSEEN)
 
 
 async def revoke(request: Request) -> Answer:
@@ -126,6 +154,12 @@ CALLS: Final = (
     Route("GET", "/api/v1/tokens", ADMINS, list_tokens, TokenList),
     Route("POST", "/api/v1/tokens", ADMINS, create, NewTokenView, body=TokenBody, status=201),
     Route("POST", "/api/v1/keys", ADMINS, add_key, TokenView, body=KeyBody, status=201),
+    Route(
+        *("POST", "/api/v1/tokens/{token_id}/rotate", ADMINS, rotate, NewTokenView),
+        body=RotateBody | None,
+        status=201,
+        also={404: "there is no such token"},
+    ),
     Route(
         "DELETE",
         "/api/v1/tokens/{token_id}",

@@ -20,6 +20,7 @@ from lifesigns.errors import AdapterError
 from lifesigns.ports import Event
 
 WAIT_MAX = 20.0
+GOOD = (("authorization", "Bearer good"),)
 Response = health_pb2.HealthCheckResponse
 
 
@@ -41,6 +42,9 @@ class Fleet:
 
     def agents(self) -> Iterable[str]:
         return self.known
+
+    def may_list(self, authorization: str) -> bool:
+        return authorization == "Bearer good"
 
     def flip(self, agent_id: str, to: Health) -> None:
         self.known[agent_id] = to
@@ -186,10 +190,18 @@ async def test_watchers_are_limited_and_checks_go_on(monkeypatch: pytest.MonkeyP
         assert await fleet.check("") == Response.SERVING
 
 
+async def test_nobody_is_listed_without_a_token() -> None:
+    async with serving() as fleet:
+        for metadata in ((), (("authorization", "Bearer wrong"),)):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await fleet.stub.List(health_pb2.HealthListRequest(), timeout=WAIT_MAX, metadata=metadata)
+            assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
 async def test_few_are_listed_and_many_are_not() -> None:
     async with serving() as fleet:
         fleet.known["stuck-one"] = Health.STUCK
-        listed = await fleet.stub.List(health_pb2.HealthListRequest(), timeout=WAIT_MAX)
+        listed = await fleet.stub.List(health_pb2.HealthListRequest(), timeout=WAIT_MAX, metadata=GOOD)
         assert {name: status.status for name, status in listed.statuses.items()} == {
             "": Response.SERVING,
             "coder-7": Response.SERVING,
@@ -197,7 +209,7 @@ async def test_few_are_listed_and_many_are_not() -> None:
         }
         fleet.known.update({f"a-{n}": Health.HEALTHY for n in range(LISTED_MAX)})
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await fleet.stub.List(health_pb2.HealthListRequest(), timeout=WAIT_MAX)
+            await fleet.stub.List(health_pb2.HealthListRequest(), timeout=WAIT_MAX, metadata=GOOD)
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 

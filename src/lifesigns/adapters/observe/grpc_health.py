@@ -46,6 +46,9 @@ class HubHealth(Protocol):
     def agents(self) -> Iterable[str]:
         """All of them."""
 
+    def may_list(self, authorization: str) -> bool:
+        """Whether who says this, `Bearer <token>`, may know of all agents."""
+
 
 class GrpcHealth:
     """A gRPC server that answers for the hub."""
@@ -122,7 +125,11 @@ class GrpcHealth:
         return self._answer(status)
 
     async def List(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """How everybody is, if they are few."""
+        """How everybody is, if they are few: for those who may see everybody. Who asks about one agent has to know its name."""
+        said = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+        if not self._hub.may_list(said.get("authorization", "")):
+            detail = "List needs a token that sees all agents, as metadata authorization: Bearer <token>"
+            await context.abort(self._grpc.StatusCode.UNAUTHENTICATED, detail)
         names = ["", *self._hub.agents()]
         if len(names) > LISTED_MAX:
             detail = f"there are {len(names) - 1} agents; at most {LISTED_MAX - 1} are listed"
