@@ -352,7 +352,9 @@ class Access:
 
     async def _keep(self, kept: StoredToken) -> None:
         await self._store.keep_token(kept)
-        known = _known(kept)
+        known, before = _known(kept), self._by_id.get(kept.id)
+        if before is not None and self._by_digest.get(before.kept.digest) is before:
+            del self._by_digest[before.kept.digest]
         self._by_id[kept.id] = self._by_digest[kept.digest] = known
         log.info("token %s (%s) is made: %s", kept.id, kept.name, kept.role, extra={"action": "token_made"})
 
