@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -28,7 +27,7 @@ from lifesigns.config.account import masked
 from lifesigns.errors import UsageError
 from lifesigns.files import PRIVATE, sync
 from lifesigns.hub.audit import seal_file
-from lifesigns.hub.state_folder import DATABASE, LOCK, URL, claimed, default_store
+from lifesigns.hub.state_folder import DATABASE, LOCK, URL, claimed, default_store, sqlite_path
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -87,7 +86,7 @@ def back_up(state: Path, store_url: str | None, to: Path, *, version: str) -> Ma
         inside = staging / INSIDE
         inside.mkdir(mode=0o700)
         _copy(state, inside, [seal_file.FILE_NAME])
-        database = _sqlite_path(url)
+        database = sqlite_path(url)
         schema = 0
         if database is not None:
             from lifesigns.adapters.store.sqlite_copy import copy_store
@@ -108,10 +107,6 @@ def back_up(state: Path, store_url: str | None, to: Path, *, version: str) -> Ma
         _pack(staging, manifest, packed)
         _publish(packed, to)
     return manifest
-
-
-def _sqlite_path(url: str) -> Path | None:
-    return Path(unquote(urlsplit(url).path)) if url.startswith("sqlite://") else None
 
 
 def _names(state: Path, database: Path | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,7 +62,7 @@ async def test_the_first_start_makes_one_for_its_owner_alone(folder: Path) -> No
     access = await started(folder)
     assert mode(folder / "admin.token") == 0o600
     assert is_admin(access, in_file(folder))
-    assert names_in(folder) == ["admin.token"]
+    assert sorted(names_in(folder)) == ["admin.token", "tokens.key"]
 
 
 async def test_a_folder_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path) -> None:
@@ -119,8 +120,10 @@ async def test_one_that_was_revoked_beside_us_is_not_taken_in_again(folder: Path
     """Another hub over the same store revoked it: the file alone is no right to come back."""
     store = MemoryStore()
     access = await started(folder, store)
-    old, other = in_file(folder), Access(store)
-    await other.load()
+    old, beside = in_file(folder), folder.with_name("beside")
+    beside.mkdir()
+    shutil.copy(folder / "tokens.key", beside)
+    other = await started(beside, store)
     await other.create(role=Role.ADMIN, name="other", now=NOW)
     await other.revoke(access.list()[0].id, NOW)
     again = await started(folder, store)
@@ -186,5 +189,5 @@ async def test_a_file_of_somebody_elses_is_refused(folder: Path) -> None:
 
 async def test_a_folder_that_cannot_be_written_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
-    with pytest.raises((AdapterError, UsageError), match=r"state.*admin\.token"):
+    with pytest.raises((AdapterError, UsageError), match=r"state.*tokens\.key"):
         await started(tmp_path / "state")

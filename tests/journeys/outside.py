@@ -63,9 +63,12 @@ def environment(**more: str) -> dict[str, str]:
 class Hub:
     """A hub as its user meets it."""
 
-    def __init__(self, folder: Path, config: Json | None = None, *options: str) -> None:
+    def __init__(
+        self, folder: Path, config: Json | None = None, *options: str, state: Path | None = None
+    ) -> None:
         self.folder = folder
-        self.state = folder / "state"
+        self.state = folder / (state or "state")
+        self._state_typed = str(state or self.state)
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "hub.log"
@@ -81,7 +84,7 @@ class Hub:
     # --- the hub's own life -------------------------------------------------------------------------
 
     def start(self) -> None:
-        command = ["serve", "--port", str(self.port), "--state", str(self.state), *self._options]
+        command = ["serve", "--port", str(self.port), "--state", self._state_typed, *self._options]
         with self.log.open("a") as log:
             self.process = self._spawn(
                 [sys.executable, "-m", "lifesigns", *command], stdout=log, stderr=log, cwd=self.folder
@@ -263,9 +266,12 @@ def _decoded(content: bytes) -> Json:
 
 
 @contextmanager
-def serving(folder: Path, config: Json | None = None, *options: str) -> Iterator[Hub]:
-    """A running hub; `config` is its `lifesigns.yaml`, `options` go to `lifesigns serve`."""
-    hub = Hub(folder, config, *options)
+def serving(
+    folder: Path, config: Json | None = None, *options: str, state: Path | None = None
+) -> Iterator[Hub]:
+    """A running hub; `config` is its `lifesigns.yaml`, `options` go to `lifesigns serve`; its state is in `state`, said as it
+    is here."""
+    hub = Hub(folder, config, *options, state=state)
     try:
         hub.start()
         yield hub

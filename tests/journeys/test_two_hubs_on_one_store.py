@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.journeys.outside import Hub, Refused, serving
+
+
+def share_key(folder: Path) -> None:
+    """Hubs on one store know each other's tokens by the key that they share."""
+    shutil.copy(folder / "first" / "state" / "tokens.key", folder / "second" / "state")
 
 
 def status(hub: Hub, path: str, body: object) -> int:
@@ -22,10 +28,11 @@ def test_a_hub_that_was_deposed_refuses_beats_and_signals_and_knows_no_intervent
     """It answered 202, so its agents stayed, and the hub that judges took all of them for dead."""
     store = ["--store", f"sqlite://{tmp_path / 'shared.db'}"]
     for name in ("first", "second"):
-        (tmp_path / name).mkdir()
+        (tmp_path / name / "state").mkdir(parents=True)
     with serving(tmp_path / "first", None, *store) as first:
         first.post("/api/v1/beats", {"agent_id": "a"})
         assert first.get("/api/v1/interventions") == {"interventions": []}
+        share_key(tmp_path)
         with serving(tmp_path / "second", None, *store) as second:
             second.post("/api/v1/beats", {"agent_id": "a"})
             first.until(
@@ -65,13 +72,14 @@ def test_agents_that_know_both_hubs_move_to_the_one_that_judges(tmp_path: Path) 
     does the command line."""
     store = ["--store", f"sqlite://{tmp_path / 'shared.db'}"]
     for name in ("first", "second"):
-        (tmp_path / name).mkdir()
+        (tmp_path / name / "state").mkdir(parents=True)
     with serving(tmp_path / "first", None, *store) as first:
         second = Hub(tmp_path / "second", None, *store)
         both = f"{first.url},{second.url}"
         first.python("agent.py", AGENT, LIFESIGNS_HUB=both)
         first.until(lambda: first.health("a") == "healthy", "the first hub hears it")
         try:
+            share_key(tmp_path)
             second.start()
             first.until(lambda: second.health("a") == "healthy", "the second hub knows it")
             known = second.get("/api/v1/agents/a")

@@ -26,7 +26,7 @@ DOORS = {
     "config": "core events errors",
     "views": "core events ports",
     "client": "views wire config core errors",
-    "audit": "client hub events views wire ports core errors",
+    "audit": "client hub events views wire ports core files errors",
     "backup": "hub config files errors",
     "assembly": "agent hub adapters audit views config wire ports core errors",
     "integrations": "assembly agent core errors",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.assembly.channels import channels_of, rules_of
@@ -17,12 +16,15 @@ from lifesigns.hub.bus_receiver import Relays
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.service import Service
-from lifesigns.hub.state_folder import default_store
+from lifesigns.hub.state_folder import check, default_store, sqlite_path
 from lifesigns.ports import Store
 
 
 def hub_of(config: Config, state: Path, url: str = "") -> Service:
     """A hub as configured, reached at `url`; it has not started yet."""
+    if config.store and (database := sqlite_path(config.store)) is not None:
+        for ending in ("", "-wal", "-shm", "-journal"):
+            check(database.with_name(database.name + ending))
     return Service(
         store_at(config.store or default_store(state)),
         None if config.bus.url is None else bus_at(config.bus.url),
@@ -55,8 +57,8 @@ def store_at(url: str) -> Store:
     if separator and scheme == "sqlite":
         from lifesigns.adapters.store.sqlite import SqliteStore
 
-        path = unquote(urlsplit(url).path)
-        if not path:
+        path = sqlite_path(url)
+        if path is None:
             raise UsageError(f"store is {url!r}, but needs a path: sqlite:///var/lib/lifesigns/lifesigns.db")
         return SqliteStore(path)
     if separator and scheme in ("postgres", "postgresql"):

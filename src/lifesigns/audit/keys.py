@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.errors import UsageError, WireError
+from lifesigns.files import write_whole
 from lifesigns.hub.audit import notes
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def signer_in(state: Path) -> Signer:
     public = f"{notes.write_key(signer.public)}\n"
     with suppress(OSError):  # For those who verify; `lifesigns audit key` says so if it is not there.
         if not (state / PUBLIC).is_file() or (state / PUBLIC).read_text() != public:
-            (state / PUBLIC).write_text(public)
+            write_whole(state / PUBLIC, public.encode(), mode=0o644)
     return signer
 
 

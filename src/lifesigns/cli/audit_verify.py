@@ -115,7 +115,7 @@ def export(state: Path | None, store: str | None, keys: tuple[str, ...], out: Pa
     """The whole log with its checkpoints, as JSON lines, to be kept or verified elsewhere."""
     folder = folder_of(state)
     known, checkpoints = _known(folder, keys, ())
-    place = _place(store, folder if state else None)
+    place = place_of(store, folder if state else None)
     if out is None:
         asyncio.run(_export(place, known, checkpoints, sys.stdout.buffer))
         return
@@ -137,7 +137,7 @@ def folder_of(state: Path | None) -> Path:
     """The state folder."""
     from lifesigns.config.hub_locator import state_folder
 
-    return state or state_folder(os.environ)
+    return (state or state_folder(os.environ)).absolute()
 
 
 def _known(
@@ -158,7 +158,7 @@ def _known(
     return known, kept_checkpoints(files, folder if is_own else None)
 
 
-def _place(url: str | None, folder: Path | None) -> str:
+def place_of(url: str | None, folder: Path | None) -> str:
     """Where the log is: as said, in the folder that was said, as configured, in the usual folder."""
     from lifesigns.config import load
     from lifesigns.hub.state_folder import default_store
@@ -184,7 +184,7 @@ def _all(
         return verify_export(file, keys, checkpoints, move)
 
     async def look() -> AuditVerdict:
-        store = store_to_read(_place(url, folder))
+        store = store_to_read(place_of(url, folder))
         try:
             return await verify_store(store, keys, checkpoints, move)
         finally:

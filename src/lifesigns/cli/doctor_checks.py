@@ -7,6 +7,7 @@ import shutil
 import stat
 import time
 from collections.abc import Generator, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError
 from lifesigns.events import fact_told
 from lifesigns.events.hub_facts import HubPart, HubTroubleBegan
+from lifesigns.hub.state_folder import faults
 from lifesigns.views import FleetView, Me
 
 Level = Literal["ok", "warn", "bad"]
@@ -129,6 +131,13 @@ def _state_folder(environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check("state folder", "bad" if free < FREE_BAD else "warn", left, "make room on this disk")
     else:
         yield Check("state folder", "ok", left)
+    try:
+        wrong = list(islice(faults(folder, folder.stat().st_uid), 5))
+    except OSError:
+        wrong = []  # It is not for us to look into.
+    for one in wrong:
+        said, _, mend = one.partition(". If you trust it: ")
+        yield Check("state folder", "bad", said, f"if you trust it: {mend}")
     yield from _admin_token(folder / TOKEN_FILE)
 
 
@@ -256,6 +265,10 @@ HUB_TROUBLES: Final = {
     HubPart.SPEAKERS: (
         "senders",
         "look who publishes there, and what the bus lets its users publish: docs/explanation/who-speaks-for-whom.md",
+    ),
+    HubPart.TOKEN_ROWS: (
+        "token rows",
+        "find out who can write to the store; lifesigns token accept shows the rows: docs/runbooks/forged-tokens.md",
     ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--state",
     type=click.Path(file_okay=False, path_type=Path),
-    envvar="LIFESIGNS_STATE",
-    help="The folder for database and admin.token.  [the user's state folder]",
+    help="The folder for database and admin.token.  [LIFESIGNS_STATE, or the user's]",
 )
 @click.option(
     "--store",
@@ -91,7 +90,7 @@ def serve(
     set_up_logs(log_format or ("text" if sys.stderr.isatty() else "json"), log_level)
     config = load(file, environ=os.environ, flags={**flags, "names": flags["names"] or None})
     listening.check(config.listen)
-    folder = state or state_folder(os.environ)
+    folder = (state or state_folder(os.environ)).absolute()
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(config, folder, grpc_port, trace))

@@ -11,6 +11,7 @@ from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
 from lifesigns.cli.showing import print_json, print_table, since, words
+from lifesigns.cli.token_accept import accept
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:
@@ -116,3 +117,6 @@ def revoke(client: Client, token_id: str) -> None:
     """From now on nobody comes in with the token ID, nor with a session made with it."""
     client.revoke_token(token_id)
     say(f"{token_id} is revoked.")
+
+
+token.add_command(accept)

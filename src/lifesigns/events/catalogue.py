@@ -318,6 +318,10 @@ _TABLE: Final = (
          sentence=_with_reason("Messages are forged"), level=_ERROR, alert="hub_messages_forged"),
     _row("HUB_MESSAGES_GENUINE", _Over, "nobody does any more", where={"part": HubPart.SPEAKERS}, named=_UNTOLD,
          sentence=_with_reason("No message is forged any more. It was so"), level=_INFO, ends="hub_messages_forged"),
+    _row("HUB_TOKENS_FORGED", _Began, "somebody wrote tokens into the store", where={"part": HubPart.TOKEN_ROWS}, named=_UNTOLD,
+         sentence=_with_reason("Tokens in the store are forged"), level=_CRITICAL, alert="hub_tokens_forged"),
+    _row("HUB_TOKENS_GENUINE", _Over, "all tokens in the store are the hub's own", where={"part": HubPart.TOKEN_ROWS}, named=_UNTOLD,
+         ends="hub_tokens_forged"),
     _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of",
          audit=lambda fact: (
              "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days")),

@@ -17,6 +17,7 @@ class HubPart(StrEnum):
     CONNECTIONS = "CONNECTIONS"
     ROWS = "ROWS"
     SPEAKERS = "SPEAKERS"
+    TOKEN_ROWS = "TOKEN_ROWS"  # noqa: S105 -- no password
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from lifesigns.hub.clock import Clock
 from lifesigns.hub.principals import NOBODY, Patterns, Principal, Role
 from lifesigns.hub.sign_in import SESSION_MAX_FOR, Session, SignIns
 from lifesigns.hub.throttle import Failures, Throttle
+from lifesigns.hub.token_macs import TokenMacs, token_macs
 from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_secret, new_token
 from lifesigns.ports import Store, StoredToken
 from lifesigns.wire.signed import key_id
@@ -77,6 +78,10 @@ class Access:
         self._changing = asyncio.Lock()
         """A list read before a change must not undo it."""
         self._folder: Path | None = None
+        self._macs: TokenMacs | None = None
+        """None without a folder: then the store is believed."""
+        self._forged: dict[str, str] = {}
+        """Rows of the store that are not ours: by id, what they say to be."""
         self._signed_in = SignIns(session_for)
         self._throttle = Throttle()
 
@@ -265,6 +270,7 @@ class Access:
         is taken in. One that is unknown to a store which knows others was revoked, and is replaced.
         """
         self._folder = folder
+        self._macs = await token_macs(folder, self._store)
         self._signed_in.keep_in(folder, now)
         async with self._changing:
             await self._load()
@@ -276,6 +282,13 @@ class Access:
                 await self._take_in(token, now)
                 return
             await self._make_admin(folder, now)
+
+    def why_forged(self, _now: float) -> str:
+        """What to tell about rows of the store that this hub has not written; empty if there is none."""
+        if not self._forged:
+            return ""
+        named = ", ".join([*self._forged.values()][:5])
+        return f"{len(self._forged)} rows of tokens in the store are not this hub's, and are refused: {named}"
 
     async def tend_on(self, clock: Clock) -> None:
         """Look after the tokens, for ever."""
@@ -322,13 +335,31 @@ class Access:
     async def _load(self) -> None:
         kept = await self._store.tokens()
         by_id: dict[str, _Known] = {}
+        forged, self._forged = self._forged, {}
         for token in kept:
+            if not self._is_ours(token):
+                self._forged[token.id] = f"{token.id} ({token.role} {token.name!r})"
+                if token.id not in forged:
+                    log.critical(
+                        "token %s in the store was not made by this hub and is refused: it says to be %s %r; see "
+                        "lifesigns token accept",
+                        *(token.id, token.role, token.name),
+                        extra={"action": "token_forged"},
+                    )
+                continue
             if token.id not in self._revoked and (known := self._recall(token)) is not None:
                 by_id[token.id] = known
         for gone in self._by_id.keys() - by_id.keys():
             self._signed_in.end(gone)
         self._by_id = by_id
         self._by_digest = {known.kept.digest: known for known in by_id.values()}
+
+    def _is_ours(self, token: StoredToken) -> bool:
+        if self._macs is None:
+            return True
+        known = self._by_id.get(token.id)
+        unchanged = known is not None and _same(known.kept, token)  # Nearly always, and a MAC costs more.
+        return unchanged or self._macs.vouch_for(token)
 
     def _recall(self, token: StoredToken) -> _Known | None:
         known = self._by_id.get(token.id)
@@ -351,6 +382,8 @@ class Access:
         return NewToken(token, kept)
 
     async def _keep(self, kept: StoredToken) -> None:
+        if self._macs is not None:
+            kept = self._macs.signed(kept)
         await self._store.keep_token(kept)
         known, before = _known(kept), self._by_id.get(kept.id)
         if before is not None and self._by_digest.get(before.kept.digest) is before:
@@ -383,9 +416,7 @@ def _known(token: StoredToken) -> _Known:
 
 def _same(one: StoredToken, other: StoredToken) -> bool:
     """The same token, whenever it was used."""
-    return (one.digest, one.role, one.name, one.agents, one.expires_at) == (
-        *(other.digest, other.role, other.name, other.agents, other.expires_at),
-    )
+    return replace(one, used_at=None) == replace(other, used_at=None)
 
 
 def _check(role: Role, name: str, agents: str, expires_at: float | None, now: float) -> None:

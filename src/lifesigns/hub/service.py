@@ -118,6 +118,7 @@ class Service:
         self._refused_tokens = RefusedTokens()
         self.housekeeping.watched[HubPart.TOKENS] = self._why_refused
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
+        self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.why_forged
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -128,12 +129,14 @@ class Service:
 
     async def start(self) -> None:
         """Open the store, go on where the last hub stopped, listen."""
+        # Before it takes over: who does not have the key of the tokens in this store must not depose who has.
+        if self._state is None:
+            await self.access.load()
+        else:
+            await self.access.open_folder(self._state, self.clock())
         await self.hub.start(self.dispatcher, self.feed, self.notifier, self.door)
         self.engine.clean_up_after(self.executors.cleans_up)
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
-        await self.access.load()
-        if self._state is not None:
-            await self.access.open_folder(self._state, self.clock())
         self.notifier.start()
         self._tasks = [
             asyncio.create_task(self.housekeeping.keep_on(), name="lifesigns housekeeping"),

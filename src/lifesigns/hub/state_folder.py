@@ -1,28 +1,74 @@
 """The state folder: one hub at a time, and where that hub can be found.
 
+A hub believes what is in it: tokens, keys, what it knows of everybody. So nobody else may have written it: the folder and
+all that is in it belong to whoever runs the hub (or to root), and nobody else may write there. A folder that does not
+is refused at the start. Files that others could only read are closed by those who read them.
+
 `hub.lock` is held by the running hub and let go by the system when it ends, however it ends. `hub.url` says where it
 listens, for every client of the same user; it stays behind after a crash, and then a client is told that nobody answers.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from lifesigns.errors import UsageError
-from lifesigns.files import write_whole
+from lifesigns.files import PRIVATE, write_whole
 
 LOCK: Final = "hub.lock"
 URL: Final = "hub.url"
 DATABASE: Final = "lifesigns.db"
 
+log: Final = logging.getLogger("lifesigns.hub")
+
 
 def default_store(state: Path) -> str:
     """Where a hub keeps what it knows if nothing else is said."""
-    return f"sqlite://{state / DATABASE}"
+    return f"sqlite://{state.absolute() / DATABASE}"
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of an SQLite store: everything behind `sqlite://`, as it is; None if it is another store."""
+    scheme, _, path = url.partition("://")
+    return Path(path).absolute() if scheme == "sqlite" and path else None
+
+
+def faults(path: Path, owner: int) -> Iterator[str]:
+    """Why this file or folder, or what is in it, cannot be believed by `owner`, and what to type; nothing if it can.
+
+    What is in a folder that nobody else may enter is out of reach, whatever its own mode."""
+    if not hasattr(os, "geteuid"):
+        return  # Windows: the folder below the user's profile is the user's by inheritance.
+    shut = path.is_dir() and not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    for one in (path, *(path.rglob("*") if path.is_dir() else ())):
+        try:
+            found, link = one.stat(), one.lstat()
+        except FileNotFoundError:
+            continue  # A hub that runs has dropped it since, or a link leads nowhere.
+        stranger = next((uid for uid in (link.st_uid, found.st_uid) if uid not in (owner, 0)), None)
+        if stranger is not None:
+            yield (
+                f"{one} belongs to user {stranger}, not to user {owner} who runs the hub: who made it would decide "
+                f"what the hub believes. If you trust it: chown -R {owner} {shlex.quote(str(path))}"
+            )
+        elif not shut and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            yield (
+                f"{one} can be written by others (mode {stat.S_IMODE(found.st_mode):04o}), who would decide what the "
+                f"hub believes. If you trust it: chmod -R go-w {shlex.quote(str(path))}"
+            )
+
+
+def check(path: Path) -> None:
+    """Raise `UsageError` if what is there cannot be believed."""
+    if hasattr(os, "geteuid") and (wrong := next(faults(path, os.geteuid()), "")):
+        raise UsageError(wrong)
 
 
 @contextmanager
@@ -30,11 +76,16 @@ def claimed(folder: Path) -> Iterator[None]:
     """The folder is ours for the time of the block; made if it is not there."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check(folder)
+        _close_database(folder)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     except OSError as error:
-        raise UsageError(
-            f"the state folder {folder} cannot be used: {error.strerror}; choose another with --state"
-        ) from error
+        mend = "choose another with --state"
+        if isinstance(error, PermissionError) and hasattr(os, "geteuid"):
+            mend = (
+                f"give it to who runs the hub (chown -R {os.geteuid()} {shlex.quote(str(folder))}), or {mend}"
+            )
+        raise UsageError(f"the state folder {folder} cannot be used: {error.strerror}; {mend}") from error
     try:
         if not _locked(handle):
             holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
@@ -46,6 +97,16 @@ def claimed(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _close_database(folder: Path) -> None:
+    """Who copied it here may have left it open for all to read."""
+    for path in folder.glob(f"{DATABASE}*") if hasattr(os, "geteuid") else ():
+        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) and path.stat().st_uid == os.geteuid():
+            path.chmod(PRIVATE)
+            log.warning(
+                "%s could be read by others; it is closed now", path, extra={"action": "store_exposed"}
+            )
 
 
 @contextmanager

@@ -156,6 +156,8 @@ class StoredToken:
     made_at: float
     expires_at: float | None = None
     used_at: float | None = None
+    mac: bytes = b""
+    """By which a hub knows that it has written this row."""
 
 
 class Store(Protocol):

@@ -211,6 +211,14 @@ async def nobody_forges_any_more(house: House) -> None:
     house.hub.service.hub.pulse.forged._last_at -= 1000
 
 
+async def row_is_forged(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.TOKEN_ROWS] = lambda _: "1 row: mallory"
+
+
+async def row_is_removed(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.TOKEN_ROWS] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -229,6 +237,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_connections_full": (crowd_comes, crowd_leaves),
     "hub_rows_unreadable": (row_is_unreadable, None),
     "hub_messages_forged": (somebody_forges, nobody_forges_any_more),
+    "hub_tokens_forged": (row_is_forged, row_is_removed),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

@@ -88,14 +88,22 @@ def seal_of(row: Found) -> Seal:
 
 def token_of(row: Found) -> StoredToken:
     """As a hub knows it."""
-    id_, digest, role, name, agents, *moments = row
-    return StoredToken(unescaped(id_), digest, unescaped(role), unescaped(name), unescaped(agents), *moments)
+    id_, digest, role, name, agents, *rest = row
+    return StoredToken(unescaped(id_), digest, unescaped(role), unescaped(name), unescaped(agents), *rest)
 
 
 def token_row(token: StoredToken) -> Row:
     """As a database keeps it."""
     words = (escaped(token.role), escaped(token.name), escaped(token.agents))
-    return (escaped(token.id), token.digest, *words, token.made_at, token.expires_at, token.used_at)
+    return (
+        escaped(token.id),
+        token.digest,
+        *words,
+        token.made_at,
+        token.expires_at,
+        token.used_at,
+        token.mac,
+    )
 
 
 def sample_of(row: Found, every: int) -> Sample:

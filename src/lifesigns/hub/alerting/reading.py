@@ -69,6 +69,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "somebody speaks for agents that are not theirs",
         "nobody speaks for others any more",
     ),
+    "hub_tokens_forged": (
+        "somebody has written tokens into the hub's store; they are refused",
+        "all tokens in the hub's store are its own",
+    ),
     "audit_broken": ("the audit log is not what was sealed: see lifesigns audit verify", ""),
 }
 """Alerts about the hub itself: their titles, and what is said when they are over."""

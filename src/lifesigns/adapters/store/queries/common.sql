@@ -102,13 +102,14 @@ SELECT agent_id FROM minutes WHERE minute = $1 ORDER BY agent_id;
 SELECT * FROM hours WHERE hour = $1 AND agent_id >= $2 AND agent_id < $3;
 
 -- tokens --
-SELECT id, digest, role, name, agents, made_at, expires_at, used_at FROM tokens ORDER BY made_at, id;
+SELECT id, digest, role, name, agents, made_at, expires_at, used_at, mac FROM tokens ORDER BY made_at, id;
 
 -- keep_token --
-INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO tokens VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (id) DO UPDATE SET
     digest = excluded.digest, role = excluded.role, name = excluded.name, agents = excluded.agents,
-    made_at = excluded.made_at, expires_at = excluded.expires_at, used_at = excluded.used_at;
+    made_at = excluded.made_at, expires_at = excluded.expires_at, used_at = excluded.used_at,
+    mac = excluded.mac;
 
 -- drop_token --
 DELETE FROM tokens WHERE id = $1 RETURNING id;

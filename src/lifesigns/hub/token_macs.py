@@ -1,0 +1,113 @@
+"""Token MACs: which rows of the store's `tokens` this hub has written.
+
+A row makes whoever shows the token behind its digest an administrator, so being able to write to the database must not be
+enough to make one. Each row carries a MAC with a key of the state folder (`tokens.key`); one without, or with another, is
+not believed. Who takes a row back that was once true, of a token revoked since, is not found out by this.
+
+Rows of an older lifesigns have none: they are signed once, when the key is made. Hubs that share a store share the key.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lifesigns.errors import AdapterError, UsageError
+from lifesigns.files import read_private, write_whole
+from lifesigns.ports import Store, StoredToken
+
+FILE_NAME: Final = "tokens.key"
+_BEING_MADE: Final = "tokens.key.new"
+"""Until every old row is signed: what was begun is finished by the next start."""
+KEY_BYTES: Final = 32
+
+log: Final = logging.getLogger("lifesigns.hub")
+
+
+class TokenMacs:
+    """Signs rows of tokens, and knows those that it has signed."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def signed(self, token: StoredToken) -> StoredToken:
+        """This token with its MAC. When it was used is not in it: that changes every minute."""
+        return replace(token, mac=self._mac(token))
+
+    def vouch_for(self, token: StoredToken) -> bool:
+        return hmac.compare_digest(token.mac, self._mac(token))
+
+    def _mac(self, token: StoredToken) -> bytes:
+        said = (
+            token.id,
+            token.digest,
+            str(token.role),
+            token.name,
+            token.agents,
+            token.made_at,
+            token.expires_at,
+        )
+        return hmac.digest(self._key, msgspec.msgpack.encode(said), "sha256")
+
+
+async def token_macs(folder: Path, store: Store) -> TokenMacs:
+    """Those of the hub in this folder; the key is made at the first start, and then the rows that are there are signed.
+
+    Raises `UsageError` if the rows are signed and the key is not here."""
+    if (key := _read(folder / FILE_NAME)) is not None:
+        return TokenMacs(key)
+    rows = await store.tokens()
+    key = _read(folder / _BEING_MADE)
+    if key is None:
+        if any(row.mac for row in rows):
+            raise UsageError(
+                f"the tokens in the store are signed with a key that is not in {folder}: copy {FILE_NAME} from the "
+                "state folder of the hub that made them. If it is lost, `lifesigns token accept` shows them to you, and "
+                "signs those that you believe with a new one"
+            )
+        key = secrets.token_bytes(KEY_BYTES)
+        _write(folder / _BEING_MADE, key)
+    macs = TokenMacs(key)
+    for row in rows:
+        if not row.mac:
+            await store.keep_token(macs.signed(row))
+    (folder / _BEING_MADE).replace(folder / FILE_NAME)
+    if rows:
+        said = "%d tokens of the store were made by an older lifesigns: they are signed now, and others are not believed"
+        log.warning(said, len(rows), extra={"action": "tokens_signed"})
+    return macs
+
+
+def new_macs(folder: Path) -> TokenMacs:
+    """Those of the hub in this folder; with a new key if it has none."""
+    key = _read(folder / FILE_NAME)
+    if key is None:
+        key = secrets.token_bytes(KEY_BYTES)
+        _write(folder / FILE_NAME, key)
+    return TokenMacs(key)
+
+
+def _write(path: Path, key: bytes) -> None:
+    try:
+        write_whole(path, key)
+    except OSError as error:
+        raise AdapterError(f"{path} cannot be written: {error.strerror}", transient=False) from error
+
+
+def _read(path: Path) -> bytes | None:
+    found = read_private(path, KEY_BYTES + 1)
+    if found is None:
+        return None
+    key, exposed = found
+    if exposed:
+        said = "%s could be read by others, %s; who has it and can write to the store can make tokens"
+        log.warning(said, path, exposed, extra={"action": "tokens_key_exposed"})
+    if len(key) != KEY_BYTES:
+        raise UsageError(f"{path} does not hold a key of {KEY_BYTES} bytes; put back the one of a backup")
+    return key
