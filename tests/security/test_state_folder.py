@@ -197,7 +197,7 @@ def test_a_row_in_the_database_makes_nobody_an_administrator(tmp_path: Path) -> 
             hub.stop()
             hub.start()
         assert "was not made by this hub and is refused" in hub.log.read_text()
-        assert "token rows" in hub.cli("doctor", check=False).stdout
+        hub.until(lambda: "token rows" in hub.cli("doctor", check=False).stdout, "the doctor says so, too")
 
 
 @pytest.mark.parametrize(
