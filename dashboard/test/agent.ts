@@ -53,7 +53,7 @@ export function spent(id: string, token_count: number, cost_usd = 0): AgentHealt
 }
 
 export function finding(text: string, severity: FindingView["severity"] = "stuck"): FindingView {
-  return { kind: "looping", since: AT, severity, text, numbers: {}, conclusive: false };
+  return { kind: "looping", since: AT, severity, text, numbers: {}, evidence: [], conclusive: false };
 }
 
 export function event(type: string, agent_id: string, data: Record<string, unknown> = {}, at = AT): EventView {

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PastCallView } from "#types";
-import { evidence, kindWords } from "../src/views/agent/evidence";
+import { kindWords, written } from "../src/views/agent/evidence";
 import { runs } from "../src/views/agent/letters";
 
-test("numbers are told with their names and units, and what is shown elsewhere is not", () => {
-  const told = evidence({ silent_for: 12.4, interval: 0.6, missed: 20, rate: 0.256, memory_mb: 4100.4, stack: "a.py:1 in f" });
-  assert.deepEqual(told, [
-    ["silent for", "12 s"],
-    ["a beat is expected every", "0.60 s"],
-    ["beats missed", "20"],
-    ["of its calls failed", "26%"],
-    ["memory", "4100 MB"],
-  ]);
-  assert.deepEqual(evidence({ used: 0.916, cap: 1, unit: "USD" }), [["used", "0.916 USD"], ["allowed", "1 USD"]]);
+test("what was measured is written with its unit", () => {
+  const values: [number | string, string, string][] = [
+    [12.4, "s", "12 s"],
+    [0.6, "s", "0.60 s"],
+    [20, "", "20"],
+    [0.256, "share", "26%"],
+    [4100.4, "MB", "4100 MB"],
+    [0.916, "USD", "0.916 USD"],
+    ["grep", "", "grep"],
+  ];
+  for (const [value, unit, expected] of values) assert.equal(written({ name: "x", value, unit }), expected);
 });
 
-test("a number that nobody has named yet is told by its key", () => {
-  assert.deepEqual(evidence({ something_new: 3 }), [["something new", "3"]]);
+test("kinds are told in words", () => {
   assert.equal(kindWords("no_tool_call"), "no tool call");
   assert.equal(kindWords("<b>"), "<b>");
 });

@@ -17,7 +17,6 @@ import type {
   FindingPoint,
   History,
   InterventionList,
-  InterventionRecord,
   LastBeat,
   Rhythm,
   SamplePoint,
@@ -96,7 +95,7 @@ function Known({ agent }: { agent: AgentHealth }) {
   return (
     <article class="agent-page" data-agent={id}>
       <Head agent={agent} />
-      <OnLadder agent={agent} list={done.value?.interventions ?? NO_INTERVENTIONS} />
+      <OnLadder agent={agent} />
       <div class="parts">
         <Findings findings={agent.findings} stack={stack} wide={unwell} />
         <Metrics agent={agent} rate={agents.rates.of(id)} beat={beat.value} wide={unwell} />
@@ -135,7 +134,6 @@ function OfBreakers({ agent }: { agent: AgentHealth }) {
 }
 
 const NO_POINTS: History["points"] = [];
-const NO_INTERVENTIONS: InterventionRecord[] = [];
 
 function Saved({ agent }: { agent: AgentHealth }) {
   const { task_id: task, last_checkpoint: last } = agent;

@@ -118,6 +118,7 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host.partition("%")[0])
     except ValueError:
         return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

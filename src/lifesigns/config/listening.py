@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from ipaddress import ip_address
 
+from lifesigns.config.hub_locator import is_loopback
 from lifesigns.config.values import Listen
 from lifesigns.errors import UsageError
 
@@ -62,11 +62,7 @@ def _no_password() -> str:
 def _is_loopback(host: str) -> bool:
     """Whether nobody but this machine reaches this address; a name is what it resolves to."""
     try:
-        return ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        pass
-    try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"listen.host is {host!r}, which is no address of this machine: {error}") from error
-    return all(ip_address(str(info[4][0]).partition("%")[0]).is_loopback for info in found)
+    return all(is_loopback(str(info[4][0])) for info in found)

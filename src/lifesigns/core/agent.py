@@ -222,7 +222,7 @@ class Case:
     reached: tuple[Stage, ...] = ()
     """The stage of its order: a speaker that got no answer repeats itself, and a repetition is no news."""
     said: str = ""
-    """The last answer to a nudge, for the same reason."""
+    """The last answer to a nudge or an escalation, after the id of its order; for the same reason."""
     nudges: int = 0
     """Nudges that no progress followed."""
     escalated: bool = False

@@ -201,6 +201,7 @@ class Ladder:
         said = f"{decision}: {answer.note}" if answer.note else str(decision)
         self._record(agent, case, Stage.ANSWERED, now, said, by)
         _reach(case, Stage.ANSWERED)
+        case.said = f"{case.order_id} {said}"
         case.held = ""
         if decision is Decision.MORE_TIME:
             case.escalated = False

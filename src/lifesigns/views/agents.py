@@ -10,10 +10,11 @@ from msgspec import Struct
 from lifesigns.core.agent import Agent, Case
 from lifesigns.core.beliefs import Beliefs, ReportedBreaker
 from lifesigns.core.detectors import silence
-from lifesigns.core.effects import Finding, Kind, Rung, Severity
+from lifesigns.core.effects import Finding, Kind, Rung, Severity, Stage
 from lifesigns.core.health import UNWELL, Cause, Doing, Health
 from lifesigns.core.judgement import RANK
 from lifesigns.core.signals import BreakerState
+from lifesigns.views.evidence import Measure, evidence
 from lifesigns.views.moments import Moment, moment, moment_or_none
 
 
@@ -25,6 +26,8 @@ class FindingView(Struct, frozen=True):
     severity: Severity
     text: str
     numbers: Mapping[str, int | float | str]
+    evidence: tuple[Measure, ...]
+    """The same in words, for people."""
     conclusive: bool
 
 
@@ -67,6 +70,8 @@ class InterventionView(Struct, frozen=True):
     reason: str
     since: Moment
     next_at: Moment | None
+    decided: str = ""
+    """What was decided about an escalation; empty while people are asked."""
 
 
 class AgentHealth(Struct, frozen=True):
@@ -215,6 +220,7 @@ def _finding(finding: Finding) -> FindingView:
         finding.severity,
         finding.text,
         finding.numbers,
+        evidence(finding.numbers),
         finding.conclusive,
     )
 
@@ -244,4 +250,5 @@ def _intervention(case: Case) -> InterventionView:
         case.reason,
         moment(case.opened_at),
         moment_or_none(next_at),
+        case.said.partition(" ")[2] if case.rung is Rung.ESCALATE and Stage.ANSWERED in case.reached else "",
     )

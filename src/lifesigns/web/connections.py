@@ -26,6 +26,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from lifesigns.config.hub_locator import is_loopback
 from lifesigns.web.answers import Answer, Problem
 from lifesigns.web.beat_fast_path import METHOD, PATH, BeatFastPath
 from lifesigns.web.exchange import HttpExchange, written
@@ -421,7 +422,7 @@ class Connection(HttpToolsProtocol):
 def _counted(client: tuple[str, int] | None) -> str:
     """The address that counts: on this machine there may be a proxy, through which everybody comes."""
     host = client[0] if client else ""
-    return "" if host.startswith("127.") or host in ("::1", "::ffff:127.0.0.1") else host
+    return "" if is_loopback(host) else host
 
 
 def _last_words(answer: Answer) -> bytes:

@@ -2,7 +2,7 @@
 
 import { Age } from "../../parts/Age";
 import type { FindingView } from "#types";
-import { evidence, kindWords } from "./evidence";
+import { kindWords, written } from "./evidence";
 import { Nothing, Section } from "./Section";
 import { Stack } from "./Stack";
 
@@ -35,7 +35,7 @@ export function Findings({ findings, stack, wide }: Props) {
             <p>
               <bdi>{finding.text}</bdi>
             </p>
-            <Numbers numbers={finding.numbers} />
+            <Evidence measures={finding.evidence} />
             {typeof finding.numbers["stack"] === "string" && <Stack text={finding.numbers["stack"]} title="Where its loop stands" />}
           </li>
         ))}
@@ -47,16 +47,15 @@ export function Findings({ findings, stack, wide }: Props) {
   );
 }
 
-function Numbers({ numbers }: { numbers: FindingView["numbers"] }) {
-  const shown = evidence(numbers);
-  if (!shown.length) return null;
+function Evidence({ measures }: { measures: FindingView["evidence"] }) {
+  if (!measures.length) return null;
   return (
     <dl class="numbers">
-      {shown.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
+      {measures.map((measure) => (
+        <div key={measure.name}>
+          <dt>{measure.name}</dt>
           <dd>
-            <bdi>{value}</bdi>
+            <bdi>{written(measure)}</bdi>
           </dd>
         </div>
       ))}

@@ -4,7 +4,7 @@ import { DECIDE, decide, decisionWords } from "../../acts";
 import { now } from "../../clock";
 import { Age } from "../../parts/Age";
 import { mayAct } from "../../state";
-import type { AgentHealth, InterventionRecord, InterventionView as Step } from "#types";
+import type { AgentHealth, InterventionView as Step } from "#types";
 import { duration, RUNGS, seconds } from "../../words";
 
 const NEXT: Record<string, string> = {
@@ -14,11 +14,9 @@ const NEXT: Record<string, string> = {
   respawn: "the next try",
 };
 
-/** `list`: its interventions. They know whether an escalation was decided; the step itself stays until its time is over. */
-export function OnLadder({ agent, list }: { agent: AgentHealth; list: readonly InterventionRecord[] }) {
+export function OnLadder({ agent }: { agent: AgentHealth }) {
   const step = agent.intervention;
   if (step === null || agent.state === "terminated") return null;
-  const decided = list.find((one) => one.id === step.id && !one.open);
   return (
     <div class={`on-ladder ${step.rung}`} role="region" aria-label="What is being done about it">
       <div>
@@ -28,13 +26,13 @@ export function OnLadder({ agent, list }: { agent: AgentHealth; list: readonly I
         </strong>{" "}
         <small>
           for <Age at={step.since} />
-          {decided && step.rung === "escalate" ? <Granted step={step} decided={decided} /> : <Left step={step} />}
+          {step.decided ? <Granted step={step} /> : <Left step={step} />}
         </small>
         <p>
           <bdi>{step.reason}</bdi>
         </p>
       </div>
-      {step.rung === "escalate" && step.id !== "" && !decided && mayAct.value && (
+      {step.rung === "escalate" && step.id !== "" && !step.decided && mayAct.value && (
         <div class="acts" role="group" aria-label={`Decide about ${agent.agent_id}`}>
           {DECIDE.map((decision) => (
             <button
@@ -52,11 +50,11 @@ export function OnLadder({ agent, list }: { agent: AgentHealth; list: readonly I
   );
 }
 
-function Granted({ step, decided }: { step: Step; decided: InterventionRecord }) {
+function Granted({ step }: { step: Step }) {
   const left = step.next_at === null ? 0 : seconds(step.next_at) - now.value;
   return (
     <>
-      , decided: <bdi>{decided.stages.at(-1)?.text.replaceAll("_", " ")}</bdi>
+      , decided: <bdi>{step.decided.replaceAll("_", " ")}</bdi>
       {left > 0 && `, looked at again in ${duration(left)}`}
     </>
   );

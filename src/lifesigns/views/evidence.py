@@ -1,0 +1,58 @@
+"""Evidence: the numbers of a finding, with the words and units in which people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+_NAMES: Final[Mapping[str, tuple[str, str]]] = {
+    "silent_for": ("silent for", "s"),
+    "interval": ("a beat is expected every", "s"),
+    "missed": ("beats missed", ""),
+    "pings": ("pings without an answer", ""),
+    "grace": ("time to speak", "s"),
+    "loop_lag_s": ("its loop has stood for", "s"),
+    "for_s": ("for", "s"),
+    "late_s": ("late by", "s"),
+    "task_id": ("task", ""),
+    "repeats": ("times", ""),
+    "period": ("calls that repeat", ""),
+    "window": ("of the last calls", ""),
+    "tool": ("tool", ""),
+    "talk": ("model calls in a row", ""),
+    "consecutive": ("failed in a row", ""),
+    "rate": ("of its calls failed", "share"),
+    "world_run": ("failed in a row, not by its fault", ""),
+    "baseline_per_min": ("tokens a minute before", ""),
+    "drift": ("how far off (CUSUM)", ""),
+    "used": ("used", ""),
+    "cap": ("allowed", ""),
+    "cpu_percent": ("CPU", "percent"),
+    "memory_mb": ("memory", "MB"),
+    "exit": ("ended with", ""),
+    "status": ("its own word", ""),
+}
+_ELSEWHERE: Final = frozenset({"stack", "people", "unhealthy", "unit", "waiting"})
+"""Flags, and what is shown in another way."""
+
+
+class Measure(Struct, frozen=True):
+    """One thing that was measured."""
+
+    name: str
+    value: int | float | str
+    unit: str
+    """`s`, `share` (of 1), `percent`, `MB`, `USD` ...; empty for what is counted or said."""
+
+
+def evidence(numbers: Mapping[str, int | float | str]) -> tuple[Measure, ...]:
+    """What was measured, in words. A number that has no words yet goes by its key."""
+    told = str(numbers.get("unit", ""))
+    named = ((*_NAMES.get(key, (key.replace("_", " "), "")), key, numbers[key]) for key in numbers)
+    return tuple(
+        Measure(name, value, told if key in ("used", "cap") else unit)
+        for name, unit, key, value in named
+        if key not in _ELSEWHERE
+    )
