@@ -77,6 +77,9 @@ class Doorstep:
         ]
         return self.hear(beats, at)
 
+    def refusal(self, signal: Signal) -> None:
+        """Everything may be said here."""
+
     def begin_gathering(self) -> None:
         self.gathering += 1
 

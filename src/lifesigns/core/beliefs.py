@@ -73,6 +73,8 @@ class Beliefs:
     complaints: dict[str, Complaint] = field(default_factory=dict)
     doubles: dict[str, Double] = field(default_factory=dict)
     """By agent. Not stored: after a restart the engine notices again which of them still speaks."""
+    savers: dict[str, str] = field(default_factory=dict)
+    """By task: who was the first to save something of it. Not stored: it follows from the lineages."""
     canary_due_at: float = NEVER
     things: int = 0
     """Things with deadlines made so far: the source of their order numbers."""
@@ -85,6 +87,20 @@ class Beliefs:
         """The last checkpoint an agent saved for its task, if any."""
         lineage = self.lineages.get(agent_id)
         return lineage.chain[-1].id if lineage is not None and lineage.chain else None
+
+    def saver_of(self, task_id: str) -> str | None:
+        """Who was the first to save something of this task, and still works on it."""
+        return self.savers.get(task_id)
+
+    def note_saver(self, lineage: Lineage) -> None:
+        """It has saved something of its task."""
+        if lineage.task_id is not None and lineage.chain:
+            self.savers.setdefault(lineage.task_id, lineage.agent_id)
+
+    def forget_saver(self, lineage: Lineage) -> None:
+        """It works on this task no more."""
+        if lineage.task_id is not None and self.savers.get(lineage.task_id) == lineage.agent_id:
+            del self.savers[lineage.task_id]
 
     def next_order(self) -> int:
         self.things += 1

@@ -104,6 +104,8 @@ class DueRunner:
         self._context.fleet.leave(agent, now, self._context.outbox)
         self._context.turn_to(agent, FIRST)
         del beliefs.agents[agent.id]
+        if (lineage := beliefs.lineages.get(agent.id)) is not None:
+            beliefs.forget_saver(lineage)
         for table in (beliefs.lineages, beliefs.own_policies, beliefs.breakers):
             table.pop(agent.id, None)
 

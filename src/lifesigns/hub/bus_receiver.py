@@ -26,6 +26,7 @@ from lifesigns.errors import AdapterError, UsageError, WireError
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
+from lifesigns.hub.ownership import Refusal
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.pulse import Pulse
 from lifesigns.hub.signatures import NO_KEYS, Signatures
@@ -71,6 +72,7 @@ class SignalSink(Protocol):
     pulse: Pulse
 
     def hear(self, signals: Sequence[Signal], at: float) -> bool: ...
+    def refusal(self, signal: Signal) -> Refusal | None: ...
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool: ...
     def begin_gathering(self) -> None: ...
     def end_gathering(self) -> None: ...
@@ -249,8 +251,19 @@ class BusReceiver:
             self._unreadable(subject, 1, str(error))
             return True
         self._rejected(subject, batch.rejected)
-        own = self._own(batch.accepted, subject, place, signer)
+        own = [
+            signal
+            for signal in self._own(batch.accepted, subject, place, signer)
+            if self._may_say(signal, subject)
+        ]
         return not own or self._ear.hear(own, now)
+
+    def _may_say(self, signal: Signal, subject: str) -> bool:
+        """Whether this is about its sender's own things; if not it is counted and not heard."""
+        refused = self._ear.refusal(signal)
+        if refused is not None:
+            self._unreadable(subject, 1, " ".join(refused))
+        return refused is None
 
     def _hear_and_answer(self, subject: str, place: Place, payload: bytes) -> None:
         """Hear it, unless that was done before, and say when it is kept. While nothing is kept nothing is heard: it comes

@@ -20,6 +20,7 @@ from lifesigns.hub.clock import Clock
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.order_ledger import NOT_STORED
+from lifesigns.hub.ownership import refusal
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.signatures import Signatures
 
@@ -194,17 +195,22 @@ class HttpReceiver:
         places = (n for n in range(len(batch.accepted) + len(bad)) if n not in bad)
         own: list[T] = []
         for index, signal in zip(places, batch.accepted, strict=True):
-            agent_id = getattr(signal, "agent_id", "")
-            if not who.may_speak_for(agent_id):
-                why = f"is {agent_id!r}, for which {who.name!r} may not speak"
-            elif (fault := self._signatures.fault(agent_id, signer)) is not None:
-                why = f"is {agent_id!r}, {NOT_SIGNED[fault]}"
-                self._hub.pulse.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
-            else:
+            refused = self._refused(signal, who, signer)
+            if refused is None:
                 own.append(signal)
-                continue
-            batch.rejected.append(wire.Rejected(index, "agent_id", why))
+            else:
+                batch.rejected.append(wire.Rejected(index, *refused))
         return own
+
+    def _refused(self, signal: T, who: Principal, signer: Patterns | None) -> tuple[str, str] | None:
+        """The field by which this is not its sender's to say, and why; None if it is."""
+        agent_id = getattr(signal, "agent_id", "")
+        if not who.may_speak_for(agent_id):
+            return "agent_id", f"is {agent_id!r}, for which {who.name!r} may not speak"
+        if (fault := self._signatures.fault(agent_id, signer)) is not None:
+            self._hub.pulse.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
+            return "agent_id", f"is {agent_id!r}, {NOT_SIGNED[fault]}"
+        return refusal(self._hub.engine.beliefs, who, signal)
 
     def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
         self._hub.pulse.unreadable += len(batch.rejected)

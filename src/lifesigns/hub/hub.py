@@ -42,6 +42,7 @@ from lifesigns.hub.committer import Committer
 from lifesigns.hub.journal import Journal
 from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleBeat
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger, open_order
+from lifesigns.hub.ownership import BUS, Refusal, refusal
 from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Belief, Commit, Event, Store
 
@@ -284,6 +285,10 @@ class Hub:
         await heard
         await self.committer.kept()
         return led_to
+
+    def refusal(self, signal: Signal) -> Refusal | None:
+        """Why this is not for an agent on the bus to say; None if it is."""
+        return refusal(self.engine.beliefs, BUS, signal)
 
     def begin_gathering(self) -> None:
         """A door has got something that it will hand over in the next round of the loop: until it has done so nobody is

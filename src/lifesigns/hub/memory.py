@@ -175,6 +175,7 @@ def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
     record.agent.poisoned = False  # This may be a newer hub, without the bug.
     if record.lineage is not None:
         beliefs.lineages[agent_id] = record.lineage
+        beliefs.note_saver(record.lineage)
     if record.policy is not None:
         beliefs.own_policies[agent_id] = OwnPolicy(record.policy, record.granted, record.policy_by)
     if record.reported:

@@ -6,6 +6,7 @@ A checkpoint counts when its content is on the disk: the answer to a `PUT` comes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Final
 
 import msgspec
@@ -13,6 +14,7 @@ from msgspec import Meta
 
 from lifesigns.core.signals import CheckpointSaved
 from lifesigns.errors import AdapterError, WireError
+from lifesigns.hub.ownership import may_read
 from lifesigns.ports import TooLarge
 from lifesigns.views import CheckpointView
 from lifesigns.views.tasks import checkpoints
@@ -42,7 +44,15 @@ async def keep(request: Request) -> Answer:
     """Save a checkpoint with its content, the body as it is. It counts as progress when it is on the disk, and is where a
     respawn would begin. The same again is the same checkpoint; another content under the same name is refused."""
     task_id, checkpoint_id, said = request.path["task_id"], request.path["checkpoint_id"], request.query
-    check_may_save(request, said.agent_id, said.token)
+    saved = CheckpointSaved(
+        agent_id=said.agent_id,
+        incarnation=said.incarnation,
+        task_id=task_id,
+        checkpoint_id=checkpoint_id,
+        parent_id=said.parent,
+        size=len(request.body),
+    )
+    check_may_save(request, saved, said.token)
     if not request.service.checkpoints.keeps:
         raise Problem(409, "this hub keeps no contents: it has no state folder")
     try:
@@ -58,23 +68,14 @@ async def keep(request: Request) -> Answer:
         raise Problem(
             409, f"{checkpoint_id!r} of {task_id!r} is there already, and is something else: {known.digest}"
         )
-    saved = CheckpointSaved(
-        agent_id=said.agent_id,
-        incarnation=said.incarnation,
-        task_id=task_id,
-        checkpoint_id=checkpoint_id,
-        parent_id=said.parent,
-        digest=digest,
-        size=len(request.body),
-    )
-    return await recorded(request, saved)
+    return await recorded(request, replace(saved, digest=digest))
 
 
 async def content(request: Request) -> Answer:
     """The content of a checkpoint, as it was saved; compared with its digest before it is given. For the agent that saved
-    it, and for those who may read everything."""
+    it, for who holds the task now or was assigned it, and for those who may read everything."""
     known = _known(request)
-    if known is None or not request.principal.may_see(known.agent_id):
+    if known is None:
         # Who may not see it does not learn whether there is one.
         raise Problem(404, f"{request.path['task_id']!r} has no checkpoint {request.path['checkpoint_id']!r}")
     found = await request.service.checkpoints.read(request.path["task_id"], known.digest)
@@ -90,11 +91,15 @@ async def content(request: Request) -> Answer:
 
 
 def _known(request: Request) -> CheckpointView | None:
-    """The newest of this name; each agent has its own chain."""
-    chain = checkpoints(request.service.engine, request.path["task_id"]).checkpoints
-    named = (one for one in reversed(chain) if one.checkpoint_id == request.path["checkpoint_id"])
+    """The newest of this name that may be read; each agent has its own chain."""
+    engine, who, task_id = request.service.engine, request.principal, request.path["task_id"]
+    named = request.path["checkpoint_id"]
     wanted = getattr(request.query, "agent_id", None)
-    return next((one for one in named if wanted in (None, one.agent_id)), None)
+    for one in reversed(checkpoints(engine, task_id).checkpoints):
+        is_it = one.checkpoint_id == named and wanted in (None, one.agent_id)
+        if is_it and may_read(engine.beliefs, who, task_id, one.agent_id):
+            return one
+    return None
 
 
 _CHECKPOINT: Final = "/api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}"

@@ -14,7 +14,7 @@ from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, MessageId
 from lifesigns.web.paging import Paged, page
 from lifesigns.web.routes import READERS, SPEAKERS, Request, Route
-from lifesigns.web.voices import check_voice
+from lifesigns.web.voices import check_owner, check_voice
 
 
 class MessagesQuery(Paged):
@@ -66,6 +66,7 @@ async def send(request: Request) -> Answer:
         raise Problem(404, f"is {said.to!r}, of which nobody has heard", field="to")
     message_id = said.message_id or f"m-{uuid4().hex}"
     sent = MessageSent(agent_id=said.agent_id, message_id=message_id, to=said.to, priority=said.priority)
+    check_owner(request, sent)
     await request.service.http_receiver.keep([sent])
     message = engine.beliefs.messages.get(message_id)
     if message is None:

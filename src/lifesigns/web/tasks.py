@@ -18,7 +18,7 @@ from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, Name
 from lifesigns.web.paging import Paged, page
 from lifesigns.web.routes import READERS, SPEAKERS, Request, Route
-from lifesigns.web.voices import check_voice
+from lifesigns.web.voices import check_owner, check_voice
 
 Text = Annotated[str, Meta(max_length=1024)]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -63,10 +63,13 @@ async def task(request: Request) -> Answer:
 async def claim(request: Request) -> Answer:
     """Hold a task: nobody else gets it while your beats come. Claiming it again is the same claim."""
     task_id, said, engine = request.path["task_id"], request.body, request.service.engine
+    wish = TaskClaimed(agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id)
+    if (
+        task_id not in engine.beliefs.claims
+    ):  # Who holds it the engine says, and it is on record that it was asked for.
+        check_owner(request, wish)
     check_voice(request, said.agent_id)
-    await request.service.http_receiver.keep(
-        [TaskClaimed(agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id)]
-    )
+    await request.service.http_receiver.keep([wish])
     claim = engine.beliefs.claims.get(task_id)
     if claim is None:
         raise Problem(
@@ -98,7 +101,6 @@ async def release(request: Request) -> Answer:
 async def save(request: Request) -> Answer:
     """A checkpoint of the task was saved. It counts as progress, and is where a respawn would begin."""
     said = request.body
-    check_may_save(request, said.agent_id, said.token)
     saved = CheckpointSaved(
         agent_id=said.agent_id,
         incarnation=said.incarnation,
@@ -108,15 +110,17 @@ async def save(request: Request) -> Answer:
         digest=said.digest,
         size=said.size,
     )
+    check_may_save(request, saved, said.token)
     return await recorded(request, saved)
 
 
-def check_may_save(request: Request, agent_id: str, token: int | None) -> None:
-    """Raises a `Problem` if this principal may not save something of the task in the name of this agent."""
-    check_voice(request, agent_id)
+def check_may_save(request: Request, saved: CheckpointSaved, token: int | None) -> None:
+    """Raises a `Problem` if this principal may not save that."""
+    check_voice(request, saved.agent_id)
     claim = request.service.engine.beliefs.claims.get(request.path["task_id"])
     if claim is not None:
-        _check_claim(claim, agent_id, token)
+        _check_claim(claim, saved.agent_id, token)
+    check_owner(request, saved)
 
 
 async def recorded(request: Request, saved: CheckpointSaved) -> Answer:

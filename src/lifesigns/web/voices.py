@@ -1,7 +1,9 @@
-"""Whose voice: who may say something as which agent."""
+"""Whose voice: who may say something as which agent, and about what."""
 
 from __future__ import annotations
 
+from lifesigns.core.signals import CheckpointSaved, MessageSent, TaskClaimed
+from lifesigns.hub.ownership import refusal
 from lifesigns.web.answers import Problem
 from lifesigns.web.routes import Request
 
@@ -12,3 +14,12 @@ def check_voice(request: Request, *agent_ids: str, field: str = "agent_id") -> N
     for agent_id in agent_ids:
         if not principal.may_speak_for(agent_id):
             raise Problem(403, f"is {agent_id!r}, for which {principal.name!r} may not speak", field=field)
+
+
+def check_owner(request: Request, signal: CheckpointSaved | MessageSent | TaskClaimed) -> None:
+    """Raises a `Problem` if this is not for the principal to say."""
+    check_voice(request, signal.agent_id)
+    refused = refusal(request.service.engine.beliefs, request.principal, signal)
+    if refused is not None:
+        field, detail = refused
+        raise Problem(409, detail, field=field)

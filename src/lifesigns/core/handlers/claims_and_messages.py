@@ -83,6 +83,7 @@ class ClaimAndMessageHandlers:
             self._work.rest(agent, now)
             lineage = context.beliefs.lineages.get(agent.id)
             if lineage is not None:
+                context.beliefs.forget_saver(lineage)
                 context.respawns.new_task(lineage, None)
 
     def _task_claimed(self, agent: Agent, signal: s.TaskClaimed, now: float) -> None:

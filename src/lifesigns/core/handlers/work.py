@@ -172,7 +172,9 @@ class WorkHandlers:
             self.take_task(agent, signal.task_id, now)
         self._begin(agent, now).checkpoint_id = signal.checkpoint_id
         saved = Checkpoint(signal.checkpoint_id, signal.parent_id, signal.digest, now, signal.size)
-        context.respawns.saved(context.lineage(agent), saved, context.policy(agent).respawn)
+        lineage = context.lineage(agent)
+        context.respawns.saved(lineage, saved, context.policy(agent).respawn)
+        context.beliefs.note_saver(lineage)
         self._came_forward(agent, now)
 
     def _progress(self, agent: Agent, signal: s.ProgressMade, now: float) -> None:
@@ -281,6 +283,7 @@ class WorkHandlers:
             spending.new_task(agent.spending)
         lineage = context.beliefs.lineages.get(agent.id)
         if lineage is not None:
+            context.beliefs.forget_saver(lineage)
             context.respawns.new_task(lineage, task_id)
 
     def rest(self, agent: Agent, now: float) -> None:
@@ -300,7 +303,7 @@ class WorkHandlers:
     def progressed(self, agent: Agent, now: float) -> None:
         """Progress or an explanation: it counts for the agent's task."""
         task = self._context.beliefs.tasks.get(agent.task_id) if agent.task_id else None
-        if task is not None:
+        if task is not None and task.agent_id == agent.id:  # Another one's word about it does not count.
             self._context.changes.tasks[task.id] = None
             self._context.tasks.progressed(task, agent, now)
 
