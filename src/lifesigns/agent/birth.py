@@ -1,7 +1,7 @@
 """Birth: who this life of an agent is, from the call and from the environment it was started in.
 
-`lifesigns run` and a respawn tell a child who it is by `LIFESIGNS_*`. That counts only for the agent they mean: if the
-id is another one, all of it is somebody else's. An incarnation is one life, so it is taken over once per process.
+`lifesigns run` and a respawn tell a child who it is by `LIFESIGNS_*`. The environment counts only for the agent it
+names: under another id we ignore all of it. An incarnation is one life, so a process takes it over once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lifesigns.wire.limits import check_id
 
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ACTIVE: Final = "active"
-"""The file whose time says when a sender in the program last had something to report."""
+"""The file whose modification time says when a sender in the program last reported something."""
 _lived: set[str] = set()
 """Incarnations that this process has taken over from its environment."""
 
@@ -33,11 +33,11 @@ class Birth:
     incarnation: str
     task: str | None = None
     resume_from: str | None = None
-    """The checkpoint to go on from."""
+    """The checkpoint to continue from."""
     handoff: str | None = None
-    """What the life before left as a note."""
+    """The note that the previous life left."""
     supervised_at: str | None = None
-    """The hub at which `lifesigns run` stands beside this life and hears its orders, too."""
+    """The hub whose orders for this life `lifesigns run` hears, too."""
 
 
 def born(
@@ -46,7 +46,7 @@ def born(
     task: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Birth:
-    """Who this is. What the call says wins over the environment."""
+    """The identity of this life. The call's values win over the environment."""
     told = os.environ if environment is None else environment
     name = checked_id(agent_id or told.get("LIFESIGNS_AGENT_ID"))
     meant = told if told.get("LIFESIGNS_AGENT_ID") == name else {}
@@ -62,12 +62,12 @@ def born(
 
 def speaks_for_itself(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
     """Tell `lifesigns run`, if it started us as this agent, that it need not beat for us."""
-    _mark("speaks", agent_id, environment)  # If that fails both beat, which is only once too often.
+    _mark("speaks", agent_id, environment)  # If that fails, both beat, which does no harm.
 
 
 def activity_mark(environment: Mapping[str, str] | None = None) -> Callable[[], None] | None:
-    """What tells `lifesigns run`, if we live in it, that something was done; None if we do not. Whatever the agent's id is:
-    it is the program that is not idle."""
+    """A function that tells `lifesigns run`, if we run in it, about activity; otherwise None. The agent's id does not
+    matter: the program is what is not idle."""
     folder = (os.environ if environment is None else environment).get("LIFESIGNS_RUN")
     if not folder:
         return None
@@ -81,19 +81,19 @@ def activity_mark(environment: Mapping[str, str] | None = None) -> Callable[[], 
 
 
 def ends_as_told(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
-    """Tell `lifesigns run` that we end because the hub wants it: we may be gone before it hears that from the hub."""
+    """Tell `lifesigns run` that we end because the hub wants it: we may be gone before the hub tells it."""
     _mark("told to stop", agent_id, environment)
 
 
 def is_orphaned(agent_id: str, environment: Mapping[str, str] | None = None) -> bool:
-    """Whether `lifesigns run`, which started us as this agent, was killed: its guardian ends us for that."""
+    """Whether `lifesigns run`, which started us as this agent, was killed: then its guardian ends us."""
     told = os.environ if environment is None else environment
     folder = told.get("LIFESIGNS_RUN", "")
     return bool(folder) and told.get("LIFESIGNS_AGENT_ID") == agent_id and Path(folder, "orphaned").exists()
 
 
 def has_saved(checkpoint_id: str, agent_id: str, environment: Mapping[str, str] | None = None) -> None:
-    """Tell `lifesigns run` where the next life can go on, should it have to start that without a hub."""
+    """Tell `lifesigns run` where the next life can continue, in case it has to start one without a hub."""
     _mark("checkpoint", agent_id, environment, checkpoint_id)
 
 
@@ -104,17 +104,17 @@ def _mark(name: str, agent_id: str, environment: Mapping[str, str] | None, text:
         with suppress(OSError):  # It is gone, or not ours.
             half = Path(folder, f"{name}.{os.getpid()}")
             half.write_text(text)
-            half.replace(Path(folder, name))  # Whole or not at all: we may be killed in the middle.
+            half.replace(Path(folder, name))  # Write all or nothing: we may be killed in the middle.
 
 
 def new_incarnation() -> str:
-    """26 signs like a ULID: 48 bits of time, so that lives sort by their begin, and 80 bits of chance."""
+    """26 characters like a ULID: 48 bits of time, so that lives sort by their start, and 80 random bits."""
     number = int(time.time() * 1000) << 80 | secrets.randbits(80)
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def checked_id(agent_id: str | None) -> str:
-    """The id, if it is one; else it is the caller's mistake."""
+    """The id, if it is valid; otherwise raise, because the caller made a mistake."""
     if not agent_id:
         raise UsageError("agent_id is missing: Sender('coder-7'), or LIFESIGNS_AGENT_ID in the environment")
     try:

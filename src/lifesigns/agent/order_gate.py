@@ -1,7 +1,7 @@
-"""Order gate: which orders the agent's side obeys. Those of a hub in office, about the life they mean, and each once.
+"""Order gate: which orders the agent's side obeys. Only those of the current hub, for this life, and each once.
 
-An order with an epoch lower than one already seen comes from a hub that has been replaced. `replaced` says in `retired`
-which life it is for, and in `incarnation` who took its place. What was answered before gets the same answer again.
+An order with an epoch lower than one already seen comes from a replaced hub. `replaced` names in `retired` the life
+it is for, and in `incarnation` its successor. A repeated order gets the same answer again.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ REMEMBERED_MAX: Final = 1_000
 
 
 class OrderGate:
-    """Remembers which hub is in office, and the last orders with their answers."""
+    """Remembers the current hub's epoch, and the last orders with their answers."""
 
     def __init__(self) -> None:
         self._epoch = 0
         self._known: OrderedDict[str, Signal | None] = OrderedDict()
 
     def is_deposed(self, order: Order) -> bool:
-        """Whether it comes from a hub that was replaced since."""
+        """Whether it comes from a replaced hub."""
         if order.epoch < self._epoch:
             return True
         self._epoch = order.epoch
         return False
 
     def is_known(self, order_id: str) -> bool:
-        """Whether it was obeyed before; from now on it was."""
+        """Whether the order was obeyed before; marks it as obeyed."""
         if order_id in self._known:
             return True
         self._remember(order_id, None)
@@ -40,7 +40,7 @@ class OrderGate:
         return self._known.get(order_id)
 
     def answered(self, order_id: str, answer: Signal) -> None:
-        """Should it come again, this is the answer to it."""
+        """Remember the answer, in case the order comes again."""
         self._remember(order_id, answer)
 
     def _remember(self, order_id: str, answer: Signal | None) -> None:
@@ -50,7 +50,7 @@ class OrderGate:
 
 
 def means(order: Order, incarnation: str) -> bool:
-    """Whether an order is about this life."""
+    """Whether an order is for this life."""
     if isinstance(order, StopStranger):
         return order.retired == incarnation
     return order.incarnation in (None, incarnation)

@@ -1,9 +1,9 @@
 """Loop probe: whether an event loop still turns, asked from outside.
 
-The law: one question at a time. A loop that has not answered is not asked again, so a frozen loop gathers no
-questions; and what it still owes is its lag. Read `lag` first and `ask` after it: a question that was asked just now
-says nothing yet. Both belong to one thread, the answer comes on the loop's own; only single attributes are written,
-so no lock is needed.
+The law: one question at a time. We do not ask a loop again before it has answered, so a frozen loop collects no
+questions; the wait for its answer is its lag. Read `lag` first and `ask` after it: a new question says nothing yet.
+Both belong to one thread, the answer comes on the loop's own; only single attributes are written, so no lock is
+needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 
 class LoopProbe:
-    """Asks one loop, whatever the number of those who want to know. All moments are of `clock`."""
+    """Asks one loop, however many callers want to know. All times are of `clock`."""
 
     __slots__ = ("_clock", "_last_lag", "answered_at", "asked_at", "loop", "thread_id")
 
@@ -24,14 +24,14 @@ class LoopProbe:
         self._clock = clock
         self._last_lag = 0.0
         self.asked_at: float | None = None
-        """When the question was asked that is still open; None if none is."""
+        """When we asked the open question; None if none is open."""
         self.answered_at: float | None = None
         """When the loop last answered; None if it never did."""
         self.thread_id: int | None = None
         """The thread it last answered in."""
 
     def ask(self, now: float) -> bool:
-        """Ask, unless a question is open. False if the loop is closed: there is nobody to answer."""
+        """Ask, unless a question is open. False if the loop is closed and cannot answer."""
         if self.asked_at is not None:
             return not self.loop.is_closed()
         self.asked_at = now
@@ -45,16 +45,16 @@ class LoopProbe:
         return True
 
     def lag(self, now: float) -> float:
-        """Seconds the loop is behind: how long the open question waits, or how long the last one did."""
+        """Seconds the loop is behind: how long the open question has waited, or how long the last one did."""
         asked_at = self.asked_at
         if asked_at is None:
             return self._last_lag
         if not self.loop.is_running():
-            return 0.0  # Nobody runs it at the moment: that is no freeze.
+            return 0.0  # The loop does not run at the moment: that is no freeze.
         return max(0.0, now - asked_at)
 
     def forgive(self, now: float) -> None:
-        """Start to count anew: whoever asks was itself asleep, so what passed meanwhile is not the loop's fault."""
+        """Count anew: the caller itself was asleep, so the time meanwhile is not the loop's fault."""
         self._last_lag = 0.0
         if self.asked_at is not None:
             self.asked_at = now

@@ -1,5 +1,5 @@
-"""Reporting: what an agent says of itself and of its work. The same for a `Sender`, whose hub hears it, and for an agent
-that a `Monitor` of its own process watches.
+"""Reporting: what an agent says about itself and its work. The same for a `Sender` with its hub, and for an agent
+that a `Monitor` in its own process watches.
 
 No call waits, from any thread. A value that makes no sense raises `UsageError` at the call that brought it.
 """
@@ -19,7 +19,7 @@ from lifesigns.errors import UsageError
 
 
 class Reporting:
-    """The reports of one agent. What it says of itself is kept by its builder and goes along with its beats."""
+    """The reports of one agent. Its builder keeps what it says about itself and puts it into its beats."""
 
     __slots__ = ("_builder", "_call_ids", "_scope")
 
@@ -31,7 +31,7 @@ class Reporting:
     # --- what it says about itself --------------------------------------------------------------------------------
 
     def status(self, status: str | None) -> None:
-        """A word of your own; `idle`, `busy`, `waiting_for_human` and the like also say what it is doing."""
+        """A status of your own; `idle`, `busy`, `waiting_for_human` and the like also say what it is doing."""
         self._builder.status = None if status is None else text(status)
         self._changed()
 
@@ -56,7 +56,7 @@ class Reporting:
         self._changed()
 
     def progress(self, note: str, percent: float | None = None) -> None:
-        """It came forward."""
+        """It made progress."""
         self._builder.progress = text(note)
         done = None if percent is None else amount(percent, "percent")
         self._scope.tell(s.ProgressMade, task_id=self._builder.task, percent=done, note=prose(note))
@@ -70,10 +70,11 @@ class Reporting:
         size: int = 0,
         state: object = None,
     ) -> None:
-        """It saved what it has; `digest` and `parent` are compared before a later life goes on from there.
+        """It saved a checkpoint; `digest` and `parent` are compared before a later life continues from there.
 
-        With `state` (bytes, a path, or anything that JSON can write) the hub keeps the content, if it is reached over HTTP
-        and the agent has a task; the checkpoint counts when it is kept. Over a bus, and to a monitor, only its digest is told.
+        With `state` (bytes, a path, or anything that JSON can write) the hub keeps the content, if the sender reaches
+        it over HTTP and the agent has a task; the checkpoint counts once the hub keeps it. Over a bus, and to a
+        monitor, only its digest goes out.
         """
         self._builder.checkpoint_at = time.time()
         content = None if state is None else content_of(state)
@@ -89,8 +90,8 @@ class Reporting:
         self._report_saved(saved, content)
 
     def doing(self, doing: str | Doing | None, *, until: float | None = None, note: str = "") -> None:
-        """Say what it does (`working`, `idle`, `waiting_for_human`, `rate_limited` ...), until when by the wall clock if
-        that is known. It holds until you say otherwise; None leaves it to what your calls and tasks show."""
+        """Say what it does (`working`, `idle`, `waiting_for_human`, `rate_limited` ...), until when by the wall clock
+        if that is known. It holds until you say otherwise; with None your calls and tasks decide."""
         known = None if doing is None else _doing(doing)
         self._builder.says(known, None if until is None else amount(until, "until"))
         told = known or self._builder.derived or Doing.UNKNOWN
@@ -111,8 +112,8 @@ class Reporting:
     def tool(
         self, name: str, args: object = None, *, bound: float | None = None, retry: bool = False
     ) -> ToolCall:
-        """A tool call. `bound`: how long it may take before somebody should look; `retry`: a declared retry of a call
-        that failed, never counted as a loop."""
+        """A tool call. `bound`: how long it may take before it becomes a finding; `retry`: a declared retry of a
+        failed call, which never counts as a loop."""
         return ToolCall(self._scope, str(next(self._call_ids)), name, args, bound, retry)
 
     def model(self, *, bound: float | None = None) -> ModelCall:
@@ -120,8 +121,8 @@ class Reporting:
         return ModelCall(self._scope, str(next(self._call_ids)), bound)
 
     def busy(self, note: str = "", *, bound: float | None = None) -> BusyCall:
-        """A long operation that may block loop and thread: within its bound that is no freeze and no stall. Without a
-        bound it is what the policy allows a call (`stall.call_max`)."""
+        """A long operation that may block loop and thread: within its bound that is no freeze and no stall. The
+        default bound is the policy's for a call (`stall.call_max`)."""
         return BusyCall(self._scope, str(next(self._call_ids)), note, bound)
 
     def task(self, task_id: str, *, expected_for: float | None = None) -> TaskScope:
@@ -129,10 +130,10 @@ class Reporting:
         return TaskScope(self._scope, task_id, expected_for)
 
     def _changed(self) -> None:
-        """Something that goes along with the next beat was said."""
+        """The next beat has something new to carry."""
 
     def _report_saved(self, saved: s.CheckpointSaved, content: bytes | None) -> None:
-        """Tell of a checkpoint. A sender has somewhere to put its content."""
+        """Report a checkpoint. A sender also uploads its content."""
         self._scope.say(saved)
 
 

@@ -1,4 +1,4 @@
-"""Standstill: where a thread is that does not go on: short enough to ride along with a beat, or in full."""
+"""Standstill: where a frozen thread is: short enough for a beat, or in full."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import FrameType
 from typing import Final
 
 STACK_MAX: Final = 1000
-"""Bytes: what a beat carries under one key of its metadata, and a little less."""
+"""Bytes: a little less than a beat carries under one metadata key."""
 
 FRAMES_MAX: Final = 64
 PATH_PARTS: Final = 3
 
 
 def stack_of(thread_id: int | None) -> str | None:
-    """Where a thread is right now, a line for each call, the innermost last. Of a deep one the outermost are left out."""
+    """Where a thread is right now, a line for each call, the innermost last. A deep stack loses its outermost lines."""
     frame = _frame_of(thread_id)
     if frame is None:
         return None

@@ -1,14 +1,15 @@
-"""Simulation: a week of a fleet in a minute, and proof that the engine keeps its word meanwhile.
+"""Simulation: a week of a fleet in a minute, and proof that the engine keeps its laws meanwhile.
 
     report = simulate(SimulationConfig(agents=40, days=7, seed=1))
     report.ok, report.detections["crash"].p99_s, report.false_findings
 
-    world.py       virtual time, and what goes wrong around everybody      faults.py  what can be asked for
+    world.py       virtual time, and what goes wrong around all agents      faults.py  what can be asked for
     simulated_agent.py one agent as it really is                            truth.py   what is really wrong with it
     lives/         what agents go through                                  bulk_beats.py their beats, by the million
-    bus.py         the way to the monitor                                  operators.py  those who are asked
-    monitor.py     the engine, and its bad days                            trials/    the sick and who looks like them
-    invariants.py  the laws, checked on everything the engine says         report.py  what came of it
+    bus.py         the way to the monitor                                  operators.py  the people and orchestrator
+    monitor.py     the engine, and its bad days                            trials/    sick agents, and healthy ones
+    that look like them invariants.py  the laws, checked on everything the engine says         report.py  what came of
+    it
 
 The same configuration and seed give the same run, event for event.
 """
@@ -24,7 +25,7 @@ __all__ = ["Detection", "Faults", "Report", "SimulationConfig", "Target", "World
 
 
 def simulate(config: SimulationConfig) -> Report:
-    """Live through it. Interrupted (Ctrl-C), the report is that of the part until then."""
+    """Run it. After an interrupt (Ctrl-C) the report covers the part until then."""
     world = World(config)
     with suppress(KeyboardInterrupt):
         world.run()

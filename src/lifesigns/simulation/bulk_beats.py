@@ -1,8 +1,8 @@
-"""Bulk beats: the beats of every agent that just lives. Nearly all that is ever sent is sent here.
+"""Bulk beats: the beats of every agent that just lives. Nearly all messages come from here.
 
-Time is cut into slots of one interval. In every slot each voice beats once, at its own phase; the list of a
-slot is made and sorted at once, and every voice has one beat object that is used again and again (the engine
-keeps none). This costs a fraction of a microsecond per beat, where an event of its own would cost several.
+Time is cut into slots of one interval. In every slot each agent beats once, at its own phase; the list of a slot is
+made and sorted at once, and every agent reuses one beat object (the engine keeps none). This costs a fraction of a
+microsecond per beat, where an event of its own would cost several.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class BulkBeats:
-    """Who beats, when in the slot, and with which beat."""
+    """Which agent beats, when in the slot, and with which beat."""
 
     def __init__(self, interval: float, count: int) -> None:
         self.interval = interval
         self.beats: list[BeatReceived] = [BeatReceived("")] * count
         self.mute_from = [inf] * count
-        """Beats of the current slot that would arrive later than this are not sent any more."""
+        """Beats of the current slot that would arrive later than this are not sent."""
         self.heard_at = [-inf] * count
-        """When each agent was last heard by the monitor, in the world's time."""
+        """When the monitor last heard each agent, in the world's time."""
         self._phases: dict[int, float] = {}
         self._order: list[int] = []
         self._sorted_phases: list[float] = []
@@ -35,7 +35,7 @@ class BulkBeats:
         self._changed = False
 
     def join(self, agent: SimulatedAgent) -> None:
-        """Beat from the next slot on; in the current one, if its moment is still to come, on its own."""
+        """Beat from the next slot on; in the current slot alone, if its time is still to come."""
         index = agent.index
         if index not in self._phases:
             moment = agent.now // self.interval * self.interval + agent.phase
@@ -48,7 +48,7 @@ class BulkBeats:
         self._changed = True
 
     def leave(self, index: int, now: float) -> None:
-        """Beat no more."""
+        """Stop beating."""
         if self._phases.pop(index, None) is not None:
             self._changed = True
         self.mute_from[index] = min(now, self.mute_from[index])

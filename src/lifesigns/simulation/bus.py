@@ -1,8 +1,8 @@
-"""Bus: the way between agents and monitor. It delays, loses, duplicates, reorders; it can be cut.
+"""Bus: the path between agents and monitor. It delays, loses, duplicates and reorders messages; it can be cut.
 
-Beats come by the million, so their fates are drawn beforehand: a table of delays, read from a random place
-every time. A fate that is not just a delay is written as a number too large to be one; sorted by arrival
-such beats gather at the end of the list, where `odd` takes them off.
+Beats come by the million, so we draw their fates beforehand: a table of delays, read from a random place every time.
+A number too large for a delay stands for any other fate; sorted by arrival such beats come at the end of the list,
+where `odd` takes them off.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from lifesigns.simulation.faults import Faults
 
 TABLE: Final = 65_536
-"""As many fates as are drawn beforehand; fewer for a few agents, who do not notice."""
+"""How many fates we draw beforehand; fewer for a small fleet."""
 LOST: Final = 1e12
 TWICE: Final = 1e10
 LATE: Final = 1e11
@@ -21,7 +21,7 @@ LATE: Final = 1e11
 
 RESEND_AFTER: Final = 1.0
 DELAY_MAX: Final = 25.0
-"""The longest way, in mean delays: a bus with a tail, but no bus keeps a message for ever."""
+"""The longest delay, in mean delays: a bus with a tail, but no bus keeps a message for ever."""
 
 
 class Bus:
@@ -44,7 +44,7 @@ class Bus:
         return self._delays[start : start + count]
 
     def way(self) -> float:
-        """How long a message of some importance takes: what is lost is sent again. Odd ones as for beats."""
+        """How long a report takes: a lost one is sent again. Odd ones as for beats."""
         self._next = number = (self._next + 1) % self._size
         return self._ways[number]
 
@@ -72,7 +72,7 @@ class Bus:
 
 
 def odd(arrival: float) -> tuple[float, float]:
-    """What was meant by an arrival too large to be one: the fate, and the arrival without it."""
+    """The meaning of an arrival too large to be one: the fate, and the arrival without it."""
     for fate in (LOST, LATE, TWICE):
         if arrival >= fate:
             return fate, arrival - fate

@@ -1,4 +1,4 @@
-"""Counts: what is counted while the world runs."""
+"""Counts: the numbers of a running world."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Counts:
     given_up: int = 0
     false_terminations: int = 0
     reasoned_findings: int = 0
-    """Findings about the healthy that give reason to them: who polls may be called degraded, who retries be asked about."""
+    """Findings that a healthy agent gives reason for: one that polls may be degraded, one that retries may be escalated."""
     false_findings: list[tuple[float, str, e.Finding]] = field(default_factory=list)
 
     def ordered(self, order: e.Order) -> None:
@@ -36,7 +36,8 @@ class Counts:
                 pass
 
     def recovery(self, fact: e.Recovery, *, over: bool) -> None:
-        """`over`: its last life has really ended. About one that lives, people are asked whether to replace it; that is none."""
+        """`over`: its last life has really ended. If it lives, the engine asks people whether to replace it, which is
+        no recovery."""
         if fact.stage is e.Recovered.COMPLETED:
             self.recovered += 1
         elif fact.stage is e.Recovered.FAILED and over:

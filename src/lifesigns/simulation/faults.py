@@ -4,8 +4,8 @@
     delay=0.02                                 the mean of the way, in seconds
     partition stall restart crash blind clock host half = how many times a day
 
-A lost beat is lost. Any other signal is sent again until it is there, as a sender does that cares: for those
-a loss is a delay, and while a link is cut they wait at the sender's side.
+A lost beat is lost. Any other signal is sent again until it arrives, as a sender does: for those a loss is a delay,
+and while a link is cut they wait at the sender.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Faults:
 
     loss: float = 0.0
     delay: float = 0.005
-    """Even a perfect bus takes a moment."""
+    """Even a perfect bus takes a little time."""
     duplicate: float = 0.0
     reorder: float = 0.0
     partition: float = 0.0
@@ -32,15 +32,15 @@ class Faults:
     restart: float = 0.0
     """The monitor ends and comes back from its snapshot, after ten seconds to five minutes."""
     crash: float = 0.0
-    """The monitor is killed between keeping an order and carrying it out, and comes back within a minute."""
+    """The monitor is killed between storing an order and carrying it out, and comes back within a minute."""
     blind: float = 0.0
-    """The bus is cut for everybody for ten minutes, the monitor's own canary included."""
+    """The bus is cut for all agents and the monitor's own canary for ten minutes."""
     clock: float = 0.0
-    """The wall clock of everybody jumps by an hour, forwards or backwards, and the monitor is restarted."""
+    """All wall clocks jump by an hour, forwards or backwards, and the monitor restarts."""
     host: float = 0.0
-    """A host vanishes: all its agents are cut off, and some of them are really dead."""
+    """A host vanishes: all its agents are cut off, and some are really dead."""
     half: float = 0.0
-    """Half of the fleet vanishes at once for five minutes, and some of it is really dead."""
+    """Half of the fleet vanishes at once for five minutes, and some of the agents are really dead."""
 
     @classmethod
     def parse(cls, text: str) -> Faults:

@@ -1,7 +1,7 @@
 """Invariants: what must hold at every moment, whatever happens. Checked on every effect, against the truth.
 
-Nothing here asks the engine what it believes, and no table is shared with it: an engine that is wrong in both
-places would look right. Each law is proven to bite in `tests/simulation/test_invariants_bite.py`.
+Nothing here asks the engine what it believes or shares a table with it: an error in both places would look right.
+`tests/simulation/test_invariants_bite.py` proves that each law can fail.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ UNWELL: Final = frozenset("stuck failing disconnected".split())
 GONE: Final = frozenset({e.Kind.SILENCE, e.Kind.NEVER_STARTED, e.Kind.EXIT})
 
 ON_ITS_WAY: Final = 5.0
-"""How long a sign of recovery may take to be heard: a loss or two, and the bus's tail."""
+"""How long a sign of recovery may take to arrive: a loss or two, and the bus's tail."""
 
 _OVER: Final = frozenset({e.Stage.ANSWERED, e.Stage.DONE, e.Stage.DROPPED})
 ENDED: Final = {
     e.Rung.NUDGE: _OVER | {e.Stage.FAILED},
     e.Rung.ESCALATE: _OVER | {e.Stage.FAILED},
-    e.Rung.TERMINATE: _OVER,  # One that failed is tried again.
+    e.Rung.TERMINATE: _OVER,  # A failed termination is tried again.
 }
 """The steps of the ladder, and the stages that end each of them."""
 
 WELL_FOR_LONG: Final = 2 * HOUR
-"""Well for so long, nothing of its last illness is remembered: not even failures among its last calls."""
+"""After so long in health nothing recalls its last illness: not even failures among its last calls."""
 
 MOMENT: Final = 0.001
 VIOLATIONS_MAX: Final = 100
@@ -81,7 +81,7 @@ TELLING: Final = frozenset(
         s.ClearRequested,
     }
 )
-"""Signals that change what may be done to an agent."""
+"""Signals that change what the engine may do to an agent."""
 
 WEAK_FAMILIES: Final = {
     e.Kind.NO_CHECKPOINT: "progress",
@@ -112,24 +112,24 @@ class Violation:
 
 @dataclass(slots=True)
 class Record:
-    """What is remembered of one agent, to judge what is done to it."""
+    """What we remember of one agent, to judge what the engine does to it."""
 
     health: str = "starting"
     fact_at: float = -inf
     gone_from: float = inf
-    """Since when it counts as gone: silent, ended, never heard. To be frozen is not."""
+    """Since when it counts as gone: silent, ended or never heard. A frozen agent is not gone."""
     life: str | None = ""
-    """The youngest life that was heard."""
+    """The youngest life the engine heard."""
     doing: Doing = Doing.UNKNOWN
     doing_until: float = inf
     known: bool = False
     closed_at: float = -inf
-    """When its connection was seen to close."""
+    """When its connection closed."""
     pings: int = 0
     pinged_from: float = -inf
     pinged_at: float = -inf
     lives: int = 0
-    """Lives that were heard, and those the engine began: never more of these."""
+    """Lives the engine heard, and lives it began: never more of the latter."""
     starts: int = 0
     nudges: int = 0
     escalated_at: float = inf
@@ -143,7 +143,7 @@ class Record:
     step: str = ""
     """The step of the ladder that is open on record."""
     orphaned: str = ""
-    """The order that really ended its last life, while nothing was done about a next one."""
+    """The order that really ended its last life, until the engine does something about a next one."""
 
 
 class Invariants:
@@ -156,11 +156,11 @@ class Invariants:
         self._orders: dict[str, e.Order] = {}
         self._acted: dict[str, float] = {}
         self._under_way: dict[str, e.Order] = {}
-        """Orders that have not reached whom they are for."""
+        """Orders that have not reached their target."""
         self._released_until: dict[str, float] = {}
         self._braked: set[str] = set()
         self._wanted: set[str] = set()
-        """Respawns that a person wanted."""
+        """Respawns by a person's wish."""
 
     def violate(self, law: str, text: str) -> None:
         assert law in LAWS
@@ -170,7 +170,7 @@ class Invariants:
     # --- what goes in -------------------------------------------------------------------------------
 
     def heard(self, agent: SimulatedAgent, signal: s.Signal) -> None:
-        """One of the `TELLING` signals is heard by the engine."""
+        """The engine hears one of the `TELLING` signals."""
         record = self._records[agent.id]
         match signal:
             case s.AgentRegistered():
@@ -194,7 +194,7 @@ class Invariants:
         self._braked.discard(group)
 
     def new_life(self, agent: SimulatedAgent) -> None:
-        """A new life was heard for the first time: what was ordered for the old one is history."""
+        """The engine heard a new life for the first time: orders for the old one no longer matter."""
         record = self._records[agent.id]
         record.life = agent.incarnation
         record.known = True
@@ -223,7 +223,7 @@ class Invariants:
                 self.violate("poison", f"{effect.agent_id}: {effect.error}")
 
     def _intervention(self, fact: e.Intervention) -> None:
-        """An end that was called off, on record, may be ordered anew when there is new reason."""
+        """A withdrawn termination, on record, may be ordered anew for a new reason."""
         record = self._records[fact.agent_id]
         if fact.stage is e.Stage.DROPPED and fact.id == record.terminated:
             record.terminated = ""
@@ -294,7 +294,7 @@ class Invariants:
             self.violate("unasked", f"{agent.id} had {waited:.3f} s to answer its last ping")
 
     def _count(self, flip: e.Flip) -> None:
-        """Whether the groups of an agent are to be braked, now that its health has changed."""
+        """Whether an agent's groups must be braked, now that its health has changed."""
         for group in self._groups(self._world.agent(flip.agent_id)):
             if self._too_many(group) and flip.at >= self._released_until.get(group, -inf):
                 self._braked.add(group)
@@ -302,11 +302,11 @@ class Invariants:
                 self._braked.discard(group)
 
     def _groups(self, agent: SimulatedAgent) -> Sequence[str]:
-        """Of one whose beats name no host nobody knows it."""
+        """An agent whose beats name no host has no known host."""
         return ("fleet",) if agent.plain is not None else (f"host {agent.host}", "fleet")
 
     def _too_many(self, group: str) -> bool:
-        """Whether too many of a group are unwell at once. Who has been gone for long is no part of it any more."""
+        """Whether too many of a group are unwell at once. An agent that has been gone for long no longer counts."""
         limits, now = self._world.fleet, self._world.monitor_now
         mine = [self._records[b.id] for b in self._world.agents if group in self._groups(b)]
         members = [
@@ -320,11 +320,11 @@ class Invariants:
     # --- orders -------------------------------------------------------------------------------------
 
     def arrived(self, order: e.Order) -> None:
-        """An order is there, perhaps not for the first time."""
+        """An order arrived, perhaps not for the first time."""
         self._under_way.pop(order.order_id, None)
 
     def withdrawn(self, order: e.Order) -> None:
-        """The monitor came back and has no use for this order any more."""
+        """The monitor came back and dropped this order."""
         self._under_way.pop(order.order_id, None)
 
     def _order(self, order: e.Order) -> None:
@@ -392,7 +392,7 @@ class Invariants:
             kinds = ", ".join(sorted(f.kind for f in findings)) or "nothing"
             self.violate("evidence", f"{agent.id} is ended for {kinds} after {record.nudges} nudges")
         if any(f.kind is e.Kind.SPENDING for f in conclusive):
-            return  # A cap is the user's own word.
+            return  # With a cap the user has decided.
         waited = self._world.monitor_now - record.escalated_at
         if waited < ladder.escalation_timeout - 1.0:
             self.violate("ladder", f"{agent.id} is ended {max(waited, 0):.0f} s after an escalation")
@@ -411,7 +411,7 @@ class Invariants:
         record.requested = False
 
     def _act(self, order: e.Order) -> None:
-        """Something is done automatically: is the group braked, is it too much at once?"""
+        """The engine acts by itself: is the group braked, is it too much at once?"""
         agent, limits, now = self._world.agent(order.agent_id), self._world.fleet, self._world.monitor_now
         for group in self._groups(agent):
             if group in self._braked and self._too_many(group):
@@ -423,28 +423,28 @@ class Invariants:
             self.violate("speed", f"{len(self._acted)} agents were acted on in a minute, {most} are allowed")
 
     def reached(self, order: e.Order, agent: SimulatedAgent) -> None:
-        """An order reached its agent's side: the moment at which it can harm."""
+        """An order reached its agent's side: now it can harm."""
         if isinstance(order, e.Terminate):
             harmed = order.incarnation == agent.incarnation and not order.by
         elif isinstance(order, e.Respawn):
             harmed = True
         else:
             return
-        # A successor that was started and is cut off is started again: of the two, the first one heard stays.
+        # A successor that starts cut off is started again: of the two, the one heard first stays.
         replaced = isinstance(order, e.Respawn) and order.incarnation == agent.incarnation
         if replaced and self._is_alone(agent) and order.order_id not in self._wanted:
             self._world.counts.false_terminations += 1
             self.violate("harm", f"{agent.id} is replaced, and may be asleep or cut off with its host")
         if harmed and agent.goes_on:
             self.violate("harm", f"{type(order).__name__} reached {agent.id}, whose process goes on")
-        # One that only beats has nothing to say when its link is back, until its next beat.
+        # An agent that only beats sends nothing when its link is back, until its next beat.
         unheard_for = ON_ITS_WAY + (agent.interval if agent.plain is not None else 0.0)
         if harmed and agent.well_since is not None and agent.well_since < order.at - unheard_for:
             self._world.counts.false_terminations += 1
             self.violate("harm", f"{type(order).__name__} reached {agent.id}, which is well")
 
     def _is_alone(self, agent: SimulatedAgent) -> bool:
-        """Whether it lives and is not sick, and nobody on its host was heard lately: all that is known is its silence."""
+        """Whether it lives and is not sick, and the engine heard nothing of its host lately: it only knows the silence."""
         if not agent.running or agent.failure is not None:
             return False
         heard_at, lately = self._world.bulk_beats.heard_at, self._world.now - 3 * agent.policy.silence.timeout
@@ -452,7 +452,7 @@ class Invariants:
         return all(heard_at[b.index] < lately for b in beside)
 
     def ended_by(self, order: e.Terminate, agent: SimulatedAgent) -> None:
-        """An agent's process really ended because it was told to. Who was only cut off or asleep then was not sick."""
+        """An agent's process really ended by an order. An agent that was only cut off or asleep then was not sick."""
         self._records[agent.id].orphaned = order.order_id
         if not order.by and agent.failure is None and agent.sick_until < order.at:
             self._world.counts.false_terminations += 1
@@ -461,7 +461,7 @@ class Invariants:
     # --- the end ------------------------------------------------------------------------------------
 
     def converge(self) -> None:
-        """The world has been quiet for a while: everybody must be believed as they are."""
+        """The world has been quiet for a while: the engine must believe every agent's true state."""
         engine = self._world.monitor.engine
         for agent in self._world.agents:
             belief = engine.agent(agent.id)

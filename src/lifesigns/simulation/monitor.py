@@ -1,9 +1,9 @@
-"""Monitor: the hub's side. The real engine, a store that forgets nothing that matters, and its bad days.
+"""Monitor: the hub's side. The real engine, a store that forgets nothing that matters, and their failures.
 
-It can stall (nothing is read for a while, then everything at once), restart (it comes back from the bytes of
-its snapshot, under a new epoch), be killed between keeping an order and carrying it out, and be given a clock
-that jumps. What it orders is carried out in the world after its effects are stored, as the design has it; what
-has no outcome when it comes back is given again, as the hub does it.
+It can stall (read nothing for a while, then everything at once), restart (come back from the bytes of its snapshot,
+under a new epoch), be killed between storing an order and carrying it out, and get a clock that jumps. The world
+carries its orders out after its effects are stored, as by design; after a restart it repeats orders without an
+outcome, as the hub does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHAKEN_FOR: Final = 600.0
 may have been added to it."""
 
 CRASHED_FOR: Final = (1.0, 60.0)
-"""How long it is away after a crash: somebody starts it again."""
+"""How long it is away after a crash, until it is started again."""
 
 ACTS: Final = (e.SendNudge, e.Escalate, e.Terminate, e.VerifyCheckpoint, e.Respawn)
 
@@ -46,7 +46,7 @@ class Monitor:
         self.offset = 0.0
         """Its clock minus the world's."""
         self._wall = 0.0
-        """By how much wall clocks were set on, all together."""
+        """By how much wall clocks were moved in total."""
         self.never_before = -inf
         self.stalled = False
         self.down = False
@@ -58,7 +58,7 @@ class Monitor:
         """Orders whose outcome has not come back."""
         self._snapshot: bytes | None = None
         self._unsaved: list[Signal] = []
-        """Heard since the snapshot. Words are acknowledged when they are stored, so these are sent again."""
+        """Signals since the snapshot. Reports are acknowledged when stored, so senders repeat these."""
 
     @property
     def listening(self) -> bool:
@@ -116,7 +116,7 @@ class Monitor:
         self._world.monitor_changed()
 
     def wake(self, slept_for: float) -> None:
-        """Read everything that came meanwhile, then judge."""
+        """Read everything that arrived meanwhile, then judge."""
         self.stalled = False
         self._shaken(slept_for, asleep=True)
         inbox, self._inbox = self._inbox, []
@@ -126,7 +126,7 @@ class Monitor:
             self._read(signal, now + number * READING)
 
     def save(self) -> None:
-        """Keep beliefs as a store would: as bytes."""
+        """Store beliefs as a real store would: as bytes."""
         self._snapshot = msgspec.msgpack.encode(self.engine.snapshot())
         self._unsaved.clear()
 
@@ -135,7 +135,7 @@ class Monitor:
         self._world.monitor_changed()
 
     def doom(self) -> None:
-        """It will not live to carry out its next order."""
+        """It dies before it carries out its next order."""
         self._doomed = True
 
     def come_back(self, away_for: float) -> None:
@@ -159,7 +159,7 @@ class Monitor:
         return awaited(order, self.engine.beliefs, self._world.monitor_now)
 
     def _give_again(self, now: float) -> None:
-        """What was ordered before, and is still waited for."""
+        """Earlier orders without an outcome."""
         for order in list(self._given.values()):
             if awaited(order, self.engine.beliefs, now):
                 self._world.hand_over(replace(order, epoch=self.epoch))
@@ -172,5 +172,6 @@ class Monitor:
         self._world.monitor_changed()
 
     def jump(self, by: float) -> None:
-        """The wall is set. A hub reads it when it starts, counts on from there by itself, and never goes back (`hub/clock.py`)."""
+        """Set the wall clock. A hub reads it at its start, counts on from there by itself, and never goes back
+        (`hub/clock.py`)."""
         self._wall += by

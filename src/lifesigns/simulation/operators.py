@@ -1,6 +1,6 @@
 """Operators: an orchestrator that answers some escalations, and a person who gets to the rest in time.
 
-They know the truth as people do: by looking. They do not end an agent that is well.
+They find the truth as people do: by looking. They end no healthy agent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANSWERED: Final = 0.5
 
 
 class Operators:
-    """Whoever is asked."""
+    """Answers escalations and calls for a person."""
 
     def __init__(self, world: World, chance: Random) -> None:
         self._world = world
@@ -62,7 +62,7 @@ class Operators:
         agent, order_id = self._world.agent(agent_id), self._asked.get(agent_id, "")
         if agent.well:
             decision = s.Decision.IGNORE
-        elif agent.failure is None:  # It is only cut off: there is nobody to end.
+        elif agent.failure is None:  # It is only cut off: there is nothing to end.
             decision = s.Decision.MORE_TIME
         else:
             choices = (s.Decision.TERMINATE, s.Decision.HANDOFF, s.Decision.MORE_TIME)

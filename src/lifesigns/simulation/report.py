@@ -1,4 +1,4 @@
-"""Report: what a simulation showed, as a value, as JSON, and against the targets."""
+"""Report: the result of a simulation, as a value, as JSON, and against the targets."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ RECOVERY_MIN: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """How one kind of failure was found."""
+    """How the engine found one kind of failure."""
 
     happened: int
     found: int
     missed: int
-    """Lasted longer than its bound and was not found while it did."""
+    """Lasted longer than its bound and was not found in that time."""
     late: int
     brief: int
     """Over before it had to be found, and not found."""
@@ -39,7 +39,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """How one detector told the sick from the healthy."""
+    """How one detector distinguished sick from healthy agents."""
 
     detector: str
     sick: int
@@ -52,7 +52,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something the run is measured by."""
+    """A target of the run."""
 
     name: str
     wanted: str
@@ -73,7 +73,7 @@ class Report:
     healthy_agent_days: float
     false_findings: int
     reasoned_findings: int
-    """Findings about the healthy that give reason to them, and are not counted as false: polls, retries."""
+    """Findings that healthy agents gave reason for, which do not count as false: polls, retries."""
     false_terminations: int
     detections: dict[str, Detection]
     nudges: int
@@ -85,7 +85,7 @@ class Report:
     recovery_success: float | None
     mean_time_to_intervention_s: float | None
     interventions: int
-    """How many failures were acted on: so many times that is the mean of."""
+    """How many failures the engine acted on: the size of the sample behind the mean."""
     intervention_error_s: float
     """The standard error of that mean: a kind of failure that is acted on after half an hour, as the policy says, may be drawn
     often in one run and seldom in the next."""

@@ -1,1 +1,1 @@
-"""The guard: a breaker round a call. Start at `guard.py`; the machine itself is `core/breaker.py`."""
+"""The guard: a breaker around a call. Start at `guard.py`; the machine itself is `core/breaker.py`."""

@@ -1,14 +1,14 @@
-"""The breakers of this process: one per name, to be listed, reported and watched.
+"""The breakers of this process: one per name, listed, reported and watched.
 
-`BREAKERS` is the registry that `Breaker` and `guard` use unless they are told otherwise, and that a sender
-reports with its beats. Tests make their own: `Registry()`.
+`BREAKERS` is the default registry of `Breaker` and `guard`, and the one that a sender reports with its beats. Tests
+make their own: `Registry()`.
 
 Laws:
-- One name, one breaker. At most `limit` names: a name made from a request's data must not eat the memory.
-- Listeners are told every turn of a breaker in the order the turns happened, outside of any lock, by a thread
-  that changed it. What time alone changes (open to half-open) is told when somebody looks.
-- A listener that raises is logged (`lifesigns.guard`) and disturbs nobody.
-- A fork is harmless: whatever held a lock when the process forked does not exist in the child.
+- One name, one breaker. At most `limit` names: names made from request data must not fill the memory.
+- A thread that changes a breaker tells the listeners every turn, in order and outside of any lock. The next look
+  tells a turn that time alone causes (open to half-open).
+- An error in a listener is logged (`lifesigns.guard`) and disturbs nothing else.
+- A fork is harmless: the child makes its locks anew, since no thread that held one exists there.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("lifesigns.guard")
 
 NAMES_MAX: Final = 1000
-"""Breakers are named by what they guard. A thousand different things in one process are names out of data."""
+"""A breaker has the name of what it guards. A thousand names in one process were made from data."""
 
 Listener = Callable[[str, Turn], object]
-"""Called with the breaker's name and what changed; it should be quick, later turns wait for it."""
+"""Called with the breaker's name and the turn; it should be quick, because later turns wait for it."""
 
 
 class Registry:
-    """Breakers by name. `defaults` gives the policy for those that are made without one of their own."""
+    """Breakers by name. `defaults` gives the policy for breakers made without one."""
 
     def __init__(self, limit: int = NAMES_MAX, defaults: Callable[[], Policy] = Policy) -> None:
         if limit < 1:
@@ -50,7 +50,7 @@ class Registry:
         survives_fork(self)
 
     def after_fork(self) -> None:
-        """A lock nobody holds. Reentrant, because a signal handler or a finalizer may come back here."""
+        """A new, free lock. Reentrant, because a signal handler or a finalizer may come back here."""
         self.lock = threading.RLock()
 
     def get(self, name: str) -> Breaker | None:
@@ -58,16 +58,16 @@ class Registry:
         return self._breakers.get(name)
 
     def all(self) -> list[Breaker]:
-        """Every breaker, in the order they were made."""
+        """Every breaker, in the order of creation."""
         with self.lock:
             return list(self._breakers.values())
 
     def statuses(self) -> list[BreakerStatus]:
-        """How every breaker is now, in the order they were made."""
+        """The status of every breaker, in the order of creation."""
         return [breaker.status() for breaker in self.all()]
 
     def watch(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(name, turn)` for every change of a breaker from now on, until what is returned is called."""
+        """Call `listener(name, turn)` for every change of a breaker from now on; call the returned function to end that."""
         key = object()  # the listener itself would not do: it may be registered twice
         with self.lock:
             self._listeners[key] = listener
@@ -79,7 +79,7 @@ class Registry:
         return unwatch
 
     def add(self, breaker: Breaker) -> None:
-        """Take in a new breaker; refused if its name is taken or the registry is full."""
+        """Add a new breaker; raises if its name is taken or the registry is full."""
         with self.lock:
             if breaker.name in self._breakers:
                 raise UsageError(
@@ -94,13 +94,13 @@ class Registry:
             self._breakers[breaker.name] = breaker
 
     def tell(self, name: str, turn: Turn) -> None:
-        """Tell all listeners. Whoever calls this holds no lock."""
+        """Tell all listeners. The caller holds no lock."""
         with self.lock:
             listeners = list(self._listeners.values())
         for listener in listeners:
             try:
                 listener(name, turn)
-            except Exception:  # another's code: what it raises disturbs nobody
+            except Exception:  # foreign code: its errors disturb nothing else
                 LOG.exception("a listener failed at breaker %r turning %s", name, turn.now)
 
 
@@ -108,7 +108,7 @@ class Registry:
 
 
 class Forked(Protocol):
-    """Something with a lock, that must be told when it finds itself in a new process."""
+    """Something with a lock, which must know when it is in a new process."""
 
     def after_fork(self) -> None: ...
 
@@ -117,7 +117,7 @@ _FORKED: Final[WeakSet[Forked]] = WeakSet()
 
 
 def survives_fork(thing: Forked) -> None:
-    """Call `thing.after_fork()` in the child of every fork, as long as there is the thing."""
+    """Call `thing.after_fork()` in the child of every fork, as long as the thing exists."""
     _FORKED.add(thing)
 
 

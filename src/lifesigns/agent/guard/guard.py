@@ -1,19 +1,19 @@
-"""Guard: a breaker round a call, in threads and on event loops.
+"""Guard: a breaker around a call, in threads and on event loops.
 
     @lifesigns.guard("search-api", failure_threshold=5)
     async def search(query): ...
 
-The machine is `core/breaker.py`; here are its clock, its lock and the call. `wrapping.py` puts it round a function.
+The machine is `core/breaker.py`; here are its clock, its lock and the call. `wrapping.py` puts it around a function.
 
 Laws:
-- No lock is held while the guarded call runs. A closed breaker without rates takes none at all: one attribute
-  is read before the call and one written after it, as the core allows.
-- What the call raises passes through untouched. An `Exception` is a failure unless it is ignored; anything else
-  (`CancelledError`, `GeneratorExit`, `KeyboardInterrupt`, `SystemExit`) is a cancel: the permit is returned,
-  nothing is counted. What the call returns is a success unless `failure_if` says otherwise.
-- A guarded call inside a probe of the same breaker is a part of that probe. Otherwise a function that calls its
-  own like would refuse itself, and a breaker with one probe would never close again.
-- Its own refusal is never counted as a failure of what it guards.
+- The guard holds no lock while the guarded call runs. A closed breaker without rates takes none at all: it reads one
+  attribute before the call and writes one after it, as the core allows.
+- An exception of the call passes through untouched. An `Exception` is a failure unless it is ignored; anything else
+  (`CancelledError`, `GeneratorExit`, `KeyboardInterrupt`, `SystemExit`) is a cancellation: the permit goes back and
+  nothing counts. A returned result is a success unless `failure_if` says otherwise.
+- A guarded call inside a probe of the same breaker is part of that probe. Otherwise a recursive function would refuse
+  itself, and a breaker with one probe would never close again.
+- A breaker's own refusal never counts as a failure of what it guards.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Entry = tuple["Breaker", Permit, float, "Entry | None"]
-"""One guarded call that runs: its breaker, its permit, when it began, and the call around it."""
+"""A running guarded call: its breaker, its permit, its start, and the call around it."""
 
 _running: ContextVar[Entry | None] = ContextVar("lifesigns_guarded", default=None)
 """The guarded calls this thread or task is inside of. A task inherits those of the task that started it."""
 
 _PART_OF_A_PROBE: Final = Permit(-1)
-"""Belongs to no generation, so whatever becomes of the call counts for nothing; the probe around it counts."""
+"""It belongs to no generation, so the call's outcome does not count; the probe around it does."""
 
 
 class Breaker:
@@ -84,7 +84,7 @@ class Breaker:
         self.counts_rows_only = (
             self.policy.failure_rate is None and self.policy.slow_rate is None and failure_if is None
         )
-        """Whether a success has nothing to tell but that it was one: then it needs no clock and no lock."""
+        """Whether a success needs neither clock nor lock, because the policy has no rates."""
         self._telling = False
         self.after_fork()
         survives_fork(self)
@@ -127,7 +127,9 @@ class Breaker:
         return result
 
     def __enter__(self) -> Self:
-        _running.set((self, *self.begin(), _running.get()))  # it has no other place to keep its permit
+        _running.set(
+            (self, *self.begin(), _running.get())
+        )  # a generator has no other place to keep its permit
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -136,7 +138,7 @@ class Breaker:
             entry = entry[3]
         if (
             entry is not None
-        ):  # else it was entered in another context, as async fixtures are: nothing is counted
+        ):  # otherwise it was entered in another context, as async fixtures are, and nothing counts
             _running.set(_without(_running.get(), entry))
             self.end(entry[1], entry[2], error)
 
@@ -149,11 +151,11 @@ class Breaker:
     # --- by hand ---------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open as if it had failed; an open one begins its wait anew."""
+        """Open as after failures; an open breaker begins its wait anew."""
         self._locked(self._machine.open)
 
     def close(self) -> None:
-        """Close and count from zero. The next open wait is as long as the last would have been."""
+        """Close and count from zero. The next open wait keeps the length it had grown to."""
         self._locked(self._machine.close)
 
     def reset(self) -> None:
@@ -161,15 +163,15 @@ class Breaker:
         self._locked(self._machine.reset)
 
     def force_open(self) -> None:
-        """Refuse everything until told otherwise."""
+        """Refuse every call until a person says otherwise."""
         self._locked(self._machine.force_open)
 
     def disable(self) -> None:
-        """Let everything through and count nothing."""
+        """Let every call through and count nothing."""
         self._locked(self._machine.disable)
 
     def observe_only(self) -> None:
-        """Let everything through, but count how often it would have opened (`status().trips`)."""
+        """Let every call through, but count how often the breaker would have opened (`status().trips`)."""
         self._locked(self._machine.observe_only)
 
     # --- to look at ------------------------------------------------------------------------------------
@@ -180,12 +182,12 @@ class Breaker:
         return self._locked(self._machine.state)
 
     def status(self) -> BreakerStatus:
-        """Everything a person wants to see. `until` is a moment of the breaker's clock."""
+        """The breaker as people see it. `until` is a time of the breaker's clock."""
         return self._locked(self._machine.status)
 
     @property
     def time_until_half_open(self) -> float | None:
-        """Seconds until a call will be tried again: infinity if it was forced open, None if it is not open."""
+        """Seconds until the breaker tries a call again: infinity if forced open, None if not open."""
         return self._locked(self._machine.time_until_half_open)
 
     def is_failure(self, outcome: object) -> bool:
@@ -197,7 +199,7 @@ class Breaker:
     # --- the careful way through a call (wrapping.py knows a quicker one while it is closed) ---------------
 
     def run(self, function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        """Call it and count what becomes of it."""
+        """Call it and count the outcome."""
         entry = self.step_in()
         try:
             result = function(*args, **kwargs)
@@ -208,7 +210,7 @@ class Breaker:
         return result
 
     def step_in(self) -> Entry:
-        """Leave to make one call. A probe is remembered as running, for the calls inside of it."""
+        """A permit for one call. A running probe is remembered, for the calls inside it."""
         permit, began_at = self.begin()
         entry = (self, permit, began_at, _running.get())
         if permit.probe:
@@ -222,7 +224,7 @@ class Breaker:
         self.end(entry[1], entry[2], error, result)
 
     def begin(self) -> tuple[Permit, float]:
-        """Leave to make one call, and the time; raises `BreakerOpen`."""
+        """A permit for one call, and the time; raises `BreakerOpen`."""
         permit = self._machine._pass  # the read without a lock that the core allows
         if permit is not None:
             return permit, 0.0 if self.counts_rows_only else self.clock()
@@ -238,7 +240,7 @@ class Breaker:
     def end(
         self, permit: Permit, began_at: float, error: BaseException | None, result: object = None
     ) -> None:
-        """What became of the call: an error, or if that is None, the result."""
+        """The outcome of the call: an error, or if that is None, the result."""
         if error is None and self.counts_rows_only and permit is self._machine._pass:
             self._machine._failures = 0  # the write without a lock that the core allows
             return
@@ -279,7 +281,8 @@ class Breaker:
             self._tell()
 
     def _tell(self) -> None:
-        """Tell the registry's listeners what changed, in order: one thread tells, others leave it their turns."""
+        """Tell the registry's listeners about changes, in order: one thread tells them, the others leave their turns
+        to it."""
         while self._machine.turns and self._tell_one():
             pass
 
@@ -308,10 +311,10 @@ def guard(
     registry: Registry = BREAKERS,
     **settings: Any,
 ) -> Breaker:
-    """The breaker of this name, made if there is none: as a decorator, or `with lifesigns.guard("search-api"):`.
+    """The breaker of this name, created on first use: as a decorator, or `with lifesigns.guard("search-api"):`.
 
-    `settings` are those of `Breaker`. Who shares a breaker leaves them out or says the same; two different
-    wishes for one name are an error.
+    `settings` are those of `Breaker`. Code that shares a breaker leaves them out or passes the same; different
+    settings for one name are an error.
     """
     with registry.lock:
         breaker = registry.get(checked_name(name))
@@ -337,6 +340,6 @@ def _without(stack: Entry | None, entry: Entry) -> Entry | None:
     """The running calls without this one: nearly always the innermost, unless generators interleave."""
     if stack is None:
         return None
-    if stack is entry or stack[:3] == entry[:3]:  # equal: copied by the last line, for somebody else
+    if stack is entry or stack[:3] == entry[:3]:  # equal: copied by the last line, for another context
         return stack[3]
     return (*stack[:3], _without(stack[3], entry))

@@ -1,15 +1,15 @@
-"""Saving: writes that are refused or fail wait for their turn instead of being lost.
+"""Saving: a write that is refused or fails waits for its turn and is not lost.
 
     saves = lifesigns.SaveQueue("checkpoint_write", store.put)
     saves.save(checkpoint)            # written at once if it can be, else as soon as it can be
     saves.flush(timeout=10)           # True when everything is written
 
 Laws:
-- Order is kept: nothing is written before what was saved earlier, and one write runs at a time.
-- Nothing is dropped in silence. What is saved is written, or its future has the error; when `limit` items wait,
-  the next `save` raises; what is left at `close` is returned by it.
-- What fails (`Breaker.is_failure`) waits and is tried again. What the breaker ignores is the item's own fault: that
-  goes to whoever saved it, and the next one has its turn.
+- Writes keep the order of the saves, and one write runs at a time.
+- Nothing is dropped in silence. An item is written, or its future has the error; when `limit` items wait, the next
+  `save` raises; `close` returns the rest.
+- A failed write (`Breaker.is_failure`) waits and is tried again. An error that the breaker ignores is the item's own
+  fault: it goes to the caller of `save`, and the next item has its turn.
 - While nothing waits there is no thread and no task.
 
 `SaveQueue` is for threads, `AsyncSaveQueue` for one event loop and a `write` that is awaited.
@@ -38,15 +38,15 @@ Fate = TypeVar("Fate", "Future[None]", "asyncio.Future[None]")
 
 LIMIT: Final = 100
 RETRY_EVERY: Final = 5.0
-"""Seconds. A store that stays away is spared by the breaker; this is for one that failed once."""
+"""Seconds. The breaker spares a store that stays away; this is for one that failed once."""
 EXIT_FOR: Final = 2.0
-"""How long the end of a block or a process waits for what is not written yet."""
+"""How long the end of a block or a process waits for unwritten items."""
 MOMENT: Final = 0.1
-"""How long `close` waits at least for a try that is under way: one that the breaker refuses is over in no time."""
+"""How long `close` waits at least for a running try: one that the breaker refuses is over at once."""
 
 
 class _Line(Generic[T, Fate]):
-    """Who waits, in order; the first is being written or will be next. It has no lock: its owner does."""
+    """Waiting items, in order; the first is being written or will be next. Its owner holds the lock."""
 
     def __init__(self, breaker: Breaker | str, limit: int, retry_every: float) -> None:
         if limit < 1:
@@ -62,12 +62,12 @@ class _Line(Generic[T, Fate]):
     def clear(self) -> None:
         self.waiting: deque[tuple[T, Fate]] = deque()
         self.busy = False
-        """Whether somebody writes the first one."""
+        """Whether a thread or task writes the first item."""
         self.retry_at = 0.0
         self.last_error: BaseException | None = None
 
     def join(self, item: T, fate: Fate) -> bool:
-        """Take a place; whether it is the first, and its owner is to write it now."""
+        """Append an item; True if it is the first, and the caller must write it now."""
         if self.closed:
             raise UsageError(f"the save queue of breaker {self.breaker.name!r} is closed")
         if len(self.waiting) >= self.limit:
@@ -78,7 +78,7 @@ class _Line(Generic[T, Fate]):
         return self.busy and len(self.waiting) == 1
 
     def failed(self, error: BaseException) -> None:
-        """The first one could not be written; it stays, unless nobody will try again."""
+        """The write of the first item failed; it stays, unless the queue is closed."""
         self.busy = False
         self.last_error = error
         wait = self.retry_every
@@ -89,11 +89,11 @@ class _Line(Generic[T, Fate]):
             self.written(self.waiting[0][1], error)
 
     def written(self, fate: Fate, error: BaseException | None = None) -> None:
-        """The first one was written, or will never be."""
+        """The first item was written, or never will be."""
         self.busy = False
         if self.waiting and self.waiting[0][1] is fate:  # not if a fork emptied the line during the write
             self.waiting.popleft()
-        if fate.done():  # given up by who waited for it, not by us
+        if fate.done():  # cancelled by the caller that waited for it, not by us
             return
         if error is None:
             fate.set_result(None)
@@ -103,7 +103,7 @@ class _Line(Generic[T, Fate]):
             fate.set_exception(error)
 
     def close(self) -> list[T]:
-        """Send everybody away but the one that is being written now."""
+        """Drop all items but the one that is being written now."""
         self.closed = True
         left = [self.waiting.pop() for _ in range(len(self.waiting) - self.busy)][::-1]
         for _, fate in left:
@@ -118,7 +118,7 @@ class _Line(Generic[T, Fate]):
         return AdapterError(f"the save queue of breaker {self.breaker.name!r} {what}{last}")
 
     def judge(self, fate: Fate, outcome: object) -> None:
-        """What became of the write of the first one: an exception or a result."""
+        """The outcome of the first item's write: an exception or a result."""
         error = outcome if isinstance(outcome, BaseException) else None
         if isinstance(error, BreakerOpen) or self.breaker.is_failure(outcome):
             self.failed(error or AdapterError(f"the write returned {outcome!r}"))
@@ -146,14 +146,14 @@ class SaveQueue(Generic[T]):
         _OPEN.add(self)
 
     def after_fork(self) -> None:
-        """A child begins empty: what waits is its parent's to write."""
+        """A forked child begins empty: its parent writes the waiting items."""
         self._line.clear()
         self._changed = threading.Condition()
         self._retrier: threading.Thread | None = None
 
     @property
     def breaker(self) -> Breaker:
-        """The breaker that the writes are made under."""
+        """The breaker around the writes."""
         return self._line.breaker
 
     @property
@@ -177,14 +177,14 @@ class SaveQueue(Generic[T]):
         return fate
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Try now, and wait until everything is written; False if that took longer."""
+        """Try now, and wait until everything is written; False on a timeout."""
         with self._changed:
             self._line.retry_at = 0.0
             self._changed.notify_all()
             return self._changed.wait_for(lambda: not self._line.waiting, timeout)
 
     def close(self, timeout: float = 0.0) -> list[T]:
-        """`flush`, then take nothing more. What was not written is returned, and its future has the reason."""
+        """`flush`, then accept nothing more. Returns the unwritten items; their futures have the reason."""
         self.flush(timeout)
         with self._changed:
             line = self._line
@@ -195,7 +195,7 @@ class SaveQueue(Generic[T]):
         if retrier is not None and retrier is not threading.current_thread():
             retrier.join(wait)
         if under_way is not None and under_way[1].done() and under_way[1].exception() is not None:
-            left.insert(0, under_way[0])  # It was just being tried, for the last time and in vain.
+            left.insert(0, under_way[0])  # Its last try has just failed.
         return left
 
     def __enter__(self) -> Self:
@@ -205,7 +205,7 @@ class SaveQueue(Generic[T]):
         _report(self.close(EXIT_FOR), self.breaker)
 
     def _write_first(self) -> None:
-        """Write the first of the line, then see to the others. Called by whoever made the line busy."""
+        """Write the first item, then the others. The caller has marked the line as busy."""
         item, fate = self._line.waiting[0]
         outcome: object
         try:
@@ -224,7 +224,7 @@ class SaveQueue(Generic[T]):
             self._write_first()
 
     def _its_time(self) -> bool:
-        """Wait until the first can be tried; False if nobody is left, and then this thread is gone."""
+        """Wait until the first item can be tried; False if none is left, and then this thread ends."""
         line = self._line
         with self._changed:
             while line.waiting:
@@ -257,7 +257,7 @@ class AsyncSaveQueue(Generic[T]):
 
     @property
     def breaker(self) -> Breaker:
-        """The breaker that the writes are made under."""
+        """The breaker around the writes."""
         return self._line.breaker
 
     @property
@@ -285,7 +285,7 @@ class AsyncSaveQueue(Generic[T]):
         return fate
 
     async def flush(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 -- it answers, it does not raise
-        """Try now, and wait until everything is written; False if that took longer."""
+        """Try now, and wait until everything is written; False on a timeout."""
         self._line.retry_at = 0.0
         self._hurry.set()
         try:
@@ -295,7 +295,7 @@ class AsyncSaveQueue(Generic[T]):
         return True
 
     async def close(self, timeout: float = 0.0) -> list[T]:  # noqa: ASYNC109 -- a caller of `close` expects a timeout
-        """`flush`, then take nothing more. What was not written is returned, and its future has the reason."""
+        """`flush`, then accept nothing more. Returns the unwritten items; their futures have the reason."""
         await self.flush(timeout)
         self._line.closed = True
         if self._retrier is not None:
@@ -326,7 +326,7 @@ class AsyncSaveQueue(Generic[T]):
             self._retrier = asyncio.create_task(self._retry(), name="lifesigns-save")
 
     async def _retry(self) -> None:
-        """While this runs nobody else writes: the line is not empty, so nobody comes first."""
+        """While this runs nothing else writes: the line is not empty, so no new item is the first."""
         line = self._line
         try:
             while line.waiting:
@@ -356,7 +356,7 @@ _OPEN: Final[WeakSet[SaveQueue[Any]]] = WeakSet()
 @atexit.register
 def _at_exit() -> None:
     queues = [queue for queue in list(_OPEN) if queue.pending]
-    for queue in queues:  # all of them try at once, so that one that cannot does not use up the others' time
+    for queue in queues:  # all try at once, so that one that cannot does not use up the others' time
         queue.flush(0)
     end = time.monotonic() + EXIT_FOR
     for queue in queues:

@@ -1,7 +1,7 @@
-"""What a breaker is told when it is made, checked: its name, its policy, what it ignores.
+"""The checked settings of a new breaker: its name, its policy, what it ignores.
 
 A breaker's defaults are those of a policy: `breakers` has some names of its own (`tool_execution`,
-`checkpoint_write`), every other name gets `breaker`. Which policy, its registry knows.
+`checkpoint_write`), every other name gets `breaker`. Its registry knows which policy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME_MAX: Final = 128
 
 
 def policy_for(name: str, defaults: Policy) -> BreakerPolicy:
-    """What a policy says of breakers of this name."""
+    """A policy's settings for breakers of this name."""
     return defaults.breakers.get(name, defaults.breaker)
 
 
@@ -33,7 +33,7 @@ def changed(policy: BreakerPolicy, overrides: Mapping[str, Any]) -> BreakerPolic
 
 
 def checked_name(name: str) -> str:
-    """The name, if it is one."""
+    """The name, if it is valid."""
     if not isinstance(name, str):  # most likely @guard without parentheses
         raise UsageError(f"a breaker needs a name, like guard('search-api'); {name!r} is none")
     if not 0 < len(name) <= NAME_MAX:
@@ -44,7 +44,7 @@ def checked_name(name: str) -> str:
 
 
 def checked_ignore(ignore: Ignore) -> tuple[type[BaseException], ...] | Predicate:
-    """What is ignored, as types or a predicate."""
+    """The exceptions to ignore, as types or a predicate."""
     if isinstance(ignore, tuple):
         for kind in ignore:
             _check_exception(kind)
@@ -64,7 +64,8 @@ def _check_exception(kind: object) -> None:
 def differences(
     breaker: Breaker, policy: BreakerPolicy | None, settings: Mapping[str, Any]
 ) -> tuple[str, str] | None:
-    """Where what somebody wishes is not what the breaker has: what it has, what is wished. What is left out is no wish."""
+    """The settings where a caller's wish differs from the breaker: what it has, what the caller wants. An omitted
+    setting is no wish."""
     wished: dict[str, Any] = {
         key: settings[key] for key in ("clock", "ignore", "failure_if") if key in settings
     }

@@ -1,8 +1,8 @@
-"""Wrapping: a function with a breaker round every call of it.
+"""Wrapping: a function with a breaker around every call.
 
-The wrapper is a function of the same kind as what it wraps (so `inspect` and frameworks see the same), with its
-name, signature and docstring, and the breaker as `.breaker`. For a generator the call lasts from the first item
-to the last; who stops early has cancelled it.
+The wrapper is a function of the same kind as the wrapped one (so `inspect` and frameworks see no difference), with
+its name, signature and docstring, and the breaker as `.breaker`. For a generator the call lasts from the first item
+to the last; a consumer that stops early cancels it.
 
 Closed breakers that count nothing but failures in a row have a quick wrapper: no clock, no lock, one read and one
 write. That is most calls of most programs, and `make bench` watches what it costs.
@@ -92,7 +92,7 @@ def _of_coroutine(breaker: Breaker, function: Function) -> Function:
 
 
 def _of_generator(breaker: Breaker, function: Function) -> Function:
-    """Not remembered as running (`step_in`): between two items the consumer runs, and is not inside the call."""
+    """We do not remember it as running (`step_in`): between two items the consumer runs, outside the call."""
 
     def guarded(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         permit, began_at = breaker.begin()

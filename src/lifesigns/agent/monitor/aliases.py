@@ -38,21 +38,21 @@ class AgentHealthMonitor(Monitor):
             self.natural_events = ()
 
     def register_agent(self, agent: Any) -> WatchedAgent:
-        """Watch it. Without heartbeats only its own activity shows that it lives."""
+        """Watch an agent. Without heartbeats only its own activity shows that it lives."""
         return self.watch(agent) if self._asks else self.watch(agent, beats_every=self._every)
 
     def unregister_agent(self, agent_name: str) -> None:
         self.unwatch(agent_name)
 
     def get_health(self, agent_name: str) -> AgentMetrics | None:
-        """Its state, with `status`; None if it is not known."""
+        """An agent's state, with `status`; None if it is unknown."""
         return self.metrics(agent_name)
 
     def get_metrics(self, agent_name: str) -> AgentMetrics | None:
         return self.metrics(agent_name)
 
     def get_all_health(self) -> dict[str, AgentMetrics]:
-        """Everybody's state."""
+        """The state of every agent."""
         states = {name: self.metrics(name) for name in self.all()}
         return {name: state for name, state in states.items() if state is not None}
 

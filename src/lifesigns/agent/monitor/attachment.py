@@ -18,23 +18,23 @@ class Ending:
     status: int | None = None
     signal: int | None = None
     forget: bool = False
-    """Whether nobody wants to hear of it again, not even that it left."""
+    """Whether to forget the agent without telling even that it left."""
 
 
 Report = Callable[[Ending], None]
-"""Tells the monitor that an agent ended. From any thread, at any time, as often as one likes: the first counts."""
+"""Tells the monitor that an agent ended. Callable from any thread, at any time and repeatedly: the first call counts."""
 
 
 class Attachment:
-    """What the monitor wants of an agent, whatever it is. This is an event loop, or any object: nothing tells its end."""
+    """What the monitor needs of any kind of agent. This base serves an event loop or any object, which report no end."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop | None = None, *, here: bool = False, by_itself: bool = False
     ) -> None:
         self.loop = loop
-        """The event loop it lives on: while that answers, so does the agent."""
+        """The event loop it lives on: while the loop answers, the agent lives."""
         self.here = here
-        """Whether it can only be in this process: then silence is a freeze, and no network is between us."""
+        """Whether it must be in this process: then silence is a freeze, because no network is between us."""
         self.by_itself = by_itself
         """Whether nothing but its own beats can show that it lives."""
         self.watched_fd: int | None = None
@@ -42,19 +42,19 @@ class Attachment:
         self._report: Report | None = None
 
     def fasten(self, report: Report) -> None:
-        """Begin to see its end. Called by who watches it, in their thread."""
+        """Start to watch for its end. Called in the thread of the caller of `watch`."""
         self._report = report
 
     def look(self) -> bool:
-        """Whether it is alive; its end is reported. Called in the monitor's thread, once a tick."""
+        """Whether it is alive; reports its end. Called in the monitor's thread, once a tick."""
         return True
 
     def thread_id(self) -> int | None:
-        """The thread it runs in, if one can tell."""
+        """The thread it runs in, if known."""
         return None
 
     def loosen(self) -> None:
-        """See nothing more of it."""
+        """Stop watching it."""
         self._report = None
 
 

@@ -1,8 +1,8 @@
-"""Objects: whatever has a name. On an event loop its loop answers for it; elsewhere it has to beat.
+"""Objects: anything with a name. On an event loop the loop answers for it; elsewhere it has to beat.
 
-One with `.on(event, handler)` is an event emitter: its natural events are activity, at the price of an attribute
-write. It is sent a `heartbeat-ping` once, with an id; if it ever answers `heartbeat-response-<id>`, its answers count
-from then on instead of its loop's: whoever can speak for itself has to.
+An object with `.on(event, handler)` is an event emitter: its natural events are activity, at the price of an
+attribute write. We send it a `heartbeat-ping` once, with an id; if it ever answers `heartbeat-response-<id>`, its own
+answers count from then on instead of its loop's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class EmitterAttachment(Attachment):
         self._what = what
         self._events = tuple(dict.fromkeys(events))
         self.ping_id = f"lifesigns-{id(self):x}"
-        """Always the same: a handler for each ping would stay with the emitter for ever."""
+        """Always the same id: the emitter would keep a handler for each ping for ever."""
         self.answers: Callable[[], None] | None = None
         """Called with each answer."""
         self.acts: Callable[[str], None] | None = None
@@ -40,7 +40,7 @@ class EmitterAttachment(Attachment):
         self._what.on(REMOVED, self._removed)
 
     def ping(self) -> None:
-        """Ask it. On its own loop, for it may do anything then."""
+        """Ping it on its own loop, because its handlers may do anything."""
         emit = getattr(self._what, "emit", None)
         if emit is not None and self._report is not None:
             emit("heartbeat-ping", {"id": self.ping_id})

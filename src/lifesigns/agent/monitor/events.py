@@ -1,9 +1,9 @@
-"""Events: a change of health as it is told to callbacks, by the names of the contract, with the evidence of this moment; and
-what is counted of an agent.
+"""Events: a change of health as callbacks get it, by the names of the contract, with the evidence of that moment; and
+the counts of an agent.
 
-Each change is told once. Who comes back from `disconnected` is told twice, as two things happened: it is back
-(`agent-reconnected`, with its downtime), and it is well or not quite (`agent-healthy`, `agent-degraded` ...).
-Moments are of the wall clock, in seconds since 1970; durations are seconds.
+Each change is one event. A return from `disconnected` gives two, because two things happened: the agent is back
+(`agent-reconnected`, with its downtime), and it is well or not quite (`agent-healthy`, `agent-degraded` ...). Times
+are of the wall clock, in seconds since 1970; durations are seconds.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ TYPES: Final[Mapping[Cause, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AgentMetrics:
-    """What is counted of one agent. `uptime` is of this life, the counts of all lives under this name."""
+    """The counts of one agent. `uptime` is of this life, the counts are of all lives under this name."""
 
     agent_name: str
     status: Health
     uptime: float
     last_activity: float
-    """The last thing it did by itself, an answer to a question or a mere beat apart; its begin, if it has done nothing yet."""
+    """When it last did something by itself, apart from answers and mere beats; its start, if it has done nothing yet."""
     last_heartbeat: float
     """When it last answered, or was seen alive."""
     missed_heartbeats: int
-    """Answers or beats in a row that should have come and did not; 0 while it is well."""
+    """Missing answers or beats in a row; 0 while it is well."""
     total_heartbeats: int
     disconnection_count: int
 
@@ -71,16 +71,16 @@ class Event:
     reason: str
     metrics: AgentMetrics
     type: str | None = None
-    """Of a disconnection: `event-loop-freeze`, `process-crash` or `network-partition`; None if nothing tells."""
+    """Of a disconnection: `event-loop-freeze`, `process-crash` or `network-partition`; None if unknown."""
     last_seen: float | None = None
     downtime: float | None = None
-    """Of a reconnection: how long nothing was seen of it."""
+    """Of a reconnection: how long we saw nothing of it."""
     stack: str | None = None
     """Where it hangs (the frozen thread at that moment), or where it crashed."""
 
 
 def events_of(flip: Flip, watched: WatchedAgent, agent: Agent) -> list[Event]:
-    """What is told about a change of health; the agent's own record is brought up to date by the way."""
+    """The event for a change of health; also updates the agent's own record."""
     watched.health = flip.now
     if flip.now is Health.STARTING:
         return []
@@ -106,7 +106,7 @@ def events_of(flip: Flip, watched: WatchedAgent, agent: Agent) -> list[Event]:
 
 
 def _back_at(flip: Flip, watched: WatchedAgent) -> float:
-    """When it came back; a loop knows better than we, who look once a tick."""
+    """When it came back; its loop knows that better than we, because we look once a tick."""
     if watched.loop_watch is None or watched.by_itself:
         return flip.at
     return min(flip.at, watched.loop_watch.probe.answered_at or flip.at)
@@ -144,7 +144,7 @@ def _evidence(flip: Flip, watched: WatchedAgent) -> tuple[str, str | None]:
 
 
 def _type_of(flip: Flip, watched: WatchedAgent) -> str | None:
-    """What kind of disconnection. Silence of one that can only be here is a freeze: no network is between us."""
+    """The kind of disconnection. The silence of an agent in this process is a freeze: no network is between us."""
     if flip.cause is Cause.PARTITION and watched.attachment.here:
         return TYPES[Cause.FREEZE]
     if flip.cause is Cause.UNKNOWN and any(f.kind is Kind.SILENCE for f in flip.evidence):
@@ -156,7 +156,7 @@ def _type_of(flip: Flip, watched: WatchedAgent) -> str | None:
 
 
 def wall(moment: float) -> float:
-    """A moment of the monotonic clock as people have it: seconds since 1970."""
+    """A time of the monotonic clock as wall-clock time: seconds since 1970."""
     return time.time() - time.monotonic() + moment
 
 
@@ -170,8 +170,8 @@ def last_heartbeat_at(watched: WatchedAgent) -> float:
 
 
 def missed_heartbeats(watched: WatchedAgent, agent: Agent | None, now: float) -> int:
-    """How many answers or beats in a row should have come and did not: none while nobody doubts it. What came counts
-    from when it came, not from when the engine was told."""
+    """How many answers or beats in a row are missing: none while the agent is not in doubt. A sign counts from its
+    arrival, not from when the engine heard of it."""
     if watched.ending is not None:
         return 0
     if watched.by_itself:
@@ -182,7 +182,7 @@ def missed_heartbeats(watched: WatchedAgent, agent: Agent | None, now: float) ->
 
 
 def heartbeats(watched: WatchedAgent) -> int:
-    """How often it answered, was seen alive or beat, in all its lives."""
+    """How often it answered, beat or was seen alive, in all its lives."""
     before = watched.heartbeats_before
     if watched.last_heartbeat_at is not None:
         return before
@@ -192,7 +192,7 @@ def heartbeats(watched: WatchedAgent) -> int:
 
 
 def metrics(watched: WatchedAgent, agent: Agent | None, now: float) -> AgentMetrics:
-    """Everything that is counted, as of now."""
+    """All counts, as of now."""
     seen_at = last_heartbeat_at(watched)
     ended_at = now if watched.ending is None else seen_at
     return AgentMetrics(

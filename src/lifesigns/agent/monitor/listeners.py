@@ -1,7 +1,7 @@
 """Listeners: callbacks, in a thread of theirs, one after the other, in the order in which things happened.
 
-Not in the thread that judges: a callback that takes a minute would make it blind for that minute. So a slow one delays
-the callbacks behind it and nothing else; what they are told was judged, and its evidence taken, at its time.
+Not in the thread that judges: a callback that takes a minute would make it blind for that minute. So a slow one
+delays only the callbacks behind it; verdict and evidence were taken at their time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Listener:
 
 
 class Listeners:
-    """Who wants to hear what."""
+    """The callbacks, by event."""
 
     def __init__(self, loop_of: Callable[[str], asyncio.AbstractEventLoop | None]) -> None:
         self._loop_of = loop_of
@@ -56,7 +56,7 @@ class Listeners:
             self._listeners = (*self._listeners, Listener(event, callback, running_loop()))
 
     def off(self, event: str, callback: Callback) -> None:
-        """Stop telling; what waits for it already is still told."""
+        """Remove a callback; it still gets the events that already wait."""
         _check(event)
         with self._lock:
             self._listeners = tuple(
@@ -64,7 +64,7 @@ class Listeners:
             )
 
     def tell(self, news: Iterable[Event]) -> None:
-        """Have events told, soon. Never waits."""
+        """Queue events for the callbacks. Never waits."""
         for event in news:
             for listener in self._listeners:
                 if listener.event not in (event.name, EVERYTHING):
@@ -78,7 +78,7 @@ class Listeners:
                 self._start()
 
     def stop(self, within: float) -> None:
-        """Tell what waits, then end."""
+        """Deliver what waits, then end."""
         self._waiting.put(None)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(within)

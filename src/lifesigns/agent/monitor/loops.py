@@ -1,10 +1,10 @@
-"""Loops: an event loop and those who live on it. It is asked once a tick, however many they are.
+"""Loops: an event loop and its agents. We ask it once a tick, however many they are.
 
-The law: only time in which we looked counts. A question that is open when we wake late was perhaps answered by nobody
-because nobody ran: the machine slept, the process was stopped, somebody held the interpreter's lock. So a look adds to
-what a loop owes no more than the time it was meant to wait, and before anybody is convicted we look again, soon.
+The law: only time in which we looked counts. When we wake late, a question may be open because nothing ran: the
+machine slept, the process was stopped, a thread held the interpreter's lock. So a look adds no more to a loop's lag
+than the planned wait, and before a verdict we soon look again.
 
-A declared blocking call (`watched.busy`) excuses the loop as long as the task that declared it is the one that runs.
+A declared blocking call (`watched.busy`) excuses the loop as long as the task that declared it runs.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class LoopWatch:
         self.loop = loop
         self.probe = LoopProbe(loop)
         self.carried: dict[str, WatchedAgent] = {}
-        """Those for whom the loop answers."""
+        """The agents for which the loop answers."""
         self.own: dict[str, WatchedAgent] = {}
-        """Those who beat by themselves; a freeze of the loop is theirs as well."""
+        """The agents that beat by themselves; a freeze of the loop freezes them too."""
         self.owes = 0.0
-        """For how long it has owed an answer, in time that counts."""
+        """How long it has owed an answer, in time that counts."""
         self.excused = False
-        """Whether somebody on it has declared that it would not answer."""
+        """Whether an agent on it has declared that it will not answer."""
         self.owed_before = 0.0
         """What it owed when its agents last beat."""
         self.missed = 0
@@ -61,12 +61,12 @@ class LoopWatch:
         if asked_at is None:
             self.owes, self.missed, self._will_tell = 0.0, 0, False
         elif self.excused or not self.loop.is_running():
-            self.owes = 0.0  # Who does not run, or said that it would not answer, owes nothing.
+            self.owes = 0.0  # A loop that does not run, or is excused, owes nothing.
         else:
             self.owes = min(self.owes + counts, now - asked_at)
 
     def ask(self, now: float) -> bool:
-        """Ask, and have the emitters asked that answer for themselves. False if the loop is closed."""
+        """Ask the loop, and the emitters that answer for themselves. False if the loop is closed."""
         if self.probe.asked_at is not None:
             self.missed += 1
         elif self.probe.answered_at != self._counted_at:
@@ -80,7 +80,7 @@ class LoopWatch:
 
     @property
     def is_new(self) -> bool:
-        """Whether it was never asked."""
+        """Whether we never asked it."""
         return self.probe.asked_at is None and self.probe.answered_at is None
 
     def ping(self, watched: WatchedAgent) -> None:
@@ -89,13 +89,13 @@ class LoopWatch:
             self._call(watched.attachment.ping)
 
     def tell_when_it_turns(self, tell: Callable[[], None]) -> None:
-        """Have this called on the loop as soon as it turns again, once."""
+        """Call this once on the loop, as soon as it turns again."""
         if not self._will_tell:
             self._will_tell = True
             self._call(tell)
 
     def look_again_after(self) -> float:
-        """How soon to look again; never, if there is nothing more to find out about it now."""
+        """How soon to look again; never, if there is nothing more to learn now."""
         if not self.owes:
             return inf
         rest = min(
@@ -109,7 +109,7 @@ class LoopWatch:
         return known or self._thread_id
 
     def evidence(self) -> tuple[str, str | None]:
-        """What runs instead of answering, and where: one for all on it, of this look."""
+        """What holds the loop up, and where: one result per look for all its agents."""
         if self._evidence is None:
             place = place_of(self.thread_id())
             task = asyncio.current_task(self.loop)
@@ -119,7 +119,7 @@ class LoopWatch:
         return self._evidence
 
     def excuse(self, declared: DeclaredCall) -> None:
-        """A blocking call was declared; from any thread."""
+        """An agent declared a blocking call; from any thread."""
         self._declared.append(declared)
 
     def excuse_no_more(self, declared: DeclaredCall) -> None:
@@ -144,10 +144,10 @@ class LoopWatch:
             if isinstance(watched.attachment, EmitterAttachment):
                 self.loop.call_soon(
                     watched.attachment.ping
-                )  # Each by itself: one that raises is its own affair.
+                )  # Each by itself: an error in one does not stop the others.
 
     def _call(self, what: Callable[[], None]) -> None:
         try:
             self.loop.call_soon_threadsafe(what)
         except RuntimeError:
-            return  # Closed since it was asked; the next tick notices.
+            return  # Closed since we asked; the next tick notices.

@@ -5,7 +5,7 @@
     monitor.on("agent-disconnected", callback)
     monitor.health("coder-7"); monitor.metrics("coder-7"); monitor.all()
 
-Everything may be called from any thread. The monitor judges and tells; what to do about a sick agent is yours.
+Everything may be called from any thread. The monitor judges and tells; you decide what to do about a sick agent.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from lifesigns.core.profiles import profile as profile_named
 from lifesigns.errors import UsageError
 
 TICK_SHARE: Final = 0.75
-"""Of the shortest interval. A loop that froze right after a tick is asked one tick later and convicted `freeze.after`
-after that, 3.3 s in all at `balanced`: room enough within its 5 s for a machine that is busy. Each tick costs two
-wake-ups, so more of them would cost more and win little."""
+"""Of the shortest interval. We ask a loop that froze right after a tick one tick later and convict it `freeze.after`
+later, 3.3 s in all at `balanced`: enough room within its 5 s for a busy machine. Each tick costs two wake-ups, so
+more of them would cost more and win little."""
 
 SLEPT_AFTER: Final = 0.5
 """A tick this late means that we slept."""
 
 STOPS_WITHIN: Final = 5.0
-"""How long `stop` waits for a callback that is still running; then it is left alone."""
+"""How long `stop` waits for a running callback before it gives up on it."""
 
 FORGET_AFTER: Final = 600.0
 """How long the engine remembers a silent or ended agent; our own records do not depend on it."""
 
 POLICIES_MAX: Final = OWN_MAX // 2
-"""Different policies of agents: each may need two pages in the engine's book, which has a limit of its own."""
+"""How many different policies agents may have: each may need two pages in the engine's book, which has its own limit."""
 
 CARRIED: Final = {"silence": {"missed_max": 1_000_000, "timeout": 1_000_000.0}}
-"""For those whose beats we make ourselves: their silence would be ours, and to look out for it costs more than to
-beat for them. Who beats by itself has the silence of its policy."""
+"""For agents whose beats we make: their silence would be ours, and watching for it costs more than beating for them.
+An agent that beats by itself has the silence of its policy."""
 
 _monitors: Final[weakref.WeakSet[Monitor]] = weakref.WeakSet()
 
@@ -63,9 +63,9 @@ _monitors: Final[weakref.WeakSet[Monitor]] = weakref.WeakSet()
 class Monitor:
     """The health of agents in this very process.
 
-    `profile` names a policy, `policy` is one (or changes to the profile); `fleet` holds for all agents together. From
-    a `registry` (a mapping by name, or an object with `remove(name)` or `unregister(name)`) the dead are removed.
-    It starts with the first `watch` and ends with `stop`, its `with` block or the interpreter.
+    `profile` names a policy, `policy` is one (or changes to the profile); `fleet` holds for all agents together. The
+    monitor removes dead agents from a `registry` (a mapping by name, or an object with `remove(name)` or
+    `unregister(name)`). It starts with the first `watch` and ends with `stop`, its `with` block or the interpreter.
     """
 
     natural_events: tuple[str, ...] = NATURAL
@@ -86,7 +86,7 @@ class Monitor:
             fleet or FleetPolicy(), canary_every=0.0, tick_every=tick, tick_late_after=tick + SLEPT_AFTER
         )
         self._policies: dict[tuple[str | None, str, float | None], tuple[Policy, Mapping[str, Any]]] = {}
-        """Those in use, by what was asked for: to check one takes a millisecond."""
+        """Policies in use, by the caller's arguments: a check takes a millisecond."""
         self._listeners = Listeners(self._loop_of)
         book = PolicyBook(self._policy.but(CARRIED))
         self._rounds = MonitorThread(Engine(book, limits), tick, self._listeners.tell)
@@ -111,7 +111,7 @@ class Monitor:
                 atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Watch nobody any more, after what was found has been told. Nothing is said about those who were watched."""
+        """Stop watching, after telling what was found. The agents themselves get no event."""
         with self._lock:
             stops = self._started and not self._stopped
             self._stopped = True
@@ -141,9 +141,9 @@ class Monitor:
     ) -> WatchedAgent:
         """Watch an agent: an asyncio task, an event loop, a thread, a process or its pid, or any object with a name.
 
-        With `beats_every` it promises to call `beat()` on what is returned here (or `activity()`, or to emit one of
-        its `events`) at least that often; only then can a thread or a process be found frozen. An object that is
-        watched outside of an event loop has to beat every interval of its policy.
+        With `beats_every` it promises to call `beat()` on the returned handle (or `activity()`, or to emit one of its
+        `events`) at least that often; only then can a thread or a process be found frozen. An object that is watched
+        outside of an event loop has to beat every interval of its policy.
         """
         called = name_of(what, name)
         with self._lock:
@@ -177,7 +177,7 @@ class Monitor:
         return [self.watch(agent) for agent in agents]
 
     def unwatch(self, name: str) -> bool:
-        """Watch it no more, and forget it. Nothing is told; False if it was not known."""
+        """Stop watching an agent and forget it, without an event. False if it is unknown."""
         watched = self._rounds.records.pop(name, None)
         if watched is None:
             return False
@@ -215,7 +215,7 @@ class Monitor:
         own: Mapping[str, Any] | None,
         beats_every: float | None,
     ) -> None:
-        """Its policy, checked here so that a mistake is the caller's to see."""
+        """Its policy, checked here so that the caller sees a mistake."""
         if beats_every is not None:
             if not beats_every > 0:
                 raise UsageError(f"beats_every: {beats_every!r} is not a number of seconds greater than 0")
@@ -236,7 +236,7 @@ class Monitor:
     def _work_out(
         self, role: str | None, own: Mapping[str, Any], beats_every: float | None
     ) -> tuple[Policy, Mapping[str, Any]]:
-        """The policy, and how to tell the engine of it if nobody beats for the agent."""
+        """The policy, and how to tell the engine about it if the agent beats by itself."""
         policy = self._policy.but(ROLES.get(role or "", {})).but(own)
         if beats_every is not None:
             policy = policy.but(_promised(policy, beats_every)).but(own)
@@ -246,11 +246,11 @@ class Monitor:
     # --- events -----------------------------------------------------------------------------------------------------
 
     def on(self, event: str, callback: Callback) -> None:
-        """Have `callback(event)` called at each change: `agent-healthy`, `agent-degraded`, `agent-stuck`,
-        `agent-failing`, `agent-disconnected`, `agent-reconnected`, `agent-left`, or `*` for all.
+        """Call `callback(event)` at each change: `agent-healthy`, `agent-degraded`, `agent-stuck`, `agent-failing`,
+        `agent-disconnected`, `agent-reconnected`, `agent-left`, or `*` for all.
 
         It runs in a thread of the monitor, one at a time and in order; a coroutine function on the loop that runs
-        where `on` is called, else on the agent's. One that raises is logged and disturbs nobody.
+        where `on` is called, else on the agent's. An error in one is logged and disturbs nothing else.
         """
         self._listeners.on(event, callback)
 
@@ -259,36 +259,36 @@ class Monitor:
         self._listeners.off(event, callback)
 
     def on_dead(self, callback: Callback) -> None:
-        """Have `callback(event)` called once for each death: whoever is disconnected."""
+        """Call `callback(event)` once for each death, that is for each disconnected agent."""
         self.on(NAMES[Health.DISCONNECTED], callback)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def health(self, name: str) -> Health | None:
-        """Its judged health; None if nobody of this name is or was lately watched."""
+        """An agent's judged health; None if no agent of this name is or was lately watched."""
         watched = self._rounds.records.get(name)
         return None if watched is None else watched.health
 
     def metrics(self, name: str) -> AgentMetrics | None:
-        """What is counted of it; None if it is not known."""
+        """An agent's counts; None if it is unknown."""
         watched = self._rounds.records.get(name)
         return None if watched is None else metrics(watched, self._rounds.engine.agent(name), monotonic())
 
     def all(self) -> dict[str, Health]:
-        """Everybody's health."""
+        """The health of every agent."""
         return {name: watched.health for name, watched in self._rounds.records.copy().items()}
 
     def is_alive(self, name: str) -> bool:
-        """Whether it is watched, and neither disconnected nor gone."""
+        """Whether the agent is watched, and neither disconnected nor gone."""
         return self.health(name) in _LIVING
 
     def last_heartbeat(self, name: str) -> float | None:
-        """When it last answered, beat or was seen alive, in seconds since 1970; None if it is not known."""
+        """When the agent last answered, beat or was seen alive, in seconds since 1970; None if it is unknown."""
         watched = self._rounds.records.get(name)
         return None if watched is None else wall(last_heartbeat_at(watched))
 
     def least_loaded(self, count: int = 1) -> list[str]:
-        """The names of those best placed for more work: well, and by their own word (`load`) the least loaded."""
+        """The names of the agents best placed for more work: well, and with the least reported `load`."""
         known = (self._rounds.engine.agent(name) for name in self._rounds.records.copy())
         return [agent.id for agent in least_loaded((agent for agent in known if agent is not None), count)]
 
@@ -297,7 +297,7 @@ class Monitor:
         return None if watched is None else watched.attachment.loop
 
     def _mute(self) -> None:
-        """In a forked child: the agents are the parent's, and so is the watching."""
+        """In a forked child: agents and watching belong to the parent."""
         self._muted = True
         self._lock = threading.RLock()
         atexit.unregister(self.stop)
@@ -313,15 +313,15 @@ def _is_there(watched: WatchedAgent) -> bool:
 
 
 def _succeed(before: WatchedAgent, after: WatchedAgent) -> None:
-    """A new life under a known name: what was counted goes on, and who was lost comes back."""
+    """A new life under a known name: its counts continue, and a lost agent is back."""
     after.disconnections = before.disconnections
     after.heartbeats_before = before.heartbeats_before
     after.lost_at = before.lost_at
 
 
 def _in_process(policy: Policy) -> Policy:
-    """A policy for agents in this process: nobody is acted on from here, and the rhythm is ours, so there is
-    nothing to adapt to."""
+    """A policy for agents in this process: the monitor acts on no agent, and the rhythm is ours, so there is nothing
+    to adapt to."""
     return policy.but(
         {
             "silence": {"adaptive": False, "forget_after": min(FORGET_AFTER, policy.silence.forget_after)},
@@ -332,7 +332,7 @@ def _in_process(policy: Policy) -> Policy:
 
 
 def _promised(policy: Policy, beats_every: float) -> dict[str, Any]:
-    """The patience with one who beats more seldom than usual, in proportion."""
+    """The waits for an agent that beats less often than usual, in proportion."""
     silence = policy.silence
     longer = max(1.0, beats_every / silence.interval)
     patience = {"interval": longer * silence.interval, "timeout": longer * silence.timeout}
@@ -340,12 +340,12 @@ def _promised(policy: Policy, beats_every: float) -> dict[str, Any]:
 
 
 def _spelled_out(silence: SilencePolicy) -> dict[str, Any]:
-    """Every word of it, for one whose policy differs from the book's."""
+    """All values, for an agent whose policy differs from the book's."""
     return {f.name: getattr(silence, f.name) for f in fields(silence) if f.init}
 
 
 def _remover(registry: Any) -> Any:
-    """How the dead are removed from a registry."""
+    """The function that removes dead agents from a registry."""
     if isinstance(registry, MutableMapping):
         return lambda name: registry.pop(name, None)
     for method in ("remove", "unregister", "unregister_agent"):

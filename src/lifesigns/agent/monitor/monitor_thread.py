@@ -1,12 +1,12 @@
-"""The monitor's thread: it sleeps until something is due, hears what was said, looks, judges, tells.
+"""The monitor's thread: it sleeps until something is due, hears reports, looks, judges, tells.
 
     look        what was said ──► own beats, in their order ──► loops that owe an answer ──► the ended ──► judge ──► tell
     tick        once every `tick`: ask the loops, look at threads and processes
     in between  only if somebody ended, a loop owes an answer, or one that beats by itself falls due
 
-Wake-ups cost, not work: a thread that wakes a hundred times for one agent each pays a hundred times what one that
-wakes once for a hundred pays. And no news is good news: while a loop answers, the engine need not be told so of each
-agent on it, for we would know. The engine is touched by this thread alone.
+Wake-ups cost, not work: waking a hundred times for one agent each costs a hundred times as much as waking once for a
+hundred. While a loop answers, we need not tell the engine so for each of its agents, because we would know otherwise.
+Only this thread touches the engine.
 """
 
 from __future__ import annotations
@@ -42,40 +42,39 @@ from lifesigns.core.signals import (
 log: Final = logging.getLogger("lifesigns.monitor")
 
 SELF: Final = "lifesigns:monitor"
-"""Our own beat, so that the engine knows that somebody is heard while all others are silent: here, nothing is between
-them and us."""
+"""Our own beat, so that the engine hears something while all agents are silent: here, nothing is between them and us."""
 
 BEATS_EVERY: Final = 60.0
-"""How often the engine hears a beat of those who are well and whose beats we make: it only has to know them."""
+"""How often the engine hears a beat of healthy agents whose beats we make: it only has to know them."""
 
 LATE: Final = 0.05
-"""A look this late is on time: no thread is woken more exactly on a busy machine."""
+"""A look this late is on time: a busy machine wakes no thread more precisely."""
 
 INBOX_MAX: Final = 100_000
 ENDED_MAX: Final = 1_000
-"""How many of those who ended are remembered by name."""
+"""How many ended agents we remember by name."""
 
 REAPED_AFTER: Final = 0.05
-"""How soon to look again for the status of a child that somebody else is just reaping."""
+"""How soon to look again for the status of a child that another thread is just reaping."""
 
 
 class MonitorThread:
-    """The thread and all it knows. `submit`, `begin`, `ended` and `forget` may be called by anybody."""
+    """The thread and all it knows. Any thread may call `submit`, `begin`, `ended` and `forget`."""
 
     def __init__(self, engine: Engine, tick: float, tell: Callable[[list[Event]], None]) -> None:
         self.engine = engine
         self.tick = tick
         self.records: dict[str, WatchedAgent] = {}
-        """Who is watched, and the last of those who ended, by name."""
+        """The watched agents, and the last that ended, by name."""
         self._tell = tell
         self._inbox: deque[Report | Callable[[float], None]] = deque()
         self._loops: dict[asyncio.AbstractEventLoop, LoopWatch] = {}
         self._singles: dict[str, WatchedAgent] = {}
-        """Threads and processes: looked at once a tick."""
+        """Threads and processes, checked once a tick."""
         self._own: dict[str, WatchedAgent] = {}
-        """Those who beat by themselves."""
+        """Agents that beat by themselves."""
         self._leaving: dict[str, WatchedAgent] = {}
-        """Processes that ended and whose status is not known yet."""
+        """Ended processes whose status we do not know yet."""
         self._ended: deque[WatchedAgent] = deque()
         self._pulse = BeatReceived(SELF)
         self._news: list[Event] = []
@@ -96,24 +95,24 @@ class MonitorThread:
         self._thread.start()
 
     def stop(self, within: float) -> None:
-        """End the thread. It is never inside anybody's code, so it ends at once."""
+        """End the thread. It never runs foreign code, so it ends at once."""
         self._stopped = True
         self._ring()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(within)
 
     def mute(self) -> None:
-        """In a forked child: the thread is not here, and what it listened to belongs to the parent."""
+        """In a forked child: the thread does not exist, and its selector belongs to the parent."""
         self._stopped = True
         self._close_doors()
 
     def submit(self, report: Report) -> None:
-        """Have a word heard at the next look."""
+        """Queue a report for the next look."""
         if not self._stopped and len(self._inbox) < INBOX_MAX:
             self._inbox.append(report)
 
     def beat(self, watched: WatchedAgent) -> None:
-        """Have its beat heard at the next look: it carries something new."""
+        """Hear the agent's beat at the next look: it carries something new."""
         if not self._stopped and len(self._inbox) < INBOX_MAX:
             self._inbox.append(lambda now: self._hear(watched.pulse, now))
 
@@ -121,13 +120,13 @@ class MonitorThread:
         self._command(lambda now: self._begin(watched, now))
 
     def ended(self, watched: WatchedAgent, ending: Ending) -> None:
-        """An agent ended; the first word about it counts."""
+        """An agent ended; the first report of it counts."""
         if watched.ending is None:
             watched.ending = ending
             self._command(lambda now: self._end(watched, ending, now))
 
     def replaced(self, watched: WatchedAgent) -> None:
-        """A new life began under its name, which says all there is to say about the old one."""
+        """A new life began under its name, so the old one needs no event."""
         if watched.ending is None:
             watched.ending = Ending(False, "replaced", forget=True)
             self._command(lambda now: self._detach(watched))
@@ -157,7 +156,7 @@ class MonitorThread:
         self._planned = 0.0
         stopped = False
         while not stopped:
-            stopped = self._stopped  # One more look after the last word, which is perhaps somebody's end.
+            stopped = self._stopped  # One more look after the last report, which may be an agent's end.
             wait = 0.0 if stopped else self._looked_at + self._planned - monotonic()
             ready = self._selector.select(max(0.0, wait))
             try:
@@ -212,7 +211,7 @@ class MonitorThread:
         for watched in self._own.values():
             agent = self.engine.agent(watched.name)
             if agent is not None:
-                # Who has beaten since its alarm was set is not looked after before it can be late again.
+                # An agent that has beaten since its deadline was set needs no look before it can be late again.
                 again_at = watched.active_at + watched.suspect_after if agent.calm else 0.0
                 at = min(at, max(agent.armed_at, again_at))
         return at
@@ -228,7 +227,7 @@ class MonitorThread:
     # --- what is seen -----------------------------------------------------------------------------------------------
 
     def _fold_beats(self, now: float) -> None:
-        """The signs of life of those who beat by themselves, each at its own moment; who is excused, lives."""
+        """The signs of life of agents that beat by themselves, each at its own time; an excused agent counts as alive."""
         fresh = [(w.active_at, w) for w in self._own.values() if w.active_at > w.folded_at]
         fresh += [(now, w) for w in self._own.values() if w.is_excused(now)]
         for at, watched in sorted(fresh, key=lambda pair: pair[0]):
@@ -261,7 +260,7 @@ class MonitorThread:
                     self._hear(watched.pulse, now)
 
     def _beat_for(self, loop_watch: LoopWatch, now: float) -> None:
-        """A beat for each agent on a loop; it carries how long the loop owes an answer."""
+        """A beat for each agent on a loop; it carries how long the loop has owed an answer."""
         owes, owed = loop_watch.owes, loop_watch.owed_before
         loop_watch.owed_before = owes
         if owes or owed:
@@ -276,7 +275,7 @@ class MonitorThread:
                 note(effects)
 
     def _tell_frozen(self, loop_watch: LoopWatch, now: float) -> None:
-        """Those whose patience with their loop is over."""
+        """The agents whose `freeze.after` their loop has exceeded."""
         if not loop_watch.owes:
             return
         for watched in loop_watch.members:
@@ -291,7 +290,7 @@ class MonitorThread:
         watched.pulse.loop_lag_ms = None if watched.by_itself else 0.0
 
     def _see_off(self, watched: WatchedAgent) -> None:
-        """A process ended: its descriptor has said all it has to say."""
+        """A process ended: its descriptor is of no more use."""
         fd = watched.attachment.watched_fd
         if self._selector is not None and fd is not None:
             self._selector.unregister(fd)
@@ -319,7 +318,7 @@ class MonitorThread:
         if fd is not None and self._selector is not None:
             self._selector.register(fd, selectors.EVENT_READ, watched)
         if watched.attachment.look() and watched.ending is None:
-            self._hear(watched.pulse, now)  # To be watched is the first sign of life.
+            self._hear(watched.pulse, now)  # The start of watching is the first sign of life.
 
     def _introduce(self, watched: WatchedAgent, now: float) -> None:
         self._hear(
@@ -401,7 +400,7 @@ class MonitorThread:
         for effect in effects:
             if isinstance(effect, Flip):
                 watched, agent = self.records.get(effect.agent_id), self.engine.agent(effect.agent_id)
-                # Of another life than the one that is watched now nothing is told.
+                # Tell nothing about any life but the one watched now.
                 if watched is not None and agent is not None and agent.incarnation == watched.incarnation:
                     self._news += events_of(effect, watched, agent)
             elif isinstance(effect, SendPing):

@@ -1,4 +1,4 @@
-"""Naming: what an agent is called, and what kind of thing it is."""
+"""Naming: an agent's name, and what kind of thing it is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _own_name(what: Any) -> object:
 
 
 def tie_to(what: Any, events: Iterable[str]) -> Attachment:
-    """The tie for this kind of thing."""
+    """The attachment for this kind of thing."""
     if inspect.iscoroutine(what):
         what.close()
         raise UsageError("a coroutine does not run by itself: watch the task, asyncio.create_task(...)")

@@ -1,7 +1,7 @@
-"""Processes: alive until they end, and that is seen at once, by a pidfd where there is one and once a tick elsewhere.
+"""Processes: alive until they end. We see the end at once by a pidfd, or once a tick where there are none.
 
-Nobody is reaped here: how a child ended is read without taking it away from who waits for it. A process is its pid
-*and* its start time, so a pid that was given to another process is not taken for the first.
+We reap nothing: we read a child's status without taking it from the code that waits for it. A process is its pid
+*and* its start time, so we do not confuse it with a later process of the same pid.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ProcessAttachment(Attachment):
         return _start_time(self.pid) == self._started if self._started is not None else _exists(self.pid)
 
     def _outcome(self) -> int | None:
-        """Its exit status, negative for a signal, as `subprocess` has it; None if it cannot be known (yet)."""
+        """Its exit status, negative for a signal, as in `subprocess`; None if unknown (yet)."""
         how = os.WEXITED | os.WNOWAIT | os.WNOHANG if hasattr(os, "waitid") else 0
         try:
             gone = (
@@ -69,14 +69,14 @@ class ProcessAttachment(Attachment):
             )
         except (ChildProcessError, AttributeError):
             if self._process is None:
-                self._looks = LOOKS_MAX  # Not our child: nobody tells us.
+                self._looks = LOOKS_MAX  # Not our child: the system does not tell us.
             return self._code()
         if gone is None:
             return self._code()
         return gone.si_status if gone.si_code == os.CLD_EXITED else -gone.si_status
 
     def _code(self) -> int | None:
-        """What its owner knows of its end. A `multiprocessing` process is asked without reaping it for others."""
+        """What its owner knows of its end. We ask a `multiprocessing` process without reaping it for others."""
         process = self._process
         if process is None:
             return None
@@ -116,7 +116,7 @@ def _pidfd(pid: int) -> int | None:
     try:
         return os.pidfd_open(pid)
     except OSError:
-        return None  # An old kernel, or it is gone already: then it is looked at once a tick.
+        return None  # An old kernel, or it is already gone: then we check it once a tick.
 
 
 def _pidfd_ended(fd: int) -> bool:
@@ -138,7 +138,7 @@ def _exists(pid: int) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """When a process was started, in ticks since boot; None where that cannot be read, or it is only a zombie."""
+    """A process's start, in ticks since boot; None where that cannot be read, or for a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Tasks: agents that live on an event loop. While it answers they do; their end is told by the loop."""
+"""Tasks: agents that live on an event loop. While it answers they live; the loop reports their end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TaskAttachment(Attachment):
             self._report(Ending(False, "cancelled"))
             return
         # Not `task.exception()`: that would count as retrieved, and asyncio would no longer complain about an
-        # exception that nobody looked at.
+        # exception that no code looked at.
         error: BaseException | None = getattr(task, "_exception", None)
         self._report(Ending(False, "finished") if error is None else crash("task", error))
 

@@ -1,7 +1,7 @@
-"""Threads: alive while they run. Whether one is frozen can only be told if it promised to beat.
+"""Threads: alive while they run. We can find a frozen one only if it promised to beat.
 
-A thread that ends by an exception tells `threading.excepthook`, so we listen there while any thread is watched, and
-pass everything on to whoever was there before.
+A thread that ends by an exception calls `threading.excepthook`, so we hook in there while we watch any thread, and
+pass everything on to the previous hook.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from lifesigns.agent.monitor.attachment import Attachment, Ending, Report, crash
 
 _lock = threading.Lock()
 _heirs: Final[list[ThreadAttachment]] = []
-"""Who wants to know how a thread died; of one thread there may be several, one for each monitor."""
+"""The attachments to tell how a thread died; a thread may have several, one per monitor."""
 _before: Callable[[Any], Any] | None = None
-"""The hook that was there before ours; None while ours is not installed."""
+"""The previous hook; None while ours is not installed."""
 
 
 class ThreadAttachment(Attachment):
@@ -32,7 +32,7 @@ class ThreadAttachment(Attachment):
         _listen(self)
 
     def died(self, error: BaseException) -> None:
-        """It ended with this."""
+        """It ended with this exception."""
         if self._report is not None:
             self._report(crash("thread", error))
 
@@ -60,7 +60,7 @@ def _listen(heir: ThreadAttachment) -> None:
 
 
 def _stop_listening(heir: ThreadAttachment) -> None:
-    """The hook goes with the last thread, unless somebody put theirs over it: then ours stays and passes on."""
+    """Remove the hook with the last thread, unless another hook lies over it: then ours stays and passes calls on."""
     global _before
     with _lock:
         if heir in _heirs:
@@ -79,7 +79,7 @@ def _hook(args: Any) -> None:
 
 
 def _fresh_lock() -> None:
-    """In a forked child: whoever held the lock is not here to give it back."""
+    """In a forked child: the thread that held the lock does not exist here."""
     global _lock
     _lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Wakeup: wakes a thread that sleeps in a selector. Set as often as one likes, it wakes once."""
+"""Wakeup: wakes a thread that sleeps in a selector. However often it is set, it wakes once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 
 class Wakeup:
-    """Rung by anybody, heard and silenced by the one who sleeps."""
+    """Any thread rings it; the sleeping thread hears it and silences it."""
 
     def __init__(self) -> None:
         self._heard, self._pulled = socket.socketpair()
@@ -23,15 +23,15 @@ class Wakeup:
             try:
                 self._pulled.send(b"!")
             except OSError:
-                return  # Full, so it will wake; or closed, so nobody will.
+                return  # Full, so the thread will wake; or closed, so there is none.
 
     def silence(self) -> None:
-        """To be called before what it was rung for is looked at, so that nothing is missed."""
+        """Call this before looking at the work, so that nothing is missed."""
         self._rung = False
         try:
             self._heard.recv(64)
         except OSError:
-            return  # Somebody is just ringing; it is heard next time.
+            return  # Another thread is just ringing; we hear it next time.
 
     def close(self) -> None:
         self._heard.close()

@@ -1,7 +1,7 @@
-"""Watched: one agent. The handle its owner speaks through, and what is known of it.
+"""Watched: one agent. The handle for its owner, and what we know of the agent.
 
-It reports as a `Sender` does (`agent/reporting.py`). A sign of life costs its owner a few attribute writes; it is folded
-in at the next look.
+It reports as a `Sender` does (`agent/reporting.py`). A sign of life costs its owner a few attribute writes; the next
+look picks it up.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class DeclaredCall(BusyCall):
-    """A blocking call that was announced: nothing is expected of its agent, and of the loop it runs on."""
+    """A declared blocking call: we expect nothing of its agent and the agent's loop."""
 
     __slots__ = ("_loop_watch", "_watched", "task", "until")
 
@@ -37,7 +37,7 @@ class DeclaredCall(BusyCall):
         self._loop_watch = watched.loop_watch
         self.until = -inf
         self.task: asyncio.Task[Any] | None = None
-        """The task that announced it; None outside of tasks."""
+        """The task that declared it; None outside of tasks."""
 
     def _begin(self) -> None:
         self.until = monotonic() + (self._watched.call_max if self._bound is None else self._bound)
@@ -114,26 +114,26 @@ class WatchedAgent(Reporting):
         self.suspect_after = inf
         self.call_max = inf
         self.pulse = BeatReceived(name, incarnation=incarnation)
-        """The beat we make for it while it is seen alive. One for all its life: the engine keeps none."""
+        """The beat we make for it while we see it alive. One object for all its life: the engine keeps none."""
         self.since = now
         self.acted_at = now
-        """When it last did something of its own; an answer to our question is none."""
+        """When it last did something by itself; an answer to our question does not count."""
         self.active_at = now
         """Its last sign of life of any kind."""
         self.active_by = ""
         self.beat_at: float | None = None
         self.folded_at = now
-        """Its signs of life up to here have been heard by the engine."""
+        """The engine has heard its signs of life up to here."""
         self.beats = 0
         self.beats_from = 0
-        """How often its loop had answered before it was there."""
+        """How often its loop had answered before this agent came."""
         self.heartbeats_before = 0
-        """Those that are no longer counted elsewhere: of earlier lives, of one that ended."""
+        """Counts of earlier and ended lives, which no other counter holds any more."""
         self.last_heartbeat_at: float | None = None
         """The last one of a life that ended."""
         self.own_policy: Mapping[str, Any] = {}
         self.policy_alone: Mapping[str, Any] = {}
-        """The same, for when nobody beats for it."""
+        """The same, for an agent that beats by itself."""
         self.thread_id: int | None = None
         self.loop_watch: LoopWatch | None = None
         self.health = Health.STARTING
@@ -157,7 +157,7 @@ class WatchedAgent(Reporting):
         self.active_at = self.acted_at = monotonic()
 
     def is_excused(self, now: float) -> bool:
-        """Whether it declared that it would be silent now, or somebody did for the loop it needs."""
+        """Whether this agent, or another on its loop, declared a silence that holds now."""
         if self.loop_watch is not None and self.loop_watch.excused:
             return True
         return any(now < declared.until for declared in tuple(self.declared))
@@ -184,7 +184,7 @@ class WatchedAgent(Reporting):
         self.active_at = self.acted_at = monotonic()
         if isinstance(report, DoingChanged):
             report = replace(report, until=_on_our_clock(report.until))
-        self._refresh_pulse()  # Before the report: an older beat that is heard after it would take it back.
+        self._refresh_pulse()  # Before the report: an older beat heard after it would undo it.
         self._rounds.submit(report)
 
     def _changed(self) -> None:
@@ -209,5 +209,5 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _on_our_clock(moment: float | None) -> float | None:
-    """A moment of the wall clock as the monitor's engine has it."""
+    """A wall-clock time on the clock of the monitor's engine."""
     return None if moment is None else moment - time() + monotonic()

@@ -1,10 +1,10 @@
-"""Beat builder: what an agent says of itself, kept until the next beat tells it.
+"""Beat builder: keeps what an agent says about itself until the next beat carries it.
 
-Every call is an attribute write or two. Texts are cut to what the wire carries, so that a long phase cannot cost a
-beat; values that make no sense are the caller's mistake and raise `UsageError` at the call.
+Every call is an attribute write or two. Texts are cut to the wire's limits, so that a long phase cannot cost a beat;
+values that make no sense raise `UsageError` at the call.
 
-Not in a beat: `error_count`. Errors are told as words the moment they happen; the engine would count a total beside
-them twice, and take every beat without a new one for a success.
+Not in a beat: `error_count`. Errors are reported the moment they happen; with a total in the beats too, the engine
+would count them twice, and take every beat without a new error for a success.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from lifesigns.wire.codec import written
 from lifesigns.wire.limits import COUNT_MAX, METADATA_MAX, PROSE_MAX, TASKS_MAX, TEXT_MAX
 
 STACK: Final = "stack"
-"""The key of the metadata under which a frozen agent says where it stands. Not reserved: it is there only while it stands."""
+"""The metadata key under which a frozen agent reports where it stands. Not reserved: it exists only during a freeze."""
 
 
 class BeatBuilder:
-    """The newest words of one agent about itself. Safe from any thread."""
+    """What one agent last said about itself. Safe from any thread."""
 
     def __init__(
         self,
@@ -41,18 +41,18 @@ class BeatBuilder:
     ) -> None:
         self.host, self.pid, self.role = host, pid, role
         self._between_calls = between_calls
-        """What one without a task is taken to do between two calls: to think, as far as a hub can tell."""
+        """The assumed state of an agent without a task between two calls: it thinks, as far as a hub can tell."""
         self.status: str | None = None
         self.load: float | None = None
         self.phase: str | None = None
         self.progress: str | None = None
         self.capacity: int | None = None
         self.said: Doing | None = None
-        """What the agent itself said it does; wins over what follows from its calls and tasks."""
+        """The agent's own statement; it wins over what follows from its calls and tasks."""
         self.said_until: float | None = None
         self.derived: Doing | None = Doing.WORKING if task else None
         self.busy: dict[int, tuple[float | None, str]] = {}
-        """Declared long operations that are open: until when, and what they are."""
+        """Open declared operations: until when, and what they are."""
         self.tasks: dict[str, None] = {task: None} if task else {}
         self.tasks_completed = 0
         self.tasks_failed = 0
@@ -71,7 +71,7 @@ class BeatBuilder:
 
     @property
     def doing(self) -> Doing | None:
-        """What a beat says it does. A status that says it, too, wins over our guess."""
+        """The `doing` of a beat. A status that implies one wins over our guess."""
         if self.busy:
             return Doing.BUSY
         if self.said is not None:
@@ -103,7 +103,7 @@ class BeatBuilder:
         self.works()
 
     def puts_down(self, task_id: str, *, done: bool | None) -> None:
-        """A task is over, well or not; None if it was neither."""
+        """A task is over, done or failed; None if neither."""
         self.tasks.pop(task_id, None)
         if done is not None:
             self.counts(done=done)
@@ -152,7 +152,7 @@ class BeatBuilder:
 
     @property
     def totals(self) -> tuple[object, ...]:
-        """What only beats tell, and nobody hears of if the last one was made before it was said."""
+        """What only beats carry, so that it would be lost if it came after the last one."""
         return (
             self._tokens,
             self._cost,
@@ -177,7 +177,7 @@ class BeatBuilder:
         lag: float | None,
         stack: str | None = None,
     ) -> BeatReceived:
-        """All of it as a beat of this moment; `stack` is where a frozen loop stands."""
+        """A beat of this moment; `stack` is where a frozen loop stands."""
         tasks = tuple(list(self.tasks)[-TASKS_MAX:])
         return BeatReceived(
             agent_id,
@@ -212,7 +212,7 @@ class BeatBuilder:
         )
 
     def _tags_and(self, stack: str) -> dict[str, str]:
-        """Metadata with the stack in it, if there is room: a beat that is refused would be worse than none of it."""
+        """Metadata with the stack, if there is room: a refused beat would be worse than a missing stack."""
         tags = {**(self.metadata or {}), STACK: text(stack)}
         if len(tags) > METADATA_MAX:
             del tags[STACK]
@@ -227,7 +227,7 @@ def _shown(moment: float | None) -> str | None:
 
 
 def text(value: object) -> str:
-    """A short text within what the wire carries."""
+    """A short text within the wire's limits."""
     said = value if isinstance(value, str) else str(value)
     if len(said) * 4 <= TEXT_MAX and said.isascii():
         return said
@@ -235,7 +235,7 @@ def text(value: object) -> str:
 
 
 def prose(value: object) -> str:
-    """What people read, cut as the wire would."""
+    """A text for people, cut as the wire would."""
     said = (value if isinstance(value, str) else str(value))[:PROSE_MAX]
     return said if said.isascii() else said.encode("utf-8", "replace").decode("utf-8")
 

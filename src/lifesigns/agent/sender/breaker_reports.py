@@ -1,7 +1,7 @@
-"""Breaker reports: the breakers of this process, told by each of its senders, and turned when the hub says so.
+"""Breaker reports: each sender reports the breakers of its process, and turns them on the hub's order.
 
-A change is told at once, in the thread that made it. All there are are told when the sender starts, and again when the
-way to the hub was lost and found, for a hub may have missed something; one that is made later, when it first turns.
+It reports a change at once, in the thread that made it. It reports all breakers when the sender starts, and again
+after each lost connection, because the hub may have missed something; a later breaker when it first turns.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from lifesigns.agent.guard.guard import Breaker
 
 CLOSED_MAX: Final = 64
-"""Closed ones that are told of: what a hub remembers of one agent. A process may have a thousand."""
+"""How many closed breakers we report: as many as a hub remembers of one agent. A process may have a thousand."""
 
 
 class BreakerReports:
-    """Tells of the breakers in a registry, from `begin` to `end`."""
+    """Reports the breakers in a registry, from `begin` to `end`."""
 
     def __init__(
         self, agent_id: str, incarnation: str, say: Callable[[Report], None], registry: Registry = BREAKERS
@@ -43,7 +43,7 @@ class BreakerReports:
             self._unwatch = None
 
     def tell_all(self) -> None:
-        """All of them as they are now, those that are not closed first."""
+        """Report all breakers as they are now, those that are not closed first."""
         known = [(breaker, breaker.status()) for breaker in self._registry.all()]
         closed = [one for one in known if one[1].state is BreakerState.CLOSED]
         others = [one for one in known if one[1].state is not BreakerState.CLOSED]
@@ -51,7 +51,7 @@ class BreakerReports:
             self._report(breaker, status, status.state)
 
     def turn(self, name: str, act: BreakerAct) -> bool:
-        """Reset, open or close a breaker, and tell what it is now. False if there is none of this name."""
+        """Reset, open or close a breaker, and report its new state. False if there is none of this name."""
         breaker = self._registry.get(name)
         if breaker is None:
             return False
@@ -62,7 +62,7 @@ class BreakerReports:
                 breaker.open()
             case BreakerAct.CLOSE:
                 breaker.close()
-        status = breaker.status()  # An open one that is opened begins its wait anew, and that is no turn.
+        status = breaker.status()  # Opening an open breaker restarts its wait, which is no turn.
         self._report(breaker, status, status.state)
         return True
 
@@ -72,7 +72,7 @@ class BreakerReports:
             self._report(breaker, breaker.status(), turn.now)
 
     def _report(self, breaker: Breaker, status: BreakerStatus, state: BreakerState) -> None:
-        """`state` may be behind the status already; then the next turn is told right after this one."""
+        """`state` may already be older than the status; then the next turn follows right after this one."""
         until = status.until
         if until is not None:  # Forced open has no end.
             until = time.time() + until - breaker.clock() if isfinite(until) else None

@@ -4,9 +4,9 @@ What one agent says goes to its own subject, so that the server of the bus can w
 say at once goes out as one array under the relay's own name; where the server or the hub refuses that, each agent's words go
 out by themselves. `wire/subjects.py` has the subjects.
 
-A bus keeps nothing, so a hub that is away would miss what is said once. Reports therefore have a number, and a hub answers with
-it when it has kept them. Until then they are carried again, by the same number, so that a hub that has heard them does not
-hear them twice.
+A bus keeps nothing, so a hub that is away would miss reports. Reports therefore have a number, and a hub answers with
+it when it has kept them. Until then they are carried again, by the same number, so that a hub that has heard them
+does not hear them twice.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from lifesigns.wire.subjects import Place, ending
 log: Final = logging.getLogger("lifesigns.sender")
 
 SAID_AGAIN_AFTER: Final = (0.3, 0.6, 1.2, 0.9)
-"""How long an answer is waited for before the same is said again. After an outage we may be on the bus before the hub is, and
-nothing else is said meanwhile: then it should not take long. A hub that is there answers in milliseconds, and drops what
-it has heard before by its number, unread."""
+"""How long we wait for an answer before we repeat ourselves. After an outage we may be on the bus before the hub, and
+nothing else goes out meanwhile, so the wait is short. A hub that is there answers in milliseconds, and drops repeated
+numbers unread."""
 KEPT_WITHIN: Final = sum(SAID_AGAIN_AFTER)
-"""A hub keeps reports within 1.5 s or not at all; the rest is for the way."""
+"""A hub stores reports within 1.5 s or not at all; the rest is for the transport."""
 BREATH: Final = 20
 BREATH_FOR: Final = 0.001
-"""After so many messages written the GIL is let go: see `relay_loop.py`."""
+"""After so many messages we release the GIL: see `relay_loop.py`."""
 
 T = TypeVar("T", Beat, Report)
 
@@ -64,7 +64,7 @@ class BusLink:
         self._answered_on: set[str] = set()
         """Subjects on which we hear what is kept."""
         self._number = 0
-        """Of the load whose messages wait to be kept."""
+        """Of the load whose messages the hub has not stored yet."""
         self._unkept: dict[int, tuple[Place, bytes]] = {}
         self._message_numbers = itertools.count(1)
         self._kept = asyncio.Event()

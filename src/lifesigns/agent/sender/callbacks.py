@@ -1,7 +1,7 @@
-"""Callbacks: how an agent's own functions are called, so that they disturb nobody.
+"""Callbacks: how we call an agent's own functions, so that they disturb nothing else.
 
-A coroutine function runs on the agent's loop, a plain one in a thread of its own: neither can hold up the beats. One
-that raises is logged; its error goes to whoever waits for the result, and to nobody else.
+A coroutine function runs on the agent's loop, a plain one in a thread of its own: neither can delay the beats. An
+error is logged and goes only to the code that waits for the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Callback = Callable[[T], object]
 
 
 def call(callback: Callback[T], what: T, loop: asyncio.AbstractEventLoop | None) -> Future[Any]:
-    """Call it there where it may take its time. `loop` is the agent's, if it has one."""
+    """Call it where it may take its time. `loop` is the agent's, if it has one."""
     outcome: Future[Any] = Future()
     if loop is not None and inspect.iscoroutinefunction(callback):
         coroutine: Coroutine[Any, Any, Any] = callback(what)
@@ -40,14 +40,14 @@ def call(callback: Callback[T], what: T, loop: asyncio.AbstractEventLoop | None)
 
 
 async def until_done(future: Future[Any], wait_for: float | None) -> bool:
-    """Wait in a coroutine for what another thread does; False if it was not done in time.
+    """Wait in a coroutine for another thread's work; False on a timeout.
 
-    Not `asyncio.wrap_future`: who stops waiting there cancels it for everybody.
+    Not `asyncio.wrap_future`: a waiter that stops waiting there cancels it for all.
     """
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def ring(_: Future[Any]) -> None:
-        with suppress(RuntimeError):  # The loop was closed; nobody waits any more.
+        with suppress(RuntimeError):  # The loop was closed; nothing waits any more.
             loop.call_soon_threadsafe(done.set)
 
     future.add_done_callback(ring)

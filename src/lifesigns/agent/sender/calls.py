@@ -1,7 +1,7 @@
 """Calls: tool calls, model calls, tasks and declared long operations, as context managers.
 
-They tell of their begin and their end, whatever happens in between; an exception passes through untouched. A call that
-was cancelled has not failed: somebody did not want it any more.
+They report their start and their end, whatever happens in between; an exception passes through untouched. A cancelled
+call has not failed: its caller no longer wanted it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CANCELLED: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, Sy
 
 
 class CallScope:
-    """What the calls of one agent share: who it is, what it says of itself, and whom it tells."""
+    """What the calls of one agent share: its identity, its beat builder, and where it reports."""
 
     def __init__(
         self, agent_id: str, incarnation: str, builder: BeatBuilder, say: Callable[[s.Report], None]
@@ -28,21 +28,21 @@ class CallScope:
         self.agent_id, self.incarnation, self.builder, self.say = agent_id, incarnation, builder, say
 
     def began(self, call: object) -> None:
-        """While a call is open, nobody interrupts."""
+        """While a call is open, no nudge interrupts."""
 
     def ended(self, call: object) -> None:
-        """Who waits for the end of a call may go on."""
+        """Waiters for the end of a call may go on."""
 
     def unwell(self) -> None:
-        """Something failed: whoever has a rhythm may quicken it."""
+        """Something failed: a sender may beat faster."""
 
     def tell(self, kind: Callable[..., s.Report], **values: object) -> None:
-        """Say a word of this agent's life."""
+        """Report for this agent's life."""
         self.say(kind(agent_id=self.agent_id, incarnation=self.incarnation, **values))
 
 
 class Call:
-    """A call that has begun and not ended. While one is open the agent is busy, and no nudge interrupts it."""
+    """An open call. While one is open the agent is busy, and no nudge interrupts it."""
 
     __slots__ = ("_bound", "_call_id", "_error", "_error_kind", "_scope", "_started_at")
 
@@ -55,8 +55,8 @@ class Call:
         self._started_at = 0.0
 
     def failed(self, error: object, kind: str | None = None) -> None:
-        """It did not raise, but it failed. `kind` as the provider says it (429, 503, `rate_limit`): infrastructure
-        is not held against the agent."""
+        """It failed without raising. `kind` as the provider says it (429, 503, `rate_limit`): infrastructure errors
+        do not count against the agent."""
         self._error = prose(error) or "failed"
         self._error_kind = None if kind is None else text(kind)
 
@@ -98,7 +98,7 @@ class ToolCall(Call):
         self._retry = retry
 
     def result(self, value: object) -> None:
-        """What it gave. Only a digest leaves the process: whether two results are the same, not what they say."""
+        """Its result. Only a digest leaves the process: it shows whether two results are the same, not what they say."""
         self._result = evidence.of_result(value)
 
     def _begin(self) -> None:
@@ -139,7 +139,7 @@ class ModelCall(Call):
         self._cost = 0.0
 
     def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
-        """What it used; several times adds up."""
+        """The tokens it used; repeated calls add up."""
         self._in += count(tokens_in, "tokens_in")
         self._out += count(tokens_out, "tokens_out")
         self._cost += amount(cost, "cost")
@@ -168,7 +168,7 @@ class ModelCall(Call):
 
 
 class BusyCall(Call):
-    """`with life.busy("compiling", bound=600)`: a declared long operation, which may block whatever it likes."""
+    """`with life.busy("compiling", bound=600)`: a declared long operation, which may block loop and thread."""
 
     __slots__ = ("_note",)
 
@@ -212,7 +212,7 @@ class TaskScope:
         self._failed: str | None = None
 
     def failed(self, reason: object) -> None:
-        """It cannot be finished, though nothing raised."""
+        """The task failed, though nothing raised."""
         self._failed = prose(reason) or "failed"
 
     def __enter__(self) -> Self:
@@ -246,7 +246,7 @@ def _described(error: BaseException) -> str:
 
 
 def _kind_of(error: BaseException) -> str:
-    """A status, as clients of HTTP APIs leave it on the error or its response; else the name of its type."""
+    """The status that HTTP clients leave on the error or its response; otherwise the name of its type."""
     for holder in (error, getattr(error, "response", None)):
         for name in ("status_code", "status", "code"):
             status = getattr(holder, name, None)

@@ -1,8 +1,8 @@
-"""Evidence: digests of a call's arguments and result, made so that the agent does not feel it.
+"""Evidence: digests of a call's arguments and result, cheap enough for the agent not to notice.
 
-The core's digest strips volatile parts by a pattern, which takes about 100 µs per KiB. A long text is read that way up to
-`LONG`; of a longer one only its head and tail, and what lies between is hashed exactly, at a hundredth of that. A volatile
-part in there makes two results differ that are the same: evidence lost, which is the harmless side.
+The core's digest strips volatile parts by a pattern, which takes about 100 µs per KiB. We strip a text that way up to
+`LONG`; of a longer one only its head and tail, and hash the middle exactly, at a hundredth of that cost. A volatile
+part in the middle makes equal results differ: we lose evidence, which is the harmless mistake.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ MIDDLE_MAX: Final = 512 * 1024
 
 
 def of_arguments(value: object) -> str:
-    """Exact: the id in `delete(id)` is the whole difference. No arguments are comparable, too."""
+    """Exact: the id in `delete(id)` is the whole difference. Empty arguments are comparable, too."""
     return digest(_short(unwrapped(value)), exact=True)
 
 
 def of_result(value: object) -> str:
-    """Without what changes from call to call and means nothing."""
+    """Without the parts that change from call to call and mean nothing."""
     return "" if value is None else digest(_short(unwrapped(value)))
 
 
 def _short(value: object) -> object:
-    """The value itself, or what stands for it if it is long."""
+    """The value itself, or a stand-in if it is long."""
     if isinstance(value, str):
         return _ends(value) if len(value) > LONG else value
     if isinstance(value, int | float | bool):
@@ -57,7 +57,7 @@ def _ends(text: str) -> object:
 
 
 def _hashed(middle: bytes | bytearray) -> str:
-    """In letters alone: in hex it would itself be taken for a volatile part, and left out."""
+    """In letters only: the digest would strip hex as a volatile part."""
     return blake2b(middle, digest_size=8).hexdigest().translate(_LETTERS)
 
 

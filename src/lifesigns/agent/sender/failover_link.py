@@ -1,7 +1,7 @@
-"""Failover link: the way to whichever of several hubs takes our beats.
+"""Failover link: the connection to the one of several hubs that takes our beats.
 
-One of them is used at a time. When it does not take beats any more (it is gone, cut off, or was deposed and says 503), the
-next try goes to the next one, and so on around. What was not carried is carried there.
+It uses one at a time. When that hub no longer takes beats (it is gone, cut off, or deposed and answers 503), the next
+try goes to the next one, round and round. Unsent messages go there.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ class FailoverLink:
         return self._link
 
     async def _or_move_on(self, work: Coroutine[Any, Any, T]) -> T:
-        """Beats show which hub is there: where they fail, everything goes to the next one from now on."""
+        """Beats show which hub is there: when they fail, everything goes to the next one from now on."""
         try:
             return await work
-        except (AdapterError, OSError, asyncio.CancelledError):  # Who takes too long is cancelled.
+        except (AdapterError, OSError, asyncio.CancelledError):  # A try that takes too long is cancelled.
             self._move_on()
             raise
 

@@ -1,11 +1,11 @@
-"""Farewells: what a life could not tell its hub about its own end, kept for the next process that reaches that hub.
+"""Farewells: the end of a life that its hub could not hear, kept for the next process that reaches that hub.
 
-An agent that ends while its hub is away would be mourned: the hub comes back, hears nothing and looks for it. So its last
-words are written into the state folder, a small file for each life, and whoever reaches the same hub next from the same
-account sends them: a process that starts, one that has waited for the hub, or `lifesigns run`. They are said of one life by
-name and only ever end that one; to say them twice changes nothing.
+When an agent ends while its hub is away, the hub comes back, hears nothing and raises an alarm. So the agent writes
+its last reports into the state folder, a small file for each life, and the next process of the same account that
+reaches the same hub sends them: a process that starts, one that has waited for the hub, or `lifesigns run`. They name
+one life and end only that one; sending them twice changes nothing.
 
-Only the end is kept. Everything else that could not be sent is lost with the process, and was counted in `stats`.
+Only the end is kept. Other unsent reports are lost with the process, and counted in `stats`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ FILES_MAX: Final = 1_000
 AT_ONCE: Final = 200
 FILE_MAX: Final = 64 * 1024
 FORGOTTEN_AFTER: Final = 7 * 24 * 3600.0
-"""A hub forgets an agent long before that."""
+"""A hub forgets an agent long before this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """The last words of one life, and where they lie."""
+    """The last reports of one life, and their file."""
 
     path: Path
     reports: Sequence[Report]
 
     def forget(self) -> None:
-        """They have arrived."""
+        """The hub has them: remove the file."""
         with suppress(OSError):
             self.path.unlink()
 
@@ -58,7 +58,7 @@ class Farewells:
         self._state = state
 
     def leave(self, reports: Sequence[Report]) -> None:
-        """Keep what these words say about an end, if they do."""
+        """Keep what these reports say about an end, if anything."""
         last = [report for report in reports if isinstance(report, LAST_REPORTS)]
         if not last or (folder := self._folder()) is None:
             return
@@ -78,7 +78,7 @@ class Farewells:
             log.warning("the good-bye of %s is lost: %s", last[-1].agent_id, error)
 
     def collect(self) -> list[Spooled]:
-        """What lies here, some of it if it is much. What is too old or cannot be read is removed."""
+        """The stored farewells, or some of many. Old and unreadable ones are removed."""
         folder = self._folder()
         if folder is None:
             return []
@@ -95,13 +95,13 @@ class Farewells:
     def _folder(self) -> Path | None:
         try:
             state = self._state()
-        except LifesignsError:  # There is no home.
+        except LifesignsError:  # There is no home folder.
             return None
         return None if state is None else state / FOLDER / self._name
 
 
 def _read(path: Path) -> list[Report]:
-    """What stands in a file of ours; nothing if it is not ours, or somebody else could have written it."""
+    """The content of our file; nothing if it is not ours, or another account could have written it."""
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())

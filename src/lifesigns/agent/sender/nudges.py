@@ -1,7 +1,7 @@
-"""Nudges: what the hub tells an agent, kept until the agent is at a turn boundary.
+"""Nudges: the hub's messages to an agent, kept until the agent is at a turn boundary.
 
 A nudge never interrupts a running call. It is *delivered* when it is here, *seen* when the agent takes it, *answered*
-when the agent says something to it; only the last two are the agent's own doing.
+when the agent replies; only the last two are the agent's own acts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lifesigns.core.signals import Answer
 from lifesigns.errors import UsageError
 
 WAITING_MAX: Final = 100
-"""Nudges that wait for the agent; the hub sends three at most before it does something else."""
+"""How many nudges may wait for the agent; the hub sends three at most before it does something else."""
 
 
 class Nudge:
@@ -44,13 +44,13 @@ class Nudge:
         self._seen = False
 
     def seen(self) -> None:
-        """Tell the hub that the agent has read it. Who takes a nudge need not call this."""
+        """Tell the hub that the agent has read it. Taking a nudge does this by itself."""
         if not self._seen:
             self._seen = True
             self._say_seen(self.id)
 
     def answer(self, answer: str, note: str = "") -> None:
-        """`progress`, `need_time`, `handoff` or `blocked`, and a word about it."""
+        """`progress`, `need_time`, `handoff` or `blocked`, and a note."""
         try:
             known = Answer(answer)
         except ValueError:
@@ -63,7 +63,7 @@ class Nudge:
 
 
 class Nudges:
-    """Those that wait. `add` and `release` are called from any thread."""
+    """The waiting nudges. Any thread may call `add` and `release`."""
 
     def __init__(self, tell: Callable[[Nudge], None] | None) -> None:
         self._tell = tell
@@ -75,11 +75,11 @@ class Nudges:
         self._closed = False
 
     def listen_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The agent's loop: its iterators are woken there."""
+        """The agent's loop, where its iterators wake up."""
         self._loop, self._wakeup = loop, asyncio.Event()
 
     def began(self, call: object) -> None:
-        """A call began: nothing is handed out until it has ended."""
+        """A call began: hand out nothing until it has ended."""
         self._open_calls.add(call)
 
     def ended(self, call: object) -> None:
@@ -106,13 +106,13 @@ class Nudges:
                 self._ring()
 
     def close(self) -> None:
-        """Nothing more will come: whoever waits is told."""
+        """Nothing more will come: release all waiters."""
         self._closed = True
         self._ready.put(None)
         self._ring()
 
     def next(self, timeout: float | None) -> Nudge | None:
-        """The next one, for threads; None if none came in time or the sender has ended."""
+        """The next nudge, for threads; None if none came in time or the sender has ended."""
         until = None if timeout is None else time.monotonic() + timeout
         try:
             left = None if until is None else max(0.0, until - time.monotonic())
@@ -122,7 +122,7 @@ class Nudges:
         return self._taken(nudge)
 
     async def each(self) -> AsyncIterator[Nudge]:
-        """Every one as it comes, until the sender ends."""
+        """Every nudge as it comes, until the sender ends."""
         wakeup = self._wakeup
         if wakeup is None:
             raise UsageError("nudges() is for `async with`; in a thread, call next_nudge(timeout=...)")
@@ -139,7 +139,7 @@ class Nudges:
 
     def _taken(self, nudge: Nudge | None) -> Nudge | None:
         if nudge is None:
-            self._ready.put(None)  # For the others who wait.
+            self._ready.put(None)  # For the other waiters.
             self._ring()
         else:
             nudge.seen()

@@ -1,10 +1,10 @@
 """Order handler: what a sender does with the orders its gate lets through.
 
-Under `lifesigns run` a stop is heard here and left lying for the supervisor, who can force it and tells what became of it:
-if we took it, a supervisor that looks a moment later would not find it.
+Under `lifesigns run` the sender hears a stop and leaves it for the supervisor, which can force it and reports the
+outcome: if we took the order, a supervisor that looks a moment later would not find it.
 
-Everything here is called in the relay's thread and waits for nothing: pings are answered on the spot, nudges are laid
-out for the agent, a stop gets a thread of its own.
+Everything here runs in the relay's thread and waits for nothing: it answers pings at once, queues nudges for the
+agent, and gives a stop a thread of its own.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class OrderHandler:
         self._gate = OrderGate()
 
     def listen(self, loop: asyncio.AbstractEventLoop | None, ender: StopAction) -> None:
-        """The agent begins: this is its loop, if it has one, and this ends it."""
+        """The agent starts, with its loop, if it has one, and the way to end it."""
         self._loop, self._ender = loop, ender
         if loop is not None:
             self.nudges.listen_on(loop)
@@ -94,8 +94,8 @@ class OrderHandler:
         self._breakers.tell_all()
 
     def obey(self, order: Order) -> bool:
-        """Carry it out, if it is for us, new, and of a hub in office. False if it is for somebody else (too): a supervisor,
-        or another life."""
+        """Carry it out, if it is for us, new, and from the current hub. False if it is (also) for a supervisor or
+        another life."""
         if not means(order, self._session.incarnation) or isinstance(order, Respawn):
             return False
         if self._gate.is_deposed(order):
@@ -118,18 +118,18 @@ class OrderHandler:
             case TurnBreaker():
                 self.told_to_turn(order)
             case Withdraw():
-                self._gate.is_known(order.withdrawn)  # Should it come after this news, it is not obeyed.
+                self._gate.is_known(order.withdrawn)  # We do not obey it if it comes after this.
             case _:
-                pass  # Something a later hub may say.
+                pass  # An order of a newer hub version.
         return taken
 
     # --- pings and nudges -----------------------------------------------------------------------------------------
 
     def pinged(self, ping: SendPing) -> None:
-        """Answer at once, and with a beat too: an answer may wait behind a report that is under way, or be lost. No status:
-        that would count as the agent's own word about its task, and it said nothing.
+        """Answer at once, and with a beat too: an answer may wait behind a report, or get lost. No status: that would
+        count as the agent's statement about its task.
 
-        A hub that asks may have missed who we are, and our rhythm: it is told again.
+        A hub that pings may have missed our announcement and rhythm, so we repeat them.
         """
         session = self._session
         session.stir()
@@ -165,7 +165,7 @@ class OrderHandler:
         self._say(s.NudgeAnswered, nudge_id=nudge_id, answer=answer, note=note)
 
     def _telling(self, on_nudge: Callback[Nudge]) -> Callable[[Nudge], None]:
-        """The callback, with `seen` told when it really begins."""
+        """The callback; reports `seen` when it really begins."""
 
         async def run(nudge: Nudge) -> None:
             nudge.seen()
@@ -183,7 +183,7 @@ class OrderHandler:
     # --- breakers -----------------------------------------------------------------------------------------------
 
     def told_to_turn(self, order: TurnBreaker) -> None:
-        """What it is now is told first, then that it was done: who hears of the outcome can look already."""
+        """Report the new state first, then the outcome: a reader of the outcome can already see the state."""
         if self._breakers.turn(order.name, order.act):
             log.info(
                 "%s: %s of breaker %r, by %s",
@@ -214,7 +214,7 @@ class OrderHandler:
             threading.Thread(target=self._stop, args=(stop,), name="lifesigns-stop", daemon=True).start()
 
     def _refute(self, order: Terminate) -> None:
-        """We are to end because nothing was heard of us. We read that, so we live: say so, and beat at once."""
+        """The hub wants us to end because it hears nothing of us. We read this, so we live: refuse, and beat at once."""
         session = self._session
         reason = f"it lives: beat {session.seq} is out, and the order knows of none after {order.seq_seen}"
         log.warning("%s: a stop is refused: %s", session.agent_id, reason, extra={"action": "stop_refused"})
@@ -226,14 +226,14 @@ class OrderHandler:
         session.hurry()
 
     def _stop(self, stop: Stop) -> None:
-        """Save, then end, then see whether it did."""
+        """Save, then end, then check that it ended."""
         self._saved.set_result(None if stop.replaced else self._save(stop))
         if self._ender is not None:
             self._ender.end(stop)
         with suppress(NotInTime):
             self._session.gone.result(END_FOR)
             return
-        # A supervisor has harder ways, and tells what came of them.
+        # A supervisor has harder means, and reports their outcome.
         if not stop.replaced and not self._supervised:
             reason = f"it was asked to stop and still runs {END_FOR:g} s after it has saved"
             self._say(s.TerminationFailed, order_id=stop.order_id, reason=reason)
@@ -270,14 +270,14 @@ class OrderHandler:
         return run if inspect.iscoroutinefunction(on_stop) else run_plain
 
     def report_stopped(self) -> None:
-        """The agent ends now: if it was asked to, the order is carried out."""
+        """The agent ends now: if a termination asked for it, that order is carried out."""
         stop = self.stopping.stop
         if stop is not None and not stop.replaced:
             saved = self._saved.result() if self._saved.done() else None
             self._say(s.TerminationDone, order_id=stop.order_id, checkpoint_id=saved)
 
     def wait_until_saved(self) -> None:
-        """An agent that ends because it was asked to must not end under its own save hook."""
+        """An agent that ends on request must not end before its save hook is done."""
         stop = self.stopping.stop
         if stop is not None and not _saving.get():
             with suppress(NotInTime):
@@ -297,4 +297,4 @@ class OrderHandler:
 
 
 def _ignore(outcome: Future[Any]) -> None:
-    """Whatever becomes of it is logged where it happens."""
+    """Its errors are logged where they happen."""

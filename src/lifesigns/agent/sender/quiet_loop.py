@@ -1,7 +1,7 @@
 """The relay's event loop: one that never keeps the interpreter from ending.
 
-asyncio looks names up in an executor, whose threads are waited for at exit. A name server that does not answer would
-hold an agent that is done for half a minute.
+asyncio looks names up in an executor, and Python waits for its threads at exit. A name server that does not answer
+would hold a finished agent for half a minute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class QuietLoop(asyncio.SelectorEventLoop):
     """Looks names up in daemon threads."""
 
     async def getaddrinfo(self, *args: Any, **options: Any) -> Any:
-        """As `socket.getaddrinfo`, without holding the loop or the exit."""
+        """Like `socket.getaddrinfo`, but delays neither the loop nor the exit."""
         found: asyncio.Future[Any] = self.create_future()
 
         def settle(result: Any, error: OSError | None) -> None:
@@ -35,7 +35,7 @@ class QuietLoop(asyncio.SelectorEventLoop):
             try:
                 self.call_soon_threadsafe(settle, result, error)
             except RuntimeError:
-                return  # The loop was closed meanwhile; nobody waits for the answer.
+                return  # The loop was closed meanwhile; nothing waits for the answer.
 
         threading.Thread(target=look_up, name="lifesigns-lookup", daemon=True).start()
         return await found

@@ -1,12 +1,12 @@
 """Rhythm: how often an agent beats, and the policy that goes with that promise.
 
-A hub that expects a beat every 5 s would doubt an agent that beats every minute. So who asks for a rhythm of its own
-announces it, with the waits that fit it. Who asks for nothing beats as `swarm`, the default of every hub, and leaves
+A hub that expects a beat every 5 s would doubt an agent that beats every minute. So an agent with a rhythm of its own
+announces it, with the waits that fit it. An agent without one beats as `swarm`, the default of every hub, and leaves
 the policy to the hub.
 
-Within its policy an agent beats faster when somebody wonders about it or it is unwell, for then every beat is news; slower
-when it has been idle for long, for then none is. Beats of all agents of a process with the same rhythm fall on one grid, so
-that they wake the process once and go out as one message.
+Within its policy an agent beats faster when the hub asks about it or it is unwell, because then every beat is news,
+and slower when it has been idle for long, because then none is. All agents of a process with the same rhythm beat on
+one grid, so that they wake the process once and go out as one message.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from lifesigns.errors import UsageError
 
 INTERVAL_MIN: Final = 0.01
 PROMISE_MIN: Final = 1.0
-"""Nobody is judged by a finer rhythm: networks and schedulers are late by more. Beating faster than promised is fine."""
+"""The hub judges no agent by a finer rhythm: networks and schedulers are late by more. Beating faster than promised
+is fine."""
 LEASE_MIN: Final = 600.0
 FASTER_FOR: Final = 60.0
-"""How long a question or an ill turn keeps the pulse up."""
+"""How long a question or a failure keeps the rhythm fast."""
 SLOWER_AFTER: Final = 600.0
 FASTER: Final = 0.5
 SLOWER: Final = 1.5
 ROOM: Final = 1.5
-"""A slow pulse leaves this factor up to the suspicion: one late beat of a resting agent must not raise one."""
+"""A slow rhythm stays this factor below the suspicion: one late beat of an idle agent must not raise one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class BeatRhythm:
     suspect_after: float
 
     def every(self, *, stirred_for: float | None, idle_for: float | None) -> float:
-        """Seconds between two beats, by how long ago it was stirred (asked, nudged, unwell) and since when it idles."""
+        """Seconds between two beats, by how long ago it was asked, nudged or unwell, and since when it is idle."""
         if stirred_for is not None and stirred_for < FASTER_FOR:
             return self.interval * FASTER
         if idle_for is not None and idle_for >= SLOWER_AFTER:
@@ -51,7 +52,7 @@ class BeatRhythm:
 
 
 def next_on_grid(after: float, every: float, phase: float) -> float:
-    """The first moment later than `after` on the grid of this rhythm; `phase` is the grid's place, 0 to 1."""
+    """The first time after `after` on the grid of this rhythm; `phase` is the grid's offset, 0 to 1."""
     beats = floor(after / every - phase) + 1
     at = (beats + phase) * every
     return at if at > after else at + every
@@ -71,7 +72,7 @@ def rhythm(name: str | None, interval: float | None) -> tuple[BeatRhythm, Mappin
 
 
 def _changes(name: str | None, interval: float | None) -> dict[str, Any] | None:
-    """As differences, the way profiles are written. An interval alone gets the waits of `swarm` in its proportion."""
+    """As differences, like profiles. An interval alone gets the waits of `swarm` in its proportion."""
     if name is not None:
         profile(name)  # raises for an unknown one
     named = {section: dict(values) for section, values in PROFILES[name or DEFAULT_PROFILE].items()}

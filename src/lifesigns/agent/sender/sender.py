@@ -5,11 +5,12 @@
         with life.tool("grep", {"pattern": "x"}) as call:
             call.result(...)
 
-It beats from a thread of its own, so a frozen loop is seen and not silent. The law: no call here waits, and none raises
-because of the network. A value that makes no sense raises `UsageError` at the call that brought it.
+It beats from a thread of its own, so the hub sees a frozen loop instead of silence. The law: no call here waits, and
+none raises because of the network. A value that makes no sense raises `UsageError` at the call that brought it.
 
-This file is the door. What it says is in `agent/reporting.py`, `beat_builder.py` and `calls.py`, how it is sent in `session.py`, `relay.py` and
-`relay_loop.py`, what it is told in `order_handler.py`, `nudges.py` and `stopping.py`, how it ends in `shutdown.py`.
+This file is the entry point. Reports are in `agent/reporting.py`, `beat_builder.py` and `calls.py`, sending in
+`session.py`, `relay.py` and `relay_loop.py`, orders in `order_handler.py`, `nudges.py` and `stopping.py`, the end in
+`shutdown.py`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ CLOSE_FOR: Final = 2.0
 
 
 class SenderCalls(CallScope):
-    """The calls of a sender: no nudge interrupts an open one, and a failed one is told soon."""
+    """The calls of a sender: no nudge interrupts an open one, and a failed one is reported soon."""
 
     def __init__(self, session: AgentSession, nudges: Nudges) -> None:
         super().__init__(session.agent_id, session.incarnation, session.builder, session.say)
@@ -62,7 +63,7 @@ class SenderCalls(CallScope):
 
 
 class Sender(Reporting):
-    """One life of an agent. `lifesigns.assembly.senders` adds the way to the hub, and the words for users."""
+    """One life of an agent. `lifesigns.assembly.senders` adds the connection to the hub, and the docs for users."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class Sender(Reporting):
         self._birth = born = birth.born(agent_id, incarnation, task)
         pulse, policy = rhythm(profile, interval)
         self._find_relay = partial(self._relay_to, hub, token, key)
-        self._find_relay()  # A wrong address is told now; which relay it is, when it starts: a fork may lie between.
+        self._find_relay()  # A wrong address raises now; the relay is chosen at the start, because a fork may lie between.
         self._close_for = amount(close_for, "close_for")
         self._loop: asyncio.AbstractEventLoop | None = None
         builder = BeatBuilder(
@@ -138,12 +139,12 @@ class Sender(Reporting):
 
     @property
     def resume_from(self) -> str | None:
-        """The checkpoint to go on from, if this life follows another one."""
+        """The checkpoint to continue from, if this life follows another one."""
         return self._birth.resume_from
 
     @property
     def handoff(self) -> str | None:
-        """What was done and what is open, if this life follows another one."""
+        """Finished and open work, if this life follows another one."""
         return self._birth.handoff
 
     @property
@@ -176,7 +177,7 @@ class Sender(Reporting):
     def close(self, reason: str = "done", *, crashed: bool = False) -> None:
         """Say good-bye and wait until it has arrived, `close_for` at most. Inside a coroutine, await `aclose`.
 
-        `crashed` says that it did not mean to end: people are told, and who respawns agents does so.
+        `crashed` means that it did not want to end: the hub tells people, and respawns it if it may.
         """
         self._orders.wait_until_saved()
         self.leave(reason, crashed=crashed)
@@ -227,7 +228,7 @@ class Sender(Reporting):
         relay.join(session)
 
     def leave(self, reason: str, *, crashed: bool = False) -> None:
-        """Say good-bye and wait for nothing; from here on every call is harmless and has no effect."""
+        """Say good-bye and wait for nothing; later calls have no effect."""
         if not self._started:
             return
         self._breakers.end()
@@ -246,7 +247,7 @@ class Sender(Reporting):
         shutdown.ended(self)
 
     def wait_until_gone(self) -> None:
-        """Until the good-bye has arrived, or `close_for` is over."""
+        """Wait until the good-bye has arrived, or `close_for` is over."""
         if self._started and not self._session.mute:
             self._session.wait_until_gone(max(0.0, self._leave_by - time.monotonic()))
 
@@ -258,7 +259,7 @@ class Sender(Reporting):
     # --- parts ----------------------------------------------------------------------------------------------------
 
     def _reason(self, error: BaseException | None) -> str:
-        """Why the block ended; an error that leaves it is one nobody could recover from."""
+        """Why the block ended; an error that leaves it is fatal."""
         if self.stopping and (error is None or isinstance(error, CANCELLED)):
             return f"stopped: {self.stopping.reason}"
         if error is None:
@@ -268,7 +269,7 @@ class Sender(Reporting):
         return shutdown.told(error)
 
     def _crashed(self, error: BaseException | None) -> bool:
-        """Whether the block ended as nobody wanted it to."""
+        """Whether the block ended by a failure."""
         return not self.stopping and shutdown.is_crash(error)
 
     def _report_saved(self, saved: s.CheckpointSaved, content: bytes | None) -> None:

@@ -1,8 +1,8 @@
 """Agent session: one agent as the relay knows it: what it has to report, when it beats next, how sending went.
 
 The law: `say` never waits and never raises. It appends to a bounded queue and, once per coalescing window, wakes the
-relay. Words are let go only when the hub has kept them; the newest beat is made when it is sent. What a life that ends
-could not say about its end is left for the next process that reaches the hub (`farewells.py`).
+relay. It drops reports only when the hub has stored them; it makes the newest beat when it sends it. If a life cannot
+report its end, the next process that reaches the hub does (`farewells.py`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 WORDS_MAX: Final = 10_000
 ACTIVE_EVERY: Final = 1.0
 ALERT_AFTER: Final = 180.0
-"""No hub for so long is worth a call: a restart or a short outage is not."""
+"""No hub for this long is worth a callback: a restart or a short outage is not."""
 FROZEN_AFTER: Final = 1.0
-"""A loop this late is unwell enough to beat faster about it."""
+"""With a loop this late the agent beats faster."""
 
 
 class Track(StrEnum):
@@ -47,7 +47,7 @@ class Track(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Sending fails, or goes well again (`well`)."""
+    """Sending fails, or works again (`well`)."""
 
     agent_id: str
     well: bool
@@ -55,7 +55,7 @@ class Alert:
     """How many tries in a row failed."""
     error: str
     unanswered_for: float = 0.0
-    """Seconds since no hub has answered; 0 in the alert that tells of the first failures, and when it goes well again."""
+    """Seconds without a hub's answer; 0 in the alert about the first failures, and when sending works again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Stats:
     """How sending went so far."""
 
     sent: int
-    """Beats and words that arrived."""
+    """Beats and reports that arrived."""
     failed: int
     """Tries that failed."""
     consecutive_failures: int
     buffered: int
     dropped: int
-    """Words that were lost because too many waited; the oldest went first."""
+    """Reports lost because too many waited; the oldest went first."""
     refused_orders: int
     connected: bool
     """Whether the last try arrived."""
@@ -91,7 +91,7 @@ class AgentSession:
     """What a sender and its relay share. The queue is written by any thread, the rest by the relay's."""
 
     may_repeat = True
-    """Whether the relay may make a beat of its own accord: not of what somebody else saw, and may not be so any more."""
+    """Whether the relay may make a beat by itself: not if a beat repeats what a supervisor saw, which may be out of date."""
 
     def __init__(
         self,
@@ -116,26 +116,26 @@ class AgentSession:
         self.probe: LoopProbe | None = None
         self.due_at = 0.0
         self.mute = False
-        """In a forked child: the life this voice belongs to goes on in the parent."""
+        """In a forked child: this session's life goes on in the parent."""
         self.leaving_by: float | None = None
         self.owes_last_beat = False
-        """It leaves, and its beats have not told everything it said: tokens, for example."""
+        """It leaves, and its beats have not carried everything: tokens, for example."""
         self.gone: Future[None] = Future()
         self.refused_orders = 0
         self._relay: Relay | None = None
         self._owner: SessionOwner | None = None
         self._reports: deque[Report] = deque()
         self._under_way: Sequence[Report] = ()
-        """Taken by the relay, and not known to be kept by the hub."""
+        """Taken by the relay, not yet confirmed by the hub."""
         self._fates: dict[SavedState, bool] = {}
-        """States that need no upload any more, and whether the hub keeps them."""
+        """States that need no more upload, and whether the hub keeps them."""
         self._words_max = words_max
         self.retries = retries
         self._tell = tell
         self._alert_after = alert_after
         self._seq = 0
         self._told: object = builder.totals
-        """What its last beat told."""
+        """What its last beat carried."""
         self._stirred_at: float | None = None
         self._sent = self._failed = self._dropped = 0
         self._failures = dict.fromkeys(Track, 0)
@@ -149,7 +149,7 @@ class AgentSession:
         self._owner, self._relay = owner, relay
 
     def say(self, report: Report) -> None:
-        """Take a word along with the next message."""
+        """Send a report with the next message."""
         relay = self._relay
         if self.mute or relay is None or self.leaving_by is not None:
             return
@@ -159,7 +159,7 @@ class AgentSession:
             relay.ring()
 
     def say_last(self, report: Report, by: float) -> None:
-        """The last word; it has until then to arrive."""
+        """The last report; it has until then to arrive."""
         relay = self._relay
         if self.mute or relay is None or self.leaving_by is not None:
             return
@@ -174,24 +174,24 @@ class AgentSession:
         return self._seq
 
     def hurry(self) -> None:
-        """What was said must not wait for the window."""
+        """Send now instead of at the end of the window."""
         if self._relay is not None and not self.mute:
             self._relay.hurry()
 
     def wait_until_gone(self, timeout: float) -> None:
-        """Until its last word has arrived or was given up, no longer than this."""
+        """Wait until its last report has arrived or was given up, no longer than this."""
         with suppress(NotInTime):
             self.gone.result(timeout)
             return
         self.leave_farewell()
 
     def leave_farewell(self) -> None:
-        """What it has not said about its end is left for whoever reaches the hub next. Any thread; twice is harmless."""
+        """Leave the unsent reports about its end for the next process that reaches the hub. Any thread; twice is harmless."""
         if self._relay is not None and not self.mute:
             self._relay.farewells.leave([*self._under_way, *list(self._reports)])
 
     def stir(self) -> None:
-        """Somebody wonders about this agent, or it is unwell: beat faster for a while."""
+        """The hub asks about this agent, or it is unwell: beat faster for a while."""
         self._stirred_at = time.monotonic()
 
     def stats(self) -> Stats:
@@ -206,8 +206,8 @@ class AgentSession:
         )
 
     def _note_activity(self) -> None:
-        """`lifesigns run` is told that something was done, once a second at most, also while nothing can be sent. Words of
-        the sender's own, such as a pong, are no activity of the agent's."""
+        """`lifesigns run` is told that something was done, once a second at most, also while nothing can be sent. The
+        sender's own reports, such as a pong, are no activity of the agent."""
         if self._mark_active is None or (activity := self.builder.activity) == self._activity:
             return
         now = time.monotonic()
@@ -238,7 +238,7 @@ class AgentSession:
             self._owner.introduce()
 
     def every(self, now: float) -> float:
-        """Seconds between its beats, as things are."""
+        """Seconds between its beats now."""
         stirred, idle = self._stirred_at, self.builder.idle_at
         return self.pulse.every(
             stirred_for=None if stirred is None else now - stirred,
@@ -252,7 +252,7 @@ class AgentSession:
             lag = self.probe.lag(now)
             if lag >= FROZEN_AFTER:
                 self.stir()
-                if self.probe.asked_at is not None:  # It stands still now: where, is what people ask first.
+                if self.probe.asked_at is not None:  # It is frozen now: people first ask where.
                     stack = stack_of(self.probe.thread_id)
         self._seq += 1
         self._note_activity()
@@ -260,13 +260,13 @@ class AgentSession:
         return self.builder.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
 
     def take(self, most: int) -> list[Report]:
-        """The oldest words, up to a checkpoint's state: that is uploaded first, and what was said later waits for it."""
+        """The oldest reports, up to a checkpoint's state: that is uploaded first, and later reports wait for it."""
         taken: list[Report] = []
         while self._reports and len(taken) < most:
             try:
                 report = self._reports.popleft()
             except IndexError:
-                break  # A full queue dropped its oldest at this moment.
+                break  # A full queue dropped its oldest at this very time.
             if not isinstance(report, SavedState):
                 taken.append(report)
             elif report not in self._fates:
@@ -278,16 +278,16 @@ class AgentSession:
         return taken
 
     def carried(self) -> None:
-        """The hub has kept what was taken."""
+        """The hub has stored what was taken."""
         self._under_way = ()
 
     def next_state(self) -> SavedState | None:
-        """The state that is to be uploaded before anything else is said."""
+        """The state to upload before any further report."""
         report = next(iter(list(self._reports)), None)
         return report if isinstance(report, SavedState) and report not in self._fates else None
 
     def uploaded(self, state: SavedState, *, kept: bool) -> None:
-        """A state is at the hub; or it will never be, and only what is known about it is said."""
+        """A state is at the hub; or it never will be, and we report only its digest."""
         if any(report is state for report in list(self._reports)):
             self._fates[state] = kept
         self._sent += kept
@@ -295,7 +295,7 @@ class AgentSession:
             birth.has_saved(state.saved.checkpoint_id, self.agent_id)
 
     def give_up_states(self) -> None:
-        """There is no time left to upload anything: say what is known about it."""
+        """There is no time left to upload: report only the digests."""
         for report in list(self._reports):
             if isinstance(report, SavedState):
                 self._fates.setdefault(report, False)
@@ -325,7 +325,7 @@ class AgentSession:
             self._alert(Alert(self.agent_id, True, failures, ""))
 
     def end(self) -> None:
-        """Whoever waits for its last word to arrive waits no longer."""
+        """Release the waiters for its last report."""
         self.leaving_by = 0.0
         if not self.gone.done():
             self.gone.set_result(None)
@@ -340,7 +340,7 @@ class AgentSession:
             self._alert(Alert(self.agent_id, False, self._failures[track], error))
 
     def no_hub(self, unanswered_for: float, error: str) -> None:
-        """No hub has answered for so long: after a while that is worth a call, once until one does."""
+        """No hub has answered for so long: after a while make one callback, until a hub answers."""
         if unanswered_for >= self._alert_after and not self._missed_hub and self.leaving_by is None:
             self._alerted = self._missed_hub = True
             failures = max(self._failures.values())

@@ -1,8 +1,8 @@
-"""Shutdown: how the senders of a process take their leave when nobody closes them.
+"""Shutdown: how the senders of a process say good-bye when the agent does not close them.
 
-At interpreter exit and on SIGTERM all of them say `left`, within their bound; after an exception that nobody caught
-they say that they crashed, or the agent would be taken for one that had done its work. In a forked child they fall
-silent: that life goes on in the parent, and its threads and sockets are the parent's.
+At interpreter exit and on SIGTERM all of them say `left`, within their bound; after an uncaught exception they say
+that they crashed, or the hub would think that the agent had finished. In a forked child they fall silent: that life
+goes on in the parent, which owns its threads and sockets.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from lifesigns.agent.sender.calls import CANCELLED
 
 
 class Shutdown(Protocol):
-    """A sender, as far as its end goes."""
+    """What this module needs of a sender."""
 
     def leave(self, reason: str, *, crashed: bool = False) -> None:
         """Say good-bye; wait for nothing."""
 
     def wait_until_gone(self) -> None:
-        """Until the good-bye has arrived, or its time is over."""
+        """Wait until the good-bye has arrived, or its time is over."""
 
     def fall_silent(self) -> None:
-        """In a forked child: nothing that is called has an effect any more."""
+        """In a forked child: calls have no effect any more."""
 
 
 _living: dict[int, Shutdown] = {}
 _of_the_parent: list[object] = []
-"""What a fork left behind: kept, so that nothing of it is finalised and closed under the parent's feet."""
+"""Objects a fork left behind: kept, so that no finaliser closes what the parent still uses."""
 _on_fork: list[Callable[[], None]] = []
 
 
 def begins(sender: Shutdown) -> None:
-    """It has started: take care of its end."""
+    """A sender has started: take care of its end."""
     _living[id(sender)] = sender
     _watch_for_sigterm()
 
 
 def ended(sender: Shutdown) -> None:
-    """It has taken its leave by itself."""
+    """A sender has said good-bye by itself."""
     _living.pop(id(sender), None)
     if not _living:
         _unwatch_sigterm()
@@ -62,7 +62,7 @@ def keep_for_the_parent(what: object) -> None:
 
 
 def leave_all(reason: str, *, crashed: bool = False) -> None:
-    """Everybody says good-bye at once, so that their waits overlap."""
+    """All senders say good-bye at once, so that their waits overlap."""
     leaving = list(_living.values())
     for sender in leaving:
         sender.leave(reason, crashed=crashed)
@@ -80,11 +80,11 @@ def is_main_thread() -> bool:
 
 
 MEANT_TO_END: Final = (None, 0, 128 + signal.SIGINT, 128 + signal.SIGTERM)
-"""Exit statuses of who had done its work, or was asked to end."""
+"""Exit statuses of an agent that had finished, or was asked to end."""
 
 
 def is_crash(error: BaseException | None) -> TypeGuard[BaseException]:
-    """Whether what ends an agent is a failure. Who is cancelled or interrupted is not to blame."""
+    """Whether this end of an agent is a failure. A cancelled or interrupted agent has not failed."""
     if isinstance(error, SystemExit):
         return error.code not in MEANT_TO_END
     return error is not None and not isinstance(error, CANCELLED)
@@ -100,7 +100,7 @@ def told(error: BaseException) -> str:
 
 
 def _watch_for_sigterm() -> None:
-    """Only where nobody else does: an agent with a handler of its own ends its block by itself."""
+    """Only where there is no other handler: an agent with one ends its block by itself."""
     if is_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _on_sigterm)
 
@@ -111,7 +111,7 @@ def _unwatch_sigterm() -> None:
 
 
 def _on_sigterm(number: int, frame: FrameType | None) -> Any:
-    """Leave, then end as if we had never been here: whoever waits for us sees the signal."""
+    """Say good-bye, then end by the same signal, so that the parent process sees it."""
     signal.signal(number, signal.SIG_DFL)
     leave_all("SIGTERM")
     signal.raise_signal(number)
@@ -122,7 +122,7 @@ def _on_sigterm(number: int, frame: FrameType | None) -> Any:
 
 def _at_exit() -> None:
     error: BaseException | None = getattr(sys, "last_value", None)
-    if is_crash(error) and not hasattr(sys, "ps1"):  # At a prompt somebody has read it and gone on.
+    if is_crash(error) and not hasattr(sys, "ps1"):  # At a prompt the user has read it and gone on.
         leave_all(told(error), crashed=True)
     else:
         leave_all("exit")

@@ -1,4 +1,4 @@
-"""States: the content of a checkpoint as bytes, and what it is known by."""
+"""States: the content of a checkpoint as bytes, and its digest."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 from lifesigns.errors import UsageError
 
 STATE_MAX: Final = 8 * 1024 * 1024
-"""What a hub takes in one request, unless it is told otherwise."""
+"""What a hub takes in one request by default."""
 
 WAITING_MAX: Final = 32 * 1024 * 1024
-"""Bytes of states that may wait for a hub that is away. Of those beyond, only the digest is told."""
+"""Bytes of states that may wait for an absent hub. Of further ones we report only the digest."""
 
 
 def content_of(state: object) -> bytes:
@@ -36,7 +36,7 @@ def content_of(state: object) -> bytes:
 
 
 def digest_of(content: bytes) -> str:
-    """As a checkpoint's digest says it."""
+    """The digest of a checkpoint's content."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 

@@ -1,7 +1,7 @@
 """Stopping: how an agent is asked to end, saves what it has, and ends.
 
-`stopped` is told when it is true: when the agent has left its block, or its process is about to end by the signal. An
-agent that was asked and goes on is told as `stop_failed`; the hub or a supervisor knows harder ways.
+The sender reports `stopped` when it is true: when the agent has left its block, or its process is about to end by the
+signal. It reports an agent that goes on all the same as `stop_failed`; the hub or a supervisor has harder means.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ END_FOR: Final = 5.0
 """How long an agent may take to end after it has saved."""
 
 Ending = Literal["task", "process", "word"]
-"""What ends an agent: its asyncio task is cancelled, its process gets SIGTERM, or it is told and ends by itself."""
+"""What ends an agent: its asyncio task is cancelled, its process gets SIGTERM, or it gets the request and ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Stop:
     save_for: float
     by: str = ""
     replaced: bool = False
-    """Another life of this agent took its place: there is nothing to report."""
+    """Another life of this agent replaced it: there is nothing to report."""
 
 
 class StopFlag:
@@ -46,7 +46,7 @@ class StopFlag:
 
     @property
     def stop(self) -> Stop | None:
-        """What was asked; None before."""
+        """The request; None before it comes."""
         return self._stopped.result() if self._stopped.done() else None
 
     @property
@@ -60,7 +60,7 @@ class StopFlag:
         return self._event.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait in a thread; False if it was not asked in time."""
+        """Wait in a thread; False if no request came in time."""
         return self._event.wait(timeout)
 
     def __await__(self) -> Generator[Any, None, Stop]:
@@ -71,7 +71,7 @@ class StopFlag:
         return self._stopped.result()
 
     def set(self, stop: Stop) -> bool:
-        """Ask; False if it was asked before."""
+        """Ask the agent to end; False if it was already asked."""
         if self._stopped.done():
             return False
         self._stopped.set_result(stop)
@@ -80,7 +80,7 @@ class StopFlag:
 
 
 class StopAction:
-    """Knows what ends its agent."""
+    """Knows how to end its agent."""
 
     def __init__(self, how: Ending, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._how = how
@@ -88,7 +88,7 @@ class StopAction:
         self._task = asyncio.current_task() if how == "task" else None
 
     def end(self, stop: Stop) -> None:
-        """End the agent, as far as it is ours to do."""
+        """End the agent, as far as that is our task."""
         match self._how:
             case "task":
                 if self._task is not None and self._loop is not None:

@@ -1,4 +1,4 @@
-"""Vitals: what a process costs, from the standard library alone, measured once per tick for all agents in it."""
+"""Vitals: what a process uses, by the standard library alone, measured once per tick for all its agents."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _STATM: Final = Path("/proc/self/statm")
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """One measurement. None where the platform does not tell, or there is nothing to compare with yet."""
+    """One measurement. None where the platform does not say, or there is nothing to compare with yet."""
 
     cpu_percent: float | None = None
     memory_mb: float | None = None
 
 
 class VitalSigns:
-    """Measures this process; CPU is what was used since the last measurement, 100 being one core."""
+    """Measures this process; CPU is the use since the last measurement, where 100 is one core."""
 
     def __init__(self) -> None:
         self._at = time.monotonic()
@@ -33,7 +33,7 @@ class VitalSigns:
         self._cpu: float | None = None
 
     def measure(self) -> Vitals:
-        """Now. Two measurements within a moment share their CPU, for a short span says nothing."""
+        """Measure now. Two close measurements share their CPU value, because a short span says nothing."""
         now, used = time.monotonic(), time.process_time()
         if now - self._at >= _SPAN_MIN:
             self._cpu = round(100.0 * (used - self._used) / (now - self._at), 1)
@@ -45,7 +45,7 @@ _SPAN_MIN: Final = 0.2
 
 
 def _memory_mb() -> float | None:
-    """Resident memory now; where only the peak is known, that."""
+    """Resident memory now, or the peak where only that is known."""
     try:
         pages = int(_STATM.read_bytes().split()[1])
     except (OSError, ValueError, IndexError):

@@ -1,9 +1,9 @@
 """Child: the process, in a session of its own, from its start to its end.
 
-The law: its number stays taken until nobody of its session is left. We learn of its end without reaping it, end
-those who stay behind, and reap it last; so no signal of ours can ever reach a stranger who got the same number.
+The law: its pid stays taken until its session is empty. We learn of its end without reaping it, end the processes it
+leaves behind, and reap it last; so our signals can never reach another process with the same pid.
 
-It is started by `posix_spawn`, which is safe beside other threads, and whose errors are those of `exec`.
+We start it by `posix_spawn`, which is safe beside other threads and reports the errors of `exec`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import psutil
 from lifesigns.errors import LifesignsError
 
 PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Python ignores these in itself; a child must find them as every other program does."""
+"""Python ignores these signals; a child must get them with their defaults, like every other program."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a process ended: with a status, or of a signal."""
+    """How a process ended: with a status, or by a signal."""
 
     status: int | None = None
     signal: int | None = None
@@ -59,7 +59,7 @@ class Child:
     def start(
         cls, command: tuple[str, ...], environ: Mapping[str, str], file_actions: Sequence[tuple[Any, ...]]
     ) -> Child:
-        """Start it, or say why that cannot be done with the exit status a shell would give."""
+        """Start it, or raise the reason with the exit status a shell would give."""
         try:
             pid = os.posix_spawnp(
                 command[0], command, environ, file_actions=file_actions, setsid=True, setsigdef=PYTHON_IGNORES
@@ -73,7 +73,7 @@ class Child:
         return cls(pid)
 
     def end(self) -> End | None:
-        """How it ended; None while it lives. It is not reaped by this."""
+        """How it ended; None while it lives. Does not reap it."""
         found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if found is None:
             return None
@@ -82,7 +82,7 @@ class Child:
         return End(signal=found.si_status)
 
     def stop_changed(self) -> bool | None:
-        """True if it was stopped since we last asked, False if it goes on again, None if neither."""
+        """True if it was stopped since the last call, False if it continues again, None if neither."""
         try:
             found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
         except ChildProcessError:
@@ -90,7 +90,7 @@ class Child:
         return None if found is None else found.si_code == os.CLD_STOPPED
 
     def send(self, number: int) -> None:
-        """Send a signal to its group; one that cannot be ignored, to everybody in its session."""
+        """Send a signal to its group; to stop, continue or end it, also to the rest of its session."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
         if number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT, signal.SIGTERM):
@@ -100,11 +100,11 @@ class Child:
                         os.kill(pid, number)
 
     def others(self) -> list[int]:
-        """Who else lives in its session: its descendants, unless they made a session of their own."""
+        """The other processes of its session: its descendants, unless they made a session of their own."""
         return [pid for pid in _session(self.pid) if pid != self.pid and not _is_zombie(pid)]
 
     def reap(self) -> None:
-        """It ended and nobody is left: let its number go."""
+        """It ended and its session is empty: release its pid."""
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
@@ -117,7 +117,7 @@ def _session(leader: int) -> Iterator[int]:
 
 
 def _is_zombie(pid: int) -> bool:
-    """A zombie is gone already; whether it is reaped is its parent's business."""
+    """A zombie counts as gone; its parent reaps it."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -132,7 +132,7 @@ def _name(number: int) -> str:
 
 
 def reap_orphans(known: set[int]) -> None:
-    """As the first process of a container we inherit everybody's orphans; nobody else would reap them."""
+    """As the first process of a container we inherit all orphans, and nothing else would reap them."""
     for process in psutil.Process().children():
         if process.pid not in known and _is_zombie(process.pid):
             with suppress(ChildProcessError):
@@ -140,13 +140,13 @@ def reap_orphans(known: set[int]) -> None:
 
 
 def die_of(number: int) -> None:
-    """End this process by a signal, so that whoever waits for us sees what happened to the child."""
+    """End this process by a signal, so that our parent sees what happened to the child."""
     import resource
 
     with suppress(ValueError, OSError):
         resource.setrlimit(
             resource.RLIMIT_CORE, (0, 0)
-        )  # The child left a core if one was wanted; ours tells nothing.
+        )  # The child left a core dump if one was wanted; ours would tell nothing.
     with suppress(OSError, ValueError):
         signal.signal(number, signal.SIG_DFL)  # SIGKILL has no handler to reset.
     with suppress(ValueError):
@@ -155,6 +155,5 @@ def die_of(number: int) -> None:
 
 
 def _is_nowhere(name: str, environ: Mapping[str, str]) -> bool:
-    """Whether no such command is found. A folder in `PATH` that we may not look into is what the system complains about,
-    and a shell does not."""
+    """Whether there is no such command. The system reports a folder in `PATH` that we may not read; a shell does not."""
     return "/" not in name and shutil.which(name, os.F_OK, environ.get("PATH")) is None

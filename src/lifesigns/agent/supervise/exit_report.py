@@ -1,4 +1,4 @@
-"""Exit report: what is said of a life that ended: to people, to the watch, and to the life that follows."""
+"""Exit report: what we tell about an ended life: to people, to the watch, and to the next life."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lifesigns.core.words import duration, times
 from lifesigns.events.catalogue import AGENT_TERMINATED
 
 DETAIL_MAX: Final = 400
-"""The wire carries 1 KiB of a detail, and a hub quotes it in a handoff that has to fit into as much."""
+"""The wire carries 1 KiB of a detail, and a hub quotes it in a handoff of the same limit."""
 LINES_SAID: Final = 20
 
 
 class ExitReport:
-    """One life, looked back at."""
+    """The end of one life."""
 
     def __init__(self, agent_id: str, life: Life) -> None:
         assert life.end is not None
@@ -65,7 +65,7 @@ class ExitReport:
         )
 
     def inheritance(self, before: Handoff) -> Handoff:
-        """For the life that follows."""
+        """For the next life."""
         told = f"The life before this one (attempt {before.attempt}) {self._how()}."
         lines = self._life.tail.last(bytes_max=HANDOFF_MAX - len(told.encode()) - 32)
         note = "\n".join([told, "Its last output:", *lines]) if lines else told

@@ -1,6 +1,6 @@
-"""Facts: what can be seen of a process and all its descendants from outside.
+"""Facts: what a process and all its descendants show from outside.
 
-A process is its pid *and* its start time: a pid alone may be somebody else by now. psutil knows both.
+A process is its pid *and* its start time: a pid alone may belong to another process by now. psutil knows both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class ProcessFacts:
     """One look at a process tree."""
 
     cpu_percent: float | None
-    """Of one core, by all of them together, since the look before; None at the first."""
+    """Percent of one core, of all of them together, since the last look; None at the first."""
     memory_mb: float
     processes: int
     state: str
@@ -37,11 +37,11 @@ class ProcessObserver:
 
     @property
     def pids(self) -> list[int]:
-        """Who was there at the last look, the child first."""
+        """The processes at the last look, the child first."""
         return list(self._known)
 
     def look(self, now: float) -> ProcessFacts | None:
-        """What is there now; None if it is gone, or hides from us."""
+        """The tree now; None if it is gone, or hidden from us."""
         try:
             state = self._root.status()
             alive = self._tree()
@@ -57,7 +57,7 @@ class ProcessObserver:
                 continue  # It ended while we looked; its parent has its time now.
         percent = None
         if self._looked_at is not None and now > self._looked_at:
-            # Those who ended without being waited for took their time with them: no less than nothing.
+            # Unreaped processes take their CPU time with them, so the difference can be negative: then it is zero.
             percent = max(0.0, cpu_s - self._cpu_s) / (now - self._looked_at) * 100
         self._looked_at, self._cpu_s = now, cpu_s
         return ProcessFacts(percent, memory / MEGABYTE, len(alive), str(state))
@@ -76,7 +76,7 @@ class ProcessObserver:
 
 
 def _descendants(root: psutil.Process) -> Iterator[int]:
-    """Children, their children, and so on. Linux tells them per thread; elsewhere all processes are looked through."""
+    """Children, their children, and so on. Linux lists them per thread; elsewhere we search all processes."""
     if not Path(f"/proc/{root.pid}/task/{root.pid}/children").exists():
         yield from (child.pid for child in root.children(recursive=True))
         return

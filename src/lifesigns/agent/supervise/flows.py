@@ -1,9 +1,9 @@
 """Flows: bytes from one file to another, unchanged, without ever blocking us and without losing one.
 
-A file of ours may be shared with other programs, so it is not made non-blocking (that would change it for them,
-too). Instead we ask before each write whether there is room, and write no more than what then fits for certain:
-`PIPE_BUF` bytes. While a sink has something pending its source is not read, so a slow reader slows the child down,
-as it would without us.
+Other programs may share our files, so we do not make them non-blocking (that would change them there, too). Instead
+we ask before each write whether there is room, and write no more than what then certainly fits: `PIPE_BUF` bytes.
+While a sink has bytes pending we do not read its source, so a slow reader slows the child down, as it would without
+us.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SCREEN_GIVEN_BACK: Final = b"\x1b[?1049l"
 
 
 class Line:
-    """Where on a screen or in a file the next byte will stand. Shared by the sinks that lead to the same place."""
+    """Where the next byte goes on a screen or in a file. Sinks to the same place share it."""
 
     def __init__(self) -> None:
         self.at_start = True
         self.full_screen = False
-        """An editor or the like has the whole screen: there are no lines to stand between."""
+        """An editor or the like uses the whole screen: there is no place between lines."""
 
     def passed(self, data: bytes | bytearray) -> None:
         self.at_start = data[-1] in b"\r\n"
@@ -37,7 +37,7 @@ class Line:
 
 
 class Sink:
-    """A file we write to, as fast as it takes it."""
+    """A file we write to, as fast as it accepts bytes."""
 
     def __init__(self, fd: int, line: Line | None = None) -> None:
         self.fd = fd
@@ -78,14 +78,14 @@ class Sink:
 
 
 class Flow:
-    """What is read from `source` goes to `sink`, and `seen` hears of it."""
+    """Copies from `source` to `sink`, and calls `seen` with the bytes."""
 
     def __init__(self, source: int, sink: Sink, seen: Callable[[bytes], None]) -> None:
         self.source = source
         self.sink = sink
         self.ended = False
         self.resting = False
-        """A pty that no program has open just now."""
+        """A pty that no program has open at the moment."""
         self._seen = seen
 
     @property
@@ -101,7 +101,7 @@ class Flow:
         except BlockingIOError:
             return False
         except OSError:
-            self.resting = True  # What a pty says when its last program closed it.
+            self.resting = True  # The error of a pty that its last program has closed.
             return False
         if not data:
             self.ended = True
@@ -109,5 +109,5 @@ class Flow:
         self._seen(data)
         self.sink.put(data)
         if self.sink.error is not None:
-            self.ended = True  # Nobody reads us any more; the child shall notice as it would without us.
+            self.ended = True  # Our reader is gone; the child must notice as it would without us.
         return True

@@ -1,9 +1,9 @@
 """Guardian: a small shell that ends the child's group when we are killed before we can.
 
-It waits on a pipe that only we hold open. A clean end tells it that there is nothing left to do; if the pipe closes
-without that, we died: it gives the terminal back, asks the group to end, and forces it a moment later. A mark in our folder
-tells a child that speaks for itself why it is asked: that is no good end, and its sender says so. Should we die in the
-moment of a start, before we could say whom we started, it looks for the child by our folder, which is in its environment.
+It waits on a pipe that only we hold open. On a clean end we tell it that nothing is left to do; if the pipe closes
+without that, we died: it restores the terminal, asks the group to end, and forces it a moment later. A mark in our
+folder tells a sender in the child why it ends, so that the sender reports a failure. If we die during a start, before
+we could name the child, the guardian finds it by our folder, which is in the child's environment.
 
 A pipe, and not Linux's parent-death signal: that one reaches only the child itself, not its children, is lost
 when the child changes its user, and comes when our *thread* ends. A shell, because it takes a megabyte.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 SAVE_FOR: Final = 5
-"""Seconds. Shorter than for a stop that somebody decided: nobody watches this child any more."""
+"""Seconds. Shorter than for a decided stop: nothing watches this child any more."""
 
 STARTING: Final = "starting"
 DONE: Final = "done"
@@ -48,7 +48,7 @@ rm -rf -- "$3"
 
 
 class Guardian:
-    """Knows which group to end, for as long as there is one."""
+    """Knows which group to end, while there is one."""
 
     def __init__(self, folder: Path, terminal: int | None, settings: str = "") -> None:
         self._shell = subprocess.Popen(  # noqa: S603 -- our own script; what it is given are its arguments
@@ -73,13 +73,13 @@ class Guardian:
         self._tell(STARTING)
 
     def _tell(self, line: str) -> None:
-        """Should somebody have killed the guardian, go on without."""
+        """If the guardian was killed, go on without it."""
         assert self._shell.stdin is not None
         with suppress(OSError):
             self._shell.stdin.write(f"{line}\n".encode())
 
     def close(self) -> None:
-        """All is well: it has nothing to do."""
+        """A clean end: it has nothing to do."""
         self._tell(DONE)
         assert self._shell.stdin is not None
         with suppress(OSError):
@@ -88,7 +88,7 @@ class Guardian:
 
 
 def stty_settings(terminal: int) -> str:
-    """The terminal's settings in the words of `stty`, which can set them again; empty if there is no stty."""
+    """The terminal's settings in the format of `stty`, which can restore them; empty if there is no stty."""
     try:
         said = subprocess.run(["stty", "-g"], stdin=terminal, capture_output=True, check=True, timeout=5)  # noqa: S607
     except (OSError, subprocess.SubprocessError):

@@ -1,8 +1,8 @@
-"""Interrupts: how hard a user means it who presses Ctrl-C. Pure: it is told the time.
+"""Interrupts: how seriously a user means Ctrl-C. Pure: the caller passes the time.
 
-The first is the child's business: it may save, ask, or carry on. Who presses again within two seconds and has
-heard nothing since, means it: SIGTERM. And again: SIGKILL. A child that answers each of them (an interactive
-one that shows its prompt anew) is only asked to end by the third in a row.
+The first is for the child alone: it may save, ask, or carry on. A second one within two seconds, without output in
+between, sends SIGTERM. A third sends SIGKILL. A child that answers each of them (an interactive one that shows its
+prompt anew) gets SIGTERM only with the third in a row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Interrupts:
         self._asked = False
 
     def pressed(self, now: float, *, answered: bool) -> signal.Signals | None:
-        """What to send beside the interrupt itself. `answered`: the child put something out since the last."""
+        """What to send besides the interrupt itself. `answered`: the child wrote output since the last."""
         if now - self.at > AGAIN_WITHIN:
             self._count, self._asked = 0, False
         self.at = now

@@ -1,4 +1,4 @@
-"""Life: one life of the agent: a child, what connects it to us, and what we saw of it."""
+"""Life: one life of the agent: a child, its connections to us, and what we saw of it."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from lifesigns.core.signals import (
 HANDOFF_MAX: Final = 4096
 CHECKPOINT_MAX: Final = 1024
 DEAF_AFTER: Final = 10.0
-"""A program with a sender in it has started that by now; who has not is told of when it does."""
+"""By this time a program has started its sender if it has one; a later one is noticed when it starts."""
 ASKS_AFTER: Final = 1.0
-"""Who asks has been quiet for a moment."""
+"""A program that asks has been quiet for a moment."""
 LOOK_EVERY: Final = 0.05
-"""While an end is under way: whether everybody is gone."""
+"""How often we check, during an end, whether all processes are gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """What a life gets from the one before it, or from a hub."""
+    """What a life gets from the previous one, or from a hub."""
 
     attempt: int = 1
     incarnation: str = ""
@@ -57,7 +57,7 @@ class Handoff:
 
 
 class Life:
-    """Starts the child; raises `CannotStart`. `began` is given its group at once, before anything else is done."""
+    """Starts the child; raises `CannotStart`. `began` gets its group at once, before anything else happens."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Life:
         self._linger_until = math.inf
         self._alone = False
         self._speaks, self._told_to_stop = folder / "speaks", folder / "told to stop"
-        # What the life before left. Its checkpoint was read, or the hub knows better.
+        # Left by the previous life. We have read its checkpoint, or the hub knows better.
         self._reports = (folder / "checkpoint", folder / ACTIVE)
         for mark in (self._speaks, self._told_to_stop, *self._reports):
             mark.unlink(missing_ok=True)
@@ -106,16 +106,16 @@ class Life:
 
     def _seen(self, data: bytes) -> None:
         self.tail.add(data)
-        if data.replace(b"^C", b"").strip():  # A terminal shows Ctrl-C as this; the child said nothing.
+        if data.replace(b"^C", b"").strip():  # The terminal's echo of Ctrl-C; the child wrote nothing.
             self.output_at = self._now
 
     def follow(self, ready: set[int], now: float) -> None:
-        """Pass on what came."""
+        """Pass on what arrived."""
         self._now = now
         self.streams.follow(ready)
 
     def state_changed(self, now: float) -> None:
-        """We were told that something happened to it: stopped, going on, ended."""
+        """The system reports a change of the child: stopped, continued, ended."""
         while self.end is None and (stopped := self.child.stop_changed()) is not None:
             self.stopped_at = now if stopped else None
         if self.end is None and (end := self.child.end()) is not None:
@@ -137,7 +137,7 @@ class Life:
     # --- what we say of it -------------------------------------------------------------------------------
 
     def introduction(self, policy: Mapping[str, object]) -> Iterator[Signal]:
-        """The first words about it: it is there, it works, and it counts as having put something out."""
+        """The first reports about it: it is there, it works, and it counts as having written output."""
         agent_id, life, task_id = self._settings.agent_id, self.incarnation, self._settings.task_id
         host = socket.gethostname()
         yield AgentRegistered(agent_id=agent_id, incarnation=life, host=host, task_id=task_id, policy=policy)
@@ -145,7 +145,7 @@ class Life:
         yield ActivitySeen(agent_id=agent_id, incarnation=life, kind="output")
 
     def activity(self) -> Iterator[Signal]:
-        """What it did since we last looked: it put something out, or a sender or checkpoint in it says so."""
+        """Its activity since the last look: output, or a sign of a sender or a checkpoint in it."""
         self.streams.wake()
         reported_at = max(map(_changed_at, self._reports))
         if self.tail.bytes > self._told_bytes:
@@ -155,8 +155,8 @@ class Life:
         self._told_bytes, self._reported_at = self.tail.bytes, reported_at
 
     def hearing(self, now: float) -> Iterator[Signal]:
-        """Whether a nudge has any way to it, for a hub. Who speaks for itself hears for itself; who has not spoken for a
-        while is deaf, unless its user chose a way. Until one of that is known, the hub's own policy counts."""
+        """Whether a hub can nudge it. A child with a sender hears nudges itself; one that has shown no sender for a
+        while is deaf, unless its user chose a way. Until then the hub's own policy counts."""
         deaf = self._settings.nudge is NudgeBy.NONE and not self.speaks
         if deaf is not self._said_deaf and (not deaf or now - self.started_at >= DEAF_AFTER):
             self._said_deaf = deaf
@@ -167,8 +167,8 @@ class Life:
             )
 
     def beats(self, now: float) -> Iterator[Signal]:
-        """A word about activity if there was any since the last beat, and a beat. It has no number: when the child begins
-        to speak for itself, it counts from one."""
+        """A report of activity if there was any since the last beat, and a beat. The beat has no number: when the
+        child begins to beat itself, it counts from one."""
         facts = None if self._observer is None else self._observer.look(now)
         if facts is None:
             return
@@ -191,8 +191,8 @@ class Life:
         )
 
     def _waiting(self, now: float) -> Iterator[Signal]:
-        """That it waits for its user, with what it asks; and that it does so no longer. While somebody types, the line on
-        its screen is theirs, and nothing is known anew."""
+        """Reports that it waits for its user, with its question; and that it no longer does. While the user types,
+        the line on the screen is theirs and tells us nothing new."""
         if self.streams.input is not None and not self.streams.input.line.at_start:
             return
         asked = self._question
@@ -207,11 +207,11 @@ class Life:
             )
 
     def question(self) -> str | None:
-        """What it asks its user just now."""
+        """What it asks its user now."""
         return prompts.question(self._screen(), self._reading())
 
     def may_ask(self) -> bool:
-        """Whether something that is typed now might be taken for an answer."""
+        """Whether the child might take typed text for an answer now."""
         return prompts.may_ask(self._screen(), self._reading())
 
     def _screen(self) -> Screen:
@@ -225,7 +225,7 @@ class Life:
 
     def _reading(self) -> Reading:
         if self.streams.input is None:
-            return Reading.NO  # What it reads, if anything, comes from elsewhere; nobody is asked.
+            return Reading.NO  # Its input, if any, comes from elsewhere; it asks no person.
         return reading(self.child.pid, [self.child.pid] if self._observer is None else self._observer.pids)
 
     def deliver(self, now: float) -> Iterator[Signal]:
@@ -246,7 +246,7 @@ class Life:
     # --- its end -----------------------------------------------------------------------------------------
 
     def finished(self, now: float) -> bool:
-        """Once it has ended: whether its session is empty and its last byte passed on. Brings that about."""
+        """After its end: whether its session is empty and its last byte passed on. Works towards that."""
         if not self._alone and self.child.others():
             if self._linger_until == math.inf:
                 self._linger_until = now + LINGER_FOR
@@ -261,13 +261,13 @@ class Life:
         return self.streams.pty is None or not self.streams.open or now >= self.ended_at + DRAIN_FOR
 
     def close(self) -> None:
-        """Its number and its files go."""
+        """Release its pid and its files."""
         self.streams.close()
         self.child.reap()
 
     def last_checkpoint(self) -> Iterator[Signal]:
-        """Where the next life can go on: a hub that orders it has to know. Not before this life's end, or a program
-        that seldom saves would be found to have a stale checkpoint."""
+        """Where the next life can continue: a hub that orders it has to know. Not before this life's end, or a
+        program that seldom saves would get a stale-checkpoint finding."""
         if checkpoint_id := self.checkpoint():
             yield CheckpointSaved(
                 agent_id=self._settings.agent_id,
@@ -299,7 +299,7 @@ def _observe(pid: int) -> ProcessObserver | None:
 
 
 def environment(settings: Settings, inherited: Handoff, incarnation: str, folder: Path) -> Mapping[str, str]:
-    """What a child finds in its environment: ours, and who it is."""
+    """A child's environment: ours, and its identity."""
     told: dict[str, str | None] = {
         "AGENT_ID": settings.agent_id,
         "INCARNATION": incarnation,
@@ -318,5 +318,5 @@ def environment(settings: Settings, inherited: Handoff, incarnation: str, folder
 
 
 def cut(text: str, bytes_max: int) -> str:
-    """As much of a text as fits, without what the environment cannot hold."""
+    """As much of a text as fits, without characters that the environment cannot hold."""
     return text.replace("\0", "").encode()[:bytes_max].decode(errors="ignore")

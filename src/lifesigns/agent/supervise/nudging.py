@@ -1,8 +1,8 @@
 """Nudging: how a nudge reaches a program that knows nothing of us.
 
-Delivered is all we can say of it: at the child's stdin, in its file, by a signal. Never in the middle of what a user
-types, never into a prompt, never by a signal that would end the child, and only when the child has been quiet for a moment: as near
-to a turn boundary as can be seen from outside.
+We can only say that it is delivered: to the child's stdin, into its file, by a signal. Never in the middle of a
+user's typing, never into a prompt, never by a signal that would end the child, and only when the child has been quiet
+for a moment: the closest to a turn boundary that is visible from outside.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Nudge:
         asks: Callable[[], bool],
         now: float,
     ) -> NudgeDelivered | NudgeFailed | None:
-        """Deliver it if the moment is right; None if it is not yet."""
+        """Deliver it if this is the moment; None if not yet."""
         match self._by:
             case NudgeBy.NONE:
                 return self._failed("no way to nudge it was chosen (--nudge)")

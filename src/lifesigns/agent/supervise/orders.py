@@ -1,7 +1,6 @@
-"""Orders: what the watch wants done with the child, done once, and its outcome told.
+"""Orders: carries out the watch's orders for the child, each once, and reports the outcomes.
 
-A repeated order gets the same answer again. One of a hub that has been replaced is refused; so is one that means another
-life.
+A repeated order gets the same answer again. We refuse orders of a replaced hub, and orders for another life.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from lifesigns.core.signals import (
 )
 
 REFUTES_WITHIN: Final = 15.0
-"""An agent that was cut off finds the hub again within its retries, some seconds apart, and is heard."""
+"""A cut-off agent reaches the hub again within its retries, some seconds apart."""
 ENDS_WITHIN: Final = 5.0
-"""An agent that tells its own crash is still there for a moment. If it stays, it lives."""
+"""An agent that reports its own crash still runs for a moment. If it stays longer, it lives."""
 
 
 class ProcessHandle(Protocol):
@@ -54,7 +53,7 @@ class ProcessHandle(Protocol):
 
 
 class OrderHandler:
-    """Obeys."""
+    """Carries orders out."""
 
     def __init__(self, settings: Settings, body: ProcessHandle) -> None:
         self._settings = settings
@@ -87,7 +86,7 @@ class OrderHandler:
             case TurnBreaker():
                 self._turn(order, now)
             case _:
-                pass  # Everything else is for people, or for an agent that speaks for itself.
+                pass  # All other orders are for people, or for an agent with a sender.
 
     def _ping(self, order: SendPing, now: float) -> None:
         life = self._body.life
@@ -111,25 +110,25 @@ class OrderHandler:
             failed = TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
             self._answer(order, failed, now)
         elif order.on_silence and not life.speaks and life.end is None:
-            # Its silence was ours: we speak for it, we read this, and it runs.
+            # The silence was ours: we beat for the child, we read this order, and the child runs.
             reason = f"it runs: nothing was heard after beat {order.seq_seen} because we could not be heard"
             failed = TerminationFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
             self._body.tell(failed, now)
         else:
-            # Who speaks for itself hears the order too, and has its time to save before it is asked by a signal; or to
-            # show that it lives, when it was only not heard: then the order is withdrawn.
+            # A child with a sender hears the order too, and has time to save before we send a signal; or to show that
+            # it lives, if it was only silent: then the hub withdraws the order.
             save_for = max(order.save_for, REFUTES_WITHIN) if order.on_silence else order.save_for
             ask_at = now + save_for if life.speaks else now
             self._body.stop(Stopping(order.reason, now, order.save_for, ask_at=ask_at, order=order))
 
     def _replaced(self, order: StopStranger, now: float) -> None:
-        """Our life was replaced elsewhere; not one that we had before."""
+        """Our current life was replaced elsewhere, not an earlier one."""
         life = self._body.life
         if life is not None and means(order, life.incarnation):
             self._body.stop(Stopping(order.reason, now, self._settings.save_for, order=order))
 
     def _turn(self, order: TurnBreaker, now: float) -> None:
-        """A breaker is in the program itself: one that speaks answers for it, and we must not."""
+        """A breaker is in the program itself: a sender in there answers, and we must not."""
         life = self._body.life
         if life is None or not means(order, life.incarnation) or not life.speaks:
             reason = "the program that has it does not run, or does not speak"
@@ -137,7 +136,7 @@ class OrderHandler:
             self._answer(order, word, now)
 
     def stopped(self, stopping: Stopping, now: float) -> None:
-        """The end that an order wanted has come."""
+        """The child has ended as ordered."""
         order, last = stopping.order, self._body.last
         if isinstance(order, Terminate):
             done = TerminationDone(
@@ -150,7 +149,7 @@ class OrderHandler:
             self._answer(order, done, now)
 
     def stop_failed(self, stopping: Stopping, now: float) -> None:
-        """It did not even end by force. Should it end later, that is told, too."""
+        """Not even force ended it. If it ends later, we report that, too."""
         order = stopping.order
         if isinstance(order, Terminate):
             reason = "it is still there 10 s after SIGKILL"
@@ -158,7 +157,7 @@ class OrderHandler:
             self._body.tell(failed, now)
 
     def _start(self, order: Respawn, now: float) -> None:
-        """A new life in place of the one that ended; unless that has a successor already."""
+        """Start a new life in place of the ended one, unless that already has a successor."""
         life, last = self._body.life, self._body.last
         if life is not None and life.end is None and self._body.stopping is None:
             if self._waiting is None and order.incarnation == life.incarnation:
@@ -166,7 +165,7 @@ class OrderHandler:
                 return
             reason = f"{life.incarnation} lives already"
         elif life is not None:
-            # It was told to end, or its end is known and its last bytes are on their way.
+            # It was asked to end, or it has ended and its last bytes are on their way.
             self._waiting, self._waits_until = order, math.inf
             return
         elif last is None or not means(order, last.incarnation):
@@ -179,7 +178,7 @@ class OrderHandler:
         self._refuse(order, reason, now)
 
     def buried(self, now: float) -> None:
-        """The life before is over now: start what waited for that."""
+        """The previous life is over: start the one that waited for it."""
         self._waits_until = math.inf
         order, self._waiting = self._waiting, None
         if order is not None:
@@ -190,7 +189,7 @@ class OrderHandler:
         return self._waits_until
 
     def waited(self, now: float) -> None:
-        """If the wait is over and the life before is not, it lives."""
+        """If the wait is over and the previous life is not, it lives."""
         if now < self._waits_until:
             return
         self._waits_until, life = math.inf, self._body.life
@@ -199,7 +198,7 @@ class OrderHandler:
             self._waiting = None
 
     def started(self, life: Life, now: float) -> None:
-        """A life began; perhaps the one that was ordered."""
+        """A life began, perhaps the ordered one."""
         order, self._respawn = self._respawn, None
         if order is not None:
             word = RespawnStarted(
@@ -211,7 +210,7 @@ class OrderHandler:
             self._answer(order, word, now)
 
     def start_failed(self, reason: str, now: float) -> None:
-        """The life that was ordered could not begin."""
+        """The ordered life could not begin."""
         order, self._respawn = self._respawn, None
         if order is not None:
             self._refuse(order, reason, now)

@@ -1,8 +1,9 @@
-"""Prompts: whether a program asks its user something, by what stands on its screen and how it waits. Pure.
+"""Prompts: whether a program asks its user something, by its screen and the way it waits. Pure.
 
-A prompt is a line that stays open ("Proceed? [y/N] "), or a question with its choices below. The same words in a log are
-none, so how the program waits counts as well. Both mistakes are bad, and not equally: whoever is wrongly taken to wait is
-left alone, but a nudge that is typed into a prompt is an answer nobody gave. So less is needed to refuse that.
+A prompt is a line that stays open ("Proceed? [y/N] "), or a question with its choices below. The same words in a log
+are no prompt, so the way the program waits counts as well. Both mistakes are bad, but not equally: a program that
+only seems to wait is left alone, but a nudge typed into a prompt is an answer that no person gave. So we need less
+evidence to hold a nudge back.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Final
 from lifesigns.agent.supervise.reading import Reading
 
 LINES: Final = 12
-"""As many lines of a screen are looked at: a question, its choices, and a frame around them."""
+"""How many lines of a screen we read: a question, its choices, and a frame around them."""
 OTHERS_MAX: Final = 4
-"""Lines below a question that are no choices: a frame, a hint which keys to press."""
+"""Lines below a question that are not choices: a frame, a hint about keys."""
 QUESTION_MAX: Final = 200
 
 _FRAME: Final = " \t│┃|╭╮╰╯─━┌┐└┘═║╔╗╚╝*"
@@ -26,7 +27,7 @@ _ASKS: Final = re.compile(
     r"|press (?:enter|return|any key)",
     re.IGNORECASE,
 )
-"""What a line that stays open says if it asks something, whoever wrote the program."""
+"""What an open line says if it asks something, in any program."""
 _CHOICE: Final = re.compile(
     r"^(?:[❯>›▶→•○●◯◉]\s*)?(?:\d{1,2}[.):]|[a-z][.)]|\[[ xX*]?\]|\([ xX*]?\))\s+\S|^[❯›▶○●◯◉]\s+\S"
 )
@@ -34,7 +35,7 @@ _CHOICE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The end of what a program put out, and the terminal it has."""
+    """The end of a program's output, and its terminal."""
 
     lines: Sequence[str]
     """Without control codes, newest last."""
@@ -43,11 +44,11 @@ class Screen:
     tty: bool = False
     """Whether its input is a terminal."""
     raw: bool = False
-    """Whether it takes single keys, or hides what is typed: then somebody is expected to type."""
+    """Whether it reads single keys, or hides typed text: then it expects a person to type."""
 
 
 def question(screen: Screen, reading: Reading) -> str | None:
-    """What the program waits for a human to answer; None if it does not."""
+    """The question that waits for a human's answer; None if there is none."""
     match reading:
         case Reading.YES:
             return _asked(screen) or (_open_line(screen) if screen.tty else None) or _last_asks(screen)
@@ -60,7 +61,7 @@ def question(screen: Screen, reading: Reading) -> str | None:
 
 
 def may_ask(screen: Screen, reading: Reading) -> bool:
-    """Whether what is typed now might answer something."""
+    """Whether text typed now might answer something."""
     return question(screen, reading) is not None or _asked(screen) is not None
 
 
@@ -69,13 +70,13 @@ def _asked(screen: Screen) -> str | None:
 
 
 def _open_question(screen: Screen) -> str | None:
-    """The line that stays open, if it asks something."""
+    """The open line, if it asks something."""
     line = _open_line(screen)
     return line if line is not None and _ASKS.search(line) else None
 
 
 def _open_line(screen: Screen) -> str | None:
-    """The line that stays open, with the question above it if it is a mere `> `."""
+    """The open line, with the question above it if it is a mere `> `."""
     if not screen.open or not screen.lines or not screen.lines[-1].strip(_FRAME):
         return None
     line = screen.lines[-1].strip()
@@ -84,7 +85,7 @@ def _open_line(screen: Screen) -> str | None:
 
 
 def _last_asks(screen: Screen) -> str | None:
-    """Who reads after such a line asks, even if the line has its end."""
+    """A program that reads after such a line asks, even if the line has ended."""
     last = next((line.strip(_FRAME) for line in reversed(screen.lines) if line.strip(_FRAME)), "")
     return _cut(last) if last.endswith(("?", ":")) or _ASKS.search(last) else None
 

@@ -1,7 +1,7 @@
 """Reading: whether a program waits for input, as far as the kernel shows it.
 
-Linux shows of each thread the call it waits in. A `read` of the program's own terminal or stdin that does not return is
-plain; one that waits for several files at once (`poll`, `epoll`) may wait for its terminal, or for the network.
+Linux shows the call in which each thread waits. A `read` of the program's own terminal or stdin that does not return
+is clear; a wait for several files at once (`poll`, `epoll`) may be for the terminal, or for the network.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Reading(StrEnum):
 
     YES = "yes"
     MAYBE = "maybe"
-    """One waits for something, of several files."""
+    """A thread waits for several files at once."""
     NO = "no"
     UNKNOWN = "unknown"
-    """This system, or its rules, do not show it."""
+    """The system or its permissions do not show it."""
 
 
 def reading(root: int, pids: Iterable[int]) -> Reading:
-    """Whether one of these processes waits for what is typed at the terminal, or written to the stdin, of `root`."""
+    """Whether one of these processes waits for input at the terminal or stdin of `root`."""
     reads, polls = _READS.get(platform.machine()), _POLLS.get(platform.machine())
     stdin = _file(root, 0)
     if reads is None or polls is None or stdin is None:

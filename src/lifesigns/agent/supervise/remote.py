@@ -1,7 +1,7 @@
-"""Remote: a hub judges. We tell it what we see, over the relay every sender uses, and hear its orders.
+"""Remote: a hub judges. We report to it over the relay that every sender uses, and hear its orders.
 
-The relay has its own thread; what comes from there waits in a queue, and the loop is woken up. A hub that is away
-changes nothing for the child: words wait for it, and whoever runs us is told once.
+The relay has its own thread; its orders wait in a queue and wake the loop. An absent hub changes nothing for the
+child: reports wait, and the user is told once.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from lifesigns.core.signals import (
 LAST_WORDS_FOR: Final = 2.0
 """How long our own end waits for the hub to hear of the child's."""
 ONLY_WHEN_TOLD: Final = 1e9
-"""The relay beats for senders by its own clock; a child's beats go out when the supervisor has looked at it."""
+"""The relay beats for senders by its own clock; a child's beats go out when the supervisor has checked the child."""
 
 
 class ChildSession(AgentSession):
-    """The voice of a child that cannot speak: its beats are what was last seen of it."""
+    """The session of a child without a sender: its beats carry what we last saw of it."""
 
     may_repeat = False
 
@@ -87,7 +87,7 @@ class HubWatch:
         elif isinstance(signal, BeatReceived):
             self._session.newest, self._session.due_at = signal, 0.0
             self._relay.hurry()
-        if not self._joined:  # With the first word: a child may be gone before its first beat.
+        if not self._joined:  # With the first report: a child may be gone before its first beat.
             self._joined = True
             self._relay.join(self._session)
         return ()
@@ -102,7 +102,7 @@ class HubWatch:
         return float("inf")
 
     def close(self) -> None:
-        """Wait a moment for the last words to arrive."""
+        """Wait a moment for the last reports to arrive."""
         if self._joined:
             self._session.leaving_by = time.monotonic() + LAST_WORDS_FOR
             self._relay.hurry()
@@ -110,7 +110,7 @@ class HubWatch:
                 self._session.gone.result(LAST_WORDS_FOR + 1.0)
 
     def _remember(self, report: Report) -> None:
-        """What a hub that lost us must be told again: who lives, and that it works."""
+        """What a hub that lost us must hear again: which life runs, and that it works."""
         if isinstance(report, AgentRegistered):
             before = self._introduction[:1]
             if (
@@ -135,7 +135,7 @@ class HubWatch:
         self._life = life
 
     def obey(self, order: Order) -> bool:
-        """Everything is looked at; but what a child that speaks for itself can hear is left for it to take."""
+        """We read every order, but leave those for a sender in the child to that sender."""
         self._came.append(order)
         self._wake()
         return isinstance(order, Respawn | Withdraw) or self._life is None or not self._life.speaks

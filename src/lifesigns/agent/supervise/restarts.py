@@ -1,8 +1,8 @@
-"""Restarts: whether and when a child that ended is started again. Pure: it is told the time and the chance.
+"""Restarts: whether and when to start an ended child again. Pure: the caller passes the time and the chance.
 
-The law: who was ended by the user stays ended. A failure is followed by a wait that doubles each time, until a
-life was long enough to forgive. Too many restarts in too short a time are a crash loop: nobody is helped by
-the next one, so the child is quarantined.
+The law: a child that the user ended stays ended. After a failure comes a wait that doubles each time, until a life
+was long enough to reset it. Too many restarts in too short a time are a crash loop: another one does not help, so the
+child is quarantined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from lifesigns.agent.supervise.settings import Restart, RestartPolicy
 
 FORGIVING: Final = 10.0
-"""A life this many times as long as the wait before it was a success: at most a tenth of the time is waiting."""
+"""A life this many times as long as the wait before it was a success: at most a tenth of the time goes to waiting."""
 
 
 class Next(StrEnum):
@@ -27,7 +27,7 @@ class Next(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What follows, how long after, and the how-manieth restart of how many it is."""
+    """What follows, after how long, and which restart of how many it is."""
 
     next: Next
     wait: float = 0.0
@@ -35,7 +35,7 @@ class Plan:
 
 
 class Restarts:
-    """Remembers the lives before."""
+    """Remembers the previous lives."""
 
     def __init__(self, policy: RestartPolicy) -> None:
         self._policy = policy

@@ -1,4 +1,4 @@
-"""Settings: what the user wants of one supervision."""
+"""Settings: the user's choices for one supervision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifesigns.core.policy import MINUTE
 
 
 class Restart(StrEnum):
-    """When a child that ended is started again. Never if the user ended it."""
+    """When to start an ended child again. Never if the user ended it."""
 
     NEVER = "never"
     ON_FAILURE = "on-failure"
@@ -37,16 +37,15 @@ class Verbosity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPolicy:
-    """How often and how soon a child is started again."""
+    """How often and how soon to restart a child."""
 
     when: Restart = Restart.NEVER
-    """Not by default: a command that fails may have done half of something, and its exit status is what whoever
-    called us is waiting for."""
+    """Not by default: a failed command may have done half of its work, and our caller waits for its exit status."""
     wait_first: float = 1.0
     wait_max: float = MINUTE
     jitter: float = 0.1
     well_after: float = MINUTE
-    """A life as long as this, and ten times as long as the wait before it, forgives the ones before."""
+    """A life at least this long, and ten times as long as the wait before it, resets the count."""
     crash_loop_max: int = 5
     crash_loop_window: float = 15 * MINUTE
     """As the core's respawn policy has them."""
@@ -60,7 +59,7 @@ class Settings:
     agent_id: str
     task_id: str | None = None
     hub: str | None = None
-    """Told to the child, so that it may speak for itself."""
+    """Passed to the child, so that a sender in it can report."""
     restart: RestartPolicy = field(default_factory=RestartPolicy)
     nudge: NudgeBy = NudgeBy.NONE
     idle_after: float | None = None
@@ -71,8 +70,8 @@ class Settings:
     save_for: float = 30.0
     """Between asking a child to end and ending it."""
     respawn_wait: float = 2 * MINUTE
-    """How long after a stop of the hub's we are there for its word to start anew."""
+    """How long after a stop by the hub we wait for its order to start anew."""
 
 
 LINGER_FOR: Final = 2.0
-"""How long those who stay behind in the child's session may take to follow it."""
+"""How long the processes left in the child's session may take to end."""

@@ -1,4 +1,4 @@
-"""Status messages: facts of the engine, and what became of the child, as sentences and as JSON."""
+"""Status messages: facts of the engine, and the child's outcome, as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lifesigns.events.catalogue import HEALTH_STATE_CHANGED, NEEDS_HUMAN, NUDGE_
 
 @dataclass(frozen=True, slots=True)
 class StatusMessage:
-    """Something worth saying. `minor` is said only when asked for."""
+    """A message. A `minor` one appears only on request."""
 
     type: str
     text: str
@@ -33,8 +33,8 @@ class StatusMessage:
 
 
 def of(effect: Effect, stopped_pid: int | None, *, attended: bool = True) -> Iterable[StatusMessage]:
-    """What an effect of the engine's says. `stopped_pid`: the child, if a signal has stopped it. `attended`: whether
-    somebody sits at its terminal, who sees for themselves what it asks."""
+    """The message for an effect of the engine. `stopped_pid`: the child, if a signal has stopped it. `attended`:
+    whether a person sits at its terminal and sees its questions."""
     match effect:
         case Flip():
             yield _flip(effect, stopped_pid)

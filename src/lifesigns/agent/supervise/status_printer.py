@@ -1,4 +1,4 @@
-"""Status printer: our own lines on stderr, never in the middle of a line of the child's."""
+"""Status printer: our own lines on stderr, never in the middle of a child's line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT_MAX: Final = 100
 
 
 class StatusPrinter:
-    """Says verdicts when there is a place for them."""
+    """Prints messages where there is a place for them."""
 
     def __init__(
         self, sink: Sink, agent_id: str, verbosity: Verbosity, *, is_raw: Callable[[], bool]
@@ -32,7 +32,7 @@ class StatusPrinter:
         self._waiting: deque[tuple[float, str]] = deque(maxlen=KEPT_MAX)
 
     def say(self, verdict: StatusMessage, now: float) -> None:
-        """Say it at the next place for it, if it is to be said at all."""
+        """Print it at the next place, if the verbosity allows it."""
         if self._loudness is Verbosity.QUIET or (verdict.minor and self._loudness is Verbosity.NORMAL):
             return
         said = (
@@ -49,7 +49,7 @@ class StatusPrinter:
         return self._waiting[0][0] + WAIT_MAX
 
     def flush(self, now: float, *, last: bool = False) -> None:
-        """Say what can be said now; at the very end, everything."""
+        """Print what fits now; at the very end, everything."""
         line = self._sink.line
         while self._waiting:
             since, text = self._waiting[0]

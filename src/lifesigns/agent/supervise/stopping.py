@@ -1,4 +1,4 @@
-"""Stopping: ask a child to end, give it time to save, then force it. Pure: it is told the time."""
+"""Stopping: ask a child to end, give it time to save, then force it. Pure: the caller passes the time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from lifesigns.core.effects import StopStranger, Terminate
 
 UNKILLABLE_AFTER: Final = 10.0
-"""Who is there this long after SIGKILL hangs in the kernel: a dead disk, a dead network file system."""
+"""A process that is there this long after SIGKILL hangs in the kernel: a dead disk, a dead network file system."""
 
 
 class Stopping:
-    """One end that was decided. `due` says what to send; nothing is sent twice."""
+    """One decided end. `due` says what to send; it returns no signal twice."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Stopping:
         return None
 
     def overdue(self, now: float) -> bool:
-        """Whether even force did not help; said once."""
+        """Whether even force did not help; True once."""
         if now < self._overdue_at:
             return False
         self._overdue_at = math.inf

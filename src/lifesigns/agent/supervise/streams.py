@@ -1,7 +1,7 @@
 """Streams: what connects one child to us.
 
-Each stream of the child is what ours is: a terminal where we have a terminal (or `--pty`), else a pipe. Our own
-stdin is handed down as it is when it is no terminal, so that not a byte is read that the child did not want.
+Each stream of the child is like ours: a terminal where we have a terminal (or `--pty`), otherwise a pipe. The child
+inherits our stdin if that is no terminal, so that we read no byte that the child did not want.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ DRAIN_CHUNKS: Final = 64
 
 
 class Keys(Protocol):
-    """Who hears what the user does beside typing."""
+    """Hears what the user does besides typing."""
 
     def interrupted(self) -> None: ...
     def suspended(self) -> bool:
-        """Whether it is ours to do; otherwise the child gets the key."""
+        """Whether we handle the key; otherwise the child gets it."""
 
 
 class OwnStreams:
@@ -130,7 +130,7 @@ class Streams:
         self.outputs.append(Flow(read, sink, self._seen))
 
     def started(self) -> None:
-        """The child has its ends; ours of them would keep its streams open for ever."""
+        """The child has its ends; our copies would keep its streams open for ever."""
         while self._theirs:
             os.close(self._theirs.pop())
 
@@ -164,7 +164,7 @@ class Streams:
         if self.input is not None:
             self.input.push()
             if self.input.error is not None:
-                self._reading = False  # The child wants to hear nothing more.
+                self._reading = False  # The child has closed its stdin.
             elif STDIN in ready and self._may_read() and not self.input.pending:
                 self._read_input(self.input)
 
@@ -219,23 +219,25 @@ class Streams:
     # --- ending -------------------------------------------------------------------------------------
 
     def drained(self) -> bool:
-        """Whether everything that was put out has been passed on; passes on what is there."""
+        """Whether all output has been passed on; passes on what is there."""
         self.wake()
         for flow in self.outputs:
             flow.sink.push()
-            for _ in range(DRAIN_CHUNKS):  # A daemon that left may hold the other end, and never fall silent.
+            for _ in range(
+                DRAIN_CHUNKS
+            ):  # A daemon it left behind may hold the other end and write for ever.
                 if not flow.pump():
                     break
         return not any(flow.sink.pending for flow in self.outputs)
 
     @property
     def open(self) -> bool:
-        """Whether somebody may still put something out."""
+        """Whether more output may come."""
         return any(not flow.ended and not flow.resting for flow in self.outputs)
 
     @property
     def broken(self) -> OSError | None:
-        """Why nobody can read us any more."""
+        """Why our output has no reader any more."""
         return self._ours.out.error or self._ours.err.error
 
     def close(self) -> None:
@@ -252,7 +254,7 @@ class Streams:
 
 
 def _fill_holes() -> None:
-    """Whoever started us with a stream closed would otherwise find one of our pipes in its place."""
+    """If we were started with a closed stream, one of our pipes would otherwise take its place."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= STDERR:
         os.set_inheritable(fd, True)
     os.close(fd)

@@ -1,7 +1,7 @@
-"""Supervisor: the loop. Lives follow each other until nobody wants another; then we end as the last one did.
+"""Supervisor: the loop. It runs one life after another until no more is wanted; then we end as the last one did.
 
-One wait (`poll`), one step: pass bytes on, hear signals, do what fell due. What to do is decided in the small pure
-parts (`stopping`, `restarts`, `interrupts`) and by the watch; here it is done.
+One wait (`poll`), one step: pass bytes on, hear signals, do what fell due. The small pure parts (`stopping`,
+`restarts`, `interrupts`) and the watch decide; the supervisor acts.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from lifesigns.core.words import duration
 TIMED_OUT: Final = 124
 """What timeout(1) exits with."""
 USERS_DOING: Final = 10.0
-"""A child that ends this soon after Ctrl-C or a signal of the user's was ended by the user."""
+"""If a child ends this soon after Ctrl-C or a user's signal, the user ended it."""
 LAST_WORD_FOR: Final = 1.0
-"""How long our own end waits for somebody to read why."""
+"""How long our own end waits for a reader of the reason."""
 HUB_FIRST_FOR: Final = 5.0
-"""A hub that can be reached orders the next life itself, and knows which checkpoint holds; we go ahead if it does not."""
+"""A reachable hub orders the next life itself, and knows which checkpoint is valid; we go ahead if it does not."""
 NUDGE_EVERY: Final = 0.25
 """While a nudge waits for its moment."""
 
 MakeWatch = Callable[[Callable[[], None]], Watch]
-"""Makes the watch; given what wakes this loop up from another thread."""
+"""Makes the watch; gets the function that wakes this loop from another thread."""
 
 
 class Supervisor:
-    """Runs one command. Needs the main thread, for that is where signals come."""
+    """Runs one command. Needs the main thread, because signals arrive there."""
 
     def __init__(self, settings: Settings, make_watch: MakeWatch, policy: Mapping[str, object]) -> None:
         self._settings = settings
@@ -83,7 +83,7 @@ class Supervisor:
         self.life: Life | None = None
         self.stopping: Stopping | None = None
         self.last: Life | None = None
-        """The life before, while there is none."""
+        """The previous life, while there is none."""
         self._outcome: End | None = None
         self._beat_at = math.inf
         self._start_at = math.inf
@@ -94,7 +94,7 @@ class Supervisor:
     # --- from the first start to the last end -----------------------------------------------------------
 
     def run(self) -> End:
-        """Everything. How it ended is how we shall end."""
+        """Run it all. Returns how the child ended, which is how we shall end."""
         try:
             now = time.monotonic()
             if self._settings.max_for is not None:
@@ -157,7 +157,7 @@ class Supervisor:
         """What is due for a living child."""
         if self.stopping is not None and (number := self.stopping.due(now)) is not None:
             life.child.send(number)
-            life.child.send(signal.SIGCONT)  # A stopped one could not hear it.
+            life.child.send(signal.SIGCONT)  # A stopped child could not hear it.
         if self.stopping is not None and self.stopping.overdue(now):
             self._orders.stop_failed(self.stopping, now)
         for outcome in life.deliver(now):
@@ -172,7 +172,7 @@ class Supervisor:
                 self.tell(signal_, now)
 
     def _observations(self, life: Life, now: float) -> Iterator[Signal]:
-        """What there is to tell of a living child. One that speaks for itself at the hub beats for itself, too."""
+        """Reports about a living child. A child with a sender at the hub beats by itself."""
         if self._watch.remote:
             yield from life.hearing(now)
         yield from life.activity() if self._watch.remote and life.speaks else life.beats(now)
@@ -180,7 +180,7 @@ class Supervisor:
     def _close(self) -> None:
         if self._ours.terminal is not None:
             self._ours.terminal.restore()
-        if self.life is not None:  # We fail: it must not outlive us.
+        if self.life is not None:  # We fail: the child must not outlive us.
             self.life.child.send(signal.SIGKILL)
             self.life.close()
         self._speaker.flush(time.monotonic(), last=True)
@@ -224,7 +224,7 @@ class Supervisor:
         life.state_changed(now)
 
     def _bury(self, life: Life, now: float) -> None:
-        """The child has ended: those it left behind follow, its last bytes are passed on, and then what?"""
+        """The child has ended: end what it left behind, pass on its last bytes, then decide what follows."""
         if self.last is None:
             self.last = life  # The first time we look at its end.
             exit_report = ExitReport(self._settings.agent_id, life)
@@ -243,7 +243,7 @@ class Supervisor:
             self._orders.buried(now)
 
     def _wanted(self, life: Life) -> bool:
-        """Whether the user ended it, by hand or by the time they allowed: no reason for anybody to start it anew."""
+        """Whether the user ended it, by hand or by a time limit: then nothing starts it anew."""
         by_hand = self._users_end or life.ended_at - self._users_act_at < USERS_DOING
         return by_hand or life.ended_at >= self._max_at
 
@@ -268,7 +268,7 @@ class Supervisor:
             self._follow(life, exit_report, now)
 
     def _successor_wait(self, told_to_stop: bool) -> float:
-        """How long we are there for the hub's word to start anew."""
+        """How long we wait for the hub's order to start anew."""
         restarts = self._settings.restart.when is not Restart.NEVER and not self._users_end
         return self._settings.respawn_wait if told_to_stop and self._watch.remote and restarts else 0.0
 
@@ -290,13 +290,13 @@ class Supervisor:
             self._outcome = life.end
 
     def start_now(self, inherited: Handoff, now: float) -> None:
-        """Somebody else wants the next life, and at once."""
+        """An order wants the next life at once."""
         self._start(inherited, now)
 
     # --- what ends it -----------------------------------------------------------------------------------
 
     def stop(self, stopping: Stopping) -> None:
-        """Somebody decided to end the child."""
+        """Begin to end the child."""
         if self.stopping is None:
             self.stopping = stopping
 
@@ -316,7 +316,9 @@ class Supervisor:
                     now,
                 )
         elif self.life.end is not None:
-            if now >= self._max_at + self._settings.save_for:  # Nobody reads its last bytes, and time is up.
+            if (
+                now >= self._max_at + self._settings.save_for
+            ):  # Its last bytes have no reader, and time is up.
                 self._outcome = End(status=TIMED_OUT)
         elif self.stopping is None:
             self.stopping = Stopping("its time is up", now, self._settings.save_for)
@@ -338,14 +340,14 @@ class Supervisor:
                 self._pass_on(number, now)
 
     def _pass_on(self, number: int, now: float) -> None:
-        """A signal of the user's. Without a child it is meant for us alone."""
+        """A signal of the user. Without a child it is for us alone."""
         life = self.life
         if number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
             self._users_act_at = now
         elif life is None:
             return
         if life is None or life.end is not None:
-            # Whoever wants us gone does not wait: its last bytes may lie there for a reader that reads no more.
+            # A user who ends us does not wait: the last bytes may wait for a reader that is gone.
             self._outcome = End(signal=number) if life is None else life.end
             return
         if number == signal.SIGINT:
@@ -384,7 +386,7 @@ class Supervisor:
         return True
 
     def _suspend(self, group: int) -> None:
-        """Stop, the child first, and go on when we are told to."""
+        """Stop, the child first, and go on after SIGCONT."""
         if self._ours.terminal is not None:
             self._ours.terminal.restore()
         life = self.life
@@ -404,7 +406,7 @@ class Supervisor:
     # --- words ------------------------------------------------------------------------------------------
 
     def tell(self, signal_: Signal, now: float) -> None:
-        """The watch hears what we saw, and we hear what it makes of that."""
+        """Report to the watch, and handle the effects it returns."""
         self._hear(self._watch.tell(signal_, now), now)
 
     def _hear(self, effects: Iterable[Effect | StatusMessage], now: float) -> None:

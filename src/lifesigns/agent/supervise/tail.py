@@ -1,4 +1,4 @@
-"""Tail: the last lines a child put out, kept as evidence. Bounded, and cheap while nobody asks."""
+"""Tail: the last lines of a child's output, kept as evidence. Bounded, and cheap until it is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTROL: Final = re.compile(
 
 
 class Tail:
-    """Counts what a child puts out, and remembers the end of it."""
+    """Counts a child's output, and remembers the end of it."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -27,7 +27,7 @@ class Tail:
         self._kept = 0
 
     def add(self, data: bytes) -> None:
-        """The child put this out."""
+        """The child wrote this."""
         self.bytes += len(data)
         self.lines += data.count(b"\n")
         kept = data[-BYTES_MAX:]

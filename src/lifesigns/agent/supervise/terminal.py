@@ -1,4 +1,4 @@
-"""Terminal: the one we run in. Raw while a child has it, as it was at all other times."""
+"""Terminal: the one we run in. Raw while a child has it, unchanged at all other times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IFLAG, _OFLAG, _CFLAG, _LFLAG, _ISPEED, _OSPEED, _CC = range(7)
 
 
 class Terminal:
-    """Our terminal, by the file it is read from. `keys`: whether what is typed there is for the child."""
+    """Our terminal, by the file it is read from. `keys`: whether typed keys go to the child."""
 
     def __init__(self, fd: int, *, keys: bool, alone: bool) -> None:
         self.fd = fd
@@ -33,12 +33,12 @@ class Terminal:
 
     @property
     def modes(self) -> list[Any]:
-        """As it was before us: what a child's pty begins with."""
+        """Its settings before us: a child's pty begins with them."""
         return self._saved
 
     @property
     def foreground(self) -> bool:
-        """Whether it is ours to read from; in the background, reading would stop us."""
+        """Whether we may read from it; in the background, reading would stop us."""
         with suppress(OSError):
             return os.tcgetpgrp(self.fd) == os.getpgrp()
         return False
@@ -61,14 +61,14 @@ class Terminal:
             self.is_raw = True
 
     def restore(self) -> None:
-        """As it was."""
+        """Restore its settings."""
         if self.is_raw:
             self.is_raw = False
             with suppress(termios.error), _not_stopped():
                 termios.tcsetattr(self.fd, termios.TCSADRAIN, self._saved)
 
     def _keep_output_cooked(self) -> None:
-        """Somebody else writes here too (`| tee log`): a line feed of theirs must still return the carriage."""
+        """Another program writes here too (`| tee log`): its line feeds must still return the carriage."""
         modes = termios.tcgetattr(self.fd)
         modes[_OFLAG] = self._saved[_OFLAG]
         termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
@@ -76,7 +76,8 @@ class Terminal:
 
 @contextmanager
 def _not_stopped() -> Iterator[None]:
-    """Changing a terminal from the background stops who does it, and a shell may take it back at any moment."""
+    """A process that changes a terminal from the background is stopped, and a shell may take the terminal back at any
+    time."""
     was = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
         yield
@@ -85,14 +86,14 @@ def _not_stopped() -> Iterator[None]:
 
 
 def for_nobody(modes: list[Any]) -> list[Any]:
-    """For a pty nobody types at: what is fed into it is not shown as output."""
+    """For a pty without a user: its input must not appear as output."""
     modes = list(modes)
     modes[_LFLAG] &= ~termios.ECHO
     return modes
 
 
 def unchanged(modes: list[Any]) -> list[Any]:
-    """For a pty whose output goes to a place that makes its own line ends, or to a file: none are made twice."""
+    """For a pty whose output goes to a file, or to a place that makes its own line ends: make none twice."""
     modes = list(modes)
     modes[_OFLAG] &= ~termios.OPOST
     return modes
@@ -106,14 +107,14 @@ def makes_signals(pty: int) -> bool:
 
 
 def takes_keys(pty: int) -> bool:
-    """Whether a program at this pty takes single keys, not lines: it has drawn something that is answered by a key."""
+    """Whether a program at this pty reads single keys, not lines: it has drawn something to answer by a key."""
     with suppress(termios.error):
         return not termios.tcgetattr(pty)[_LFLAG] & termios.ICANON
     return False
 
 
 def key(pty: int, which: int) -> bytes:
-    """The key that stands for something on this pty: `termios.VINTR`, `VSUSP`, `VEOF`."""
+    """The key for a function of this pty: `termios.VINTR`, `VSUSP`, `VEOF`."""
     with suppress(termios.error):
         found = termios.tcgetattr(pty)[_CC][which]
         if isinstance(found, bytes):

@@ -1,4 +1,4 @@
-"""Wakeup: signals, and words from other threads, as something the loop can wait for."""
+"""Wakeup: signals and calls from other threads, as something the loop can wait for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEARD: Final = (
 
 
 class Wakeup:
-    """A pipe that signals write their number into. What somebody made us ignore (`nohup`) stays ignored."""
+    """A pipe that signals write their number into. Signals that we were started to ignore (`nohup`) stay ignored."""
 
     def __init__(self) -> None:
         self.fd, self._write = os.pipe()
@@ -37,8 +37,8 @@ class Wakeup:
         self._fd_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
     def wake(self) -> None:
-        """From any thread: the loop shall look."""
-        with suppress(OSError):  # Full is awake enough; closed is over.
+        """Wake the loop, from any thread."""
+        with suppress(OSError):  # Full: the loop wakes anyway; closed: it has ended.
             os.write(self._write, b"\0")
 
     def take(self) -> list[int]:
@@ -51,7 +51,7 @@ class Wakeup:
         return [n for at, n in enumerate(numbers) if n == signal.SIGINT or n not in numbers[:at]]
 
     def stop_here(self, group: int) -> None:
-        """Stop as Ctrl-Z would, and come back when we are continued (at once, if nobody could continue us)."""
+        """Stop as Ctrl-Z would, and return when we are continued (at once, if nothing could continue us)."""
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(group, signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, _written_by_python)

@@ -1,7 +1,7 @@
-"""Watch: who judges the child. Alone it is an engine in this very process; else a hub (see `assembly`).
+"""Watch: judges the child. Without a hub it is an engine in this very process; otherwise a hub (see `assembly`).
 
-The supervisor tells it what it sees and gets effects back: facts to say, orders to carry out. The outcome of an
-order is told like everything else.
+The supervisor reports what it sees and gets effects back: facts to print, orders to carry out. It reports the outcome
+of an order like everything else.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import Signal
 
 NOBODY_ANSWERS: Final = 1e12
-"""Alone there is nobody who could answer an escalation; its silence must not become a termination."""
+"""Without a hub nobody can answer an escalation; the lack of an answer must not become a termination."""
 
 
 class Watch(Protocol):
-    """Hears what is seen of the child, and says what is to be done."""
+    """Gets reports about the child, and returns effects."""
 
     @property
     def beat_every(self) -> float: ...
 
     @property
     def remote(self) -> bool:
-        """Whether somebody elsewhere hears it: then a child that speaks for itself is left to do so."""
+        """Whether a hub listens: then we leave a child's sender to report by itself."""
 
     @property
     def answers(self) -> bool:
-        """Whether somebody elsewhere takes what we tell, as far as we know."""
+        """Whether a hub takes our reports, as far as we know."""
 
     def attend(self, life: Life) -> None:
         """This is the child from now on."""
@@ -41,16 +41,16 @@ class Watch(Protocol):
     def tell(self, signal: Signal, now: float) -> Sequence[Effect | StatusMessage]: ...
 
     def look(self, now: float) -> Sequence[Effect | StatusMessage]:
-        """What fell due, or came in."""
+        """Effects that fell due, or came in."""
 
     def wake_at(self) -> float:
-        """When to look next. Who hears from elsewhere wakes us up by itself."""
+        """When to look next. A watch with a hub wakes us by itself."""
 
     def close(self) -> None: ...
 
 
 class LocalWatch:
-    """An engine of our own. It judges and nudges; it ends nobody, for nobody is there to be asked first."""
+    """An engine of our own. It judges and nudges, but ends no child, because there is nobody to ask first."""
 
     remote = False
     answers = False
@@ -62,7 +62,7 @@ class LocalWatch:
         self._engine = Engine(PolicyBook(policy, roles={}), fleet)
 
     def attend(self, life: Life) -> None:
-        """One child is as good as another."""
+        """The engine treats every child alike."""
 
     def tell(self, signal: Signal, now: float) -> Sequence[Effect]:
         return self._engine.hear(signal, now)

@@ -1,7 +1,7 @@
 """Lives: what agents go through. One idea each; most of it is healthy.
 
-`healthy.py` are the chapters of a life that is going well, `failing.py` the ways it goes wrong. A biography
-is a sequence of chapters, until something happens.
+`healthy.py` has the chapters of a healthy life, `failing.py` the ways it fails. A biography is a sequence of
+chapters, until a failure begins.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ CHAPTERS = (
     (healthy.in_rounds(rounds.talk_and_act), 1),
     (healthy.in_rounds(rounds.talk_with_a_person), 1),
 )
-"""Chapters and how often each is chosen."""
+"""Chapters and how often each comes up."""
 
 
 def biography(agent: SimulatedAgent, start_in: float | None = None) -> Life:
-    """Start if it has not, then chapter after chapter; a doom that needs an agent at work begins between them."""
+    """Start if necessary, then chapter after chapter; a failure that needs an agent at work begins between them."""
     if start_in is not None:
         yield start_in
         agent.speak_up()
@@ -50,7 +50,7 @@ def biography(agent: SimulatedAgent, start_in: float | None = None) -> Life:
         yield from chapter(agent)
         if agent.doom is not None and agent.task_id is not None:
             doom, agent.doom = agent.doom, None
-            # Who has not begun yet cannot be seen to stop.
+            # An agent that has not begun yet cannot visibly stop.
             yield from healthy.settle_in(agent)
             yield from failing.FAILURES[doom](agent)
 

@@ -1,4 +1,4 @@
-"""The ways a life goes wrong. After that only its own end, a nudge, or a new life brings the agent back."""
+"""The ways a life fails. After that only its own end, a nudge, or a new life brings the agent back."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lifesigns.simulation.truth import AT_ONCE, LENIENCY, Illness
 FOREVER: Final = 365 * 86_400.0
 ENDS_BY_ITSELF: Final = 0.3
 CAUGHT: Final = 0.3
-"""How many crashes that are seen are caught by the process itself."""
+"""The share of visible crashes that the process itself catches."""
 INSIDE_A_CALL: Final = 0.3
-"""How many loops are inside of a call when they are stopped."""
+"""The share of loops that are inside a call when they are stopped."""
 
 
 def crash(agent: SimulatedAgent, *, seen: bool) -> Life:
@@ -38,7 +38,7 @@ def crash(agent: SimulatedAgent, *, seen: bool) -> Life:
 
 
 def catch_and_go_on(agent: SimulatedAgent) -> Life:
-    """An error ends its life, and it says so itself; but its process catches it, and begins another one."""
+    """An error ends its life, and it reports that; but its process catches the error and begins another life."""
     agent.fall_ill(Illness.CRASH_SEEN)
     life = agent.incarnation
     agent.stop()
@@ -52,7 +52,7 @@ def catch_and_go_on(agent: SimulatedAgent) -> Life:
     agent.register()
     agent.speak_up()
     agent.come_round()
-    yield FOREVER  # Another life has begun: not one step of this one more.
+    yield FOREVER  # Another life has begun: this one takes no more steps.
 
 
 def freeze(agent: SimulatedAgent) -> Life:
@@ -70,7 +70,7 @@ def hang(agent: SimulatedAgent) -> Life:
 
 
 def hung_call(agent: SimulatedAgent) -> Life:
-    """A call that was announced and never comes back."""
+    """A declared call that never returns."""
     agent.start_tool("fetch", "")
     agent.fall_ill(Illness.HUNG_CALL)
     yield FOREVER
@@ -110,7 +110,7 @@ def loop_inside_a_call(agent: SimulatedAgent) -> Life:
 
 
 def never_save(agent: SimulatedAgent) -> Life:
-    """Calls like no other all day, long ones among them, and no checkpoint any more."""
+    """Different calls all day, long ones among them, and no more checkpoints."""
     agent.fall_ill(Illness.STALE)
     while True:
         yield from turn(agent, thought=30.0, takes=agent.chance.choice((2.0, 2.0, 40.0)))
@@ -118,7 +118,7 @@ def never_save(agent: SimulatedAgent) -> Life:
 
 
 def only_talk(agent: SimulatedAgent) -> Life:
-    """Model call after model call and never a deed, for a while."""
+    """Model call after model call without a tool call, for a while."""
     failure = agent.fall_ill(Illness.TALK)
     end = agent.now + agent.chance.uniform(15, 60) * MINUTE
     calls = 0
@@ -128,7 +128,7 @@ def only_talk(agent: SimulatedAgent) -> Life:
         if calls == agent.policy.looping.talk_notice + 1:
             failure.due_at = agent.now + LENIENCY
     agent.come_round()
-    yield FOREVER  # Another life has begun: not one step of this one more.
+    yield FOREVER  # Another life has begun: this one takes no more steps.
 
 
 def _ponder(agent: SimulatedAgent, seconds: float) -> Life:
@@ -139,7 +139,7 @@ def _ponder(agent: SimulatedAgent, seconds: float) -> Life:
 
 
 def err(agent: SimulatedAgent) -> Life:
-    """Whatever it tries fails; now and then it asks a person, which does not help."""
+    """Every call fails; now and then it asks a person, which does not help."""
     failure = agent.fall_ill(Illness.ERRORS)
     end = agent.now + agent.chance.uniform(10, 60) * MINUTE
     ends = agent.chance.random() < ENDS_BY_ITSELF
@@ -156,11 +156,11 @@ def err(agent: SimulatedAgent) -> Life:
         if failures % 20 == 0:
             yield from wait_for_human(agent)
     agent.come_round()
-    yield FOREVER  # Another life has begun: not one step of this one more.
+    yield FOREVER  # Another life has begun: this one takes no more steps.
 
 
 def overspend(agent: SimulatedAgent) -> Life:
-    """Tokens as if they cost nothing, until the cap of its task."""
+    """It spends tokens freely, until the cap of its task."""
     failure = agent.fall_ill(Illness.SPENDING)
     used = 0
     while True:
@@ -174,7 +174,7 @@ def overspend(agent: SimulatedAgent) -> Life:
 
 
 def never_start(agent: SimulatedAgent) -> Life:
-    """It left properly, is expected back, and is not heard of again."""
+    """It left properly, is expected back, and never returns."""
     agent.finish_task()
     yield from say_goodbye(agent)
     yield agent.chance.uniform(5, 20) * MINUTE
@@ -210,4 +210,4 @@ FAILURES: Final[Mapping[Illness, Callable[[SimulatedAgent], Life]]] = {
 }
 
 AT_ANY_TIME: Final = frozenset({Illness.CRASH_SEEN, Illness.CRASH})
-"""What strikes whatever the agent is doing; everything else begins between two chapters."""
+"""Failures that begin at any time; all others begin between two chapters."""

@@ -1,4 +1,4 @@
-"""Habits: the small steps that lives are made of."""
+"""Habits: the small steps of a life."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def begin(
 
 
 def tell(agent: SimulatedAgent, word: Any, **values: Any) -> None:
-    """Say a word of this agent's life."""
+    """Send a report of this agent's life."""
     agent.say(word(agent_id=agent.id, incarnation=agent.incarnation, **values))
 
 
 def think(agent: SimulatedAgent, takes: float, tokens: int = TOKENS) -> Life:
-    """A model call, from its begin to its end."""
+    """A model call, from start to end."""
     agent.calls += 1
     agent.start_model_call(f"m{agent.calls}")
     yield takes
@@ -66,7 +66,7 @@ def call(
     bound: float | None = None,
     **outcome: Any,
 ) -> Life:
-    """A tool call, from its begin to its end; like no other if nothing is said about its arguments."""
+    """A tool call, from start to end; unique unless arguments are given."""
     args = args or f"{agent.calls} {agent.now}"
     call_id = agent.start_tool(tool, args, bound)
     yield takes
@@ -74,13 +74,13 @@ def call(
 
 
 def turn(agent: SimulatedAgent, tool: str = "bash", args: str = "", result: str = "", **more: Any) -> Life:
-    """What a model-driven agent does all day: it thinks, then it calls."""
+    """What a model-driven agent does all day: a model call, then a tool call."""
     yield from think(agent, more.pop("thought", 12.0))
     yield from call(agent, tool, args, result, **more)
 
 
 def work(agent: SimulatedAgent, how_long: float, *, saves: bool = True, every: float = 20.0) -> Life:
-    """Turns like no other, and a checkpoint every few minutes."""
+    """Different turns, and a checkpoint every few minutes."""
     end, saved_at = agent.now + how_long, agent.now
     if saves:
         agent.save()
@@ -99,6 +99,6 @@ def on_and_on(agent: SimulatedAgent) -> Life:
 
 
 def forever(agent: SimulatedAgent, illness: Illness) -> Life:
-    """It falls ill of this, and that is it."""
+    """It falls ill with this, and does nothing more."""
     agent.fall_ill(illness)
     yield FOREVER

@@ -1,4 +1,4 @@
-"""The chapters of a life that is going well, also where it looks as if it were not."""
+"""The chapters of a healthy life, including those that look unhealthy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def steady(agent: SimulatedAgent) -> Life:
 
 
 def settle_in(agent: SimulatedAgent) -> Life:
-    """A new life takes up its work."""
+    """A new life continues its work."""
     yield agent.chance.uniform(5, 20)
     agent.work_a_little()
     agent.think(TOKENS)
@@ -64,7 +64,7 @@ def idle(agent: SimulatedAgent) -> Life:
 
 
 def long_model_call(agent: SimulatedAgent) -> Life:
-    """A model that thinks for almost half an hour, as announced."""
+    """A model that thinks for almost half an hour, as declared."""
     agent.start_model_call(f"m{agent.calls}")
     yield agent.chance.uniform(20, 28) * MINUTE
     agent.end_model_call(tokens_out=TOKENS)
@@ -72,7 +72,7 @@ def long_model_call(agent: SimulatedAgent) -> Life:
 
 
 def long_tool_call(agent: SimulatedAgent) -> Life:
-    """A build that takes most of an hour; it says so beforehand."""
+    """A build that takes most of an hour, as declared."""
     what = f"{agent.calls}"
     call = agent.start_tool("build", what, bound=HOUR)
     yield agent.chance.uniform(5, 55) * MINUTE
@@ -88,7 +88,7 @@ def wait_for_human(agent: SimulatedAgent) -> Life:
 
 
 def be_rate_limited(agent: SimulatedAgent) -> Life:
-    """The provider says: not before then. Afterwards work goes on, if not on the second."""
+    """The provider says until when to wait. Afterwards work goes on, if not to the second."""
     wait = agent.chance.uniform(5, 60) * MINUTE
     agent.do(Doing.RATE_LIMITED, until=agent.now + wait)
     yield wait + agent.chance.uniform(1, 30)
@@ -96,7 +96,7 @@ def be_rate_limited(agent: SimulatedAgent) -> Life:
 
 
 def poll(agent: SimulatedAgent) -> Life:
-    """Looking again and again whether something is done, with a tool that says it is for that."""
+    """It polls whether something is done, with a declared polling tool."""
     yield from settle_in(agent)
     end = agent.now + agent.chance.uniform(15, 50) * MINUTE
     looks = 0
@@ -123,7 +123,7 @@ def batch(agent: SimulatedAgent) -> Life:
 
 
 def leave_and_return(agent: SimulatedAgent) -> Life:
-    """A proper good-bye, and a new life later; some take their time to start."""
+    """A proper good-bye, and a new life later; some start slowly."""
     agent.finish_task()
     yield from say_goodbye(agent)
     yield agent.chance.uniform(5, 60) * MINUTE
@@ -136,7 +136,7 @@ def leave_and_return(agent: SimulatedAgent) -> Life:
 
 
 def say_goodbye(agent: SimulatedAgent) -> Life:
-    """It does not go before it has said so."""
+    """It does not go before its good-bye has left."""
     agent.leaving = True
     agent.say(s.AgentLeft(agent_id=agent.id, incarnation=agent.incarnation, reason="the day is over"))
     yield 5.0
@@ -146,7 +146,7 @@ def say_goodbye(agent: SimulatedAgent) -> Life:
 
 
 def restart(agent: SimulatedAgent) -> Life:
-    """A deploy: the new life begins while the last words of the old one are still on their way."""
+    """A deploy: the new life begins while the last messages of the old one are still on their way."""
     old, was_heard = agent.incarnation, agent.heard_life == agent.incarnation
     agent.stop()
     agent.born()
@@ -154,7 +154,7 @@ def restart(agent: SimulatedAgent) -> Life:
     yield agent.chance.uniform(0.5, 10)
     agent.speak_up()
     how_long = agent.chance.uniform(0, 30)
-    if was_heard:  # Who was cut off all its life has nothing on its way.
+    if was_heard:  # An agent that was cut off all its life has nothing on its way.
         agent.world.linger(agent, old, how_long)
     yield from settle_in(agent)
 
@@ -165,7 +165,7 @@ AT_MOST_DEGRADED: Final = {Kind.LOOPING: Severity.DEGRADED}
 ASKED_ABOUT: Final = {
     Kind.ERRORS: Severity.FAILING,
     Kind.LOOPING: Severity.DEGRADED,
-    # It waits for a quarter of an hour and does not say so.
+    # It waits for a quarter of an hour without declaring it.
     Kind.NO_TOOL_CALL: Severity.STUCK,
     Kind.NO_OUTPUT: Severity.STUCK,
     Kind.NO_TOKENS: Severity.DEGRADED,
@@ -187,7 +187,7 @@ def in_rounds(one: Callable[[SimulatedAgent], Life]) -> Callable[[SimulatedAgent
 
 
 def wait_and_look(agent: SimulatedAgent) -> Life:
-    """A job, a mailbox, a build: for hours, and always the same answer. People may hear of it, no more."""
+    """A job, a mailbox, a build: for hours the same answer. The engine may tell people, no more."""
     yield from settle_in(agent)
     how = agent.chance.choice((rounds.SLEEP_AND_CHECK, rounds.EMPTY_MAILBOX, rounds.CI))
     end = agent.now + agent.chance.uniform(30, 150) * MINUTE
@@ -200,7 +200,7 @@ def wait_and_look(agent: SimulatedAgent) -> Life:
 
 
 def retry_and_succeed(agent: SimulatedAgent) -> Life:
-    """Each pause is twice as long as the one before, and in the end it works. Until then it may well be asked about."""
+    """Each pause is twice as long as the one before, and in the end the call works. Until then the engine may escalate it."""
     yield from settle_in(agent)
     agent.suspicious = ASKED_ABOUT
     yield from rounds.retry(agent, agent.chance.randint(3, 8))

@@ -1,4 +1,4 @@
-"""Plain beats: what the documents list that lifesigns grew from, and nothing else: no life of its own id, no count of beats."""
+"""Plain beats: exactly the fields of the seed documents, without an incarnation or a sequence."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BEGINNING: Final = 1_767_225_600.0
 
 
 def moment(agent: SimulatedAgent, at: float) -> str:
-    """As the agent's own clock writes it."""
+    """A timestamp of the agent's own clock."""
     return datetime.fromtimestamp(BEGINNING + at + agent.skew, UTC).isoformat()
 
 
 def beat(agent: SimulatedAgent, **fields: Any) -> s.BeatReceived:
-    """A beat of these fields, and the time."""
+    """A beat with these fields and the time."""
     return s.BeatReceived(agent.id, sent_at=agent.now + agent.skew, **fields)
 
 
 def seven_fields(agent: SimulatedAgent, number: int, **other: Any) -> dict[str, Any]:
-    """Seed 002: what FR-002 lists, of an agent that gets on."""
+    """Seed 002: the fields of FR-002, of an agent that makes progress."""
     return {
         "task_id": "task-1",
         "phase": "implementing",
@@ -49,10 +49,10 @@ def swarm(agent: SimulatedAgent) -> s.BeatReceived:
 
 
 def fleet(agent: SimulatedAgent) -> s.BeatReceived:
-    """Seed 002, and it gets on."""
+    """Seed 002, with progress."""
     return beat(agent, **seven_fields(agent, int(agent.now // MINUTE)))
 
 
 def worker(agent: SimulatedAgent) -> s.BeatReceived:
-    """Seed 003, at an easy pace."""
+    """Seed 003, at a moderate pace."""
     return beat(agent, **metrics(agent, int(agent.now // MINUTE), 45.2, 2048.0))

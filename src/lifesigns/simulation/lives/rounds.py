@@ -1,6 +1,7 @@
-"""Rounds: what agents do again and again, one round of each. Chapters of a fleet's lives and the trials are made of them.
+"""Rounds: repeated activities, one round of each. The chapters of a fleet's lives and the trials use them.
 
-Most are healthy and look like a loop: who waits, retries, checks after each edit, browses, steps through a plan or talks.
+Most are healthy and look like a loop: an agent that waits, retries, checks after each edit, browses, steps through a
+plan or talks.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def look(
 
 
 def retry(agent: SimulatedAgent, tries: int, pause: float = 15.0) -> Life:
-    """The same failing call, twice as long a pause after each."""
+    """The same failing call, with a pause that doubles."""
     for _ in range(tries):
         yield from call(agent, "fetch", "report", error="the report is not ready")
         agent.save()
@@ -62,7 +63,7 @@ def step_through_a_plan(agent: SimulatedAgent) -> Life:
 
 
 def remove(agent: SimulatedAgent) -> Life:
-    """The same `rm` of its scratch folder before each run: it says nothing, as it should."""
+    """The same `rm` of its scratch folder before each run: it prints nothing, as it should."""
     for _ in range(5):
         yield from turn(agent, "bash", "rm -rf scratch", "")
         yield from turn(agent, "bash")
@@ -72,7 +73,7 @@ def remove(agent: SimulatedAgent) -> Life:
 
 
 def talk_and_act(agent: SimulatedAgent, talks: int = 3) -> Life:
-    """Some thoughts, one deed."""
+    """Some model calls, one tool call."""
     for _ in range(12):
         for _ in range(talks):
             yield from think(agent, 10.0)
@@ -89,7 +90,7 @@ def talk_with_a_person(agent: SimulatedAgent) -> Life:
 
 
 def cancel_and_leave(agent: SimulatedAgent) -> None:
-    """What a stop makes of an open call, and a proper good-bye."""
+    """A stop cancels the open call; then a proper good-bye."""
     call_id = agent.start_tool("search", "x")
     agent.use_tool("search", "x", "", call_id=call_id)
     tell(agent, s.AgentLeft, reason="stopped")
