@@ -49,6 +49,7 @@ ACTS: dict[tuple[str, str], Act] = {
     ("POST", f"{API}/tasks/{{task_id}}/recover"): Act(None, "recovery requested", "gone"),
     ("POST", f"{API}/tokens"): Act({"role": "viewer", "name": "screen"}, "token created", ""),
     ("POST", f"{API}/keys"): Act({"public_key": "d7" * 32, "name": "k", "agents": "a"}, "token created", ""),
+    ("POST", f"{API}/tokens/{{token_id}}/rotate"): Act({}, "token rotated", ""),
     ("DELETE", f"{API}/tokens/{{token_id}}"): Act(None, "token revoked", ""),
 }
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from lifesigns.views.agents import FindingView
+from lifesigns.views.agents import AgentMetrics
 from lifesigns.web.openapi import document
 from lifesigns.web.routes import NO_TOKEN
 from lifesigns.web.schemas import sentences
@@ -64,7 +64,7 @@ def test_what_is_ours_alone_is_not_described() -> None:
 def test_the_sentences_under_the_fields_are_in_it() -> None:
     fields = API["components"]["schemas"]["ClaimView"]["properties"]
     assert fields["held_until"]["description"].startswith("At the earliest")
-    assert sentences(FindingView) == {}
+    assert sentences(AgentMetrics) == {}
 
 
 def schema_of(name: str) -> Any:

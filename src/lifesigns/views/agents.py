@@ -27,7 +27,7 @@ class FindingView(Struct, frozen=True):
     text: str
     numbers: Mapping[str, int | float | str]
     evidence: tuple[Measure, ...]
-    """The same in words, for people."""
+    """The same numbers in words, for people."""
     conclusive: bool
 
 
