@@ -741,7 +741,7 @@ def test_an_order_that_is_out_is_repeated_though_the_stop_itself_changed_the_evi
 def test_an_order_that_failed_is_not_repeated_without_evidence() -> None:
     climb = ending()
     order_id = climb.case.order_id
-    climb.ladder.termination_failed(climb.agent, order_id, "no such process", climb.now)
+    climb.ladder.termination_failed(climb.agent, order_id, "no such process", climb.policy, climb.now)
     climb.agent.findings = WEAK
     effects = climb.step()
     assert not only(effects, Order)
@@ -755,7 +755,7 @@ def test_an_order_that_failed_is_repeated_after_a_minute_with_evidence() -> None
     order_id, ordered_at = climb.case.order_id, climb.now
     climb.now += 5
     for _ in range(2):
-        climb.ladder.termination_failed(climb.agent, order_id, "no such process", climb.now)
+        climb.ladder.termination_failed(climb.agent, order_id, "no such process", climb.policy, climb.now)
         assert (climb.case.waited_from, climb.case.wait) == (ordered_at + 5, 60.0)
         climb.now += 5
     assert climb.said() == [(Rung.TERMINATE, Stage.FAILED, "no such process")]
@@ -765,14 +765,14 @@ def test_an_order_that_failed_is_repeated_after_a_minute_with_evidence() -> None
 
 def test_a_failure_of_another_order_or_rung_is_none_of_this_one() -> None:
     climb = ending()
-    climb.ladder.termination_failed(climb.agent, "1-99", "?", climb.now + 5)
+    climb.ladder.termination_failed(climb.agent, "1-99", "?", climb.policy, climb.now + 5)
     assert (climb.case.reached, climb.case.wait) == ((), 90.0)
     nudged = Climb(LOOP).open().to(Rung.NUDGE)
-    nudged.ladder.termination_failed(nudged.agent, nudged.case.order_id, "?", nudged.now)
+    nudged.ladder.termination_failed(nudged.agent, nudged.case.order_id, "?", nudged.policy, nudged.now)
     assert (nudged.case.reached, nudged.case.wait) == ((), POLICY.nudge_every)
     nudged.agent.case = None
     nudged.outbox.take()
-    nudged.ladder.termination_failed(nudged.agent, "1-1", "?", nudged.now)
+    nudged.ladder.termination_failed(nudged.agent, "1-1", "?", nudged.policy, nudged.now)
     assert not nudged.outbox.take()
 
 
@@ -885,7 +885,7 @@ def test_an_order_to_end_that_is_out_is_not_refuted_by_what_the_stop_causes() ->
 
 def test_an_order_to_end_that_failed_is_refuted_by_health() -> None:
     climb = ending()
-    climb.ladder.termination_failed(climb.agent, climb.case.order_id, "?", climb.now)
+    climb.ladder.termination_failed(climb.agent, climb.case.order_id, "?", climb.policy, climb.now)
     climb.outbox.take()
     climb.get_well()
     climb.review()
@@ -896,7 +896,7 @@ def test_an_order_to_end_that_failed_is_refuted_by_health() -> None:
 def test_an_order_to_end_that_failed_is_kept_while_the_agent_is_unwell() -> None:
     climb = ending()
     order_id = climb.case.order_id
-    climb.ladder.termination_failed(climb.agent, order_id, "?", climb.now)
+    climb.ladder.termination_failed(climb.agent, order_id, "?", climb.policy, climb.now)
     climb.outbox.take()
     climb.agent.findings = WEAK
     climb.review()
@@ -1056,5 +1056,20 @@ def test_a_nudge_tells_the_findings_and_the_last_call() -> None:
     assert nudge_text(agent, NOW, template).endswith("|none|2 min")
 
 
-def test_the_margin_and_the_tries_of_a_termination() -> None:
-    assert (ladder_module.TERMINATE_MARGIN, ladder_module.TERMINATE_TRIES) == (60.0, 3)
+def test_how_long_an_end_may_take_to_be_confirmed_is_policy() -> None:
+    """Of each try, and of one that somebody reports to have failed."""
+    policy = replace(POLICY, save_for=2.0, confirm_for=3.0)
+    climb = Climb(SILENCE, health=Health.DISCONNECTED, cause=Cause.UNKNOWN, policy=policy).open()
+    climb.to(Rung.TERMINATE)
+    ordered_at = climb.now
+    assert climb.case.wait == 5.0
+    climb.ladder.termination_failed(climb.agent, climb.case.order_id, "?", climb.policy, ordered_at + 1.0)
+    assert climb.case.wait == 3.0
+    climb.case.reached = ()
+    while climb.case.held != CANNOT_STOP:
+        climb.step()
+    assert climb.now == ordered_at + 4.0 + 2 * 5.0
+
+
+def test_an_end_is_ordered_three_times_and_may_take_a_minute_to_be_confirmed() -> None:
+    assert (POLICY.confirm_for, ladder_module.TERMINATE_TRIES) == (60.0, 3)

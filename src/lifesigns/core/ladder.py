@@ -56,8 +56,7 @@ NUDGE_IDS_MAX = 16
 """How many nudges of a case the agent may still answer."""
 
 TERMINATE_TRIES = 3
-TERMINATE_MARGIN = 60.0
-"""How long after the save time we wait for a termination's outcome before we order it again."""
+"""How often we order a termination whose outcome nobody reports."""
 
 
 class Ladder:
@@ -259,12 +258,14 @@ class Ladder:
         )
         self._outbox.fact(ending)
 
-    def termination_failed(self, agent: Agent, order_id: str, reason: str, now: float) -> None:
+    def termination_failed(
+        self, agent: Agent, order_id: str, reason: str, policy: LadderPolicy, now: float
+    ) -> None:
         case = agent.case
         ours = case is not None and case.order_id == order_id and case.rung is Rung.TERMINATE
         if case is not None and ours and Stage.FAILED not in case.reached:
             self.reached(agent, order_id, Stage.FAILED, now, reason)
-            self._wait(case, now, TERMINATE_MARGIN)
+            self._wait(case, now, policy.confirm_for)
 
     # --- the rungs --------------------------------------------------------------------------------
 
@@ -347,7 +348,7 @@ class Ladder:
                 on_silence=case.on_silence,
             )
             self._ordered(agent, case, order.order_id, now, case.reason)
-            self._wait(case, now, policy.save_for + TERMINATE_MARGIN)
+            self._wait(case, now, policy.save_for + policy.confirm_for)
 
     def _give_up(self, agent: Agent, case: Case, now: float) -> None:
         """A termination has no outcome after all its tries. Withdraw ours: it must not hit the agent hours later. A

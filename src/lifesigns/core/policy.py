@@ -187,6 +187,9 @@ class LadderPolicy:
     within seconds, and this wait makes them one question instead of twenty."""
     escalation_timeout: float = 15 * MINUTE
     save_for: float = 30.0
+    confirm_for: float = MINUTE
+    """How long after `save_for` somebody may take to report that the agent has ended, before we order its end again. After
+    three orders without an answer nobody can end it: if it is silent and its host is there, its successor takes over."""
     cleanup_for: float = 5 * MINUTE
     """How long the clean-up after a life may take; its successor waits for it."""
     more_time_for: float = 30 * MINUTE

@@ -70,8 +70,8 @@ TIGHTER: Final[Mapping[Path, Tighter]] = {
     **_keys(_LOWER, "spending", "soft spike_slack spike_limit spike_min_samples"),
     **_keys(_LOWER, "overload", "cpu_degraded cpu_unhealthy memory_degraded_mb memory_unhealthy_mb beats"),
     **_keys(_ON, "ladder", "enabled nudge_enabled"),
-    **_keys(_LOWER, "ladder", "nudge_max nudge_every hesitate_for escalation_timeout save_for cleanup_for"),
-    **_keys(_LOWER, "ladder", "more_time_for"),
+    **_keys(_LOWER, "ladder", "nudge_max nudge_every hesitate_for escalation_timeout save_for confirm_for"),
+    **_keys(_LOWER, "ladder", "cleanup_for more_time_for"),
     **_keys(_NEITHER, "ladder", "nudge_template"),
     **_keys(Tighter.OFF, "respawn", "enabled"),
     **_keys(

@@ -197,7 +197,8 @@ class InterventionHandlers:
         )
 
     def _termination_failed(self, agent: Agent, signal: s.TerminationFailed, now: float) -> None:
-        self._context.ladder.termination_failed(agent, signal.order_id, signal.reason, now)
+        policy = self._context.policy(agent).ladder
+        self._context.ladder.termination_failed(agent, signal.order_id, signal.reason, policy, now)
 
     def _verified(self, agent: Agent, signal: s.CheckpointVerified, now: float) -> None:
         context = self._context
