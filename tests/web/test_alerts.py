@@ -63,7 +63,14 @@ def test_facts_become_sentences_for_people(fact: e.Fact, level: Level | None) ->
 def test_every_kind_of_alert_is_tried_here() -> None:
     hub_only = {"HUB_STORE_LOST", "HUB_BUS_LOST", "HUB_STORE_BACK", "HUB_BUS_BACK", "AUDIT_BROKEN"}
     hub_only |= {"HUB_TOKENS_REFUSED", "HUB_TOKENS_ACCEPTED", "HUB_CONNECTIONS_FULL", "HUB_CONNECTIONS_FREE"}
-    hub_only |= {"HUB_ROWS_UNREADABLE", "HUB_MESSAGES_FORGED", "HUB_MESSAGES_GENUINE", "HUB_TOKENS_FORGED"}
+    hub_only |= {
+        "HUB_TRUCE_LONG",
+        "HUB_TRUCE_OVER",
+        "HUB_ROWS_UNREADABLE",
+        "HUB_MESSAGES_FORGED",
+        "HUB_MESSAGES_GENUINE",
+        "HUB_TOKENS_FORGED",
+    }
     assert {event_of(1, fact).type for fact, _ in FACTS} | hub_only == set(TYPES)
     back = Event(1, 1.0, "HUB_STORE_BACK", "", b'{"reason":"disk full","away_for_s":3}')
     told = alert_of(back)

@@ -270,6 +270,10 @@ HUB_TROUBLES: Final = {
         "token rows",
         "find out who can write to the store; lifesigns token accept shows the rows: docs/runbooks/forged-tokens.md",
     ),
+    HubPart.TRUCE: (
+        "truces",
+        "give the hub's host a free core, and see what stops it: swapping, a machine that is paused, too many beats",
+    ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 

@@ -61,6 +61,7 @@ _ALL: Final = (
     Kind("hub_bus_lost", _C, "hubs lost their bus"),
     Kind("hub_tokens_refused", _E, "hubs refuse agents", at_once=True),
     Kind("hub_connections_full", _E, "hubs turn newcomers away", at_once=True),
+    Kind("hub_truce_long", _E, "hubs doubt themselves again and again", at_once=True),
     Kind("hub_rows_unreadable", _E, "hubs have forgotten something", at_once=True),
     Kind("hub_messages_forged", _E, "hubs are sent forged messages", at_once=True),
     Kind("hub_tokens_forged", _C, "hubs have forged tokens in their store", at_once=True),

@@ -16,6 +16,7 @@ class HubPart(StrEnum):
     TOKENS = "TOKENS"
     CONNECTIONS = "CONNECTIONS"
     ROWS = "ROWS"
+    TRUCE = "TRUCE"
     SPEAKERS = "SPEAKERS"
     TOKEN_ROWS = "TOKEN_ROWS"  # noqa: S105 -- no password
 

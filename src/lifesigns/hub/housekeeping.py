@@ -23,6 +23,7 @@ from lifesigns.hub.feed import Feed
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.samples import Sampler
+from lifesigns.hub.truce_watch import TruceWatch
 from lifesigns.ports import Event
 
 log: Final = logging.getLogger("lifesigns.hub")
@@ -67,6 +68,7 @@ class Housekeeping:
         self._alerted = 0
         """Up to which event people were alerted while the store is away."""
         self._sampler = Sampler()
+        self._truces = TruceWatch()
         self._beats_told_at = self._swept_at = clock()
         self.watched: dict[HubPart, Callable[[float], str]] = {}
         """More troubles, each with who knows why it is one; empty if it is none."""
@@ -122,6 +124,7 @@ class Housekeeping:
         if door is not None:
             self._troubles.note(HubPart.BUS, "" if door.state == "ok" else door.state, now)
         self._troubles.note(HubPart.ROWS, self._hub.unreadable, now)
+        self._troubles.note(HubPart.TRUCE, self._truces.look(self._hub.engine.beliefs.awareness, now), now)
         for part, why in self.watched.items():
             self._troubles.note(part, why(now), now)
         if committer.closed:

@@ -198,6 +198,14 @@ async def crowd_leaves(house: House) -> None:
     house.hub.service.watch_connections(lambda _: "")
 
 
+async def hub_stands_still_again_and_again(house: House) -> None:
+    house.hub.service.engine.beliefs.awareness.truce_until = house.hub.service.clock() + 1000
+
+
+async def hub_goes_on(house: House) -> None:
+    house.hub.service.engine.beliefs.awareness.truce_until = 0.0
+
+
 async def row_is_unreadable(house: House) -> None:
     house.hub.service.hub.unreadable = "agent coder"
 
@@ -235,6 +243,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_store_lost": (disk_is_full, disk_has_room),
     "hub_tokens_refused": (token_is_revoked, agent_gives_up),
     "hub_connections_full": (crowd_comes, crowd_leaves),
+    "hub_truce_long": (hub_stands_still_again_and_again, hub_goes_on),
     "hub_rows_unreadable": (row_is_unreadable, None),
     "hub_messages_forged": (somebody_forges, nobody_forges_any_more),
     "hub_tokens_forged": (row_is_forged, row_is_removed),
@@ -251,6 +260,9 @@ async def test_it_rings_and_it_is_over(kind: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("lifesigns.hub.alerting.alerting.CHECK_EVERY", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.channel_queue.RETRY_AFTER", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.channel_queue.RETRY_AFTER_MAX", 0.2)
+    if kind == "hub_truce_long":
+        for name, seconds in (("WINDOW", 1.0), ("LONG", 0.5), ("SHORT", 0.2)):
+            monkeypatch.setattr(f"lifesigns.hub.truce_watch.{name}", seconds)
     goes_wrong, ends = STORIES[kind]
     async with house_for(kind) as house:
         await goes_wrong(house)

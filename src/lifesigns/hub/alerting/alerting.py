@@ -41,6 +41,7 @@ STORM_TEND_EVERY: Final = 0.5
 
 _OF_THIS_LIFE: Final = (
     *("hub_store_lost", "hub_bus_lost", "hub_tokens_refused", "hub_connections_full", "hub_rows_unreadable"),
+    "hub_truce_long",
     "hub_messages_forged",
     "hub_tokens_forged",
     "audit_broken",

@@ -61,6 +61,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "the hub has no room for more connections",
         "the hub has room for connections again",
     ),
+    "hub_truce_long": (
+        "the hub doubts itself again and again: deaths are found late or not at all",
+        "the hub trusts itself again",
+    ),
     "hub_rows_unreadable": (
         "rows of the hub's store cannot be read",
         "all rows of the hub's store can be read",
