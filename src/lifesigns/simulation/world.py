@@ -31,7 +31,7 @@ from lifesigns.simulation.lives.healthy import send_what_a_document_lists
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
 from lifesigns.simulation.operators import Operators
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
-from lifesigns.simulation.truth import SHOWS_AS, SILENT, TOLD_BY, Failure, Illness, bound
+from lifesigns.simulation.truth import AT_ONCE, SHOWS_AS, SILENT, TOLD_BY, Failure, Illness, bound
 
 DAY: Final = 86_400.0
 
@@ -453,9 +453,15 @@ class World:
         """A canary was lost on its way: what agents said then may have been lost too."""
         shaken = self.now < self.monitor.shaken_until
         for failure in self.failures:
-            if failure.found_at is None and failure.ended_at is None and failure.illness in SILENT:
-                wait = bound(failure.illness, self.agent(failure.agent_id).policy, shaken=shaken)
+            if failure.found_at is not None or failure.ended_at is not None:
+                continue
+            policy = self.agent(failure.agent_id).policy
+            if failure.illness in SILENT:
+                wait = bound(failure.illness, policy, shaken=shaken)
                 failure.due_at = max(failure.due_at, self.now + wait)
+            elif failure.illness is Illness.NEVER_STARTED:  # Its first signal may have been lost then.
+                again = min(policy.silence.grace, policy.silence.timeout) + AT_ONCE
+                failure.due_at = max(failure.due_at, self.now + again)
 
     def cannot_see(self, agent: SimulatedAgent) -> bool:
         """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""
