@@ -432,8 +432,15 @@ class World:
         if self.monitor.engine.beliefs.awareness.score:
             for failure in (agent.failure, agent.unreachable):
                 if failure is not None and failure.found_at is None:
-                    stretched = failure.since + bound(failure.illness, agent.policy, shaken=True)
-                    failure.due_at = max(failure.due_at, stretched)
+                    stretched = bound(failure.illness, agent.policy, shaken=True)
+                    failure.due_at = max(failure.due_at, self._counts_from(agent, failure) + stretched)
+
+    def _counts_from(self, agent: SimulatedAgent, failure: Failure) -> float:
+        """When a failure began; one that shows as silence with the last thing heard, which may have been under way."""
+        belief = self.monitor.engine.agent(agent.id)
+        if belief is None or failure.illness not in SILENT:
+            return failure.since
+        return max(failure.since, belief.heard_at - self.monitor.offset)
 
     def _asked_on_a_late_host(self, agent: SimulatedAgent) -> None:
         """Where a whole host is late, each of its agents is waited for longer."""
@@ -447,7 +454,7 @@ class World:
             for failure in (other.failure, other.unreachable):
                 if other.host == agent.host and failure is not None and failure.found_at is None:
                     wait = bound(failure.illness, other.policy, shaken=shaken, late_host=True)
-                    failure.due_at = max(failure.due_at, failure.since + wait)
+                    failure.due_at = max(failure.due_at, self._counts_from(other, failure) + wait)
 
     def _silence_begins_anew(self) -> None:
         """A canary was lost on its way: what agents said then may have been lost too."""
