@@ -50,6 +50,8 @@ class Monitor:
         self.never_before = -inf
         self.stalled = False
         self.down = False
+        self.deaf_since = inf
+        """Since when it last stood still or was away."""
         self.shaken_until = -inf
         self.epoch = 1
         self._inbox: list[Signal] = []
@@ -112,7 +114,7 @@ class Monitor:
     # --- bad days -----------------------------------------------------------------------------------
 
     def stall(self) -> None:
-        self.stalled = True
+        self.stalled, self.deaf_since = True, self._world.now
         self._world.monitor_changed()
 
     def wake(self, slept_for: float) -> None:
@@ -131,7 +133,7 @@ class Monitor:
         self._unsaved.clear()
 
     def go_down(self) -> None:
-        self.down = True
+        self.down, self.deaf_since = True, self._world.now
         self._world.monitor_changed()
 
     def doom(self) -> None:

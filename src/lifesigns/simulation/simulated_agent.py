@@ -257,6 +257,8 @@ class SimulatedAgent:
             return
         if self.unreachable is not None:
             self.unreachable.ended_at = self.ill_until = self.now
+            if self.world.deaf_since() < self.unreachable.due_at:
+                self.unreachable.due_at = inf  # Nobody could hear anybody, so nobody could miss it.
             if self.failure is not None:
                 self.failure.due_at += self.now - self.unreachable.since
             self.unreachable = None

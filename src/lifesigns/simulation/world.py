@@ -105,6 +105,8 @@ class World:
         self.truce_until = -inf
         self.outage_until = -inf
         self.cut_since = inf
+        self._anew_from = -inf
+        """When every silence last began anew, because a canary was lost."""
         self.heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
         self._events = 0
         self.beats = 0
@@ -436,11 +438,12 @@ class World:
                     failure.due_at = max(failure.due_at, self._counts_from(agent, failure) + stretched)
 
     def _counts_from(self, agent: SimulatedAgent, failure: Failure) -> float:
-        """When a failure began; one that shows as silence with the last thing heard, which may have been under way."""
+        """When a failure began; one that shows as silence with the last thing heard, which may have been under way, or
+        when every silence began anew."""
         belief = self.monitor.engine.agent(agent.id)
         if belief is None or failure.illness not in SILENT:
             return failure.since
-        return max(failure.since, belief.heard_at - self.monitor.offset)
+        return max(failure.since, belief.heard_at - self.monitor.offset, self._anew_from)
 
     def _asked_on_a_late_host(self, agent: SimulatedAgent) -> None:
         """Where a whole host is late, each of its agents is waited for longer."""
@@ -459,6 +462,7 @@ class World:
     def _silence_begins_anew(self) -> None:
         """A canary was lost on its way: what agents said then may have been lost too."""
         shaken = self.now < self.monitor.shaken_until
+        self._anew_from = self.now
         for failure in self.failures:
             if failure.found_at is not None or failure.ended_at is not None:
                 continue
@@ -469,6 +473,12 @@ class World:
             elif failure.illness is Illness.NEVER_STARTED:  # Its first signal may have been lost then.
                 again = min(policy.silence.grace, policy.silence.timeout) + AT_ONCE
                 failure.due_at = max(failure.due_at, self.now + again)
+
+    def deaf_since(self) -> float:
+        """Since when the monitor hears nobody at all; `inf` if it does."""
+        if not self.monitor.listening:
+            return self.monitor.deaf_since
+        return self.cut_since if self.bus.cut else inf
 
     def cannot_see(self, agent: SimulatedAgent) -> bool:
         """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""
