@@ -56,6 +56,9 @@ GONE: Final = frozenset({e.Kind.SILENCE, e.Kind.NEVER_STARTED, e.Kind.EXIT})
 ON_ITS_WAY: Final = 5.0
 """How long a sign of recovery may take to arrive: a loss or two, and the bus's tail."""
 
+SUCCESSOR_WITHIN: Final = 5 * MINUTE
+"""How long a successor may be waited for: the longest backoff, and a limit of the fleet."""
+
 _OVER: Final = frozenset({e.Stage.ANSWERED, e.Stage.DONE, e.Stage.DROPPED})
 ENDED: Final = {
     e.Rung.NUDGE: _OVER | {e.Stage.FAILED},
@@ -144,6 +147,7 @@ class Record:
     """The step of the ladder that is open on record."""
     orphaned: str = ""
     """The order that really ended its last life, until the engine does something about a next one."""
+    orphaned_at: float = 0.0
 
 
 class Invariants:
@@ -453,7 +457,8 @@ class Invariants:
 
     def ended_by(self, order: e.Terminate, agent: SimulatedAgent) -> None:
         """An agent's process really ended by an order. An agent that was only cut off or asleep then was not sick."""
-        self._records[agent.id].orphaned = order.order_id
+        record = self._records[agent.id]
+        record.orphaned, record.orphaned_at = order.order_id, self._world.now
         if not order.by and agent.failure is None and agent.sick_until < order.at:
             self._world.counts.false_terminations += 1
             self.violate("harm", f"{agent.id} was ended, and was never sick: {order.reason}")
@@ -470,7 +475,8 @@ class Invariants:
             if agent.well and agent.speaking and not right:
                 self.violate("converged", f"{agent.id} is well and believed {believed}")
             orphaned = self._records[agent.id].orphaned
-            if orphaned and not agent.running:
+            waited = self._world.now - self._records[agent.id].orphaned_at
+            if orphaned and not agent.running and waited > SUCCESSOR_WITHIN:
                 self.violate("orphaned", f"{agent.id} was ended by {orphaned}, and nobody was told")
             step = self._records[agent.id].step
             if step and belief is not None and belief.case is None:
