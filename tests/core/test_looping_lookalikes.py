@@ -410,6 +410,30 @@ def test_a_loop_that_begins_after_a_long_wait_is_found() -> None:
     assert found.conclusive
 
 
+def test_one_long_pause_makes_no_wait_of_a_loop() -> None:
+    """A rate limit of twenty minutes, or a time in which we heard nothing: the other turns are model calls and nothing else."""
+
+    def life() -> Iterator[Step]:
+        for i in range(8):
+            if i == 3:
+                yield 20 * MINUTE, ActivitySeen(agent_id="a")
+            yield from thinking(40.0, tool())
+
+    seen = live(life)
+    assert seen.worst is Severity.STUCK
+
+
+def test_who_waits_in_each_turn_waits_though_one_turn_was_all_thought() -> None:
+    def life() -> Iterator[Step]:
+        for i in range(14):
+            yield 0.0, ModelStarted(agent_id="a")
+            yield 200.0 if i == 5 else 10.0, ModelFinished(agent_id="a", tokens_out=100)
+            yield 100.0, tool()
+
+    seen = live(life)
+    assert seen.worst is not Severity.STUCK
+
+
 def test_a_tool_call_ends_the_talk_at_once() -> None:
     watch = Watch()
     watch.beat(doing=Doing.WORKING)

@@ -66,6 +66,9 @@ BACKOFF_FROM: Final = 4.0
 """A backoff: so many times in a row the wait was longer by this factor, and the last one took so many seconds. Less would
 be the jitter of a tight loop."""
 
+PAUSES_MIN: Final = 3
+"""Between calls: of fewer pauses the longest says as much as the others."""
+
 _GAP: Final = "\x1f"
 _ERROR: Final = "!"
 _UNKNOWN: Final = "?"
@@ -544,14 +547,20 @@ def _tempered(
 
 
 def _waits(history: CallHistory, policy: LoopingPolicy, turns: int, calls: int, period: int) -> bool:
-    """Whether the time of these calls is mostly time between them. Only those on the tape are looked at."""
+    """Whether the time of these calls is mostly time between them. Only those on the tape are looked at, and the longest
+    pause is left out: a rate limit, or a time in which we heard nothing, makes no wait of a loop."""
     on_tape = min(calls, len(history.times))
     turns = min(turns, max(1, (on_tape - 1) // period)) if calls > on_tape else turns
     lasted = history.times[-1] - history.times[-on_tape]
     if lasted < policy.wait_period_min * turns and not _backs_off(history.times[-on_tape:], period):
         return False
-    model_s = history.model_at[-1] - history.model_at[-on_tape]
-    return model_s < policy.wait_model_share * lasted
+    times, model_at = history.times[-on_tape:], history.model_at[-on_tape:]
+    pauses = [(times[n] - times[n - 1], model_at[n] - model_at[n - 1]) for n in range(1, on_tape)]
+    model_s, share = model_at[-1] - model_at[0], policy.wait_model_share
+    longest, thought = max(pauses) if len(pauses) >= PAUSES_MIN else (0.0, 0.0)
+    if thought < share * longest:
+        lasted, model_s = lasted - longest, model_s - thought
+    return model_s < share * lasted
 
 
 def _backs_off(times: Sequence[float], period: int) -> bool:
