@@ -118,7 +118,12 @@ class Climb:
         self.agent.findings, self.agent.health = (), Health.HEALTHY
 
     def brake(self) -> None:
-        self.fleet.state.groups[WHOLE].braked = True
+        for n in range(3):
+            other = Agent(f"other-{n}", 100 + n, health=Health.HEALTHY)
+            self.fleet.join(other)
+            other.health = Health.STUCK
+            self.fleet.flipped(other, Health.HEALTHY, self.now, Outbox(1))
+        assert self.fleet.state.groups[WHOLE].braked
 
     def said(self) -> list[tuple[Rung, Stage, str]]:
         return [(f.rung, f.stage, f.text) for f in only(self.outbox.take(), Intervention)]
@@ -270,7 +275,7 @@ def test_a_person_may_nudge_anybody_in_their_own_words_and_despite_the_brake() -
     effects = climb.step()
     assert [nudge.text for nudge in only(effects, SendNudge)] == ["look here"]
     assert [(f.stage, f.by) for f in only(effects, Intervention)] == [(Stage.ORDERED, "ann")]
-    assert not climb.fleet.state.acted
+    assert not climb.fleet.state.acts
 
 
 def test_a_persons_nudge_without_words_states_the_facts() -> None:
@@ -465,7 +470,7 @@ def test_people_are_asked_with_all_that_is_known() -> None:
     case = climb.case
     assert (case.attempt, case.wait, case.escalated) == (1, POLICY.escalation_timeout, True)
     assert climb.agent.interventions == 1
-    assert not climb.fleet.state.acted  # To ask is not to act.
+    assert not climb.fleet.state.acts  # To ask is not to act.
 
 
 def test_nobody_is_asked_about_one_while_too_many_are_unwell() -> None:
@@ -652,7 +657,7 @@ def test_an_order_to_end_carries_its_evidence() -> None:
     assert (order.reason, order.findings, order.seq_seen) == (LOOP.text, (STALLED, LOOP), 7)
     assert (order.save_for, order.by, order.on_silence) == (30.0, "", False)
     assert climb.case.wait == 30.0 + 60.0
-    assert climb.fleet.state.acted[Rung.TERMINATE] == [climb.now]
+    assert [(act.rung, act.at) for act in climb.fleet.state.acts] == [(Rung.TERMINATE, climb.now)]
 
 
 def test_an_order_that_rests_on_silence_says_so_unless_a_person_gave_it() -> None:
@@ -793,7 +798,7 @@ def test_a_hold_is_asked_about_again_after_a_second_at_the_earliest() -> None:
     climb.fleet.acted(climb.agent, Rung.NUDGE, NOW - 59.5)
     climb.step()
     assert (climb.case.held, climb.case.wait) == ("1 a minute is the limit for nudge", 1.0)
-    climb.fleet.state.acted[Rung.NUDGE] = [NOW - 30.0]
+    climb.fleet.state.acts[0].at = NOW - 30.0
     climb.step(in_time=False)
     assert climb.case.wait == 30.0
 

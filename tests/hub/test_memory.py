@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lifesigns.core.late_hosts import LateAgents
 from lifesigns.core.profiles import profile
 from lifesigns.core.signals import (
     BeatReceived,
@@ -128,7 +129,7 @@ async def test_who_was_late_on_a_host_is_not_stored_with_every_commit() -> None:
     async with Ground() as ground:
         fleet = ground.hub.engine.beliefs.fleet
         ground.hub.hear([beat("a", 1, "h"), beat("b", 1, "h")])
-        fleet.late["h"] = {"a": 1.0, "b": 2.0}
+        fleet.late["h"] = LateAgents({"a": (1.0, ""), "b": (2.0, "")}, {"": 2})
         await ground.hub.keep([TaskAssigned(agent_id="a", task_id="t")])
         assert fleet.late
         await ground.restart(cleanly=False)

@@ -23,6 +23,7 @@ from lifesigns.core.health import Cause, Health
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
 from lifesigns.core.outbox import Outbox
+from lifesigns.core.pace import Pace
 from lifesigns.core.policy import FleetPolicy, LadderPolicy, Policy, RespawnPolicy
 from lifesigns.core.respawn import Lineage, Respawns
 from lifesigns.core.watching import Watching
@@ -201,14 +202,14 @@ def nobody_is_asked_before_the_end(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_brake_does_not_hold(patch: pytest.MonkeyPatch) -> None:
-    limit = Fleet._limit
-    patch.setattr(Fleet, "hold", lambda self, agent, rung, now: limit(self, rung, now))
+    patch.setattr(Pace, "_share", lambda self, agent, rung, members: None)
+    patch.setattr(Fleet, "hold", lambda self, agent, rung, now: self._pace.hold(agent, rung, 0, 0, now))
     patch.setattr(Ladder, "_may_end", lambda self, agent, case, policy: True)
 
 
 def there_are_no_limits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Fleet, "_limit", lambda self, rung, now: None)
-    patch.setattr(Fleet, "_share", lambda self, agent, rung, now: None)
+    patch.setattr(Pace, "_limit", lambda self, agent, rung, now: None)
+    patch.setattr(Pace, "_share", lambda self, agent, rung, members: None)
 
 
 def nobody_is_left_alone(patch: pytest.MonkeyPatch) -> None:

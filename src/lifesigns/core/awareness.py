@@ -7,7 +7,8 @@ Four things make our own eyes unreliable, and each has its answer:
   to everybody, for a beat that waits in a socket is not silence;
 * we are blind (our own canary does not come back): no suspicion advances until it does, of anybody who speaks by the
   way the canary takes: a bus that dies is not its agents' death;
-* we are confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait.
+* we are confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait. What the agents of
+  one source refute stretches the waits of that source only, unless other sources say the same (`voices.py`).
 
 After blindness, a restart or a takeover every agent's silence starts from zero: our downtime is nobody's
 death. The idea of the score is Lifeguard's (Dadgar, Phillips, Currey 2018).
@@ -35,6 +36,20 @@ LAPSES_MAX: Final = 64
 REFUTED_SHARE: Final = 0.02
 """Refuted suspicions per agent and calm spell that point at us: a bus that loses one beat in a thousand
 stays below it at any interval of a second or more."""
+
+
+REFUTED_BY: Final = 3
+"""So many sources, and such a part of them, make it everybody's doubt: one of them may lie, and two are many."""
+
+
+@dataclass(slots=True)
+class Doubt:
+    """How far we doubt ourselves about the agents of one source: for every reason that holds for all, and its own."""
+
+    score: int = 0
+    score_at: float = 0.0
+    refuted: int = 0
+    refuted_from: float = -NEVER
 
 
 @dataclass(slots=True)
@@ -78,6 +93,10 @@ class Awareness:
     """Since when the canary's way carries without a gap: silence of those who speak by it is counted from here."""
     refuted: int = 0
     refuted_from: float = -NEVER
+    doubts: dict[str, Doubt] = field(default_factory=dict)
+    """By source, of those whose suspicions were refuted lately."""
+    refuted_by: dict[str, float] = field(default_factory=dict)
+    """When each of several sources last refuted a suspicion."""
 
     def __post_init__(self) -> None:
         lapses, self.lapses = self.lapses, []
@@ -126,34 +145,50 @@ class Awareness:
         self.canary_back_at = self.heard_at = now
 
     def score_now(self, now: float, policy: FleetPolicy) -> int:
-        """The score with what the calm since has taken off it; to look at."""
-        return max(0, self.score - max(0, self._calm_spells(now, policy)))
+        """The score with what the calm since has taken off it, of the source we doubt ourselves about most; to look at."""
+        return max(_calmed(doubt, now, policy)[0] for doubt in self._all_doubts())
 
-    def _calm_spells(self, now: float, policy: FleetPolicy) -> int:
-        return int((now - self.score_at) // policy.calm_after) if self.score else 0
-
-    def factor(self, now: float, policy: FleetPolicy) -> int:
-        """By how much a suspicion waits longer than usual."""
-        calm = self._calm_spells(now, policy)
-        if calm > 0:
-            self.score = max(0, self.score - calm)
-            self.score_at += calm * policy.calm_after
-        return 1 + self.score
+    def factor(self, now: float, policy: FleetPolicy, source: str = "") -> int:
+        """By how much a suspicion of an agent of this source waits longer than usual."""
+        doubt = self.doubts.get(source, self)
+        doubt.score, doubt.score_at = _calmed(doubt, now, policy)
+        return 1 + doubt.score
 
     def doubt(self, now: float, policy: FleetPolicy) -> None:
         """One more reason to think it is us."""
-        self.factor(now, policy)
-        self.score = min(SCORE_MAX, self.score + 1)
-        self.score_at = now
+        for doubt in self._all_doubts():
+            _raise(doubt, now, policy)
 
-    def refute(self, now: float, agents: int, policy: FleetPolicy) -> None:
-        """A suspicion was wrong. One is a lost beat; many at once are us."""
-        if now - self.refuted_from > policy.calm_after:
-            self.refuted, self.refuted_from = 0, now
-        self.refuted += 1
-        if self.refuted >= max(2.0, REFUTED_SHARE * agents):
-            self.refuted, self.refuted_from = 0, now
+    def _all_doubts(self) -> list[Awareness | Doubt]:
+        return [self, *self.doubts.values()]
+
+    def refute(
+        self, now: float, agents: int, policy: FleetPolicy, source: str = "", other_sources: int = 0
+    ) -> None:
+        """A suspicion of an agent of this source, which has so many, was wrong. One is a lost beat; many at once are us."""
+        if not other_sources:
+            if _is_many(self, now, agents, policy):
+                self.doubt(now, policy)
+            return
+        self._forget_calm(now, policy)
+        own = self.doubts.get(source)
+        if own is None:
+            own = self.doubts[source] = Doubt(self.score, self.score_at, self.refuted, self.refuted_from)
+        if _is_many(own, now, agents, policy):
+            _raise(own, now, policy)
+        self.refuted_by[source] = now
+        if len(self.refuted_by) >= max(REFUTED_BY, REFUTED_SHARE * (1 + other_sources)):
+            self.refuted_by.clear()
             self.doubt(now, policy)
+
+    def _forget_calm(self, now: float, policy: FleetPolicy) -> None:
+        """Let go of sources that refuted nothing for a while and leave no doubt."""
+        for source, at in list(self.refuted_by.items()):
+            if now - at > policy.calm_after:
+                del self.refuted_by[source]
+        for source, doubt in list(self.doubts.items()):
+            if now - doubt.refuted_from > policy.calm_after and not _calmed(doubt, now, policy)[0]:
+                del self.doubts[source]
 
     def slept(self, since: float, now: float, policy: FleetPolicy) -> None:
         """We did not look between `since` and `now`: nobody's fault but ours."""
@@ -233,6 +268,30 @@ class Awareness:
         for lapse in self.lapses:
             lapse.awake_at = lapse.began_at - asleep
             asleep += lapse.ended_at - lapse.began_at
+
+
+def _calmed(doubt: Awareness | Doubt, now: float, policy: FleetPolicy) -> tuple[int, float]:
+    """A score and since when, with what the calm since then has taken off it."""
+    calm = int((now - doubt.score_at) // policy.calm_after) if doubt.score else 0
+    if calm <= 0:
+        return doubt.score, doubt.score_at
+    return max(0, doubt.score - calm), doubt.score_at + calm * policy.calm_after
+
+
+def _raise(doubt: Awareness | Doubt, now: float, policy: FleetPolicy) -> None:
+    score, _ = _calmed(doubt, now, policy)
+    doubt.score, doubt.score_at = min(SCORE_MAX, score + 1), now
+
+
+def _is_many(doubt: Awareness | Doubt, now: float, agents: int, policy: FleetPolicy) -> bool:
+    """Whether this refuted suspicion is one too many for so many agents."""
+    if now - doubt.refuted_from > policy.calm_after:
+        doubt.refuted, doubt.refuted_from = 0, now
+    doubt.refuted += 1
+    if doubt.refuted < max(2.0, REFUTED_SHARE * agents):
+        return False
+    doubt.refuted, doubt.refuted_from = 0, now
+    return True
 
 
 def _ended_at(lapse: Lapse) -> float:

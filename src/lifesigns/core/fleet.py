@@ -1,8 +1,9 @@
 """Fleet: what holds for all agents together.
 
-The mass brake: when many of a group (a host, a provider, the whole fleet) are unwell at once, the group has
-one problem and not many. Interventions there freeze, one alert goes out, a person decides. And the speed
-limits: so many nudges, terminations and respawns a minute, and never more than a share of the fleet.
+The mass brake: when many of a group (a host, a provider, the whole fleet) are unwell at once, the group has one problem and not
+many. Interventions there freeze, one alert goes out, a person decides. Each source (a token, the bus) has its own view of a
+group (`voices.py`), so nobody's made-up agents brake or release the agents of another. Beside it `late_hosts.py` knows which
+hosts are late, and `pace.py` has the speed limits.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import Final
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.effects import Brake, NeedsHuman, Rung
 from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.core.late_hosts import LATE_WITHIN, LateAgents, LateHosts, Witnesses
 from lifesigns.core.outbox import Outbox
+from lifesigns.core.pace import Act, Pace
 from lifesigns.core.policy import MINUTE, FleetPolicy
+from lifesigns.core.voices import CORROBORATED, NONE, Count, Voices
 
 WHOLE: Final = "fleet"
 
@@ -28,11 +32,21 @@ class Group:
     members: int = 0
     unwell: int = 0
     braked: bool = False
-    lost: int = 0
-    """Agents that were lost under its brake, whether they still count as members or not."""
-    deserted: bool = False
-    """Its brake went off because the lost stopped counting, not because anybody is well: they are left to a person."""
+    """For the agents of one source at least."""
+    braked_sources: int = 0
     released_until: float = -NEVER
+    lost_by: dict[str, int] = field(default_factory=dict)
+    """By source: agents that were lost under its brake, whether they still count as members or not."""
+    deserted_by: dict[str, None] = field(default_factory=dict)
+    """Sources whose brake went off because the lost stopped counting, not because anybody is well: their lost are left to a
+    person."""
+    back: dict[str, None] = field(default_factory=dict)
+    """Sources of which somebody who was lost is back, while others are deserted."""
+
+    @property
+    def lost(self) -> int:
+        """Agents that were lost under its brake."""
+        return sum(self.lost_by.values())
 
 
 @dataclass(slots=True)
@@ -41,25 +55,12 @@ class FleetState:
 
     groups: dict[str, Group] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
-    acted: dict[Rung, list[float]] = field(default_factory=dict)
-    agents: dict[str, float] = field(default_factory=dict)
-    """Who was acted on in the last minute, and when last."""
-    late: dict[str, dict[str, float]] = field(default_factory=dict)
-    """By host: who was suspected lately and when, whether it was refuted since or not; the oldest first. Not stored: after a
-    restart every silence starts anew."""
-    witnesses: dict[str, dict[str, None]] = field(default_factory=dict)
+    acts: list[Act] = field(default_factory=list)
+    late: dict[str, LateAgents] = field(default_factory=dict)
+    """By host. Not stored: after a restart every silence starts anew."""
+    witnesses: dict[str, Witnesses] = field(default_factory=dict)
     """By host: some of those who live there. Not stored: they are found again from the agents themselves."""
 
-
-LATE_WITHIN: Final = 30.0
-"""Agents of one host that are suspected within so many seconds are late together."""
-
-OVERDUE: Final = 1.25
-"""Who was not heard for so many of its own intervals is late, though not suspected yet: all of a starved host fall silent within
-one interval, and the first of them is judged up to one before the last is suspected."""
-
-WITNESSES_MAX: Final = 50
-"""So many agents of a host are asked whether the host is late. More would tell nothing else, and cost more."""
 
 RELEASED_FOR: Final = 60 * MINUTE
 """How long a person's word keeps the brake of a group off."""
@@ -73,7 +74,14 @@ class Fleet:
     ) -> None:
         self.policy = policy
         self.state = state or FleetState()
-        self._agents = {} if agents is None else agents
+        agents = {} if agents is None else agents
+        self._voices: dict[str, Voices] = {}
+        """By group."""
+        for agent in agents.values():
+            if _is_member(agent):
+                self._speak_up(agent, 1, agent.health in UNWELL)
+        self._hosts = LateHosts(policy, self.state.late, self.state.witnesses, agents)
+        self._pace = Pace(policy, self.state.acts)
 
     @property
     def size(self) -> int:
@@ -94,7 +102,7 @@ class Fleet:
     def join(self, agent: Agent) -> None:
         self.state.sources[agent.source] = self.state.sources.get(agent.source, 0) + 1
         self._count(agent, +1)
-        self._call_witness(agent)
+        self._hosts.call_witness(agent)
 
     def leave(self, agent: Agent, at: float, outbox: Outbox) -> None:
         """An agent is forgotten."""
@@ -102,7 +110,7 @@ class Fleet:
         if not self.state.sources[agent.source]:
             del self.state.sources[agent.source]
         self._count(agent, -1)
-        self._dismiss_witness(agent)
+        self._hosts.dismiss_witness(agent)
         self._forgive(agent)
         self._check_brakes(agent, at, outbox)
 
@@ -111,11 +119,11 @@ class Fleet:
     ) -> None:
         """An agent turned out to live elsewhere."""
         self._count(agent, -1)
-        self._dismiss_witness(agent)
+        self._hosts.dismiss_witness(agent)
         self._check_brakes(agent, at, outbox)
         agent.host, agent.provider = host, provider
         self._count(agent, +1)
-        self._call_witness(agent)
+        self._hosts.call_witness(agent)
         self._check_brakes(agent, at, outbox)
 
     def flipped(self, agent: Agent, was: Health, at: float, outbox: Outbox) -> None:
@@ -128,26 +136,46 @@ class Fleet:
         else:
             members = (agent.health is not Health.TERMINATED) - (was is not Health.TERMINATED)
             self._shift(agent, members, (agent.health in UNWELL) - (was in UNWELL))
-        self._call_witness(agent)
+        self._hosts.call_witness(agent)
         self._check_brakes(agent, at, outbox)
 
     def lose(self, agent: Agent, at: float, outbox: Outbox) -> None:
         """An agent was disconnected for so long that it is no part of the fleet any more."""
-        braked = [(name, group) for name, group in self._groups(agent) if group.braked]
+        braked = [(name, group) for name, group in self._groups(agent) if self._is_braked(name, agent.source)]
         for name, group in braked[:1]:
             _lose_under_brake(agent, name, group)
+        before = {name: self._braked_counts(name) for name, _ in braked}
         self._count(agent, -1)
         agent.absent = True
         self._check_brakes(agent, at, outbox)
-        for _, group in braked:
-            group.deserted = not group.braked
+        for name, group in braked:
+            self._desert(name, group, before[name], agent.source)
+
+    def _desert(self, name: str, group: Group, before: set[Count], source: str) -> None:
+        """Which sources are not braked any more because somebody of this source stopped counting."""
+        group.deserted_by.pop(source, None)
+        if not self._is_braked(name, source):
+            group.deserted_by[source] = None
+        if went_off := before - self._braked_counts(name):
+            voices = self._voices_in(name)
+            group.deserted_by |= dict.fromkeys(one for one in group.lost_by if voices.of(one) in went_off)
 
     def _forgive(self, agent: Agent) -> None:
-        """An agent that was lost under a brake is back, ended or forgotten. If it is back, so may be the others."""
-        group = self.state.groups.get(agent.lost_with)
+        """An agent that was lost under a brake is back, ended or forgotten. If it is back, so may be the others of its source;
+        if some of several sources are, so may be all."""
+        group, source = self.state.groups.get(agent.lost_with), agent.source
         if group is not None:
-            group.lost -= 1
-            group.deserted = group.deserted and not agent.alive
+            group.lost_by[source] = group.lost_by.get(source, 0) - 1
+            if agent.alive and group.deserted_by:
+                group.deserted_by.pop(source, None)
+                group.back[source] = None
+                if len(group.back) >= CORROBORATED:
+                    group.deserted_by.clear()
+            if group.lost_by[source] <= 0:
+                del group.lost_by[source]
+                group.deserted_by.pop(source, None)
+            if not group.deserted_by:
+                group.back.clear()
             if _is_empty(group):
                 del self.state.groups[agent.lost_with]
         agent.lost_with = ""
@@ -159,86 +187,40 @@ class Fleet:
     def silent_together(self, agent: Agent) -> bool:
         """Whether others in a group of this agent are unwell too: then the link is the likelier cause."""
         return any(
-            (group := self.state.groups.get(name)) is not None
-            and group.unwell >= self.policy.brake_count - 1
-            and group.unwell >= self.policy.brake_share * (group.members - 1)
-            for name in groups_of(agent)
+            unwell >= self.policy.brake_count - 1 and unwell >= self.policy.brake_share * (members - 1)
+            for members, unwell in (self._seen_by(agent, name) for name in groups_of(agent))
         )
-
-    # --- hosts that are late ------------------------------------------------------------------------
 
     def suspected(self, agent: Agent, at: float) -> None:
         """An agent is late."""
-        if agent.host:
-            late = self.state.late.setdefault(agent.host, {})
-            late.pop(agent.id, None)
-            late[agent.id] = at
-            self._late_on(agent.host, at)
+        self._hosts.suspected(agent, at)
 
     def late_together(self, agent: Agent, at: float) -> bool:
         """Whether so many agents of its host were late just now that it is the host: starved, or cut off."""
-        group = self.state.groups.get(f"host {agent.host}")
-        if agent.host is None or group is None:
-            return False
-        suspected = self._late_on(agent.host, at)
-        if suspected >= self.policy.brake_count and suspected >= self.policy.brake_share * group.members:
-            return True
-        known = self.state.late.get(agent.host, {})
-        here = self._beside(agent)
-        late = sum(other.id in known or at - other.heard_at > OVERDUE * other.interval for other in here)
-        return agent.id in known and late > 0 and late + 1 >= self.policy.brake_share * (len(here) + 1)
+        return self._hosts.is_late(agent, self._voices_in(f"host {agent.host}"), at)
 
     def host_is_silent(self, agent: Agent, since: float) -> bool:
         """Whether nobody else on its host was heard since then."""
-        return all(other.heard_at < since for other in self._beside(agent))
-
-    def _beside(self, agent: Agent) -> list[Agent]:
-        """Others on its host whose beats are expected."""
-        here = (self._agents[name] for name in self.state.witnesses.get(agent.host or "", ()))
-        return [other for other in here if other is not agent and other.doing is not Doing.BUSY]
-
-    def _call_witness(self, agent: Agent) -> None:
-        """Who lives can tell whether its host does."""
-        if not agent.alive:
-            self._dismiss_witness(agent)
-        elif agent.host:
-            here = self.state.witnesses.setdefault(agent.host, {})
-            if len(here) < WITNESSES_MAX:
-                here[agent.id] = None
-
-    def _dismiss_witness(self, agent: Agent) -> None:
-        here = self.state.witnesses.get(agent.host or "", {})
-        here.pop(agent.id, None)
-        if agent.host and not here:
-            self.state.witnesses.pop(agent.host, None)
-
-    def _late_on(self, host: str, at: float) -> int:
-        """How many agents of a host were late just now."""
-        late = self.state.late.get(host, {})
-        while late and late[oldest := next(iter(late))] < at - LATE_WITHIN:
-            del late[oldest]
-        if not late:
-            self.state.late.pop(host, None)
-        return len(late)
+        return self._hosts.is_silent(agent, since)
 
     # --- brake and limits ---------------------------------------------------------------------------
 
     def hold(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
         """Why this agent cannot be acted on now and when to ask again, or None."""
         for name, group in self._groups(agent):
-            if group.braked and agent.health is Health.DISCONNECTED:
+            braked = self._is_braked(name, agent.source)
+            if braked and agent.health is Health.DISCONNECTED:
                 _lose_under_brake(agent, name, group)
-            left = group.deserted and agent.lost_with == name and now >= group.released_until
-            if group.braked or left:
+            deserted = agent.lost_with == name and agent.source in group.deserted_by
+            if braked or (deserted and now >= group.released_until):
                 return f"too many in {name} are unwell at once; a person decides", now + MINUTE
         if self.late_together(agent, now):
             return f"host {agent.host} is late as a whole", now + LATE_WITHIN / 3
-        return self._limit(rung, now) or self._share(agent, rung, now)
+        return self._pace.hold(agent, rung, *self.sources_beside(agent), now)
 
     def acted(self, agent: Agent, rung: Rung, now: float) -> None:
         """Somebody was acted on automatically."""
-        self.state.acted.setdefault(rung, []).append(now)
-        self.state.agents[agent.id] = now
+        self._pace.acted(agent, rung, now)
 
     def release(self, name: str, by: str, now: float, outbox: Outbox) -> None:
         """A person lets interventions in a group go on."""
@@ -247,67 +229,63 @@ class Fleet:
             group.released_until = now + RELEASED_FOR
             self._check_brake(name, now, outbox, by)
 
-    def _limit(self, rung: Rung, now: float) -> tuple[str, float] | None:
-        acted = self.state.acted
-        for times in acted.values():
-            while times and times[0] <= now - MINUTE:
-                del times[0]
-        caps = {
-            Rung.NUDGE: self.policy.nudges_per_minute,
-            Rung.TERMINATE: self.policy.terminations_per_minute,
-            Rung.RESPAWN: self.policy.respawns_per_minute,
-        }
-        if rung not in caps:
-            return None
-        mine = acted.get(rung, [])
-        if len(mine) >= caps[rung]:
-            return f"{caps[rung]} a minute is the limit for {rung}", (mine[0] if mine else now) + MINUTE
-        return None
-
-    def _share(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
-        """Whether too large a part of the fleet was acted on within a minute. An agent that was just ended and is started
-        again counts once: otherwise a fleet of one would wait a minute for its respawn, and no other agent would gain."""
-        if rung is Rung.ESCALATE:
-            return None
-        agents = self.state.agents
-        for name in [name for name, at in agents.items() if at <= now - MINUTE]:
-            del agents[name]
-        others = [at for name, at in agents.items() if name != agent.id]
-        # An agent that was just ended is no member for a moment. That does not make the fleet smaller.
-        share = max(1, int(self.policy.acted_share * max(self.size, len(others) + 1)))
-        if len(others) >= share:
-            return f"{share} agents a minute is the limit for the fleet", min(others) + MINUTE
-        return None
-
     def _check_brakes(self, agent: Agent, at: float, outbox: Outbox) -> None:
         for name in groups_of(agent):
-            self._check_brake(name, at, outbox)
+            self._check_brake(name, at, outbox, source=agent.source)
 
-    def _check_brake(self, name: str, at: float, outbox: Outbox, by: str = "") -> None:
-        group = self.state.groups.get(name)
+    def _check_brake(self, name: str, at: float, outbox: Outbox, by: str = "", source: str = "") -> None:
+        """Brake a group, or let it go. People hear of every source that is braked anew, and when none is any more."""
+        group, voices = self.state.groups.get(name), self._voices_in(name)
         if group is None:
             return
-        braked = (
-            group.unwell >= self.policy.brake_count
-            and group.unwell >= self.policy.brake_share * group.members
-            and at >= group.released_until
-        )
-        if braked != group.braked:
-            group.braked = braked
-            outbox.fact(Brake(at, name, braked, group.unwell, group.members, by))
-            if braked:
-                text = (
-                    f"{group.unwell} of {group.members} agents in {name} are unwell at once. "
-                    "Nothing is done to them automatically until you decide."
-                )
-                outbox.fact(NeedsHuman(at, name, "mass brake", text))
+        braked = self._braked_counts(name) if at >= group.released_until else set()
+        sources, before = sum(voices.counts.get(count, 0) for count in braked), group.braked_sources
+        group.braked, group.braked_sources = sources > 0, sources
+        if sources > before:
+            own = voices.of(source)
+            members, unwell = max(voices.seen_by(one) for one in ([own] if own in braked else braked))
+            outbox.fact(Brake(at, name, True, unwell, members, by))
+            text = (
+                f"{unwell} of {members} agents in {name} are unwell at once. "
+                "Nothing is done to them automatically until you decide."
+            )
+            outbox.fact(NeedsHuman(at, name, "mass brake", text))
+        elif before and not sources:
+            outbox.fact(Brake(at, name, False, group.unwell, group.members, by))
         if _is_empty(group):
             del self.state.groups[name]
 
+    def _is_braked(self, name: str, source: str) -> bool:
+        """Whether a group is braked for the agents of this source."""
+        group, voices = self.state.groups.get(name), self._voices_in(name)
+        return group is not None and group.braked and self._is_too_many(voices.seen_by(voices.of(source)))
+
+    def _braked_counts(self, name: str) -> set[Count]:
+        """For sources with which count of agents a group is to be braked."""
+        voices = self._voices_in(name)
+        return {count for count in (*voices.counts, NONE) if self._is_too_many(voices.seen_by(count))}
+
+    def _is_too_many(self, seen: Count) -> bool:
+        members, unwell = seen
+        return unwell >= self.policy.brake_count and unwell >= self.policy.brake_share * members
+
     # --- counting -----------------------------------------------------------------------------------
 
+    def sources_beside(self, agent: Agent) -> tuple[int, int]:
+        """The members of its own source, and how many other sources there are."""
+        voices = self._voices_in(WHOLE)
+        own = voices.of(agent.source)[0]
+        return own, len(voices) - (own > 0)
+
+    def _seen_by(self, agent: Agent, name: str) -> Count:
+        voices = self._voices_in(name)
+        return voices.seen_by(voices.of(agent.source))
+
+    def _voices_in(self, name: str) -> Voices:
+        return self._voices.get(name) or Voices(self.policy.brake_share)
+
     def _count(self, agent: Agent, by: int) -> None:
-        if agent.health is not Health.TERMINATED and not agent.absent:
+        if _is_member(agent):
             self._shift(agent, by, by * (agent.health in UNWELL))
 
     def _shift(self, agent: Agent, members: int, unwell: int) -> None:
@@ -320,6 +298,20 @@ class Fleet:
             group.unwell += unwell
             if _is_empty(group):
                 del groups[name]
+        self._speak_up(agent, members, unwell)
+
+    def _speak_up(self, agent: Agent, members: int, unwell: int) -> None:
+        for name in groups_of(agent):
+            voices = self._voices.get(name)
+            if voices is None:
+                voices = self._voices[name] = Voices(self.policy.brake_share)
+            voices.shift(agent.source, members, unwell)
+            if not len(voices):
+                del self._voices[name]
+
+
+def _is_member(agent: Agent) -> bool:
+    return agent.health is not Health.TERMINATED and not agent.absent
 
 
 def _is_empty(group: Group) -> bool:
@@ -329,7 +321,7 @@ def _is_empty(group: Group) -> bool:
 def _lose_under_brake(agent: Agent, name: str, group: Group) -> None:
     if not agent.lost_with:
         agent.lost_with = name
-        group.lost += 1
+        group.lost_by[agent.source] = group.lost_by.get(agent.source, 0) + 1
 
 
 WELL: Final = (Health.HEALTHY, Health.DEGRADED)

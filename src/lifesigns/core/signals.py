@@ -185,6 +185,8 @@ class AgentSignal(Report):
 
     agent_id: str
     incarnation: str | None = None
+    source: str = ""
+    """The door it came through, as of a beat. Set by us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +198,6 @@ class AgentRegistered(AgentSignal):
     task_id: str | None = None
     grace: float | None = None
     policy: Mapping[str, object] | None = None
-    source: str = ""
     bounded: bool = False
     """Whether it may only tighten what the administrator set: it is no operator's word. Set by us, as the source is."""
 

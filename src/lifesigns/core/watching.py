@@ -230,7 +230,7 @@ class Watching:
         context.ask_ourselves(now)
         suspicion.waited_from = now
         wait = silence.ping_wait(agent, suspicion.asked, policy.silence)
-        suspicion.wait = wait * context.awareness.factor(now, context.limits)
+        suspicion.wait = wait * context.awareness.factor(now, context.limits, agent.source)
 
     def _convict(self, agent: Agent, suspicion: Suspicion, policy: Policy, at: float) -> None:
         """All pings are unanswered. Check ourselves once more, then give a verdict."""

@@ -51,6 +51,7 @@ async def keep(request: Request) -> Answer:
         checkpoint_id=checkpoint_id,
         parent_id=said.parent,
         size=len(request.body),
+        source=request.principal.token_id,
     )
     check_may_save(request, saved, said.token)
     if not request.service.checkpoints.keeps:

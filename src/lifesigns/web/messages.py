@@ -65,7 +65,13 @@ async def send(request: Request) -> Answer:
     if engine.agent(said.to) is None:
         raise Problem(404, f"is {said.to!r}, of which nobody has heard", field="to")
     message_id = said.message_id or f"m-{uuid4().hex}"
-    sent = MessageSent(agent_id=said.agent_id, message_id=message_id, to=said.to, priority=said.priority)
+    sent = MessageSent(
+        agent_id=said.agent_id,
+        message_id=message_id,
+        to=said.to,
+        priority=said.priority,
+        source=request.principal.token_id,
+    )
     check_owner(request, sent)
     await request.service.http_receiver.keep([sent])
     message = engine.beliefs.messages.get(message_id)

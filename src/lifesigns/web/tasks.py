@@ -63,7 +63,12 @@ async def task(request: Request) -> Answer:
 async def claim(request: Request) -> Answer:
     """Hold a task: nobody else gets it while your beats come. Claiming it again is the same claim."""
     task_id, said, engine = request.path["task_id"], request.body, request.service.engine
-    wish = TaskClaimed(agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id)
+    wish = TaskClaimed(
+        agent_id=said.agent_id,
+        incarnation=said.incarnation,
+        task_id=task_id,
+        source=request.principal.token_id,
+    )
     if (
         task_id not in engine.beliefs.claims
     ):  # Who holds it the engine says, and it is on record that it was asked for.
@@ -109,6 +114,7 @@ async def save(request: Request) -> Answer:
         parent_id=said.parent_id,
         digest=said.digest,
         size=said.size,
+        source=request.principal.token_id,
     )
     check_may_save(request, saved, said.token)
     return await recorded(request, saved)

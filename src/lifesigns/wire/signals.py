@@ -99,8 +99,9 @@ def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = F
         values.setdefault("args_digest", digest_of(args, exact=True))
     if (result := getattr(message, "result", None)) is not None:
         values.setdefault("result_digest", digest_of(result))
+    values["source"] = source
     if shape.of is core.AgentRegistered:
-        values["source"], values["bounded"] = source, bounded
+        values["bounded"] = bounded
     return cast("Signal", shape.of(**values))
 
 

@@ -81,7 +81,7 @@ class Admission:
         """The agent a signal is about; None if we refuse the signal."""
         agent = self._find(signal, now)
         if agent is not None and _own_voice(signal):
-            agent.via = getattr(signal, "source", agent.via)
+            agent.via = signal.source or agent.via
             self._sign_of_life(agent, now)
         return agent
 
@@ -258,7 +258,8 @@ class Admission:
             agent.call_history.backlog_until = now + BACKLOG
         if agent.suspicion is not None:
             agent.suspicion = None
-            context.awareness.refute(now, context.fleet.size, context.limits)
+            own, other_sources = context.fleet.sources_beside(agent)
+            context.awareness.refute(now, own, context.limits, agent.source, other_sources)
         if agent.findings:
             if agent.finding(Kind.SILENCE) is not None or agent.finding(Kind.NEVER_STARTED) is not None:
                 lineage = context.beliefs.lineages.get(agent.id)

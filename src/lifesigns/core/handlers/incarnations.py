@@ -20,7 +20,7 @@ class Incarnations:
 
     def meet(self, signal: Any, now: float) -> Agent | None:
         """An unknown agent: admit it, if there is room."""
-        context, source = self._context, getattr(signal, "source", "")
+        context, source = self._context, signal.source
         full = context.fleet.may_join(source, len(context.beliefs.agents))
         if full:
             context.refuse(signal.agent_id, full, now, key=f"source {source}")

@@ -1,0 +1,157 @@
+"""Late hosts: when many agents of a host are late at once, it is the host: starved, or cut off.
+
+Its agents are then judged later. How much the agents of other sources count: `voices.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from lifesigns.core.agent import Agent
+from lifesigns.core.health import Doing
+from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.voices import Count, Voices, heard
+
+LATE_WITHIN: Final = 30.0
+"""Agents of one host that are suspected within so many seconds are late together."""
+
+OVERDUE: Final = 1.25
+"""Who was not heard for so many of its own intervals is late, though not suspected yet: all of a starved host fall silent within
+one interval, and the first of them is judged up to one before the last is suspected."""
+
+WITNESSES_MAX: Final = 50
+"""So many agents of a source, and so many sources of a host, are asked whether the host is late. More would tell nothing else,
+and cost more."""
+
+
+@dataclass(slots=True)
+class LateAgents:
+    """Who of a host was suspected lately and when, whether it was refuted since or not; the oldest first."""
+
+    suspected: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """With the source of each."""
+    by_source: dict[str, int] = field(default_factory=dict)
+
+    def note(self, agent: Agent, at: float) -> None:
+        self._drop(agent.id)
+        self.suspected[agent.id] = (at, agent.source)
+        self.by_source[agent.source] = self.by_source.get(agent.source, 0) + 1
+
+    def forget_before(self, at: float) -> None:
+        while self.suspected and self.suspected[oldest := next(iter(self.suspected))][0] < at:
+            self._drop(oldest)
+
+    def _drop(self, agent_id: str) -> None:
+        known = self.suspected.pop(agent_id, None)
+        if known is not None:
+            self.by_source[known[1]] -= 1
+            if not self.by_source[known[1]]:
+                del self.by_source[known[1]]
+
+
+Witnesses = dict[str, dict[str, None]]
+"""By source: some agents of a host."""
+
+
+class LateHosts:
+    """Knows which hosts are late."""
+
+    def __init__(
+        self,
+        policy: FleetPolicy,
+        late: dict[str, LateAgents],
+        witnesses: dict[str, Witnesses],
+        agents: Mapping[str, Agent],
+    ) -> None:
+        self._policy = policy
+        self._late = late
+        self._witnesses = witnesses
+        self._agents = agents
+
+    def suspected(self, agent: Agent, at: float) -> None:
+        """An agent is late."""
+        if agent.host:
+            self._late.setdefault(agent.host, LateAgents()).note(agent, at)
+            self._late_on(agent.host, at)
+
+    def is_late(self, agent: Agent, voices: Voices, at: float) -> bool:
+        """Whether so many agents of its host were late just now that it is the host."""
+        if agent.host is None:
+            return False
+        late = self._late_on(agent.host, at)
+        own = (voices.of(agent.source)[0], late.by_source.get(agent.source, 0))
+        others = sum(
+            voices.is_unwell((members, count))
+            for source, count in late.by_source.items()
+            if source != agent.source and (members := voices.of(source)[0])
+        )
+        members, suspected = heard(own, len(voices) - (own[0] > 0), others)
+        if suspected >= self._policy.brake_count and suspected >= self._policy.brake_share * members:
+            return True
+        here, late_here = self._beside(agent, voices, late, at)
+        return (
+            agent.id in late.suspected
+            and late_here > 0
+            and late_here + 1 >= self._policy.brake_share * (here + 1)
+        )
+
+    def is_silent(self, agent: Agent, since: float) -> bool:
+        """Whether nobody else on its host was heard since then. That somebody was heard, anybody may say."""
+        return all(other.heard_at < since for mine in self._asked(agent).values() for other in mine)
+
+    def call_witness(self, agent: Agent) -> None:
+        """Who lives can tell whether its host does."""
+        if not agent.alive:
+            self.dismiss_witness(agent)
+        elif agent.host:
+            here = self._witnesses.setdefault(agent.host, {}).setdefault(agent.source, {})
+            if len(here) < WITNESSES_MAX:
+                here[agent.id] = None
+
+    def dismiss_witness(self, agent: Agent) -> None:
+        """It is gone, or lives elsewhere."""
+        here = self._witnesses.get(agent.host or "", {})
+        mine = here.get(agent.source, {})
+        mine.pop(agent.id, None)
+        if not mine:
+            here.pop(agent.source, None)
+        if agent.host and not here:
+            self._witnesses.pop(agent.host, None)
+
+    def _beside(self, agent: Agent, voices: Voices, late: LateAgents, at: float) -> Count:
+        """Others on its host whose beats are expected, and how many of them are late."""
+        own, others, others_late = (0, 0), 0, 0
+        for source, asked in self._asked(agent).items():
+            count = sum(
+                other.id in late.suspected or at - other.heard_at > OVERDUE * other.interval
+                for other in asked
+            )
+            if source == agent.source:
+                own = (len(asked), count)
+            elif asked:
+                others += 1
+                others_late += voices.is_unwell((len(asked), count))
+        return heard(own, others, others_late)
+
+    def _asked(self, agent: Agent) -> dict[str, list[Agent]]:
+        """By source: others on its host whose beats are expected."""
+        here = self._witnesses.get(agent.host or "", {})
+        sources = [agent.source, *(one for one in here if one != agent.source)][:WITNESSES_MAX]
+        return {
+            source: [
+                other
+                for other in map(self._agents.__getitem__, here.get(source, ()))
+                if other is not agent and other.doing is not Doing.BUSY
+            ]
+            for source in sources
+        }
+
+    def _late_on(self, host: str, at: float) -> LateAgents:
+        """Who of a host was late just now."""
+        late = self._late.get(host) or LateAgents()
+        late.forget_before(at - LATE_WITHIN)
+        if not late.suspected:
+            self._late.pop(host, None)
+        return late

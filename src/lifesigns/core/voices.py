@@ -1,0 +1,86 @@
+"""Voices: how much the agents of one source weigh for the agents of another.
+
+A source (a token, the bus) can make up as many agents as it likes. So each source sees a group in its own way: its own agents
+one by one, every other source as a single agent, which is unwell if most of its agents are. Of the others one may lie, so one
+alone counts for nothing: of those that are well one is left out, and those that are unwell count from two on. Ten agents of a
+host with a token each are ten agents; ten thousand of one token beside ours are none.
+
+A fleet of one source sees itself agent by agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+Count = tuple[int, int]
+"""Of some agents: how many there are, and how many of them are unwell."""
+
+NONE: Final = (0, 0)
+
+CORROBORATED: Final = 2
+"""What so many other sources say counts."""
+
+
+class Voices:
+    """The sources of one group, and how many agents of each are unwell."""
+
+    __slots__ = ("_counts", "_share", "_sources", "_unwell")
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        """From which part of its agents on a source is unwell."""
+        self._sources: dict[str, Count] = {}
+        self._counts: dict[Count, int] = {}
+        """How many sources have the same count: there are few different ones, however many sources."""
+        self._unwell = 0
+        """Sources that are unwell."""
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    @property
+    def counts(self) -> Mapping[Count, int]:
+        """How many sources there are of each count."""
+        return self._counts
+
+    def of(self, source: str) -> Count:
+        """The agents of this source."""
+        return self._sources.get(source, NONE)
+
+    def shift(self, source: str, members: int, unwell: int) -> None:
+        """So many more, or fewer, of this source are there, and unwell."""
+        before = self._sources.get(source, NONE)
+        after = (before[0] + members, before[1] + unwell)
+        self._note(before, -1)
+        self._note(after, +1)
+        if after[0]:
+            self._sources[source] = after
+        else:
+            self._sources.pop(source, None)
+
+    def seen_by(self, own: Count) -> Count:
+        """The group as a source with this count sees it."""
+        others = len(self._sources) - (own[0] > 0)
+        return heard(own, others, self._unwell - self.is_unwell(own))
+
+    def is_unwell(self, count: Count) -> bool:
+        """Whether so many make their source unwell, to the others."""
+        members, unwell = count
+        return unwell > 0 and unwell >= self._share * members
+
+    def _note(self, count: Count, by: int) -> None:
+        if not count[0]:
+            return
+        self._unwell += by * self.is_unwell(count)
+        left = self._counts.get(count, 0) + by
+        if left:
+            self._counts[count] = left
+        else:
+            del self._counts[count]
+
+
+def heard(own: Count, others: int, unwell: int) -> Count:
+    """Our own agents, and of so many other sources, of which so many are unwell, those that count."""
+    members = own[0] + max(0, others - unwell - 1)
+    return (members, own[1]) if unwell < CORROBORATED else (members + unwell, own[1] + unwell)
