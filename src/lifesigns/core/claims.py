@@ -31,6 +31,8 @@ class Claim:
     armed_at: float = NEVER
     asked_at: float | None = None
     """When we pinged the stale holder; None while the claim looks fresh."""
+    source: str = ""
+    """Whose quota it is of."""
 
 
 class Claims:

@@ -7,19 +7,20 @@ from typing import Final
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs, Complaint
 from lifesigns.core.changed_keys import ChangedKeys
-from lifesigns.core.claims import Claims
+from lifesigns.core.claims import Claim, Claims
 from lifesigns.core.deadlines import Deadlines
 from lifesigns.core.effects import Refusal, SendCanary
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
-from lifesigns.core.messages import Messages, PendingMessage
+from lifesigns.core.messages import Messages, OpenMessages, PendingMessage
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
+from lifesigns.core.quotas import Quota, Quotas
 from lifesigns.core.respawn import Lineage, Respawns
 from lifesigns.core.side_orders import SideOrders
-from lifesigns.core.tasks import Tasks
+from lifesigns.core.tasks import Task, Tasks
 from lifesigns.errors import PolicyError
 
 POLICY: Final = "policy"
@@ -45,6 +46,15 @@ class EngineContext:
         self.deadlines = Deadlines()
         self.outbox = Outbox(epoch, beliefs.numbered, changes)
         self.fleet = Fleet(fleet, beliefs.fleet, beliefs.agents)
+        self.quotas = Quotas(
+            fleet,
+            {
+                Quota.MESSAGES: beliefs.messages.values(),
+                Quota.CLAIMS: beliefs.claims.values(),
+                Quota.TASKS: beliefs.tasks.values(),
+            },
+        )
+        self.open_messages = OpenMessages(beliefs.messages)
         self.judge = Judge(self.outbox, self.fleet)
         self.ladder = Ladder(self.outbox, self.fleet, self.awareness)
         self.side_orders = SideOrders(
@@ -93,12 +103,35 @@ class EngineContext:
     def close_message(self, message: PendingMessage) -> None:
         """Nothing more happens to this message."""
         message.armed_at = NEVER
-        del self.beliefs.messages[message.id]
+        self.open_messages.remove(message)
+        self.quotas.give_back(Quota.MESSAGES, message.source)
         self.changes.messages[message.id] = None
         self.changes.agents[message.sender] = None
         sender = self.beliefs.agents.get(message.sender)
         if sender is not None:
             sender.messages -= 1
+
+    def drop_claim(self, claim: Claim) -> None:
+        """Nobody holds this task any more."""
+        claim.armed_at = NEVER
+        del self.beliefs.claims[claim.task_id]
+        self.changes.tasks[claim.task_id] = None
+        self.quotas.give_back(Quota.CLAIMS, claim.source)
+        agent = self.beliefs.agents.get(claim.agent_id)
+        if agent is not None:
+            agent.claims = tuple(task for task in agent.claims if task != claim.task_id)
+
+    def drop_task(self, task: Task) -> None:
+        """Nobody waits for this task any more."""
+        task.armed_at = NEVER
+        del self.beliefs.tasks[task.id]
+        self.changes.tasks[task.id] = None
+        self.quotas.give_back(Quota.TASKS, task.source)
+
+    def refuse_over_quota(self, quota: Quota, agent_id: str, source: str, reason: str, now: float) -> None:
+        """A source wants to keep more here than it may."""
+        self.quotas.refused[quota] += 1
+        self.refuse(agent_id, reason, now, key=f"source {source}")
 
     def refuse(self, agent_id: str, reason: str, now: float, key: str = "", about: str = "") -> None:
         """Refuse a signal; record it at most once a minute per agent (or `key`) and reason. `about` stands for a

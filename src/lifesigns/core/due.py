@@ -97,9 +97,8 @@ class DueRunner:
 
     def _forget(self, agent: Agent, now: float) -> None:
         beliefs = self._context.beliefs
-        if agent.messages:
-            for message in [one for one in beliefs.messages.values() if one.sender == agent.id]:
-                self._context.close_message(message)
+        for message in self._context.open_messages.of(agent.id):
+            self._context.close_message(message)
         self._context.side_orders.drop(agent, now, "forgotten", Rung.BREAKER, Rung.CLEANUP)
         self._context.fleet.leave(agent, now, self._context.outbox)
         self._context.turn_to(agent, FIRST)
@@ -125,12 +124,11 @@ class DueRunner:
     def _claim(self, claim: Claim, now: float) -> None:
         agent = self._context.beliefs.agents.get(claim.agent_id)
         if agent is None:
-            self._context.beliefs.claims.pop(claim.task_id, None)
+            self._context.drop_claim(claim)
             return
         policy = self._context.policy(agent).claim
         if self._context.claims.look(claim, agent, policy, now):
-            del self._context.beliefs.claims[claim.task_id]
-            agent.claims = tuple(task for task in agent.claims if task != claim.task_id)
+            self._context.drop_claim(claim)
         else:
             self._context.deadlines.arm(claim, self._context.claims.due_at(claim, agent, policy))
 
@@ -144,20 +142,20 @@ class DueRunner:
         if messages.due_at(message, policy) <= now and messages.overdue(
             message, sender, agents.get(message.to), at, now
         ):
-            message.watched = False
+            self._context.open_messages.done_with(message)
         self._context.deadlines.arm(message, messages.due_at(message, policy))
 
     def _task(self, task: Task, at: float, now: float) -> None:
         agent, tasks = self._context.beliefs.agents.get(task.agent_id), self._context.tasks
         if agent is None:
-            self._context.beliefs.tasks.pop(task.id, None)
+            self._context.drop_task(task)
             return
         if not self._context.limits.judging:
             self._context.deadlines.arm(task, now + HOUR)
             return
         policy = self._context.policy(agent).task
         if tasks.due_at(task, policy) <= now and tasks.look(task, agent, policy, at, now):
-            del self._context.beliefs.tasks[task.id]
+            self._context.drop_task(task)
         else:
             self._context.deadlines.arm(task, tasks.due_at(task, policy))
         self._watching.follow_up(agent, now)

@@ -26,7 +26,7 @@ A healthy beat takes none of these steps: the engine looks its agent up and note
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
@@ -42,6 +42,7 @@ from lifesigns.core.handlers import SignalHandlers
 from lifesigns.core.handlers.beats import receive_calm
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import FIRST, PolicyBook
+from lifesigns.core.quotas import Quota
 from lifesigns.core.signals import Beat, CanaryReturned, GroupReleased, Report, Signal
 from lifesigns.core.watching import Watching
 
@@ -138,6 +139,10 @@ class Engine:
     def self_doubt(self, now: float) -> int:
         """How much we doubt ourselves, 0 to 8."""
         return self._awareness.score_now(now, self._context.limits)
+
+    def quota_refusals(self) -> Mapping[Quota, int]:
+        """How often a source had used up what it may keep here."""
+        return self._context.quotas.refused
 
     def least_loaded(self, count: int = 1) -> list[Agent]:
         """The agents best placed for more work."""

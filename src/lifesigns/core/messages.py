@@ -39,6 +39,49 @@ class PendingMessage:
     overdue_at: float | None = None
     watched: bool = True
     """Whether we still act on it. It stays listed in any case."""
+    source: str = ""
+    """Whose quota it is of."""
+
+
+class OpenMessages:
+    """Which messages each sender has, and which of them are done with: found without a look at those of others."""
+
+    def __init__(self, messages: dict[str, PendingMessage]) -> None:
+        self._messages = messages
+        self._by_sender: dict[str, dict[str, None]] = {}
+        self._done: dict[str, dict[str, None]] = {}
+        for message in messages.values():
+            self._note(message)
+
+    def add(self, message: PendingMessage) -> None:
+        self._messages[message.id] = message
+        self._note(message)
+
+    def remove(self, message: PendingMessage) -> None:
+        del self._messages[message.id]
+        for index in (self._by_sender, self._done):
+            if (mine := index.get(message.sender)) is not None:
+                mine.pop(message.id, None)
+                if not mine:
+                    del index[message.sender]
+
+    def done_with(self, message: PendingMessage) -> None:
+        """We act on it no more."""
+        message.watched = False
+        self._note(message)
+
+    def of(self, sender: str) -> list[PendingMessage]:
+        return [self._messages[one] for one in self._by_sender.get(sender, ())]
+
+    def first_done(self, sender: str) -> PendingMessage | None:
+        """The one that this sender could do without first."""
+        done = next(iter(self._done.get(sender, ())), None)
+        return None if done is None else self._messages[done]
+
+    def _note(self, message: PendingMessage) -> None:
+        self._by_sender.setdefault(message.sender, {})[message.id] = None
+        if not message.watched:
+            self._done.setdefault(message.sender, {})[message.id] = None
 
 
 class Messages:

@@ -313,6 +313,11 @@ class FleetPolicy:
     agents_max: int = 2_000_000
     agents_per_source: int = 100_000
     """A million made-up ids from one token must not push the real ones out."""
+    messages_per_source: int = 20_000
+    """That are not acknowledged yet. There is room for 100,000."""
+    claims_per_source: int = 20_000
+    tasks_per_source: int = 20_000
+    """With an expected end. There is room for 100,000."""
     brake_count: int = 3
     brake_share: Number = 0.55
     lost_after: float = 5 * MINUTE

@@ -38,6 +38,8 @@ class Task:
     """It takes much longer than expected, without a report since."""
     judged_at: float | None = None
     """When we last found it blocked: we ask again after the same time as before the first question."""
+    source: str = ""
+    """Whose quota it is of."""
 
 
 class Tasks:

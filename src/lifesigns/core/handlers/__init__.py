@@ -30,7 +30,7 @@ class SignalHandlers:
         self._handlers = {
             **beats.handlers,
             **work.handlers,
-            **ClaimAndMessageHandlers(context, incarnations, work).handlers,
+            **ClaimAndMessageHandlers(context, work).handlers,
             **InterventionHandlers(context, watching, incarnations, work).handlers,
         }
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lifesigns.core import signals as s
-from lifesigns.core.agent import NEVER, Agent
+from lifesigns.core.agent import Agent
 from lifesigns.core.claims import Claim
 from lifesigns.core.context import EngineContext
 from lifesigns.core.effects import NeedsHuman
-from lifesigns.core.handlers.incarnations import Incarnations
 from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.messages import PendingMessage
+from lifesigns.core.quotas import Quota
 from lifesigns.core.tasks import Task
 
 CLAIMS_MAX: Final = 256
@@ -23,9 +23,8 @@ MESSAGES_MAX: Final = 100_000
 class ClaimAndMessageHandlers:
     """Handles tasks, claims and messages."""
 
-    def __init__(self, context: EngineContext, incarnations: Incarnations, work: WorkHandlers) -> None:
+    def __init__(self, context: EngineContext, work: WorkHandlers) -> None:
         self._context = context
-        self._incarnations = incarnations
         self._work = work
 
     @property
@@ -43,18 +42,23 @@ class ClaimAndMessageHandlers:
 
     def _task_assigned(self, agent: Agent, signal: s.TaskAssigned, now: float) -> None:
         self._work.take_task(agent, signal.task_id, now)
-        tasks = self._context.beliefs.tasks
-        self._context.changes.tasks[signal.task_id] = None
-        if (known := tasks.pop(signal.task_id, None)) is not None:
-            known.armed_at = NEVER
-        if signal.expected_for is not None and len(tasks) < TASKS_MAX:
-            expected_at = now + max(0.0, signal.expected_for)
-            order = self._context.beliefs.next_order()
-            task = Task(signal.task_id, agent.id, expected_at, now, order, assigned_at=now)
-            tasks[signal.task_id] = task
-            self._context.deadlines.arm(
-                task, self._context.tasks.due_at(task, self._context.policy(agent).task)
-            )
+        context, tasks = self._context, self._context.beliefs.tasks
+        context.changes.tasks[signal.task_id] = None
+        if (known := tasks.get(signal.task_id)) is not None:
+            context.drop_task(known)
+        if signal.expected_for is None:
+            return
+        source = signal.source or agent.source
+        full = f"there are {TASKS_MAX} tasks already" if len(tasks) >= TASKS_MAX else None
+        if full := full or context.quotas.refusal(Quota.TASKS, source):
+            context.refuse_over_quota(Quota.TASKS, agent.id, source, full, now)
+            return
+        expected_at = now + max(0.0, signal.expected_for)
+        order = context.beliefs.next_order()
+        task = Task(signal.task_id, agent.id, expected_at, now, order, assigned_at=now, source=source)
+        tasks[signal.task_id] = task
+        context.quotas.take(Quota.TASKS, source)
+        context.deadlines.arm(task, context.tasks.due_at(task, context.policy(agent).task))
 
     def _task_done(self, agent: Agent, signal: s.TaskDone, now: float) -> None:
         self._close_task(agent, signal.task_id, "its task is done", now)
@@ -72,11 +76,10 @@ class ClaimAndMessageHandlers:
         context.changes.tasks[task_id] = None
         task = context.beliefs.tasks.get(task_id)
         if task is not None and task.agent_id == agent.id:
-            task.armed_at = NEVER
-            del context.beliefs.tasks[task_id]
+            context.drop_task(task)
         claim = context.beliefs.claims.get(task_id)
         if claim is not None and claim.agent_id == agent.id:
-            self._incarnations.drop_claim(claim, agent)
+            context.drop_claim(claim)
             context.claims.ended(claim, now, reason)
         if agent.task_id == task_id:
             agent.task_id = None
@@ -96,6 +99,9 @@ class ClaimAndMessageHandlers:
             if len(agent.claims) >= CLAIMS_MAX:
                 context.refuse(agent.id, f"more than {CLAIMS_MAX} claims", now)
                 return
+            if full := context.quotas.refusal(Quota.CLAIMS, agent.source):
+                context.refuse_over_quota(Quota.CLAIMS, agent.id, agent.source, full, now)
+                return
             context.beliefs.tokens += 1
             claim = Claim(
                 signal.task_id,
@@ -104,7 +110,9 @@ class ClaimAndMessageHandlers:
                 context.beliefs.tokens,
                 now,
                 context.beliefs.next_order(),
+                source=agent.source,
             )
+            context.quotas.take(Quota.CLAIMS, agent.source)
             claims[signal.task_id] = claim
             context.changes.tasks[signal.task_id] = None
             agent.claims = (*agent.claims, signal.task_id)
@@ -116,7 +124,7 @@ class ClaimAndMessageHandlers:
         if claim is None or claim.agent_id != agent.id or claim.token != signal.token:
             self._context.refuse(agent.id, f"does not hold {signal.task_id} with that token", now)
             return
-        self._incarnations.drop_claim(claim, agent)
+        self._context.drop_claim(claim)
         self._context.claims.ended(claim, now, "given back")
 
     def _message_sent(self, agent: Agent, signal: s.MessageSent, now: float) -> None:
@@ -125,24 +133,41 @@ class ClaimAndMessageHandlers:
         self._work.acted(agent, now)
         if signal.message_id in messages:
             return
-        full = agent.messages >= policy.open_max or len(messages) >= MESSAGES_MAX
-        if full and not self._make_room(agent):
-            context.refuse(agent.id, f"more than {policy.open_max} open messages", now)
+        if not self._has_room(agent, policy.open_max, now):
             return
         message = PendingMessage(
-            signal.message_id, agent.id, signal.to, signal.priority, now, context.beliefs.next_order()
+            signal.message_id,
+            agent.id,
+            signal.to,
+            signal.priority,
+            now,
+            context.beliefs.next_order(),
+            source=agent.source,
         )
-        messages[message.id] = message
+        context.open_messages.add(message)
+        context.quotas.take(Quota.MESSAGES, agent.source)
         context.changes.messages[message.id] = None
         agent.messages += 1
         context.deadlines.arm(message, context.messages.due_at(message, policy))
 
-    def _make_room(self, agent: Agent) -> bool:
-        """Forget this sender's oldest message that we have finished with. False if there is none."""
-        for message in self._context.beliefs.messages.values():
-            if message.sender == agent.id and not message.watched:
-                self._context.close_message(message)
-                return True
+    def _has_room(self, agent: Agent, open_max: int, now: float) -> bool:
+        """Whether this sender may wait for one more message: otherwise a message that we have finished with makes room."""
+        context, quota = self._context, None
+        if agent.messages >= open_max:
+            full = f"more than {open_max} open messages"
+        elif len(context.beliefs.messages) >= MESSAGES_MAX:
+            full = f"there are {MESSAGES_MAX} open messages already"
+        elif quota := context.quotas.refusal(Quota.MESSAGES, agent.source):
+            full = quota
+        else:
+            return True
+        if (done := context.open_messages.first_done(agent.id)) is not None:
+            context.close_message(done)
+            return True
+        if quota:
+            context.refuse_over_quota(Quota.MESSAGES, agent.id, agent.source, quota, now)
+        else:
+            context.refuse(agent.id, full, now)
         return False
 
     def _message_withdrawn(self, agent: Agent, signal: s.MessageWithdrawn, now: float) -> None:

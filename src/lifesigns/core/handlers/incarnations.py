@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lifesigns.core.agent import NEVER, RETIRED_MAX, Agent
-from lifesigns.core.claims import Claim
 from lifesigns.core.context import EngineContext
 from lifesigns.core.effects import BreakerFlip, Kind, Rung
 from lifesigns.core.health import Doing, Health
+from lifesigns.core.quotas import Quota
 from lifesigns.core.signals import BreakerState
 
 
@@ -23,7 +23,7 @@ class Incarnations:
         context, source = self._context, signal.source
         full = context.fleet.may_join(source, len(context.beliefs.agents))
         if full:
-            context.refuse(signal.agent_id, full, now, key=f"source {source}")
+            context.refuse_over_quota(Quota.AGENTS, signal.agent_id, source, full, now)
             return None
         agent = Agent(
             signal.agent_id,
@@ -112,14 +112,8 @@ class Incarnations:
         """Release every claim that an ended life still holds."""
         for task_id in agent.claims:
             claim = self._context.beliefs.claims[task_id]
-            self.drop_claim(claim, agent)
+            self._context.drop_claim(claim)
             self._context.claims.release(claim, agent, now, reason)
-
-    def drop_claim(self, claim: Claim, agent: Agent) -> None:
-        claim.armed_at = NEVER
-        del self._context.beliefs.claims[claim.task_id]
-        self._context.changes.tasks[claim.task_id] = None
-        agent.claims = tuple(task for task in agent.claims if task != claim.task_id)
 
 
 def ended(agent: Agent) -> bool:
