@@ -8,6 +8,9 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
 
 from lifesigns.adapters.bus.memory import MemoryBus
 from lifesigns.core.agent import Agent, Case
@@ -105,6 +108,22 @@ async def on_a_bus() -> AsyncIterator[Desk]:
     speaking.cancel()
     await asyncio.gather(speaking, return_exceptions=True)
     await bus.close()
+
+
+async def test_a_message_that_no_bus_can_carry_does_not_silence_the_next() -> None:
+    """Whatever is wrong with it: here its subject has a blank in it."""
+    async with on_a_bus() as desk:
+        desk.dispatcher.tell([Event(7, NOW, "A FLIP", "", b"{}")])
+        desk.give(nudge("1-1"))
+        assert await desk.heard(1) == ["1-1"]
+
+
+async def test_a_bug_about_one_message_does_not_silence_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    async with on_a_bus() as desk:
+        desk.dispatcher._say("lifesigns.event.x", cast("bytes", None))
+        desk.give(nudge("1-1"))
+        assert await desk.heard(1) == ["1-1"]
+        assert [record.__dict__["action"] for record in caplog.records] == ["publish_failed"]
 
 
 def test_what_people_need_to_know_is_told_by_its_event_and_needs_nothing_more() -> None:

@@ -31,7 +31,7 @@ from lifesigns.core.effects import (
     TurnBreaker,
     Withdraw,
 )
-from lifesigns.errors import AdapterError
+from lifesigns.errors import AdapterError, UsageError
 from lifesigns.events import message
 from lifesigns.hub.executors import Executors
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger
@@ -140,9 +140,11 @@ class Dispatcher:
                     continue  # It was settled or withdrawn while the bus was away.
                 try:
                     await self._bus.publish(subject, payload)
-                except AdapterError as error:
+                except (AdapterError, UsageError) as error:
                     # Away, or it does not take this one. Events can be read from the store, orders are said again.
                     log.debug("%s was not published: %s", subject, error, extra={"action": "not_published"})
+                except Exception:  # A bug of ours, about one message: the next one has to be said all the same.
+                    log.exception("%s was not published", subject, extra={"action": "publish_failed"})
 
     def _say_order(self, entry: OpenOrder) -> None:
         if self._bus is not None:
