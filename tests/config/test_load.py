@@ -98,6 +98,9 @@ def test_an_agent_can_be_given_a_role_a_profile_or_both(said: Said) -> None:
     assert config.policies.of("both").silence.grace == 5
     assert config.policies.of("both").freeze == profile("swift").freeze
     assert config.policies.of("other") == profile("fleet")
+    assert [config.policies.role_of(one, "reviewer") for one in ("night", "both", "other")] == [
+        *("standby", "background", "reviewer")
+    ]
 
 
 def test_what_stands_beside_the_policy(said: Said) -> None:

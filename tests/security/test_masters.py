@@ -2,7 +2,9 @@
 
 Promises:
     1. What the administrator's file says of an agent, the agent can only tighten. What it was refused it is told, and so are people.
-    2. Whatever the agents of one token register, nothing else is found of those of another.
+    2. An agent whose role the file says has that role, whatever it says of itself: it chooses no looser policy, and not who starts
+       it anew or whose alerts it is in.
+    3. Whatever the agents of one token register, nothing else is found of those of another.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from typing import Any
 import pytest
 
 from lifesigns.core.effects import Flip
+from lifesigns.core.engine import Engine
 from lifesigns.core.health import Health
-from lifesigns.core.policy import Policy
-from lifesigns.core.profiles import OWN_MAX
+from lifesigns.core.policy import FleetPolicy, Policy
+from lifesigns.core.profiles import OWN_MAX, ROLES, PolicyBook
 from lifesigns.core.signals import AgentRegistered
 from tests.core.harness import Watch
 from tests.journeys.outside import Hub, serving
@@ -74,7 +77,47 @@ def test_what_an_operator_said_of_an_agent_outlives_a_new_life_and_the_hub(tmp_p
         assert "spending.cost_max stays 5" in refused["detail"]
 
 
-# --- 2. nobody's verdict depends on another's words ----------------------------------------------------------
+# --- 2. a role that was given -------------------------------------------------------------------------------
+
+PINNED = {
+    "policy": {"silence": {"timeout": "15s"}},
+    "roles": {"plain": {}},
+    "agents": {"*": {"role": "plain"}, "night-*": {"role": "standby"}},
+}
+
+
+@pytest.mark.parametrize("way", ["registered", "beat"])
+def test_an_agent_does_not_choose_another_role_than_the_one_it_was_given(tmp_path: Path, way: str) -> None:
+    with serving(tmp_path, PINNED) as hub:
+        token = agent_token(hub, "a-*")
+        said = {"agent_id": "a-1", "incarnation": "one", "role": "standby"}
+        if way == "registered":
+            (refused,) = hub.request("POST", "/api/v1/signals", {"type": "registered", **said}, token)[
+                "rejected"
+            ]
+            assert "role stays 'plain', as the administrator set it" in refused["detail"]
+        hub.request("POST", "/api/v1/beats", {"seq": 1, **said}, token)
+        hub.post("/api/v1/beats", {"agent_id": "night-1"})
+        assert hub.get("/api/v1/agents/a-1")["role"] == "plain"
+        assert hub.get("/api/v1/agents/night-1")["role"] == "standby"
+        assert hub.get("/api/v1/agents/a-1/rhythm")["suspect_after_s"] <= 15.0
+        hub.kill()
+        hub.start()
+        hub.request("POST", "/api/v1/beats", {"seq": 2, **said}, token)
+        assert hub.get("/api/v1/agents/a-1")["role"] == "plain"
+
+
+def test_a_role_that_is_given_later_holds_for_agents_that_are_there() -> None:
+    watch = Watch()
+    watch.hear(AgentRegistered(agent_id="a", role="standby", source="s", bounded=True))
+    pinned = PolicyBook(roles={**ROLES, "plain": {}}, given_roles={"*": "plain"})
+    engine = Engine.restore(watch.engine.snapshot(), watch.now, pinned, FleetPolicy(canary_every=0))
+    agent = engine.agent("a")
+    assert agent is not None
+    assert (agent.role, engine.policy_of(agent)) == ("plain", pinned.default)
+
+
+# --- 3. nobody's verdict depends on another's words ----------------------------------------------------------
 
 SLOW = {"silence": {"interval": 60.0, "timeout": 180.0}}
 

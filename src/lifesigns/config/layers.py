@@ -31,6 +31,8 @@ class Layers:
     """What is laid over the profile for everybody."""
     roles: Mapping[str, Layer]
     agents: Mapping[str, Layer]
+    given_roles: Mapping[str, str]
+    """By pattern of an agent's id."""
 
 
 def layers(settings: Settings, file: Mapping[str, Any], complaints: ErrorCollector) -> Layers:
@@ -46,6 +48,11 @@ def layers(settings: Settings, file: Mapping[str, Any], complaints: ErrorCollect
         },
         roles=roles,
         agents=_agents(settings, roles, complaints),
+        given_roles={
+            path[1]: str(setting.value)
+            for path, setting in settings.items()
+            if path[0] == "agents" and path[2:] == ("role",)
+        },
     )
 
 

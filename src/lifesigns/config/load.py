@@ -126,6 +126,7 @@ def _policies(said: Layers, errors: ErrorCollector) -> PolicyBook:
         roles={role: nested(layer) for role, layer in said.roles.items()},
         agents={pattern: nested(layer) for pattern, layer in said.agents.items()},
         fixed=kept,
+        given_roles=said.given_roles,
     )
 
 

@@ -293,6 +293,7 @@ class Engine:
         self._canary.start(self._now if due_at == NEVER else due_at)
         for agent in self._agents.values():
             agent.policy_no = FIRST
+            agent.role = self._book.role_of(agent.id, agent.role)
             self._context.look_up_policy(agent, self._now)
         timed: tuple[Timed, ...] = (
             *self._agents.values(),

@@ -136,6 +136,7 @@ class PolicyBook:
         roles: Mapping[str, Mapping[str, Any]] = ROLES,
         agents: Mapping[str, Mapping[str, Any]] | None = None,
         fixed: Collection[Path] = (),
+        given_roles: Mapping[str, str] | None = None,
     ) -> None:
         self.default = default or profile(DEFAULT_PROFILE)
         self._role_words = roles
@@ -145,6 +146,8 @@ class PolicyBook:
         self._agents = dict(agents or {})
         for pattern, changes in self._agents.items():
             _changed(self.default, changes, f"agents.{pattern}")
+        self._given_roles = dict(given_roles or {})
+        """By pattern of the id: the role that these agents have."""
         self._fixed = frozenset(fixed) | differing(self.default, Policy())
         """What the administrator set for everybody, be it to the usual value."""
         self.pages: list[Policy] = [self.default]
@@ -161,7 +164,18 @@ class PolicyBook:
 
     def anew(self) -> PolicyBook:
         """The same book, with nobody in it."""
-        return PolicyBook(self.default, roles=self._role_words, agents=self._agents, fixed=self._fixed)
+        return PolicyBook(
+            self.default,
+            roles=self._role_words,
+            agents=self._agents,
+            fixed=self._fixed,
+            given_roles=self._given_roles,
+        )
+
+    def role_of(self, agent_id: str, said: str | None) -> str | None:
+        """The role that the administrator gave this agent, whatever it says; else the one it says."""
+        given = [role for pattern, role in self._given_roles.items() if fnmatchcase(agent_id, pattern)]
+        return given[-1] if given else said
 
     def of(self, agent_id: str, role: str | None = None, own: OwnPolicy | None = None) -> Policy:
         """The policy of an agent; later words win: role, then every matching pattern, then those about this agent."""

@@ -232,7 +232,8 @@ class BeatHandlers:
         if signal.policy:
             said = _with_words(context.beliefs.own_policies.get(agent.id), signal, signal.policy)
             try:
-                page = context.book.number(agent.id, signal.role or agent.role, said)
+                role = context.book.role_of(agent.id, signal.role or agent.role)
+                page = context.book.number(agent.id, role, said)
             except PolicyError as error:
                 context.refuse(agent.id, f"{POLICY} {error}", now, about=POLICY)
             else:
@@ -242,6 +243,9 @@ class BeatHandlers:
                 if why := context.book.refused[page]:
                     context.refuse(agent.id, f"{POLICY} {'; '.join(why)}", now, about=POLICY)
         self._moved(agent, signal.role, signal.host, now)
+        if signal.role is not None and signal.role != agent.role:
+            why = f"role stays {agent.role!r}, as the administrator set it: not {signal.role!r}"
+            context.refuse(agent.id, f"{POLICY} {why}", now, about=f"{POLICY} role")
         if agent.health is Health.STARTING and signal.grace is not None:
             agent.grace = signal.grace
         if signal.task_id is not None:
@@ -249,7 +253,7 @@ class BeatHandlers:
 
     def _moved(self, agent: Agent, role: str | None, host: str | None, now: float) -> None:
         context = self._context
-        if role is not None and role != agent.role:
+        if role is not None and (role := context.book.role_of(agent.id, role)) != agent.role:
             agent.role = role
             context.look_up_policy(agent, now)
             self._expect(agent)

@@ -28,7 +28,7 @@ class Incarnations:
         agent = Agent(
             signal.agent_id,
             context.beliefs.next_order(),
-            role=getattr(signal, "role", None),
+            role=context.book.role_of(signal.agent_id, getattr(signal, "role", None)),
             host=getattr(signal, "host", None),
             source=source,
             via=source,
