@@ -120,6 +120,11 @@ class Access:
         """Wrong tokens, codes and sessions so far."""
         return self._throttle.refused
 
+    @property
+    def throttled(self) -> int:
+        """Of these, from addresses that had to wait by then."""
+        return self._throttle.throttled
+
     def take_burst(self) -> tuple[int, Sequence[str]]:
         """How many were refused since this was asked last, and addresses of which there were too many; none if there was no
         such address."""

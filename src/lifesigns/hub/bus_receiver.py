@@ -28,7 +28,7 @@ from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.ownership import Refusal
 from lifesigns.hub.principals import Patterns
-from lifesigns.hub.pulse import Pulse
+from lifesigns.hub.pulse import BUS, Pulse
 from lifesigns.hub.signatures import NO_KEYS, Signatures
 from lifesigns.ports import Bus, Subscription
 from lifesigns.wire import subjects
@@ -262,6 +262,7 @@ class BusReceiver:
         """Whether this is about its sender's own things; if not it is counted and not heard."""
         refused = self._ear.refusal(signal)
         if refused is not None:
+            self._ear.pulse.not_own[BUS] += 1
             self._unreadable(subject, 1, " ".join(refused))
         return refused is None
 

@@ -143,7 +143,9 @@ class Dispatcher:
                 except (AdapterError, UsageError) as error:
                     # Away, or it does not take this one. Events can be read from the store, orders are said again.
                     log.debug("%s was not published: %s", subject, error, extra={"action": "not_published"})
-                except Exception:  # A bug of ours, about one message: the next one has to be said all the same.
+                except (
+                    Exception
+                ):  # A bug of ours, about one message: the next one has to be said all the same.
                     log.exception("%s was not published", subject, extra={"action": "publish_failed"})
 
     def _say_order(self, entry: OpenOrder) -> None:

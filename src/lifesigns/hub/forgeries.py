@@ -20,7 +20,7 @@ class Forgery(StrEnum):
     """What gave it away."""
 
     SPEAKER = "speaker"
-    """It came on another agent's subject."""
+    """It came on another agent's subject, or with a token that is not for it."""
     RELAY = "relay"
     """It came on the subject of a relay, and those are not heard, or only if they are signed."""
     UNSIGNED = "unsigned"

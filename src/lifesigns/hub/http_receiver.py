@@ -22,6 +22,7 @@ from lifesigns.hub.hub import Hub
 from lifesigns.hub.order_ledger import NOT_STORED
 from lifesigns.hub.ownership import refusal
 from lifesigns.hub.principals import Patterns
+from lifesigns.hub.pulse import HTTP
 from lifesigns.hub.signatures import Signatures
 
 T = TypeVar("T", bound=Signal)
@@ -206,11 +207,19 @@ class HttpReceiver:
         """The field by which this is not its sender's to say, and why; None if it is."""
         agent_id = getattr(signal, "agent_id", "")
         if not who.may_speak_for(agent_id):
+            self._hub.pulse.forged.note(Forgery.SPEAKER, f"{agent_id!r} from {who.name!r}", self._clock())
             return "agent_id", f"is {agent_id!r}, for which {who.name!r} may not speak"
         if (fault := self._signatures.fault(agent_id, signer)) is not None:
             self._hub.pulse.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
             return "agent_id", f"is {agent_id!r}, {NOT_SIGNED[fault]}"
-        return refusal(self._hub.engine.beliefs, who, signal)
+        return self.not_own(signal, who)
+
+    def not_own(self, signal: Signal, who: Principal) -> tuple[str, str] | None:
+        """The field by which this is about somebody else's task, checkpoint or message, and why; None if it is not."""
+        refused = refusal(self._hub.engine.beliefs, who, signal)
+        if refused is not None:
+            self._hub.pulse.not_own[HTTP] += 1
+        return refused
 
     def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
         self._hub.pulse.unreadable += len(batch.rejected)

@@ -6,6 +6,7 @@ Counted where it happens, so it must cost next to nothing: an addition, or for a
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,6 +17,9 @@ from lifesigns.hub.forgeries import Forgeries
 
 LATE_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds. A look is late by a millisecond or two, our promise is 100 ms, and from a second on we say that we slept."""
+
+HTTP: Final = "http"
+BUS: Final = "bus"
 
 COMMIT_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds. A page on a good disk takes one or two milliseconds, a large one on a busy server a second; then we worry."""
@@ -54,6 +58,8 @@ class Pulse:
     """Signals the engine did not believe."""
     unreadable: int = 0
     """Messages that came to a door and were nothing we can read, or not their sender's to say."""
+    not_own: Counter[str] = field(default_factory=Counter)
+    """Signals about tasks, checkpoints and messages of others, by the way they came."""
     forged: Forgeries = field(default_factory=Forgeries)
     busy: float = 0.0
     """Which share of its time the hub had something to do, when it was last looked at: see `busyness.py`."""

@@ -26,6 +26,8 @@ class Throttle:
     def __init__(self) -> None:
         self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
         self.refused = 0
+        self.throttled = 0
+        """Of these, who was told to wait."""
         self._told = 0
         """Of these, when a burst was told last."""
         self._bursting: dict[str, None] = {}
@@ -38,8 +40,10 @@ class Throttle:
             since, count = now, 0
         self._failures[key] = (since, count + 1)
         self.refused += 1
-        if count + 1 > FAILURES_MAX and len(self._bursting) < BURSTS_SHOWN_MAX:
-            self._bursting[address[:64]] = None
+        if count + 1 > FAILURES_MAX:
+            self.throttled += 1
+            if len(self._bursting) < BURSTS_SHOWN_MAX:
+                self._bursting[address[:64]] = None
         while len(self._failures) > ADDRESSES_MAX:
             self._failures.popitem(last=False)
         return Failures(count + 1, since + WINDOW_FOR - now)

@@ -61,7 +61,7 @@ class Site:
     metrics: Metrics
     past: HistoryReader
     answered: dict[int, int] = field(default_factory=dict)
-    """Answers by the first digit of their status."""
+    """Answers by their status."""
 
 
 NOT_IN_OFFICE_WAIT: Final = "30"
@@ -118,7 +118,7 @@ class Web:
             log.exception("%s %s failed", scope["method"], scope["path"], extra={"action": "request_failed"})
             answer = Problem(500, "this is a bug of lifesigns; its log says more").answer()
         answer.headers = guarded(answer.headers, self.site.host_policy.strict_transport(scope))
-        self.site.answered[answer.status // 100] = self.site.answered.get(answer.status // 100, 0) + 1
+        self.site.answered[answer.status] = self.site.answered.get(answer.status, 0) + 1
         if isinstance(answer, Stream):
             await _stream(answer, scope, receive, send)
         else:

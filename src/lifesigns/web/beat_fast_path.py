@@ -24,6 +24,7 @@ from lifesigns.wire import TOGETHER_MAX, fits_together
 
 METHOD: Final = "POST"
 PATH: Final = b"/api/v1/beats"
+TAKEN_STATUS: Final = 202
 
 
 class Peer(Protocol):
@@ -119,14 +120,14 @@ class BeatFastPath:
             for one in known:
                 one.peer.start(one.exchange)
             return
-        self._answered[2] = self._answered.get(2, 0) + len(known)
+        self._answered[TAKEN_STATUS] = self._answered.get(TAKEN_STATUS, 0) + len(known)
         for one, reception in zip(known, receptions, strict=True):
             one.peer.answer(one.exchange, _whole(encoded(reception)) if reception.orders else _TAKEN)
 
 
 def _whole(body: bytes) -> bytes:
     headers = ((b"content-type", JSON), (b"content-length", b"%d" % len(body)), NOT_GUESSED, NOT_STORED)
-    return written(202, headers) + body
+    return written(TAKEN_STATUS, headers) + body
 
 
 _TAKEN: Final = _whole(encoded(TAKEN))

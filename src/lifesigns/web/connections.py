@@ -82,6 +82,8 @@ class Connections:
         self._turned_away_at = -NEVER
         self.cut_off = 0
         """Peers that took too long."""
+        self.refused: Counter[int] = Counter()
+        """What was no request, or came too late or too early, by the status it was answered."""
         self._open: set[Connection] = set()
         self._by_address: Counter[str] = Counter()
         self._stalled: dict[Connection, None] = {}
@@ -377,6 +379,7 @@ class Connection(HttpToolsProtocol):
     def _refuse(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
         """Answer what is no request, and end. Into an answer that is under way nothing can be said."""
         self._in_head, self._unfinished = False, 0
+        self._others.refused[status] += 1
         under_way = self._newest
         if under_way is None or under_way.response_complete or not under_way.response_started:
             self.transport.write(_last_words(Problem(status, detail, headers=headers).answer()))

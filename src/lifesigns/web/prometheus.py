@@ -6,6 +6,7 @@ Labels have few values and all of them are there from the start, so that a rate 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from importlib.metadata import version
@@ -25,9 +26,10 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
-from lifesigns.hub.pulse import Pulse, Spread
+from lifesigns.hub.pulse import BUS, HTTP, Pulse, Spread
 from lifesigns.hub.service import Service
 from lifesigns.views.census import Census, FreshCensus
+from lifesigns.web.connections import Connections
 from lifesigns.web.rates import Rates
 
 PER_AGENT_MAX: Final = 200
@@ -35,6 +37,7 @@ PER_AGENT_MAX: Final = 200
 noticing, and 50,000 series hold up the hub for a second. Its API has every agent."""
 
 _STATUS_CLASSES: Final = range(1, 6)
+_REFUSALS: Final = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 503, 507)
 _openmetrics: Final[Callable[[CollectorRegistry], bytes]] = openmetrics.generate_latest
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -42,8 +45,10 @@ _Word = TypeVar("_Word", bound=StrEnum)
 class Metrics:
     """Looks at a service whenever somebody scrapes, and at no other time; at all its agents at most once a second.
 
-    `answered` counts HTTP answers by the first digit of their status.
+    `answered` counts HTTP answers by their status; the server says which connections there are.
     """
+
+    connections: Connections | None = None
 
     def __init__(self, service: Service, answered: Mapping[int, int], rates: Rates) -> None:
         self._service = service
@@ -73,11 +78,26 @@ class Metrics:
         yield from _fleet(self._census.of(service.engine.beliefs, service.clock()), hub.pulse)
         yield from _incoming(service)
         yield from _hub(service)
-        yield _answers(self._answered)
+        yield from self._http()
         yield _limits(self._rates)
         yield from _store_and_bus(service)
         if 0 < len(agents) <= PER_AGENT_MAX:
             yield from _each(agents.values())
+
+    def _http(self) -> Iterator[Metric]:
+        connections = self.connections
+        refused = {} if connections is None else connections.refused
+        yield from _answers(Counter(self._answered) + Counter(refused))
+        yield _counter(
+            "lifesigns_connections_turned_away",
+            "Connections refused because there were too many, of all or of one address",
+            0 if connections is None else connections.turned_away,
+        )
+        yield _counter(
+            "lifesigns_connections_cut_off",
+            "Connections ended because their peer took too long, or did not read its answer",
+            0 if connections is None else connections.cut_off,
+        )
 
 
 def _fleet(counted: Census, pulse: Pulse) -> Iterator[Metric]:
@@ -131,6 +151,19 @@ def _incoming(service: Service) -> Iterator[Metric]:
         "Requests with a wrong token, sign-in code or session",
         service.access.refused,
     )
+    yield _counter(
+        "lifesigns_guesses_throttled",
+        "Of these, those whose address was told to wait",
+        service.access.throttled,
+    )
+    not_own = CounterMetricFamily(
+        "lifesigns_ownership_refused",
+        "Signals and calls about tasks, checkpoints and messages of others, by the way they came",
+        labels=["way"],
+    )
+    for way in (HTTP, BUS):
+        not_own.add_metric([way], pulse.not_own[way])
+    yield not_own
     yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", service.hub.waiting)
 
 
@@ -162,13 +195,21 @@ def _hub(service: Service) -> Iterator[Metric]:
     yield _gauge("lifesigns_event_listeners", "Listeners to the live events", len(service.feed))
 
 
-def _answers(answered: Mapping[int, int]) -> Metric:
+def _answers(answered: Mapping[int, int]) -> Iterator[Metric]:
     answers = CounterMetricFamily(
         "lifesigns_http_requests", "HTTP requests answered, by class of status", labels=["status"]
     )
-    for status in _STATUS_CLASSES:
-        answers.add_metric([f"{status}xx"], answered.get(status, 0))
-    return answers
+    for first in _STATUS_CLASSES:
+        answers.add_metric(
+            [f"{first}xx"], sum(count for status, count in answered.items() if status // 100 == first)
+        )
+    yield answers
+    refused = CounterMetricFamily(
+        "lifesigns_http_requests_refused", "HTTP requests refused, by status", labels=["status"]
+    )
+    for status in _REFUSALS:
+        refused.add_metric([str(status)], answered.get(status, 0))
+    yield refused
 
 
 def _limits(rates: Rates) -> Metric:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lifesigns.core.signals import CheckpointSaved, MessageSent, TaskClaimed
-from lifesigns.hub.ownership import refusal
 from lifesigns.web.answers import Problem
 from lifesigns.web.routes import Request
 
@@ -19,7 +18,7 @@ def check_voice(request: Request, *agent_ids: str, field: str = "agent_id") -> N
 def check_owner(request: Request, signal: CheckpointSaved | MessageSent | TaskClaimed) -> None:
     """Raises a `Problem` if this is not for the principal to say."""
     check_voice(request, signal.agent_id)
-    refused = refusal(request.service.engine.beliefs, request.principal, signal)
+    refused = request.service.http_receiver.not_own(signal, request.principal)
     if refused is not None:
         field, detail = refused
         raise Problem(409, detail, field=field)
