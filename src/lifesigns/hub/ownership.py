@@ -14,6 +14,7 @@ from typing import Any, Final
 from lifesigns.core import signals as s
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.health import Health
+from lifesigns.core.messages import PendingMessage
 from lifesigns.hub.principals import NOBODY, Principal, Role
 from lifesigns.ports.checkpoints import HERE
 
@@ -38,6 +39,11 @@ def may_read(beliefs: Beliefs, who: Principal, task_id: str, saved_by: str) -> b
         return True
     successor = _holder(beliefs, task_id)
     return successor is not None and who.may_see(successor)
+
+
+def may_know(who: Principal, message: PendingMessage) -> bool:
+    """Whether it may learn that there is this message: who sends or receives it, and those who may read everything."""
+    return who.may_see(message.sender) or who.may_see(message.to)
 
 
 def owner_of(beliefs: Beliefs, task_id: str) -> str | None:
@@ -93,6 +99,8 @@ def _of_a_message(beliefs: Beliefs, who: Principal, signal: s.MessageSent) -> Re
     known = beliefs.messages.get(signal.message_id)
     if known is None or (known.sender, known.to) == (signal.agent_id, signal.to):
         return None
+    if not may_know(who, known):
+        return "message_id", f"is {signal.message_id!r}, which is the id of another message"
     return "message_id", f"is {signal.message_id!r}, which {known.sender!r} sent to {known.to!r}"
 
 

@@ -7,7 +7,9 @@ from uuid import uuid4
 
 import msgspec
 
+from lifesigns.core.messages import PendingMessage
 from lifesigns.core.signals import MessageAcked, MessageSent, MessageWithdrawn, Priority
+from lifesigns.hub.ownership import may_know
 from lifesigns.views import MessageList, MessageView
 from lifesigns.views.messages import message_view
 from lifesigns.web.answers import Answer, Problem, answer
@@ -90,10 +92,7 @@ async def acknowledge(request: Request) -> Answer:
     """The recipient has understood a message."""
     agent_id, message_id = request.body.agent_id, request.path["message_id"]
     check_voice(request, agent_id)
-    messages = request.service.engine.beliefs.messages
-    message = messages.get(message_id)
-    if message is None:
-        raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
+    messages, message = request.service.engine.beliefs.messages, _known(request)
     if message.to != agent_id:
         raise Problem(409, f"message {message_id!r} was sent to {message.to!r}", field="agent_id")
     await request.service.http_receiver.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
@@ -105,10 +104,7 @@ async def acknowledge(request: Request) -> Answer:
 async def withdraw(request: Request) -> Answer:
     """The sender does not wait for an acknowledgement any more: nobody is reminded, and it is not listed."""
     message_id = request.path["message_id"]
-    messages = request.service.engine.beliefs.messages
-    message = messages.get(message_id)
-    if message is None:
-        raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
+    messages, message = request.service.engine.beliefs.messages, _known(request)
     check_voice(request, message.sender)
     await request.service.http_receiver.keep(
         [MessageWithdrawn(agent_id=message.sender, message_id=message_id)]
@@ -116,6 +112,15 @@ async def withdraw(request: Request) -> Answer:
     if messages.get(message_id) is message:
         raise Problem(409, f"the withdrawal was refused: {message.sender!r} has ended")
     return Answer(status=204)
+
+
+def _known(request: Request) -> PendingMessage:
+    """The message of the path. Who may not know of it does not learn whether there is one."""
+    message_id = request.path["message_id"]
+    message = request.service.engine.beliefs.messages.get(message_id)
+    if message is None or not may_know(request.principal, message):
+        raise Problem(404, f"no message {message_id!r} waits for an acknowledgement")
+    return message
 
 
 CALLS: Final = (
