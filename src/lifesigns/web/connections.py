@@ -40,6 +40,8 @@ FULL_FOR: Final = 60.0
 HEAD_MAX: Final = 64 * 1024
 """Bytes of a head that is not complete yet, or of trailers. What is complete is counted header by header, see `access.py`."""
 
+VERSIONS: Final = ("1.0", "1.1")
+
 PIPELINE_MAX: Final = 64
 """Requests sent without waiting for an answer: more of them only fill the memory."""
 
@@ -287,10 +289,12 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """A whole head is here: as `HttpToolsProtocol` does it, with our own exchange. Whatever comes as a header from now
         on is a trailer: if it counted, it could bring a token or another address to a request that was judged without it."""
-        self._in_head, self._unfinished, self.headers = False, 0, _NOWHERE
-        self.due_at = self.loop.time() + self._patience.body_for
         parser, scope = self.parser, self.scope
         version = parser.get_http_version()
+        if version not in VERSIONS or not _names_its_host(self.url, self.headers):
+            raise ValueError("another reader would understand another request")  # A bad request, as below.
+        self._in_head, self._unfinished, self.headers = False, 0, _NOWHERE
+        self.due_at = self.loop.time() + self._patience.body_for
         url = httptools.parse_url(self.url)
         scope["method"] = parser.get_method().decode("ascii")
         scope["http_version"] = version
@@ -420,6 +424,14 @@ class Connection(HttpToolsProtocol):
         self.unsent, self._stalled_at = left, now
         self._others.stalls(self)
         return False
+
+
+def _names_its_host(target: bytes, headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether a target that is a whole address means the host that the header names: a proxy may go by one and we by the other."""
+    if target.startswith(b"/"):
+        return True
+    authority = target.partition(b"://")[2].partition(b"/")[0]
+    return [value for name, value in headers if name == b"host"] == [authority]
 
 
 def _counted(client: tuple[str, int] | None) -> str:
