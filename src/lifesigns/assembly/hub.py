@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lifesigns.adapters.signing.ed25519 import verifies
+from lifesigns.adapters.signing.verifying import fastest
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
@@ -29,7 +29,7 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         store_at(config.store or default_store(state)),
         None if config.bus.url is None else bus_at(config.bus.url),
         relays=Relays(config.bus.relays),
-        verifies=verifies,
+        verifies=fastest(),
         must_sign=Patterns.of(",".join(config.access.signed)) if config.access.signed else None,
         policies=config.policies,
         fleet=config.fleet,

@@ -37,12 +37,12 @@ NO_KEYS: Final = _NoKeys()
 
 @dataclass(slots=True)
 class _Sessions:
-    last: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    last: OrderedDict[bytes, int] = field(default_factory=OrderedDict)
     """The number heard last, by session."""
-    forgotten: str = ""
+    forgotten: bytes = b""
     """The youngest session that is forgotten: whatever began before is too old."""
 
-    def is_new(self, session: str, number: int) -> bool:
+    def is_new(self, session: bytes, number: int) -> bool:
         last = self.last.get(session)
         if last is None and session <= self.forgotten:
             return False
@@ -83,8 +83,9 @@ class Signatures:
         public, patterns = key
         if not self._verifies(public, said.text, said.signature):
             raise self._refused(Forgery.SIGNATURE, f"it is not signed by the key {said.key_id}", now, where)
-        if not self._sessions.setdefault(said.key_id, _Sessions()).is_new(said.session, said.number):
-            detail = f"number {said.number} of session {said.session} was heard before"
+        sessions = self._sessions.get(said.key_id) or self._sessions.setdefault(said.key_id, _Sessions())
+        if not sessions.is_new(said.session, said.number):
+            detail = f"number {said.number} of session {said.session.decode()} was heard before"
             raise self._refused(Forgery.REPLAY, detail, now, where)
         return said.message, patterns
 

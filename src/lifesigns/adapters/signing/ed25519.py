@@ -57,8 +57,26 @@ class Ed25519Signer:
         return self._key.sign(text)
 
 
+SMALL_ORDER: Final = frozenset(
+    bytes.fromhex(y)
+    for y in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
+"""The points of small order in all their forms, without the sign. OpenSSL takes them for keys, and then a signature that anybody can
+make is good for any text."""
+
+
 def verifies(public: bytes, text: bytes, signature: bytes) -> bool:
     """Whether the owner of this public key has signed this text."""
+    if len(public) != 32 or public[:31] + bytes((public[31] & 0x7F,)) in SMALL_ORDER:
+        return False
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
     except (InvalidSignature, ValueError):
