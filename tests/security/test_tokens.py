@@ -4,23 +4,28 @@ Promises:
     1. An agent's token expires unless somebody says otherwise.
     2. A token gets a new secret without a gap: the old one is good for a while, and then not. It stays the same token.
     3. Who guesses is on record, once a minute however often; and counted.
-    4. No list of all agents without a token that may see them, by gRPC either.
+    4. Who uses a token that expires is told of in time, until it has a new secret; and who still shows one that has, by name.
+    5. No list of all agents without a token that may see them, by gRPC either.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from lifesigns.assembly.observing import ServiceHealth
 from lifesigns.config.values import Limits
 from lifesigns.hub import service as hub_service
 from lifesigns.hub.principals import Role
-from tests.cli.hub import hub_in_thread
+from tests.cli.hub import HubInThread, hub_in_thread
 from tests.web.hub import RunningHub, running_hub
 
 DAY = 86400.0
@@ -148,7 +153,58 @@ async def _bursts(hub: RunningHub) -> list[dict[str, Any]]:
     return [one for one in entries if one["what"] == "refused many"]
 
 
-# --- 4. gRPC ---------------------------------------------------------------------------------------------------
+# --- 4. told in time -------------------------------------------------------------------------------------------
+
+
+def test_people_are_told_before_a_token_expires_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an operator lives it: an alert a week before, the commands show it, a new secret ends it; and who goes on with one that has
+    expired is named."""
+    monkeypatch.setattr(hub_service, "EXPIRY_LOOKED_AT_EVERY", 0.05)
+    moments = [time.time()]
+    with hub_in_thread(clock=lambda: moments[-1]) as hub:
+        made = {one: hub.client.create_token("agent", one, agents=f"{one}-*") for one in ("coder", "tester")}
+        moments.append(moments[0] + 85 * DAY)
+        assert not standing(hub)
+        for one, token in made.items():
+            assert beats(hub, f"{one}-1", token.token) == 202
+        until(lambda: len(standing(hub)) == 2)
+        text = standing(hub)[f"token_expiring:{made['coder'].id}"]
+        assert f"Token {made['coder'].id} of coder-* expires in 5 days" in text
+        doctor = hub.cli("doctor").stdout
+        assert f"! expiry: Token {made['coder'].id} of coder-* expires in 5 days" in doctor
+        assert "lifesigns token rotate" in doctor
+        assert re.search(rf"{made['coder'].id} .* in 90 d", hub.cli("token", "list", COLUMNS="200").stdout)
+        new = hub.client.rotate_token(made["coder"].id, grace=DAY)
+        until(lambda: [*standing(hub)] == [f"token_expiring:{made['tester'].id}"])
+
+        moments.append(moments[0] + 91 * DAY)
+        assert beats(hub, "coder-1", new.token) == 202
+        for _ in range(2):
+            assert beats(hub, "tester-1", made["tester"].token) == 401
+        until(lambda: [*standing(hub)] == ["hub_tokens_refused"])
+        why = standing(hub)["hub_tokens_refused"]
+        assert f"Token {made['tester'].id} of tester-* expired 1 d ago, and is still shown by tester-1" in why
+
+
+def standing(hub: HubInThread) -> dict[str, str]:
+    found = (one for one in hub.client.alerts().alerts if one.standing)
+    return {one.id.removeprefix("standing:"): one.text for one in found if "token" in one.id}
+
+
+def beats(hub: HubInThread, agent_id: str, token: str) -> int:
+    bearer = {"authorization": f"Bearer {token}"}
+    body = {"agent_id": agent_id}
+    return httpx2.post(f"{hub.url}/api/v1/beats", json=body, headers=bearer, trust_env=False).status_code
+
+
+def until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+# --- 5. gRPC ---------------------------------------------------------------------------------------------------
 
 
 async def test_who_may_list_all_agents() -> None:

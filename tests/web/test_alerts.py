@@ -64,6 +64,7 @@ def test_every_kind_of_alert_is_tried_here() -> None:
     hub_only = {"HUB_STORE_LOST", "HUB_BUS_LOST", "HUB_STORE_BACK", "HUB_BUS_BACK", "AUDIT_BROKEN"}
     hub_only |= {"HUB_TOKENS_REFUSED", "HUB_TOKENS_ACCEPTED", "HUB_CONNECTIONS_FULL", "HUB_CONNECTIONS_FREE"}
     hub_only |= {
+        "TOKEN_EXPIRING",
         "HUB_TRUCE_LONG",
         "HUB_TRUCE_OVER",
         "HUB_ROWS_UNREADABLE",

@@ -22,8 +22,8 @@ from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, is_loopback, st
 from lifesigns.core.health import UNWELL, Health
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError
-from lifesigns.events import fact_told
-from lifesigns.events.hub_facts import HubPart, HubTroubleBegan
+from lifesigns.events import fact_told, types_of
+from lifesigns.events.hub_facts import HubPart, HubTroubleBegan, TokenExpiring
 from lifesigns.hub.state_folder import faults
 from lifesigns.views import FleetView, Me
 
@@ -286,6 +286,10 @@ def _hub_troubles(client: Client) -> Iterator[Check]:
         yield Check("alerts", "bad", str(error), "see the hub's log")
         return
     for alert in alerts:
+        if alert.standing and alert.type in types_of(TokenExpiring):
+            mend = "lifesigns token rotate ID (of a key: lifesigns key create AGENTS), and hand out what it prints"
+            yield Check("expiry", "warn", alert.text, mend)
+            continue
         trouble = fact_told(alert.type, 0.0, "", {})
         if alert.standing and isinstance(trouble, HubTroubleBegan) and trouble.part in HUB_TROUBLES:
             what, mend = HUB_TROUBLES[trouble.part]

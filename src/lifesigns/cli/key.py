@@ -10,7 +10,7 @@ import click
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json, print_table, since, words
+from lifesigns.cli.showing import expiry, print_json, print_table, since, words
 
 if TYPE_CHECKING:
     from lifesigns.client import Client
@@ -68,7 +68,7 @@ def list_(client: Client, as_json: bool) -> None:
     for one in found:
         made = f"{since(one.made_at, now)} ago"
         used = "never" if one.used_at is None else f"{since(one.used_at, now)} ago"
-        rows.append((one.id, made, used, one.expires_at or "never", words(one.agents, most=60), one.name))
+        rows.append((one.id, made, used, expiry(one.expires_at, now), words(one.agents, most=60), one.name))
     print_table(("id", "made", "used", "expires", "agents", "name"), rows)
 
 

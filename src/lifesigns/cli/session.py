@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import click
 
-from lifesigns.cli.requests import asking, asks_a_hub, prints_json
+from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.say import say
+from lifesigns.cli.showing import expiry, print_json, print_table, since
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
 
 
 @click.group()
@@ -18,35 +23,29 @@ def session() -> None:
 @session.command("list")
 @prints_json
 @asks_a_hub
-def list_(as_json: bool, hub: str | None, token: str | None) -> None:
-    """Who is signed in: all for an admin, those made with the same token for others."""
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
+def list_(client: Client, as_json: bool) -> None:
+    """Who is signed in to the dashboard, from where, since when and until when.
 
-    with asking(hub, token) as client:
-        found = client.sessions()
+    An admin sees all sessions, others those that were made with the same token.
+    """
+    found = client.sessions()
     if as_json:
-        showing.print_json(found)
+        print_json(found)
         return
-    rows, now = showing.table("id", "role", "signed in", "used", "ends", "from", "name"), time.time()
+    rows, now = [], time.time()
     for one in found.sessions:
-        rows.add_row(
-            words(one.id),
-            words(one.role),
-            f"{showing.since(one.made_at, now)} ago",
-            f"{showing.since(one.used_at, now)} ago",
-            words(one.ends_at),
-            words(one.address or "-"),
-            words(one.name),
-        )
-    showing.console().print(rows)
+        used, made = f"{since(one.used_at, now)} ago", f"{since(one.made_at, now)} ago"
+        ends = expiry(one.ends_at, now)
+        rows.append((one.id, one.role, made, used, ends, one.address or "-", one.name))
+    print_table(
+        ("id", "role", "signed in", "used", "ends", "from", "name"), rows, none="Nobody is signed in."
+    )
 
 
 @session.command()
 @click.argument("session_id", metavar="ID")
 @asks_a_hub
-def end(session_id: str, hub: str | None, token: str | None) -> None:
-    """Sign out the browser with the session ID."""
-    with asking(hub, token) as client:
-        client.end_session(session_id)
+def end(client: Client, session_id: str) -> None:
+    """Sign out the browser that has the session ID; lifesigns session list shows the ids."""
+    client.end_session(session_id)
     say(f"Session {session_id} is ended.")

@@ -135,6 +135,14 @@ def since(at: Moment | None, now: float) -> str:
     return "never" if at is None else duration(now - seconds(at))
 
 
+def expiry(expires_at: Moment | None, now: float) -> str:
+    """How soon a token or key expires, or how long ago it did."""
+    if expires_at is None:
+        return "never"
+    left = seconds(expires_at) - now
+    return f"in {duration(left)}" if left > 0 else f"expired {duration(-left)} ago"
+
+
 def why(agent: AgentHealth) -> str:
     """Why an agent is as it is, in one line."""
     cause = f"{agent.cause}: " if agent.cause and agent.findings else ""

@@ -10,7 +10,7 @@ import click
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json, print_table, since, words
+from lifesigns.cli.showing import expiry, print_json, print_table, since, words
 from lifesigns.cli.token_accept import accept
 from lifesigns.errors import UsageError
 
@@ -85,7 +85,7 @@ def list_(client: Client, as_json: bool) -> None:
         made = f"{since(one.made_at, now)} ago"
         used = "never" if one.used_at is None else f"{since(one.used_at, now)} ago"
         agents = words(one.agents or "-", most=60)
-        rows.append((one.id, one.role, made, used, one.expires_at or "never", agents, one.name))
+        rows.append((one.id, one.role, made, used, expiry(one.expires_at, now), agents, one.name))
     print_table(("id", "role", "made", "used", "expires", "agents", "name"), rows)
 
 

@@ -16,9 +16,10 @@ from typing import Any, Final, Protocol, TypeVar
 from lifesigns.core import effects as e
 from lifesigns.core.effects import Fact, Rung, Stage
 from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.core.printable import clean
 from lifesigns.core.signals import BreakerState, Priority
 from lifesigns.events import hub_facts as h
-from lifesigns.events.hub_facts import HubPart
+from lifesigns.events.hub_facts import OLD_SECRET, HubPart
 from lifesigns.ports import NoticeSeverity as Level
 
 THE_HUB: Final = "lifesigns"
@@ -159,6 +160,15 @@ def _brake(fact: e.Brake) -> str:
 # --- levels -------------------------------------------------------------------------------------------
 
 
+def _expiring(fact: h.TokenExpiring) -> str:
+    token_id = fact.id.removesuffix(OLD_SECRET)
+    whose = f"of {clean(fact.agents, 100)}" if fact.agents else f"of {fact.role} {fact.name!r}"
+    when = {0: "within a day", 1: "in a day"}.get(fact.days_left, f"in {fact.days_left} days")
+    if token_id != fact.id:
+        return f"The old secret of token {token_id} {whose} is still used, and expires {when}"
+    return f"{'Key' if fact.role == 'key' else 'Token'} {token_id} {whose} expires {when}"
+
+
 def _flip_level(fact: e.Flip) -> Level | None:
     over = fact.now is Health.HEALTHY and fact.was in UNWELL
     return Level.INFO if over else _FLIP_LEVELS.get(fact.now)
@@ -285,6 +295,10 @@ _TABLE: Final = (
     _row("TOKEN_REVOKED", h.TokenRevoked, "somebody revoked a token", audit=lambda fact: ("token revoked", fact.id)),
     _row("TOKEN_ROTATED", h.TokenRotated, "somebody gave a token a new secret",
          audit=lambda fact: ("token rotated", f"{fact.id}, the old secret is good until {fact.old_until}")),
+    _row("TOKEN_EXPIRING", h.TokenExpiring, "a token or key that is in use will be refused soon",
+         sentence=_expiring, level=Level.WARNING, alert="token_expiring:{0.id}"),
+    _row("TOKEN_NOT_EXPIRING", h.TokenNotExpiring, "it has a new secret, is revoked or not used any more, or has `expired`",
+         ends="token_expiring:{0.id}"),
     _row("REFUSAL_BURST", h.RefusalBurst, "many wrong tokens, codes or sessions within a minute; told once a minute",
          audit=lambda fact: ("refused many", f"{fact.count} in a minute, from {', '.join(fact.addresses)}")),
     _row("SIGNED_IN", h.SignedIn, "somebody signed in to the dashboard",

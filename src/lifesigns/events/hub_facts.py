@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from lifesigns.core.effects import Fact
+
+OLD_SECRET: Final = ".old"  # noqa: S105 -- no password
+"""After the id of a token: its secret before it was rotated, for as long as that is still good."""
 
 
 class HubPart(StrEnum):
@@ -64,6 +68,30 @@ class TokenRotated(Fact):
     id: str
     by: str = ""
     old_until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenExpiring(Fact):
+    """A token or key that is in use will be refused soon."""
+
+    id: str
+    role: str = ""
+    name: str = ""
+    agents: str = ""
+    expires_in_s: float = 0.0
+
+    @property
+    def days_left(self) -> int:
+        """Whole ones."""
+        return int(self.expires_in_s // 86400.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenNotExpiring(Fact):
+    """It has a new secret, is revoked or is not used any more; or it has expired."""
+
+    id: str
+    expired: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Final
 
 from lifesigns.errors import AdapterError, WireError
+from lifesigns.events.hub_facts import OLD_SECRET
 from lifesigns.hub import admin_token
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.principals import NOBODY, Patterns, Principal, Role
@@ -38,8 +39,6 @@ NOTE_EVERY: Final = 60.0
 """When a token was used is known to the minute: nobody needs it better, and each note is a write."""
 NOTES_MAX: Final = 20
 """Notes written at a time: a thousand agents with a token each must not stand in the way of a page."""
-OLD: Final = ".old"
-"""After the id of a token: its secret before it was rotated, for as long as that is still good."""
 TEND_EVERY: Final = 10.0
 """After so long at the latest a token that another hub revoked is refused here."""
 
@@ -207,11 +206,17 @@ class Access:
 
     def list(self) -> Sequence[StoredToken]:
         """All tokens, oldest first, with when they were last used."""
-        kept = [
-            replace(known.kept, used_at=self._used.get(known.kept.id, known.kept.used_at))
-            for known in self._by_id.values()
-        ]
+        kept = map(self._with_use, self._by_id.values())
         return sorted(kept, key=lambda token: (token.made_at, token.id))
+
+    def ending_before(self, moment: float) -> Iterator[StoredToken]:
+        """Those tokens that are not good any more then, with when they were last used."""
+        return (self._with_use(known) for known in self._by_id.values() if known.expires_at <= moment)
+
+    def expired(self, digest: bytes, now: float) -> StoredToken | None:
+        """The token of this digest, if it was good once and its time is over."""
+        known = self._by_digest.get(digest)
+        return None if known is None or now < known.expires_at else known.kept
 
     async def revoke(self, token_id: str, now: float) -> bool:
         """Nobody comes in with this token any more, nor with what was made with it. Whether there was one.
@@ -220,7 +225,7 @@ class Access:
         """
         if token_id not in self._by_id:
             return False
-        for one in (token_id, f"{token_id}{OLD}"):
+        for one in (token_id, f"{token_id}{OLD_SECRET}"):
             known = self._by_id.pop(one, None)
             if known is not None:
                 self._by_digest.pop(known.kept.digest, None)
@@ -242,7 +247,7 @@ class Access:
         stays the same token: what is its holder's stays so. None if there is none. Raises `AdapterError` if it cannot be kept."""
         async with self._changing:
             known = self._by_id.get(token_id)
-            if known is None or token_id.endswith(OLD) or known.principal.role is Role.KEY:
+            if known is None or token_id.endswith(OLD_SECRET) or known.principal.role is Role.KEY:
                 return None  # The secret half of a key was never here.
             kept, token = known.kept, new_secret(token_id)
             lasts = None if kept.expires_at is None else kept.expires_at - kept.made_at
@@ -253,9 +258,11 @@ class Access:
                 expires_at=None if lasts is None else now + lasts,
                 used_at=None,
             )
+            self._used.pop(token_id, None)
             # The old secret first: if this ends half way, it is good for both.
             until = min(now + grace, known.expires_at)
-            await self._keep(replace(kept, id=f"{token_id}{OLD}", expires_at=until))
+            old_id = f"{token_id}{OLD_SECRET}"
+            await self._keep(replace(kept, id=old_id, made_at=now, expires_at=until, used_at=None))
             if self._folder is not None and _is_in(self._folder, token_id):
                 admin_token.write(self._folder, token)
             await self._keep(fresh)
@@ -324,6 +331,9 @@ class Access:
                 self._used.pop(token_id, None)
 
     # --- parts ----------------------------------------------------------------------------------------
+
+    def _with_use(self, known: _Known) -> StoredToken:
+        return replace(known.kept, used_at=self._used.get(known.kept.id, known.kept.used_at))
 
     def _note(self, known: _Known, now: float) -> None:
         known.note_at = now + NOTE_EVERY
@@ -416,7 +426,7 @@ def _known(token: StoredToken) -> _Known:
     role = Role(token.role)
     patterns = Patterns.of(token.agents) if role in FOR_AGENTS else NOBODY
     expires_at = inf if token.expires_at is None else token.expires_at
-    return _Known(token, Principal(token.id.removesuffix(OLD), token.name, role, patterns), expires_at)
+    return _Known(token, Principal(token.id.removesuffix(OLD_SECRET), token.name, role, patterns), expires_at)
 
 
 def _same(one: StoredToken, other: StoredToken) -> bool:

@@ -7,11 +7,16 @@ token was revoked or ran out, or this hub has lost its store and knows nobody an
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from lifesigns.core.printable import clean
+from lifesigns.core.words import duration
+from lifesigns.hub.alerting.reading import mend_of
 from lifesigns.hub.alerting.wording import line
+from lifesigns.hub.principals import NOBODY, Patterns
+from lifesigns.ports import StoredToken
 
 TOKENS_MAX: Final = 1000
 NAMES_MAX: Final = 20
@@ -26,6 +31,8 @@ OVER_AFTER: Final = 120.0
 class _Refused:
     token_id: str
     at: float
+    expired: StoredToken | None = None
+    """What it was, if it was good once."""
     times: int = 0
     names: dict[str, None] = field(default_factory=dict)
 
@@ -36,9 +43,18 @@ class RefusedTokens:
     def __init__(self) -> None:
         self._all: OrderedDict[bytes, _Refused] = OrderedDict()
 
-    def note(self, digest: bytes, token_id: str, names: Sequence[str], now: float) -> None:
-        """A token was refused. The names are what its holder says of itself: nobody has checked them."""
+    def note(
+        self,
+        digest: bytes,
+        token_id: str,
+        names: Sequence[str],
+        now: float,
+        expired: StoredToken | None = None,
+    ) -> None:
+        """A token was refused; `expired` is what it was, if it was good once. The names are what its holder says of itself:
+        they are checked only by what such a token was for."""
         refused = self._all.pop(digest, None) or _Refused(token_id, now)
+        refused.expired = expired
         refused.at, refused.times = now, refused.times + 1
         for name in names[: NAMES_MAX - len(refused.names)]:
             refused.names[line(name)[:100]] = None
@@ -51,16 +67,33 @@ class RefusedTokens:
         while self._all and next(iter(self._all.values())).at < now - OVER_AFTER:
             self._all.popitem(last=False)
         again = [one for one in self._all.values() if one.times >= AGAIN_FROM]
-        if not again:
-            return ""
-        names = sorted({name for one in again for name in one.names})
-        ids = sorted(one.token_id for one in again)
-        text = f"{len(again)} tokens ({_shown(ids)})" if len(again) > 1 else f"the token {ids[0]}"
-        text += " is refused again and again" if len(again) == 1 else " are refused again and again"
-        text += f"; who shows it says to be {_shown(names)}" if names else ""
-        if not agents_known:
-            return f"{text}. This hub knows no agent at all: was its store or its state folder lost? Restore a backup"
-        return f"{text}. They are not watched; give them a new token (lifesigns token create)"
+        unknown = [one for one in again if one.expired is None]
+        said = [_expired(one.expired, one.names, now) for one in again if one.expired is not None]
+        more = len(said) - SHOWN_MAX
+        said = [*said[:SHOWN_MAX], *([f"And {more} more have expired"] if more > 0 else [])]
+        return ". ".join([*said, *([_unknown(unknown, agents_known)] if unknown else [])])
+
+
+def _expired(token: StoredToken, names: Iterable[str], now: float) -> str:
+    """Only agents that the token was for are named: anybody may have found it."""
+    meant = Patterns.of(token.agents) if token.agents else NOBODY
+    holders = sorted(name for name in names if meant.match(name))
+    ago = duration(now - (token.expires_at or now))
+    return (
+        f"Token {token.id} of {clean(token.agents or token.name, 100)} expired {ago} ago, and is still shown"
+        f"{f' by {_shown(holders)}' if holders else ''}; they are not watched. {mend_of(token.id, token.role)}"
+    )
+
+
+def _unknown(refused: Sequence[_Refused], agents_known: int) -> str:
+    names = sorted({name for one in refused for name in one.names})
+    ids = sorted(one.token_id for one in refused)
+    text = f"{len(refused)} tokens ({_shown(ids)})" if len(refused) > 1 else f"the token {ids[0]}"
+    text += " is refused again and again" if len(refused) == 1 else " are refused again and again"
+    text += f"; who shows it says to be {_shown(names)}" if names else ""
+    if not agents_known:
+        return f"{text}. This hub knows no agent at all: was its store or its state folder lost? Restore a backup"
+    return f"{text}. They are not watched; give them a new token (lifesigns token create)"
 
 
 def _shown(names: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.dispatcher import Dispatcher
 from lifesigns.hub.executors import Executors
+from lifesigns.hub.expiring_tokens import TOLD_FOR, ExpiringTokens
 from lifesigns.hub.feed import Feed
 from lifesigns.hub.housekeeping import Housekeeping, Retention
 from lifesigns.hub.http_receiver import HttpReceiver
@@ -45,6 +46,7 @@ from lifesigns.ports import Bus, Channel, Contents, Signer, Store
 from lifesigns.ports.signer import Verifies
 
 BURSTS_TOLD_EVERY: Final = 60.0
+EXPIRY_LOOKED_AT_EVERY: Final = 10.0
 
 
 class Service:
@@ -116,6 +118,7 @@ class Service:
             self.notifier.hear,
         )
         self._refused_tokens = RefusedTokens()
+        self.expiring_tokens = ExpiringTokens(self.hub.announce)
         self.housekeeping.watched[HubPart.TOKENS] = self._why_refused
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
         self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.why_forged
@@ -143,6 +146,7 @@ class Service:
             asyncio.create_task(self.housekeeping.forget_on(), name="lifesigns forgetting"),
             asyncio.create_task(self.access.tend_on(self.clock), name="lifesigns tokens"),
             asyncio.create_task(self._tell_bursts(), name="lifesigns refusals"),
+            asyncio.create_task(self._tell_expiring(), name="lifesigns expiry"),
             asyncio.create_task(
                 self.hub.audit.tend_on(self.hub.committer, self.clock, self.hub.announce),
                 name="lifesigns audit",
@@ -174,7 +178,9 @@ class Service:
     def token_refused(self, bearer: bytes, names: Sequence[str]) -> None:
         """Somebody who says to be these agents showed a token that is not known, or no longer."""
         if is_token(bearer):
-            self._refused_tokens.note(digest_of(bearer), id_of(bearer.decode()), names, self.clock())
+            digest, now = digest_of(bearer), self.clock()
+            expired = self.access.expired(digest, now)
+            self._refused_tokens.note(digest, id_of(bearer.decode()), names, now, expired)
 
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
         """Ask this, once a second, why newcomers are turned away."""
@@ -187,6 +193,12 @@ class Service:
             count, addresses = self.access.take_burst()
             if count:
                 self.hub.announce(RefusalBurst(self.clock(), count, tuple(addresses)))
+
+    async def _tell_expiring(self) -> None:
+        while True:
+            now = self.clock()
+            self.expiring_tokens.look(self.access.ending_before(now + TOLD_FOR), now)
+            await asyncio.sleep(EXPIRY_LOOKED_AT_EVERY)
 
     def _why_refused(self, now: float) -> str:
         return self._refused_tokens.why(len(self.engine.beliefs.agents), now)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from lifesigns.core.agent import Agent
@@ -25,18 +26,23 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.health import Doing, Health
 from lifesigns.events import row_of, subject
-from lifesigns.events.hub_facts import HubTroubleBegan
+from lifesigns.events.hub_facts import HubTroubleBegan, TokenExpiring
 from lifesigns.ports import NoticeSeverity
 from lifesigns.views.alerts import Alert, Need, NeedKind
 from lifesigns.views.moments import moment_or_none
 
 STANDING: Final = "standing:"
 STANDING_MAX: Final = 1000
+EXPIRING_MAX: Final = 100
+"""Tokens that are shown to expire soon: they must not take the place of agents."""
 
 
-def standing(beliefs: Beliefs, troubles: Iterable[HubTroubleBegan]) -> list[Alert]:
+def standing(
+    beliefs: Beliefs, troubles: Iterable[HubTroubleBegan], expiring: Iterable[TokenExpiring] = ()
+) -> list[Alert]:
     """Everything that is wrong now: the hub itself first, then groups, then agents."""
     found = [*_hub(beliefs, troubles), *_groups(beliefs)]
+    found += [_alert(fact.at, fact, None) for fact in islice(expiring, EXPIRING_MAX)]
     for alert in _agents(beliefs):
         if len(found) >= STANDING_MAX:
             break
@@ -118,7 +124,7 @@ def _waiting(agent: Agent) -> Alert:
     return _alert(since, NeedsHuman(since, agent.id, agent.doing, text), need)
 
 
-def _alert(since: float | None, fact: Fact, need: Need, text: str = "") -> Alert:
+def _alert(since: float | None, fact: Fact, need: Need | None, text: str = "") -> Alert:
     """What stands as the event that told of it would say it, unless there is a better text."""
     row, (level, sentence) = row_of(fact), _told(fact)
     key = row.key(fact)

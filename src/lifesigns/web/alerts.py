@@ -94,7 +94,7 @@ async def on_record(request: Request) -> None:
 def standing_alerts(service: Service) -> Iterator[Alert]:
     """What is believed, which is known at once; and every other alert that is open."""
     alerting = service.notifier.alerting
-    believed = standing(service.engine.beliefs, service.troubles.now())
+    believed = standing(service.engine.beliefs, service.troubles.now(), service.expiring_tokens.now())
     for one in believed:
         yield _as_told(msgspec.structs.replace(one, open=True), alerting.alerts.get(one.key))
     room, keys = STANDING_MAX - len(believed), {one.key for one in believed}

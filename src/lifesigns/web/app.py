@@ -37,6 +37,7 @@ from lifesigns.web.prometheus import Metrics
 from lifesigns.web.rates import Rates
 from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route, RouteTable
 from lifesigns.web.table import CALLS
+from lifesigns.wire.signed import is_signed
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -160,9 +161,10 @@ class Web:
         names: list[str] = []
         if refusal.status == 401:  # Who is throttled has been read before.
             with suppress(Problem, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                named = msgspec.json.decode(
-                    await read_body(headers, receive, NAMED_MAX), type=_Named | list[_Named]
-                )
+                raw = await read_body(headers, receive, NAMED_MAX)
+                if is_signed(raw):
+                    raw = raw.partition(b"\n")[2]
+                named = msgspec.json.decode(raw, type=_Named | list[_Named])
                 names = [
                     one.agent_id for one in (named if isinstance(named, list) else [named]) if one.agent_id
                 ]

@@ -20,6 +20,8 @@ from lifesigns.errors import AdapterError
 from lifesigns.events.alert_kinds import KINDS
 from lifesigns.events.hub_facts import HubPart, HubTroubleOver
 from lifesigns.hub.alerting.rules import Rules
+from lifesigns.hub.expiring_tokens import DAY
+from lifesigns.ports import StoredToken
 from tests.adapters.channels.peers import Peer, Reply
 from tests.hub.alerting.test_notifier import AT_ONCE, FAST
 from tests.hub.audited import Log, act, new_signer, read
@@ -227,6 +229,16 @@ async def row_is_removed(house: House) -> None:
     house.hub.service.housekeeping.watched[HubPart.TOKEN_ROWS] = lambda _: ""
 
 
+async def token_expires(house: House) -> None:
+    now = house.hub.service.clock()
+    stored = StoredToken("abcd", b"", "agent", "n", "coder-*", now - 80 * DAY, now + DAY, now)
+    house.hub.service.expiring_tokens.look([stored], now)
+
+
+async def token_is_rotated(house: House) -> None:
+    house.hub.service.expiring_tokens.look([], house.hub.service.clock())
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -247,6 +259,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_rows_unreadable": (row_is_unreadable, None),
     "hub_messages_forged": (somebody_forges, nobody_forges_any_more),
     "hub_tokens_forged": (row_is_forged, row_is_removed),
+    "token_expiring": (token_expires, token_is_rotated),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

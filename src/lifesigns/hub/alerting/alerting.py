@@ -44,6 +44,7 @@ _OF_THIS_LIFE: Final = (
     "hub_truce_long",
     "hub_messages_forged",
     "hub_tokens_forged",
+    "token_expiring",
     "audit_broken",
 )
 """Said by a hub about itself: another one has to say it anew."""
@@ -331,7 +332,7 @@ class Alerting:
 
     def leave_behind(self, before: float, now: float) -> None:
         """What an older hub said of itself before then is over: nobody is left who would say so."""
-        old = tuple(key for key in _OF_THIS_LIFE if (a := self.alerts.get(key)) and a.news_at < before)
+        old = tuple(a.key for a in self.alerts if a.kind in _OF_THIS_LIFE and a.news_at < before)
         if old:
             self.alerts.close(Closed(old, now, "the hub was started anew"))
 

@@ -28,7 +28,14 @@ from lifesigns.core.health import UNWELL, Cause, Health
 from lifesigns.core.signals import BreakerState
 from lifesigns.events import CATALOGUE, fact_of, row_of, types_of
 from lifesigns.events.alert_kinds import OWN_FACTS, kind_of
-from lifesigns.events.hub_facts import AuditBroken, HubTroubleBegan, HubTroubleOver
+from lifesigns.events.hub_facts import (
+    OLD_SECRET,
+    AuditBroken,
+    HubTroubleBegan,
+    HubTroubleOver,
+    TokenExpiring,
+    TokenNotExpiring,
+)
 from lifesigns.hub.alerting.wording import line, prose
 from lifesigns.ports import Event, NoticeSeverity
 
@@ -140,6 +147,15 @@ def changes(event: Event) -> Sequence[Change]:
             return [_brake(replace(fact, group=line(fact.group)))]
         case HubVisibility() | HubTroubleBegan() | HubTroubleOver() | AuditBroken():
             return [_hub(fact)]
+        case TokenExpiring():
+            return [_expiring(fact)]
+        case TokenNotExpiring():
+            what = (
+                "has expired; agents that still show it are told of as refused"
+                if fact.expired
+                else "is in order"
+            )
+            return [Closed((row_of(fact).ends.format(fact),), fact.at, f"token {fact.id} {what}")]
     return ()
 
 
@@ -256,6 +272,23 @@ def _brake(fact: Brake) -> Change:
     text = "Nothing is done to them automatically until you decide."
     details: dict[str, str | float] = {"group": group, "unwell": unwell, "members": members}
     return _opened(fact, "", title, text, unwell, details=details)
+
+
+def _expiring(fact: TokenExpiring) -> Opened:
+    text = f"Then whoever shows it is refused. {mend_of(fact.id, fact.role)}"
+    details: dict[str, str | float] = {"token_id": fact.id, "expires_in_s": fact.expires_in_s}
+    if fact.agents:
+        details["agents"] = line(fact.agents)
+    sentence = row_of(fact).alerting(fact)
+    title = fact.id if sentence is None else sentence[1]
+    return _opened(fact, "", line(title), prose(text), int(fact.days_left == 0), details=details)
+
+
+def mend_of(token_id: str, role: str) -> str:
+    """How a token or key that expires, or has, is made good again."""
+    if role == "key":
+        return "Make another one and give it to them: lifesigns key create"
+    return f"Give it a new secret: lifesigns token rotate {token_id.removesuffix(OLD_SECRET)}"
 
 
 def _hub(fact: HubVisibility | HubTroubleBegan | HubTroubleOver | AuditBroken) -> Change:
