@@ -85,6 +85,8 @@ OF_THE_HUB: list[e.Fact] = [
     *(h.HubTroubleOver(5.0, part, "why", 3.0) for part in h.HubPart if part is not h.HubPart.ROWS),
     h.TokenCreated(5.0, "k1", "agent", "a fleet", "build-*", "ann"),
     h.TokenRotated(5.0, "k1", "ann", "2026-11-17T09:00:00.000Z"),
+    h.TokenExpiring(5.0, "k1", "agent", "a fleet", "build-*", 3600.0),
+    h.TokenNotExpiring(5.0, "k1", True),
     h.RefusalBurst(5.0, 40, ("10.0.0.7",)),
     h.SignedIn(5.0, "5e55", "Olga (1)", "10.0.0.7"),
     h.SessionEnded(5.0, "5e55", "Olga (1)", "Vera (2)"),

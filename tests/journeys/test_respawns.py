@@ -19,14 +19,54 @@ def test_a_new_life_may_come_in(tmp_path: Path) -> None:
         crash(hub)
         hub.until(lambda: hub.health("coder") == "healthy", "the new life is heard")
         (pid,) = those.lives
-        told = dict(
-            entry.split("=", 1)
-            for entry in Path(f"/proc/{pid}/environ").read_text().split("\0")
-            if "=" in entry
-        )
-        assert told["LIFESIGNS_TOKEN"] != hub.token
+        assert told(pid)["LIFESIGNS_TOKEN"] != hub.token
+        assert "LIFESIGNS_KEY" not in told(pid), "it need not sign"
         (token,) = [one for one in hub.get("/api/v1/tokens")["tokens"] if one["name"].startswith("life ")]
         assert (token["role"], token["agents"]) == ("agent", "coder")
+
+
+def test_a_new_life_that_has_to_sign_has_a_key_of_its_own(tmp_path: Path) -> None:
+    """Where nothing is heard but what is signed. The key is for this agent and life, and ends with it."""
+    with (
+        started(tmp_path) as those,
+        serving(tmp_path, {**config(those.command()), "access": {"signed": ["coder"]}}) as hub,
+    ):
+        key = hub.cli("key", "create", "coder").stdout.strip()
+        command = (
+            "lifesigns",
+            "run",
+            "--id",
+            "coder",
+            "--restart",
+            "on-failure",
+            "--",
+            sys.executable,
+            "agent.py",
+        )
+        run = hub.started(*command, LIFESIGNS_KEY=key)
+        hub.until(lambda: hub.health("coder") == "healthy" and those.lives, "the first life is heard")
+        run.kill()
+        run.wait(BOUND)
+        hub.until(lambda: len(those.lives) == 2, "another one is started")
+        hub.until(lambda: hub.health("coder") == "healthy", "and what it signs is heard")
+        assert told(those.lives[1])["LIFESIGNS_KEY"] != key
+        (second,) = life_keys(hub)
+        hub.post("/api/v1/agents/coder/terminate", {"reason": "a new version", "respawn": True})
+        hub.until(lambda: len(those.lives) == 3, "a successor speaks")
+        hub.until(lambda: hub.health("coder") == "healthy", "and is heard")
+        (third,) = life_keys(hub)
+        assert second != third, "the key of the life before is revoked"
+
+
+def told(pid: int) -> dict[str, str]:
+    """What a process finds in its environment."""
+    entries = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def life_keys(hub: Hub) -> list[str]:
+    keys = [one for one in hub.get("/api/v1/tokens")["tokens"] if one["role"] == "key"]
+    return [one["id"] for one in keys if one["name"].startswith("life ") and one["agents"] == "coder"]
 
 
 def test_a_slow_start_is_waited_for_and_there_is_one_life(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from lifesigns import views
 from lifesigns.assembly.channels import secret
+from lifesigns.assembly.keys import key_pair
 from lifesigns.config.executors import (
     CheckpointSettings,
     CommandSettings,
@@ -26,7 +27,7 @@ from lifesigns.core.detectors.looping import past_calls
 from lifesigns.core.effects import CleanUp, Escalate, Order, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError
-from lifesigns.hub.life_tokens import token_for_life
+from lifesigns.hub.life_tokens import LifeCredentials, credentials_for_life
 from lifesigns.hub.service import Service
 from lifesigns.ports import Contents, OrderExecutor
 from lifesigns.ports.checkpoints import HERE
@@ -115,7 +116,7 @@ class _Maker:
                     self._state / RESPAWNS,
                     self._where.checkpoint_url,
                     hub=self._link,
-                    token=self._where.token,
+                    credentials=self._where.credentials,
                 )
 
     def _command(self, by: CommandSettings, facts: Mapping[str, str], section: str) -> Command:
@@ -171,11 +172,16 @@ class OrderFacts:
             return None
         return f"{self._link}/api/v1/tasks/{_part(order.task_id)}/checkpoints/{_part(saved.id)}"
 
-    async def token(self, order: Respawn) -> str:
-        """A token for the life that is to begin."""
-        service, lives = self._service, order.instead_of
-        return await token_for_life(
-            service.access, order.agent_id, order.new_incarnation, lives, service.clock()
+    async def credentials(self, order: Respawn) -> LifeCredentials:
+        """A token for the life that is to begin, and a key if it has to sign."""
+        service, agent_id = self._service, order.agent_id
+        return await credentials_for_life(
+            service.access,
+            agent_id,
+            order.new_incarnation,
+            order.instead_of,
+            service.clock(),
+            key_pair if service.signatures.has_to_sign(agent_id) else None,
         )
 
     def escalated(self, order: Escalate) -> dict[str, Any]:

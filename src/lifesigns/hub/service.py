@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
+from lifesigns.errors import AdapterError
 from lifesigns.events.hub_facts import HubPart, RefusalBurst
 from lifesigns.hub.access import Access
 from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
@@ -37,6 +39,7 @@ from lifesigns.hub.http_receiver import HttpReceiver
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
+from lifesigns.hub.life_tokens import revoke_ended
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
@@ -47,6 +50,7 @@ from lifesigns.ports.signer import Verifies
 
 BURSTS_TOLD_EVERY: Final = 60.0
 EXPIRY_LOOKED_AT_EVERY: Final = 10.0
+LIVES_LOOKED_AT_EVERY: Final = 60.0
 
 
 class Service:
@@ -98,13 +102,13 @@ class Service:
         self.dispatcher = Dispatcher(self.hub.ledger, self.executors, bus)
         self.feed.observe(self.notifier.hear)
         self.feed.observe(self.dispatcher.tell)
-        signatures = Signatures(self.access, self.hub.pulse.forged, verifies, must_sign)
-        self.http_receiver = HttpReceiver(self.hub, self.clock, signatures)
+        self.signatures = Signatures(self.access, self.hub.pulse.forged, verifies, must_sign)
+        self.http_receiver = HttpReceiver(self.hub, self.clock, self.signatures)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.door = (
             None
             if bus is None
-            else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver, signatures, relays)
+            else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver, self.signatures, relays)
         )
         self.troubles = HubTroubles(self.hub.announce, self.feed.tell)
         self.housekeeping = Housekeeping(
@@ -147,6 +151,7 @@ class Service:
             asyncio.create_task(self.access.tend_on(self.clock), name="lifesigns tokens"),
             asyncio.create_task(self._tell_bursts(), name="lifesigns refusals"),
             asyncio.create_task(self._tell_expiring(), name="lifesigns expiry"),
+            asyncio.create_task(self._end_lives(), name="lifesigns lives"),
             asyncio.create_task(
                 self.hub.audit.tend_on(self.hub.committer, self.clock, self.hub.announce),
                 name="lifesigns audit",
@@ -199,6 +204,13 @@ class Service:
             now = self.clock()
             self.expiring_tokens.look(self.access.ending_before(now + TOLD_FOR), now)
             await asyncio.sleep(EXPIRY_LOOKED_AT_EVERY)
+
+    async def _end_lives(self) -> None:
+        """Tokens and keys that were made for one life end with it."""
+        while True:
+            await asyncio.sleep(LIVES_LOOKED_AT_EVERY)
+            with suppress(AdapterError):  # It is revoked here, and in the store as soon as that is back.
+                await revoke_ended(self.access, self.engine.beliefs.agents, self.clock())
 
     def _why_refused(self, now: float) -> str:
         return self._refused_tokens.why(len(self.engine.beliefs.agents), now)

@@ -93,8 +93,11 @@ class Signatures:
         """Why nobody may say this as that agent, signed or not; None if it may be said."""
         if signer is not None:
             return None if signer.match(agent_id) else Forgery.SIGNATURE
-        unsigned = self.must_sign is not None and self.must_sign.match(agent_id)
-        return Forgery.UNSIGNED if unsigned else None
+        return Forgery.UNSIGNED if self.has_to_sign(agent_id) else None
+
+    def has_to_sign(self, agent_id: str) -> bool:
+        """Whether nothing else is heard of this agent."""
+        return self.must_sign is not None and self.must_sign.match(agent_id)
 
     def _refused(self, kind: Forgery, detail: str, now: float, where: str) -> WireError:
         self._forged.note(kind, f"{detail}, {where}", now)

@@ -270,11 +270,17 @@ async def test_it_finds_the_token_that_was_made_for_it_and_no_other(
 ) -> None:
     monkeypatch.setenv("LIFESIGNS_TOKEN", "the hub's own")
 
-    async def token(order: Respawn) -> str:
-        return f"for {order.new_incarnation}"
+    monkeypatch.setenv("LIFESIGNS_KEY", "another's")
 
-    await nursery.hand("--stay", token=token).carry_out(respawn())
+    async def credentials(order: Respawn) -> tuple[str, str]:
+        return f"for {order.new_incarnation}", "its key"
+
+    await nursery.hand("--stay", credentials=credentials).carry_out(respawn())
     await nursery.hand("--stay").carry_out(respawn("other", order_id="1-9"))
     await until(lambda: len(nursery.lives) == 2)
-    told = {life["told"]["LIFESIGNS_AGENT_ID"]: life["told"].get("LIFESIGNS_TOKEN") for life in nursery.lives}
-    assert told == {"coder-7": "for coder-7~1-4", "other": None}
+    names = ("LIFESIGNS_TOKEN", "LIFESIGNS_KEY")
+    told = {
+        life["told"]["LIFESIGNS_AGENT_ID"]: [life["told"].get(name) for name in names]
+        for life in nursery.lives
+    }
+    assert told == {"coder-7": ["for coder-7~1-4", "its key"], "other": [None, None]}

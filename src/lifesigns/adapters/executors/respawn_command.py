@@ -16,7 +16,7 @@ lives it may still come, for some take long: the next order waits for it, and th
 session it was started in (a service manager has it, a terminal) is waited for in the same way and never ended here: should
 it come after all, the engine stops one of the two.
 
-The command finds a token in its environment that is made for this one life.
+The command finds a token in its environment that is made for this one life, and a key if it has to sign what it says.
 """
 
 from __future__ import annotations
@@ -69,27 +69,28 @@ class RespawnCommand:
         checkpoint_url: Callable[[Respawn], str | None],
         *,
         hub: str | None = None,
-        token: Callable[[Respawn], Awaitable[str]] | None = None,
+        credentials: Callable[[Respawn], Awaitable[tuple[str, str]]] | None = None,
     ) -> None:
         self._command = command
         self._folder = folder
         self._checkpoint_url = checkpoint_url
         self._hub = hub
-        self._token = token
+        self._credentials = credentials
         self._turn = threading.Lock()
 
     async def carry_out(self, order: Order) -> Signal | None:
         """Start it, once."""
         assert isinstance(order, Respawn)
-        token = ""
+        credentials = "", ""
         if not await asyncio.to_thread(self._record(order).exists):
             self._command.words(
                 self._facts(order)
             )  # Nothing is begun, and nobody ended, for what will be refused.
             await asyncio.to_thread(self._make_room, order)
-            token = "" if self._token is None else await self._token(order)
+            if self._credentials is not None:
+                credentials = await self._credentials(order)
         # In a thread, as a whole: whoever gives up waiting does not leave it half done.
-        await asyncio.to_thread(self._start_once, order, token)
+        await asyncio.to_thread(self._start_once, order, credentials)
         return started(order)
 
     async def close(self) -> None: ...
@@ -140,7 +141,7 @@ class RespawnCommand:
                 process.kill()
         psutil.wait_procs(stay, timeout=END_FOR)
 
-    def _start_once(self, order: Respawn, token: str) -> None:
+    def _start_once(self, order: Respawn, credentials: tuple[str, str]) -> None:
         with self._turn:
             record, begun = (
                 self._record(order),
@@ -155,7 +156,7 @@ class RespawnCommand:
             pid: int | None
             if known is None:
                 self._forget()
-                pid = self._start(order, token)
+                pid = self._start(order, credentials)
             elif "pid" in known:
                 return
             else:
@@ -168,14 +169,14 @@ class RespawnCommand:
             with suppress(OSError):  # Then it is found by its incarnation, should it be asked for again.
                 write_whole(record, json.dumps({**begun, "pid": pid}).encode())
 
-    def _start(self, order: Respawn, token: str) -> int:
+    def _start(self, order: Respawn, credentials: tuple[str, str]) -> int:
         facts = self._facts(order)
         try:
             with commands.output_in(self._folder).open("ab") as output:
                 process = subprocess.Popen(  # noqa: S603 -- the command is the user's own, and is what this is for
                     self._command.words(facts),
                     cwd=self._command.cwd,
-                    env=self._command.environment(facts, self._told(order, token)),
+                    env=self._command.environment(facts, self._told(order, *credentials)),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -213,8 +214,8 @@ class RespawnCommand:
             "task_id": order.task_id or "",
         }
 
-    def _told(self, order: Respawn, token: str) -> dict[str, str]:
-        return {"HUB": self._hub or "", "TOKEN": token, "ATTEMPT": str(order.attempt + 1)}
+    def _told(self, order: Respawn, token: str, key: str) -> dict[str, str]:
+        return {"HUB": self._hub or "", "TOKEN": token, "KEY": key, "ATTEMPT": str(order.attempt + 1)}
 
     def _forget(self) -> None:
         """What is too old to be asked for again."""
