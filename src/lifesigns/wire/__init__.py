@@ -1,7 +1,7 @@
 """The wire: beats, signals and orders as bytes, JSON or MessagePack.
 
-Reading raises `WireError`, which names the field, and nothing else, however hostile the bytes.
-`limits.py` says how much of everything is read.
+Reading raises `WireError`, which names the field, and nothing else, however hostile the bytes. `limits.py` has all
+limits.
 """
 
 from lifesigns.wire.batches import Batch, Rejected, pack, write_each

@@ -1,4 +1,4 @@
-"""Batches: many messages in one, of which one bad one does not spoil the others."""
+"""Batches: many messages in one. A bad message does not spoil the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log: Final = logging.getLogger("lifesigns.wire")
 
 @dataclass(slots=True)
 class Rejected:
-    """One message of a batch that could not be read: which, what about it, and why."""
+    """A message of a batch that we could not read: its place, the field, and why."""
 
     index: int
     field: str
@@ -32,7 +32,7 @@ class Rejected:
 
 @dataclass(slots=True)
 class Batch(Generic[T]):
-    """What could be read of a batch, and what not. `index` counts both, from 0."""
+    """The readable and the unreadable messages of a batch. `index` counts both, from 0."""
 
     accepted: list[T] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
@@ -44,14 +44,14 @@ _ITEMS: Final = Codec(Annotated[list[msgspec.Raw], msgspec.Meta(max_length=ITEMS
 
 @cache
 def _counted_items() -> Codec:
-    """As `_ITEMS`, but stops at the first item that is too many: a list of JSON is read to its end before it is counted,
+    """Like `_ITEMS`, but stops at the first item over the limit: msgspec reads a JSON list to its end before it counts,
     and four million items take a second and 400 MB."""
     fields = [(f"item_{number}", msgspec.Raw, msgspec.Raw()) for number in range(ITEMS_MAX)]
     return Codec(msgspec.defstruct("Items", fields, array_like=True, forbid_unknown_fields=True, gc=False))
 
 
 def decode_each(raw: bytes, decode: Callable[[bytes], T]) -> Batch[T]:
-    """Every message of a batch by itself."""
+    """Decode each message of a batch on its own."""
     batch = Batch[T]()
     for index, item in enumerate(split(raw)):
         try:
@@ -62,7 +62,7 @@ def decode_each(raw: bytes, decode: Callable[[bytes], T]) -> Batch[T]:
 
 
 def write_each(messages: Iterable[T], encode: Callable[[T], bytes]) -> Iterator[bytes]:
-    """Every message that can be written; one that cannot must not hold up the others for ever."""
+    """Encode the messages, and skip those that cannot be encoded: they must not block the others for ever."""
     for message in messages:
         try:
             yield encode(message)
@@ -71,20 +71,20 @@ def write_each(messages: Iterable[T], encode: Callable[[T], bytes]) -> Iterator[
 
 
 def pack(parts: Iterable[bytes], size_max: int) -> Iterator[bytes]:
-    """Encoded messages as few larger ones: a single one as it is, several as arrays that are read at once."""
-    parcel: list[bytes] = []
+    """Join encoded messages into few larger ones: a single one stays as it is, several become arrays."""
+    batch: list[bytes] = []
     size = 2
     for part in parts:
         if len(part) + 2 > size_max:
             log.error("a message of %d bytes is left out: the limit is %d", len(part), size_max)
             continue
-        if parcel and (size + len(part) + 1 > size_max or len(parcel) >= ITEMS_MAX):
-            yield _joined(parcel)
-            parcel, size = [], 2
-        parcel.append(part)
+        if batch and (size + len(part) + 1 > size_max or len(batch) >= ITEMS_MAX):
+            yield _joined(batch)
+            batch, size = [], 2
+        batch.append(part)
         size += len(part) + 1
-    if parcel:
-        yield _joined(parcel)
+    if batch:
+        yield _joined(batch)
 
 
 def _joined(parts: list[bytes]) -> bytes:
@@ -92,7 +92,7 @@ def _joined(parts: list[bytes]) -> bytes:
 
 
 def split(raw: bytes) -> list[bytes]:
-    """The messages of an array, of NDJSON, or the only one, still encoded. They are counted before they are read."""
+    """The messages of an array, of NDJSON, or the only one, still encoded. Counts them before reading them."""
     if codec.is_array(raw):
         return [bytes(item) for item in _array(raw)]
     if codec.is_msgpack(raw):
@@ -117,8 +117,8 @@ def _array(raw: bytes) -> Sequence[msgspec.Raw]:
 
 
 def _messages(raw: bytes) -> list[bytes]:
-    """JSON after JSON, however it is laid out, if it is short; if it is long, one message, or one a line. Lines that are
-    broken are rejected one by one."""
+    """Short input: any sequence of JSON values. Long input: one message, or one a line; broken lines are rejected one
+    by one later."""
     with suppress(*codec.FAULTS):
         if len(raw) <= BEAT_MAX:
             return [bytes(item) for item in _ITEM.from_lines(raw)]
@@ -129,5 +129,5 @@ def _messages(raw: bytes) -> list[bytes]:
 
 
 def _too_many(count: int | None = None) -> WireError:
-    found = f"{count} messages" if count is not None else "too many messages"
-    return WireError("", f"the batch has {found}, over the limit of {ITEMS_MAX}")
+    amount = f"{count} messages" if count is not None else "too many messages"
+    return WireError("", f"the batch has {amount}, over the limit of {ITEMS_MAX}")

@@ -1,4 +1,4 @@
-"""Beats: the message that comes by the hundred thousand, in the four dialects it is spoken in.
+"""Beats: the most frequent message by far, in five dialects.
 
     dialect         its id      differs from ours by
     native          agent_id
@@ -7,14 +7,13 @@
     IMPL-REQ-003    agentId     taskId, lastToolCall, tokenCount, errorCount, progressIndicator
     its FR-002      agent_id    current_phase, last_tool_call_timestamp, progress_indicator
 
-The name of the id decides the dialect. The fast way reads the first two, as well-behaved senders write
-them, and hands over what the decoder made. What it stumbles over, foreign or wrong, is read once more the
-careful way, which knows all dialects, loads out of bounds and metadata that is no text, and says what is
-wrong with the rest.
+The name of the id decides the dialect. The fast path reads well-formed beats of the first two and returns the decoder's
+struct. Where it fails, the careful path reads the beat again: it knows all dialects, out-of-range loads and metadata
+that is not text, and explains what is wrong with the rest.
 
-Most senders put one beat in a message. What comes in one round of the loop is read together, which takes a third of the
-time; and kept together, for as long as one of them is the last beat of its agent: few enough that it does not matter if
-that agent is silent for long.
+Most senders put one beat in a message. We read the messages of one round of the loop together, which takes a third of
+the time. Their bytes stay in memory as long as one of them is the last beat of its agent: `TOGETHER_MAX` keeps that
+small.
 """
 
 from __future__ import annotations
@@ -57,12 +56,12 @@ from lifesigns.wire.limits import (
 if TYPE_CHECKING:
     _OurMoment = float
 else:
-    _OurMoment = Moment  # Any moment is read; before anybody sees it, it is a number on our clock.
+    _OurMoment = Moment  # The decoder accepts any moment; `decode_beat` turns it into a number on our clock.
 
 
 TOGETHER_MAX: Final = 32
 ALONE_MAX: Final = 2048
-"""Bytes of one message that is read with others; all of them together are within what one beat may have."""
+"""Bytes of a message that is read with others: `TOGETHER_MAX` of them stay within `BEAT_MAX`."""
 
 
 class WireMetrics(Struct, gc=False):
@@ -76,9 +75,10 @@ class WireMetrics(Struct, gc=False):
 
 
 class WireBeat(Struct, gc=False):
-    """A native beat as the decoder makes it; to the engine as good as a `BeatReceived`, and made much faster.
+    """A native beat as the decoder makes it. The engine takes it like a `BeatReceived`, which takes much longer to
+    make.
 
-    The fields stand in the contract's order: in that order they are read fastest.
+    The fields are in the contract's order: msgspec reads them fastest in that order.
     """
 
     agent_id: Annotated[str, Meta(min_length=1, max_length=ID_MAX)]
@@ -105,18 +105,18 @@ class WireBeat(Struct, gc=False):
     pid: Count | None = None
     role: Text | None = None
     metadata: Annotated[dict[str, Text], Meta(max_length=METADATA_MAX)] | None = None
-    """Its keys are limited too, but not here: msgspec remembers short keys only where they have no limit."""
+    """`_has_long_key` limits the keys: msgspec caches short keys only if their type has no limit."""
     current_phase: None = None
     last_tool_call_timestamp: None = None
     progress_indicator: None = None
-    """FR-002's names for `phase`, `last_tool_call` and `progress`. The fast way stumbles over them, on purpose: so they cost
-    other beats nothing. The careful way reads them, and puts them where they belong."""
+    """FR-002's names for `phase`, `last_tool_call` and `progress`. The fast path fails on them on purpose, so that they
+    cost other beats nothing; the careful path moves them to our fields."""
     source: str = ""
-    """Ours, and the last: whatever a peer wrote here is overwritten."""
+    """Set by us, and the last field: we overwrite what a peer wrote here."""
 
     @property
     def sent_at(self) -> float | None:
-        """The agent's `timestamp` in seconds. Most beats are never asked for it."""
+        """The agent's `timestamp` in seconds, computed only when needed."""
         return None if self.timestamp is None else seconds(self.timestamp)
 
 
@@ -125,7 +125,7 @@ FR_002: Final[Mapping[str, str]] = {
     "last_tool_call_timestamp": "last_tool_call",
     "progress_indicator": "progress",
 }
-"""What FR-002 calls some of our fields. Where a beat has both, ours counts."""
+"""FR-002's names for our fields. If a beat has both, ours counts."""
 
 _BEAT: Final = Codec(WireBeat)
 _BEATS: Final = Codec(list[WireBeat])
@@ -146,9 +146,9 @@ _doing_by_status: Final = DOING_BY_STATUS.get
 
 
 def decode_beat(raw: bytes, source: str = "", now: float | None = None) -> WireBeat:
-    """One beat of any dialect, JSON or MessagePack. `source` says which door it came through.
+    """One beat of any dialect, JSON or MessagePack. `source` says how it came in.
 
-    With `now`, an `until` of the agent's clock is translated to ours. Raises `WireError` and nothing else.
+    With `now`, an `until` on the agent's clock becomes one on ours. Raises `WireError` and nothing else.
     """
     if len(raw) > TEXT_MAX:
         return _settled(_read_large(raw), source, now)
@@ -156,7 +156,7 @@ def decode_beat(raw: bytes, source: str = "", now: float | None = None) -> WireB
         beat = _from_json(raw) if raw < _MSGPACK else _from_msgpack(raw)
     except codec.FAULTS:
         beat = _read_carefully(raw)
-    # From here on this is `_settled`: to call it would take a tenth of the time of a small beat.
+    # From here on this is `_settled`, inlined: the call would take a tenth of the time of a small beat.
     beat.source = source
     if beat.agent_id not in _known_ids:
         _learn(beat.agent_id)
@@ -177,19 +177,19 @@ def decode_beat(raw: bytes, source: str = "", now: float | None = None) -> WireB
 
 
 def decode_single(raw: bytes, source: str = "", now: float | None = None) -> WireBeat | None:
-    """The only beat of a message, if it is a small one and well written; None if `decode_beats` has to find out."""
+    """The only beat of a small, well-formed message; None if `decode_beats` has to read it."""
     if len(raw) > TEXT_MAX or raw[:1] != b"{" or b"\n" in raw:
         return None
     try:
         return decode_beat(raw, source, now)
     except WireError:
-        return None  # Or it is one after the other without a line between.
+        return None  # It may still be several beats without a newline between them.
 
 
 def decode_beats(raw: bytes, source: str = "", now: float | None = None) -> Batch[WireBeat]:
-    """One beat, an array of beats or one beat a line. A bad one is rejected, the others are accepted.
+    """One beat, an array of beats or one beat a line. Rejects the bad ones and accepts the others.
 
-    Raises `WireError` where beats cannot be told apart: too many bytes or items, or a broken array.
+    Raises `WireError` where it cannot separate the beats: too many bytes or items, or a broken array.
     """
     check_size(raw, BATCH_MAX)
     if (beat := decode_single(raw, source, now)) is not None:
@@ -200,20 +200,21 @@ def decode_beats(raw: bytes, source: str = "", now: float | None = None) -> Batc
 
 
 class Together(NamedTuple):
-    """The beats, in their order, and the batch they were read from."""
+    """Beats in their order, and the batch they were read from."""
 
     beats: list[WireBeat]
     raw: bytes
 
 
 def fits_together(raw: bytes) -> bool:
-    """Whether this message may be decoded in one batch with others. It must begin and end with a brace: the newline that
-    joins two of them is no comma, so an unclosed bracket makes the whole batch unreadable and can swallow no other message."""
+    """Whether this message may be decoded in one batch with others. It must begin and end with a brace: the newline
+    between two of them is no comma, so an unclosed bracket makes the whole batch unreadable and can swallow no other
+    message."""
     return raw[:1] == b"{" and raw[-1:] == b"}" and len(raw) <= ALONE_MAX
 
 
 def decode_together(raws: Sequence[bytes], source: str = "", now: float | None = None) -> Together | None:
-    """Messages that fit together; None if they have to be read one by one, because one of them is no single beat."""
+    """Decode messages that fit together; None if one of them is not a single beat and they must be read one by one."""
     raw = b"\n".join(raws)
     try:
         batch = decode_beats(raw, source, now)
@@ -225,7 +226,7 @@ def decode_together(raws: Sequence[bytes], source: str = "", now: float | None =
 
 
 def plain(beat: WireBeat) -> BeatReceived:
-    """The same beat as a plain value of the core, to compare and to keep."""
+    """The same beat as a plain value of the core."""
     values = {name: getattr(beat, name) for name in BeatReceived.__slots__}
     if beat.metrics is not None:
         values["metrics"] = Metrics(**msgspec.structs.asdict(beat.metrics))
@@ -233,13 +234,13 @@ def plain(beat: WireBeat) -> BeatReceived:
 
 
 _MSGPACK: Final = b"\x80"
-"""No JSON begins like this or higher."""
+"""No JSON begins with this byte or a higher one."""
 _from_json: Final[Callable[[bytes], WireBeat]] = _BEAT.from_json
 _from_msgpack: Final[Callable[[bytes], WireBeat]] = _BEAT.from_msgpack
 
 
 def _read_large(raw: bytes) -> WireBeat:
-    """A beat large enough to have a text over the limit."""
+    """Read a beat that is large enough to have a text over the limit."""
     check_size(raw, BEAT_MAX)
     try:
         beat = _from_json(raw) if raw < _MSGPACK else _from_msgpack(raw)
@@ -251,9 +252,9 @@ def _read_large(raw: bytes) -> WireBeat:
 
 
 def _read_at_once(raw: bytes) -> list[WireBeat] | None:
-    """All beats in one call, if they are well written and none of them can be over a limit unseen.
+    """All beats in one call, if they are well formed and no text can exceed its limit unseen.
 
-    MessagePack goes the careful way: it is so quickly taken apart that there is little to gain.
+    MessagePack goes the careful way: splitting it is so fast that there is little to gain.
     """
     if len(raw) > BEAT_MAX or may_hide_bytes(raw) or codec.is_msgpack(raw):
         return None
@@ -272,8 +273,8 @@ def _has_long_key(metadata: Mapping[str, str]) -> bool:
 
 
 def _settled(beat: WireBeat, source: str, now: float | None) -> WireBeat:
-    """The beat with all that can be concluded from it. Nothing is done as often as this: a line that seldom
-    applies costs one look. `decode_beat` and `_settle_all` have these lines too; a test says that all conclude the same."""
+    """Fill in what follows from the beat's other fields. This is the hottest code here, so each rare case costs one
+    comparison. `decode_beat` and `_settle_all` repeat these lines; a test checks that all three agree."""
     beat.source = source
     if beat.agent_id not in _known_ids:
         _learn(beat.agent_id)
@@ -289,7 +290,7 @@ def _settled(beat: WireBeat, source: str, now: float | None) -> WireBeat:
 
 
 def _settle_all(beats: list[WireBeat], source: str, now: float | None) -> bool:
-    """`_settled` for all of them. False if one is bad: the careful way finds out which."""
+    """`_settled` for all of them. False if one is bad: the careful path finds out which."""
     for beat in beats:
         beat.source = source
         if beat.doing is None:
@@ -304,18 +305,18 @@ def _settle_all(beats: list[WireBeat], source: str, now: float | None) -> bool:
                 return False
             if beat.token_count is None:
                 beat.token_count = _tokens(metadata)
-    # Of fresh texts side by side a hundred are checked faster than one is looked up among those of a large fleet.
+    # Checking a hundred new strings together is faster than one lookup in the ids of a large fleet.
     return not "".join([beat.agent_id for beat in beats]).translate(_ID_SIGNS)
 
 
 _ID_SIGNS: Final = dict.fromkeys(map(ord, ID_SIGNS))
-"""To take away whatever an id consists of: nothing may be left. How long each is the decoder has checked."""
+"""Removes all characters an id may have, so that nothing may be left. The decoder has checked the length of each."""
 
 _KNOWN_IDS_MAX: Final = 250_000
 _known_ids: set[str] = set()
-"""Ids that were found to be well formed: looking one up takes a fifth of matching it. A cache and
-nothing more; it is emptied when full, so that inventing ids gains a peer nothing but 40 MB. It has to hold the whole
-fleet: one that is a little too small is emptied all the time."""
+"""Ids known to be well formed: a lookup takes a fifth of a match. Only a cache: we empty it when it is full, so a peer
+that invents ids gains nothing but 40 MB. It must hold the whole fleet: a slightly smaller one would be emptied all the
+time."""
 
 
 def _learn(agent_id: str) -> None:
@@ -326,7 +327,7 @@ def _learn(agent_id: str) -> None:
 
 
 def _tokens(metadata: Mapping[str, str]) -> int | None:
-    """What agentkit's collector counts, in and out. What is no number there is ignored."""
+    """agentkit's counts, in and out; anything but a number is ignored."""
     total: int | None = None
     for key in ("tokens_in", "tokens_out"):
         text = metadata.get(key)
@@ -336,14 +337,14 @@ def _tokens(metadata: Mapping[str, str]) -> int | None:
 
 
 _DIGITS_MAX: Final = 18
-"""Two numbers of so many digits still add up to less than 64 bits."""
+"""The sum of two such numbers still fits into 64 bits."""
 
 
-# --- the careful way ---------------------------------------------------------------------------------
+# --- the careful path --------------------------------------------------------------------------------
 
 
 class _Ids(Struct, gc=False):
-    """Which dialect is this?"""
+    """The field that decides the dialect."""
 
     agent_id: Any = None
     worker_id: Any = None
@@ -366,7 +367,7 @@ _CAREFUL_TYPES: Final[Mapping[str, Any]] = {
 
 
 def _spoken_as(their_names: dict[str, str], metrics_names: dict[str, str] | None = None) -> Codec:
-    """A beat under the names of a dialect, field for field a `WireBeat`; only `source` is nothing a peer says."""
+    """A codec for beats with a dialect's names, field for field a `WireBeat` except `source`, which no peer sends."""
     metrics = _renamed(WireMetrics, metrics_names or {})
     return Codec(_renamed(WireBeat, their_names, {**_CAREFUL_TYPES, "metrics": metrics | None}))
 
@@ -436,7 +437,7 @@ def _read_fr_002(beat: WireBeat, theirs: Any) -> None:
 
 
 def _in_words(moment: Any, field: str) -> str | None:
-    """A moment that is shown and no more: a text as it is, a number or a MessagePack timestamp as RFC 3339."""
+    """A moment for display only: a text unchanged, a number or a MessagePack timestamp as RFC 3339."""
     if moment is None:
         return None
     try:
@@ -448,7 +449,7 @@ def _in_words(moment: Any, field: str) -> str | None:
 
 
 def _spelled_out(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Numbers and booleans as JSON spells them; null is as good as absent."""
+    """Numbers and booleans as in JSON, without nulls."""
     return {
         key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for key, value in metadata.items()
@@ -465,9 +466,9 @@ _MOMENTS: Final = ("timestamp", "until")
 
 
 def encode_beat(beat: BeatReceived | WireBeat, *, msgpack: bool = False) -> bytes:
-    """A native beat. What is not known is left out; moments are written in whole milliseconds.
+    """A native beat, without unknown values and with moments in whole milliseconds.
 
-    `source` is not written: it is set by whoever receives the beat.
+    Leaves `source` out: the receiver sets it.
     """
     parts = {name: getattr(beat, "sent_at" if name == "timestamp" else name) for name in _WRITTEN}
     for name in _MOMENTS:
@@ -475,9 +476,9 @@ def encode_beat(beat: BeatReceived | WireBeat, *, msgpack: bool = False) -> byte
             parts[name] = written(parts[name])
     if beat.metrics is not None:
         values = {name: getattr(beat.metrics, name) for name in WireMetrics.__struct_fields__}
-        parts["metrics"] = _known(values)
-    return codec.write(_known(parts), msgpack=msgpack)
+        parts["metrics"] = _without_unknown(values)
+    return codec.write(_without_unknown(parts), msgpack=msgpack)
 
 
-def _known(parts: Mapping[str, Any]) -> dict[str, Any]:
+def _without_unknown(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part is not None and part != ()}

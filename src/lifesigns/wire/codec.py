@@ -1,7 +1,7 @@
 """The codec: bytes to checked structs and back, in JSON or MessagePack.
 
-The law: whatever the bytes are, a `WireError` is all that leaves here, and it names the field if there
-is one to name. A key that comes twice counts as its last, as in nearly every JSON reader.
+The law: whatever the bytes are, only a `WireError` leaves here, and it names the field if there is one. Of a repeated
+key the last counts, as in nearly every JSON reader.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 from lifesigns.errors import WireError
 
 FAULTS: Final = (msgspec.DecodeError, ValueError, TypeError, ArithmeticError, RecursionError)
-"""What msgspec raises on hostile bytes. Its own error is the rule; Python's are for invalid UTF-8,
-numbers with thousands of digits and nesting without end."""
+"""What msgspec raises on hostile bytes: mostly its own error; Python's for invalid UTF-8, numbers with thousands of
+digits and endless nesting."""
 
 DETAIL_MAX: Final = 200
-"""Characters of a detail: some quote the peer, who may have sent 64 KiB of it."""
+"""Characters of a detail: some quote the peer, which may have sent 64 KiB."""
 
 MILLISECONDS_FROM: Final = 1e11
 """A number above this is in milliseconds: as seconds it would be the year 5138, as milliseconds 1973."""
@@ -69,7 +69,7 @@ def write(value: Any, *, msgpack: bool) -> bytes:
 
 
 def explain(error: Exception) -> WireError:
-    """What was wrong, and where, from what the codec says."""
+    """The msgspec error as what was wrong, and in which field."""
     if isinstance(error, RecursionError):
         return WireError("", "the message is nested too deeply")
     if isinstance(error, UnicodeError):
@@ -104,7 +104,7 @@ def written(moment: float) -> str | float:
 
 
 def on_our_clock(until: float | None, sent_at: float | None, now: float | None) -> float | None:
-    """A moment of the agent's clock on ours: as far from `now` as it was from the agent's own `now`."""
+    """A moment of the agent's clock on ours: as far from our `now` as it was from the agent's."""
     if until is None or sent_at is None or now is None:
         return until
     return now + (until - sent_at)

@@ -1,4 +1,4 @@
-"""Evidence: digests of a call's arguments and results as they come to a door, JSON text or what it says."""
+"""Evidence: digests of a call's arguments and results, given as values or as JSON text."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import msgspec
 from lifesigns.core.digests import digest
 
 JSON_MAX: Final = 64 * 1024
-"""Longer text is compared as text: reading it is not worth its time."""
+"""We compare longer text as text: parsing it is not worth the time."""
 
 
 def digest_of(value: object, *, exact: bool = False) -> str:
-    """As `core.digests.digest`; an object or array as JSON text is the same as itself."""
+    """Like `core.digests.digest`; JSON text of an object or array has the same digest as the object or array."""
     return digest(unwrapped(value), exact=exact)
 
 
 def unwrapped(value: object) -> object:
-    """What a JSON text says, if it is one of an object or an array; else the value."""
+    """The parsed value if this is JSON text of an object or an array; else the value itself."""
     if not isinstance(value, str) or not 2 <= len(value) <= JSON_MAX or value.lstrip()[:1] not in ("{", "["):
         return value
     try:

@@ -1,8 +1,7 @@
 """Limits: how much of everything a peer may send, and the types that carry these limits.
 
-msgspec checks the types while it reads, in C, and names the field it stumbled over. It counts the
-length of a text in characters, we promise bytes of UTF-8: `check_bytes` is for the few messages where
-the two can differ.
+msgspec checks the types while it reads, in C, and names the failing field. It counts characters, but we promise bytes
+of UTF-8: `check_bytes` is for the few messages where the two can differ.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from msgspec import Meta, Struct
 from lifesigns.errors import WireError
 
 TEXT_MAX: Final = 1024
-"""Bytes of one text: a phase, a host, a task's id, a key or a value of the metadata."""
+"""Bytes of one text: a phase, a host, a task id, a key or a value of the metadata."""
 PROSE_MAX: Final = 10_000
-"""Characters kept of what people read (an error, a note). Longer prose is cut, not refused: a long
-stack trace is no reason to miss that a call has ended."""
+"""Characters we keep of prose (an error, a note). We cut longer prose instead of refusing it: a long stack trace must
+not hide that a call has ended."""
 METADATA_MAX: Final = 64
 TASKS_MAX: Final = 256
 BEAT_MAX: Final = 64 * 1024
 SIGNAL_MAX: Final = 1024 * 1024
-"""More than a beat: `args` and `result` may be large, they are hashed at the door and not kept."""
+"""More than a beat: `args` and `result` may be large; we hash them on arrival and do not keep them."""
 BATCH_MAX: Final = 8 * 1024 * 1024
 ITEMS_MAX: Final = 10_000
 
@@ -43,7 +42,7 @@ Amount = Annotated[float, Meta(ge=0, le=_FLOAT_MAX)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Calendar = Annotated[datetime, Meta(tz=True)]
 Moment = Calendar | Annotated[float, Meta(ge=-1e300, le=1e300)]
-"""However far away, for it is only data; but the distance of two has to be a number too."""
+"""However far away, since it is only data; but the difference of two must be a number too."""
 Tasks = Annotated[tuple[Text, ...], Meta(max_length=TASKS_MAX)]
 
 ID_MAX: Final = 128
@@ -52,7 +51,7 @@ _is_id = re.compile(f"[{ID_SIGNS}]{{1,{ID_MAX}}}").fullmatch
 
 
 def check_id(value: str, field: str) -> str:
-    """The id of an agent, if it is one."""
+    """The id of an agent, checked."""
     if _is_id(value) is None:
         shown = value if len(value) <= ID_MAX else f"{value[:ID_MAX]}…"
         raise WireError(field, f"is {shown!r}, but an id is 1 to 128 of A-Z a-z 0-9 . _ : @ / -")
@@ -60,7 +59,7 @@ def check_id(value: str, field: str) -> str:
 
 
 def check_size(raw: bytes, limit: int) -> None:
-    """Nothing and too much are refused before anything is read."""
+    """Refuse an empty or too large message before reading it."""
     if not raw:
         raise WireError("", "the message is empty")
     if len(raw) > limit:
@@ -68,13 +67,13 @@ def check_size(raw: bytes, limit: int) -> None:
 
 
 def may_hide_bytes(raw: bytes) -> bool:
-    """Whether a text in this message can have more bytes than characters and be over the limit."""
-    # One byte is looked for much faster than two, and most messages have no backslash at all.
+    """Whether a text in this message can be within the limit in characters and over it in bytes."""
+    # Searching one byte is much faster than two, and most messages have no backslash at all.
     return len(raw) > TEXT_MAX and (not raw.isascii() or (b"\\" in raw and b"\\u" in raw))
 
 
 def check_bytes(message: Struct) -> None:
-    """Every text that is kept of the message (prose apart) is within `TEXT_MAX` bytes of UTF-8."""
+    """Check that every kept text of the message (except prose) is within `TEXT_MAX` bytes of UTF-8."""
     for field in message.__struct_fields__:
         if field in PROSE or field in HASHED or field in OURS:
             continue
@@ -87,7 +86,7 @@ PROSE: Final = frozenset({"detail", "error", "handoff", "message", "note", "reas
 HASHED: Final = frozenset({"args", "result"})
 """Not kept, so not limited."""
 OURS: Final = frozenset({"bounded", "source"})
-"""Set by us, never believed from a peer."""
+"""We set these and never believe a peer's."""
 
 
 def _texts(value: Any) -> Iterator[str]:

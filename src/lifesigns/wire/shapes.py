@@ -1,8 +1,8 @@
-"""Shapes: what the core's dataclasses look like on the wire, made from their own annotations.
+"""Shapes: the wire form of the core's dataclasses, derived from their annotations, so that a field is declared once.
 
-So a field has one home. What the core calls `str` is a text within its limit here, `float` an amount,
-`int` a count; a field with a default may be missing or null; moments, prose and a few others are known
-by their name. Beats are not made here: they are too many for a general way.
+The core's `str` is a text within its limit here, `float` an amount, `int` a count; a field with a default may be
+missing or null; moments, prose and a few others go by their names. Beats have their own code: there are too many for
+the general way.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FINDINGS_MAX: Final = 64
 
 _Leaf = Text | Integer | Finite | bool | list[Text | Integer | Finite | bool | None] | None
 _Policy = Annotated[dict[Text, _Leaf | dict[Text, _Leaf | dict[Text, _Leaf]]], Meta(max_length=KEYS_MAX)]
-"""Section, key, and for breakers a name between them. No deeper: what was read is also walked through."""
+"""Section, key, and for breakers a name between them. No deeper: we also walk through it."""
 
 _BY_TYPE: Final[Mapping[Any, Any]] = {str: Text, int: Count, float: Amount}
 _BY_NAME: Final[Mapping[str, Any]] = {
@@ -52,7 +52,7 @@ _BY_NAME: Final[Mapping[str, Any]] = {
 
 
 class Shape:
-    """One dataclass of the core on the wire. `extra` are fields that only the wire has, all optional."""
+    """One dataclass of the core on the wire. `extra` are optional fields that only the wire has."""
 
     __slots__ = ("defaults", "names", "nullable", "of", "struct", "tag")
 
@@ -75,12 +75,12 @@ class Shape:
         )
 
     def values(self, message: Struct) -> dict[str, Any]:
-        """What the message says, as the core wants it. What it does not say is left to the default."""
-        said = ((name, getattr(message, name)) for name in self.names)
-        return self.nullable | {name: _read(name, value) for name, value in said if value is not None}
+        """The message's values as the core expects them; absent ones are left to the default."""
+        values = ((name, getattr(message, name)) for name in self.names)
+        return self.nullable | {name: _read(name, value) for name, value in values if value is not None}
 
     def message(self, value: Any) -> dict[str, Any]:
-        """The value as a message. What is at its default is left out."""
+        """The value as a message, without fields at their default."""
         parts = ((name, getattr(value, name)) for name in self.names)
         message = {
             name: _write(name, part)
@@ -139,7 +139,7 @@ _FINDING: Final = Shape(Finding)
 
 
 class Shapes:
-    """Messages told apart by their `type`."""
+    """Message shapes, selected by `type`."""
 
     __slots__ = ("_by_core_type", "_by_struct", "_codec")
 
@@ -150,16 +150,16 @@ class Shapes:
 
     @property
     def structs(self) -> tuple[type[Struct], ...]:
-        """What their messages look like, for those who describe them."""
+        """The shapes of the messages, for the API's description."""
         return tuple(self._by_struct)
 
     def read(self, raw: bytes) -> tuple[Shape, Any]:
-        """The message, and the shape it has; or a `WireError`."""
+        """The message and its shape; or a `WireError`."""
         message = self._codec.read(raw)
         return self._by_struct[type(message)], message
 
     def message(self, value: Any) -> dict[str, Any] | None:
-        """The value as a message; None if its kind does not go over the wire."""
+        """The value as a message; None if this type does not go over the wire."""
         shape = self._by_core_type.get(type(value))
         return None if shape is None else shape.message(value)
 

@@ -1,7 +1,7 @@
-"""Signals: what else an agent says, `{"type": ..., "agent_id": ..., ...}`.
+"""Signals: an agent's other messages, `{"type": ..., "agent_id": ..., ...}`.
 
-Arguments and results of tools are hashed here and not kept. Arguments are digested exactly, results
-without their volatile parts: `core/detectors/looping.py` says why.
+We hash tools' arguments and results here and do not keep them: arguments exactly, results without their volatile parts.
+`core/detectors/looping.py` says why.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _KINDS: Final = {
     "message_withdrawn": core.MessageWithdrawn,
     "breaker": core.BreakerReported,
     "left": core.AgentLeft,
-    # What the agent's side saw happen, and what became of the orders it was given.
+    # What the agent's side observed, and the outcomes of its orders.
     "exited": core.ProcessExited,
     "nudge_delivered": core.NudgeDelivered,
     "nudge_failed": core.NudgeFailed,
@@ -71,7 +71,7 @@ _EXTRA: Final[dict[str, dict[str, Any]]] = {
     "pong": {"task": Text},
 }
 _OTHER_NAMES: Final = {"cost": "cost_usd", "task": "task_id"}
-"""The contract's short words for two fields; either is read."""
+"""The contract's short names of two fields; we read either."""
 
 _SHAPES: Final = Shapes(
     [Shape(of, tag, {"timestamp": Moment} | _EXTRA.get(tag, {})) for tag, of in _KINDS.items()]
@@ -83,7 +83,7 @@ SIGNAL_TYPES: Final = _SHAPES.structs
 def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Signal:
     """One signal, JSON or MessagePack. Raises `WireError` and nothing else.
 
-    An `until` of the agent's clock is translated to ours if the signal carries its own `timestamp`.
+    Translates an `until` on the agent's clock to ours if the signal has a `timestamp`.
     """
     check_size(raw, SIGNAL_MAX)
     shape, message = _SHAPES.read(raw)
@@ -106,15 +106,15 @@ def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = F
 
 
 def decode_signals(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Batch[Signal]:
-    """One signal, an array of signals or one signal a line; as `decode_beats`. `bounded`: who says them is no operator."""
+    """One signal, an array of signals or one signal a line; like `decode_beats`. `bounded`: the sender is no operator."""
     check_size(raw, BATCH_MAX)
     return batches.decode_each(raw, partial(decode_signal, now=now, source=source, bounded=bounded))
 
 
 def encode_signal(signal: Signal, *, msgpack: bool = False, sent_at: float | None = None) -> bytes:
-    """A signal an agent sends; a beat too. Moments are written in whole milliseconds.
+    """A signal or a beat of an agent, with moments in whole milliseconds.
 
-    `sent_at` goes along with an `until`, so that the other side can translate that to its own clock.
+    `sent_at` goes with an `until`, so that the other side can translate it to its own clock.
     """
     if isinstance(signal, BeatReceived | WireBeat):
         return encode_beat(signal, msgpack=msgpack)
