@@ -26,7 +26,7 @@ class LifesignsError(Exception):
         super().__init__(message or (type(self).__doc__ or "").strip())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross process pools, whatever their constructors ask for."""
+        """Errors cross process pools, whatever arguments their constructors take."""
         return _revived, (type(self), self.args, vars(self))
 
 
@@ -89,7 +89,7 @@ class HubError(AdapterError):
     ) -> None:
         super().__init__(message, transient=transient)
         self.status = status
-        """Of its answer; None if there was none."""
+        """The status of its answer; None if there was none."""
         self.detail = detail
         self.field = field
         self.retry_after = retry_after

@@ -1,5 +1,5 @@
-"""Files that are there as a whole or not at all: written beside their place, on the disk, then moved there. And files for
-their owner alone."""
+"""Files that exist as a whole or not at all: written beside their place, synced, then moved there. And files for their
+owner alone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PRIVATE: Final = 0o600
 
 
 def write_whole(path: Path, content: bytes, mode: int = PRIVATE) -> None:
-    """Put this into the file, in the place of one that may be there; its folder is made if it is missing.
+    """Write the file, or replace it; makes a missing folder.
 
-    The mode is set before anything is in it, whatever the umask. While it is written its name begins with a dot.
+    The mode is set before the content, whatever the umask. While it is written, its name begins with a dot.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -35,13 +35,13 @@ def write_whole(path: Path, content: bytes, mode: int = PRIVATE) -> None:
 
 
 def sync(file: BinaryIO) -> None:
-    """What was written is on the disk when this returns."""
+    """Return when the written bytes are on disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """A new name is on the disk only when its folder is."""
+    """A new name is on disk only when its folder is."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -52,8 +52,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_private(path: Path, size_max: int) -> tuple[bytes, str] | None:
-    """What is in a file that is ours, at most so many bytes of it, and what was done if others could read it (usually
-    nothing); None if there is no file. Raises `UsageError` if it is somebody else's, or no file."""
+    """The content of a file of ours, at most `size_max` bytes, and what we did if others could read it (usually
+    nothing); None if there is no file. Raises `UsageError` if another user owns it, or it is no file."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
@@ -61,21 +61,21 @@ def read_private(path: Path, size_max: int) -> tuple[bytes, str] | None:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        exposed = _close_to_others(path, handle)
+        exposed = _restrict_to_owner(path, handle)
         return os.read(handle, size_max), exposed
     finally:
         os.close(handle)
 
 
-def _close_to_others(path: Path, handle: int) -> str:
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
+def _restrict_to_owner(path: Path, handle: int) -> str:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path} is not a file")
     if not hasattr(os, "geteuid"):
-        return ""  # Windows: the folder below the user's profile is the user's by inheritance.
-    if found.st_uid not in (os.geteuid(), 0):
-        raise UsageError(f"{path} belongs to user {found.st_uid}, not to {os.geteuid()} who runs this hub")
-    if not found.st_mode & 0o077:
+        return ""  # Windows: a folder below the user's profile is the user's by inheritance.
+    if status.st_uid not in (os.geteuid(), 0):
+        raise UsageError(f"{path} belongs to user {status.st_uid}, not to {os.geteuid()} who runs this hub")
+    if not status.st_mode & 0o077:
         return ""
     try:
         os.fchmod(handle, PRIVATE)

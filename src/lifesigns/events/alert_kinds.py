@@ -1,4 +1,4 @@
-"""Kinds of alerts, by name, and how loud each is if nobody says otherwise. The catalogue says which events open them."""
+"""Kinds of alerts, by name, with their default severity. The catalogue says which events open them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN_FACTS: Final[Mapping[str, str]] = {
     "review": "recovery_failed:{0.agent_id}",
     "quarantined": "recovery_failed:{0.agent_id}",
 }
-"""Reasons why a person is needed that come with a fact of their own, and the key of the alert which that one opens."""
+"""Reasons for `NeedsHuman` that come with another fact, and the key of the alert which that fact opens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,15 @@ class Kind:
     name: str
     severity: NoticeSeverity
     many: str
-    """What is said of a whole group, after the number: `agents are unwell`."""
+    """The words for a whole group, after the number: `agents are unwell`."""
     at_once: bool = False
-    """Told without waiting whether it passes by itself."""
+    """Sent at once, without waiting whether it passes by itself."""
     lapses: bool = False
-    """No event says that it is over: it is taken as settled after a while without news."""
+    """No event ends it: it counts as settled after a while without news."""
 
     @property
     def events(self) -> tuple[str, ...]:
-        """Events it is made from: routes and silences may name those as well."""
+        """The events it is made from: routes and silences may name those as well."""
         return _EVENTS[self.name]
 
     @property

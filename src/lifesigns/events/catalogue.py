@@ -1,8 +1,8 @@
-"""The catalogue: every event there is, in one table. API, stream, bus, history, alerts, audit log and the page of the API
+"""The catalogue: every event, in one table. API, stream, bus, history, alerts, audit log and the API's page
 (`docs/reference/http-api.md`) are made from it.
 
-The law: types and names of fields are what others have built on (contract section 4). A fact may be renamed, its event may
-not; and what an older hub has kept is still read, so a new field has a default.
+The law: users build on types and names of fields (contract section 4). A fact may be renamed, its event may not; and we
+still read what an older hub has stored, so a new field has a default.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lifesigns.events.hub_facts import OLD_SECRET, HubPart
 from lifesigns.ports import NoticeSeverity as Level
 
 THE_HUB: Final = "lifesigns"
-"""Who did what nobody is named for: the hub, by its policy."""
+"""Names the hub, by its policy, where an act has no other author."""
 _FLIP_LEVELS: Final[Mapping[Health, Level]] = {
     Health.STUCK: Level.WARNING,
     Health.FAILING: Level.ERROR,
@@ -31,13 +31,13 @@ _FLIP_LEVELS: Final[Mapping[Health, Level]] = {
 }
 """How urgent it is that an agent came into such a state."""
 _OPEN: Final = frozenset({BreakerState.OPEN, BreakerState.FORCED_OPEN})
-_TOLD_BY_ITS_OWN_EVENT: Final = ("escalation", "mass brake")
-"""Needs of people that come with an event of their own: the same thing must not stand there twice."""
+_HAS_ITS_OWN_EVENT: Final = ("escalation", "mass brake")
+"""Reasons for `NeedsHuman` that come with another event: people must not see the same thing twice."""
 _LATE: Final = {Priority.URGENT: Level.ERROR, Priority.HIGH: Level.WARNING}
 _VERDICTS: Final = {"failed": Level.ERROR, "blocked": Level.WARNING}
 
-Deed = tuple[str, str]
-"""What was done, and the details."""
+AuditWords = tuple[str, str]
+"""The act, and its details."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,27 @@ class Row:
     """One event."""
 
     name: str
-    """Its type, for others."""
+    """Its public type."""
     fact: type[Fact] | None
-    """What it tells; None for beats, which are told as they came."""
+    """The fact it tells; None for beats, which pass unchanged."""
     when: str
     fields: Mapping[str, str]
-    """The fields of the fact, and what they are called in the event; empty for what its type or its subject tells."""
+    """The fields of the fact and their names in the event; empty if the event's type or subject tells it."""
     where: Mapping[str, object]
-    """A fact that has several events is this one, if it looks like this."""
+    """Of several events of one fact, it is this one if the fact has these values."""
     sentence: Callable[[Any], str] | None
-    """What people read; None if they need not."""
+    """The sentence for people; None if they do not need one."""
     level: Callable[[Any], Level | None] | None
-    """How urgent it is; None if a person can do nothing about it: it is no alert then."""
+    """How urgent it is; None if a person can do nothing about it: then it is no alert."""
     alert: str
-    """The key of the alert that it opens or is news of."""
+    """The key of the alert that it opens or updates."""
     ends: str
-    """The key of the alert that it ends. What a flip, a breaker or a brake ends depends on what they say."""
-    audit: Callable[[Any], Deed] | None
+    """The key of the alert that it ends. What a flip, a breaker or a brake ends depends on their values."""
+    audit: Callable[[Any], AuditWords] | None
     """The words of its audit entry, if it is an audited act; of flips only decisions are (`hub/audit/records.py`)."""
 
     def alerting(self, fact: Fact) -> tuple[Level, str] | None:
-        """How urgent it is and what people read, if it is an alert."""
+        """Its urgency and its sentence, if it is an alert."""
         level = None if self.level is None else self.level(fact)
         return None if level is None or self.sentence is None else (level, self.sentence(fact))
 
@@ -88,7 +88,7 @@ def _row(
     level: Level | Callable[[F], Level | None] | None = None,
     alert: str = "",
     ends: str = "",
-    audit: Callable[[F], Deed] | None = None,
+    audit: Callable[[F], AuditWords] | None = None,
 ) -> Row:
     names = {} if fact is None else {field.name: field.name for field in fields(fact) if field.name != "at"}
     levels = _always(level) if isinstance(level, Level) else level
@@ -105,11 +105,11 @@ class _Reasoned(Protocol):
 
 
 def _with_reason(what: str) -> Callable[[_Reasoned], str]:
-    """`what`, and why if that is known."""
-    return lambda fact: f"{what}{_because(fact)}"
+    """`what`, and the reason if there is one."""
+    return lambda fact: f"{what}{_reason_suffix(fact)}"
 
 
-def _because(fact: _Reasoned) -> str:
+def _reason_suffix(fact: _Reasoned) -> str:
     return f": {fact.reason}" if fact.reason else ""
 
 
@@ -134,7 +134,7 @@ def _terminated(fact: e.Ending) -> str:
 def _recovery(what: str) -> Callable[[e.Recovery], str]:
     def sentence(fact: e.Recovery) -> str:
         task = f" with task {fact.task_id}" if fact.task_id else ""
-        return f"{fact.agent_id} {what}{task}{_because(fact)}"
+        return f"{fact.agent_id} {what}{task}{_reason_suffix(fact)}"
 
     return sentence
 
@@ -175,7 +175,7 @@ def _flip_level(fact: e.Flip) -> Level | None:
 
 
 def _needs_human_level(fact: e.NeedsHuman) -> Level | None:
-    if fact.reason in _TOLD_BY_ITS_OWN_EVENT:
+    if fact.reason in _HAS_ITS_OWN_EVENT:
         return None
     return Level.WARNING if fact.reason == Doing.WAITING_FOR_HUMAN else Level.ERROR
 
@@ -189,33 +189,33 @@ def _breaker_level(fact: e.BreakerFlip) -> Level | None:
 # --- audit entries ------------------------------------------------------------------------------------
 
 
-def _step_done(fact: e.Intervention) -> Deed:
+def _step_done(fact: e.Intervention) -> AuditWords:
     return f"{fact.rung} {fact.stage}", fact.text
 
 
-def _recovery_done(fact: e.Recovery) -> Deed:
+def _recovery_done(fact: e.Recovery) -> AuditWords:
     task = f"task {fact.task_id}" if fact.task_id else "no task"
-    return f"recovery {fact.stage}", f"{task}{_because(fact)}"
+    return f"recovery {fact.stage}", f"{task}{_reason_suffix(fact)}"
 
 
-def _braked(fact: e.Brake) -> Deed:
+def _braked(fact: e.Brake) -> AuditWords:
     what = "group braked" if fact.on else "group released"
     return what, f"{fact.group}: {fact.unwell} of {fact.members} are unwell"
 
 
-def _acknowledged(fact: h.AlertAcknowledged) -> Deed:
+def _acknowledged(fact: h.AlertAcknowledged) -> AuditWords:
     many = f" ({fact.count} alerts)" if fact.count != 1 else ""
     return "alert acknowledged", f"{fact.key}{many}{_until(fact)}"
 
 
-def _silenced(fact: h.SilenceMade) -> Deed:
+def _silenced(fact: h.SilenceMade) -> AuditWords:
     which = {"agents": fact.agents, "kinds": fact.kinds, "roles": fact.roles}
-    said = "; ".join(f"{name} {', '.join(some)}" for name, some in which.items() if some)
-    return "silence made", f"{fact.id}: {said}{_until(fact)}"
+    scope = "; ".join(f"{name} {', '.join(some)}" for name, some in which.items() if some)
+    return "silence made", f"{fact.id}: {scope}{_until(fact)}"
 
 
 def _until(fact: h.AlertAcknowledged | h.SilenceMade) -> str:
-    return (f" until {fact.until}" if fact.until else "") + _because(fact)
+    return (f" until {fact.until}" if fact.until else "") + _reason_suffix(fact)
 
 
 # --- the table -----------------------------------------------------------------------------------------
@@ -228,28 +228,28 @@ AGENT_HEARTBEAT: Final = "AGENT_HEARTBEAT"
 
 _INFO, _WARNING, _ERROR, _CRITICAL = Level
 _CHANGE: Final = {"was": "from", "now": "to"}
-_UNTOLD: Final = {"part": ""}
+_WITHOUT_PART: Final = {"part": ""}
 _Began, _Over = h.HubTroubleBegan, h.HubTroubleOver
 
 # fmt: off
 _TABLE: Final = (
-    # --- what is judged
+    # --- verdicts
     _row(HEALTH_STATE_CHANGED, e.Flip, "a verdict: the health of an agent changed", named=_CHANGE,
          sentence=_flip, level=_flip_level, alert="stuck_agent:{0.agent_id}",
          audit=lambda fact: (f"judged {fact.now}", fact.reason)),
     _row("FINDING_OPENED", e.FindingOpened, "a detector noticed something, or it became worse"),
-    _row("FINDING_CLOSED", e.FindingClosed, "that is over"),
+    _row("FINDING_CLOSED", e.FindingClosed, "a finding is over"),
     _row("TASK_JUDGED", e.TaskVerdict, "a stalled task has `failed`, or is alive and merely `blocked` or `late`",
          sentence=lambda fact: f"Task {fact.task_id} is {fact.verdict}: {fact.reason}", level=lambda fact: _VERDICTS.get(fact.verdict)),
     _row("MESSAGE_OVERDUE", e.MessageOverdue, "a message was not acknowledged in time",
          sentence=_overdue, level=lambda fact: _LATE.get(fact.priority, _INFO), alert="message_overdue:{0.message_id}"),
     _row("CIRCUIT_BREAKER_STATE_CHANGED", e.BreakerFlip, "a breaker of an agent changed its state", named=_CHANGE,
          sentence=_breaker, level=_breaker_level, alert="circuit_breaker_open:{0.agent_id}/{0.name}"),
-    _row("AGENT_POISONED", e.Poisoned, "an agent could not be judged, which is a bug of ours: it is set aside",
+    _row("AGENT_POISONED", e.Poisoned, "the engine could not judge an agent, which is our bug: it leaves the agent out",
          sentence=lambda fact: f"{fact.agent_id} cannot be judged, which is a bug of lifesigns: {fact.error}",
          level=_ERROR, alert="agent_poisoned:{0.agent_id}"),
-    _row("SIGNAL_REFUSED", e.Refusal, "a signal was not believed; at most once a minute for each agent and reason"),
-    # --- what is done
+    _row("SIGNAL_REFUSED", e.Refusal, "the engine refused a signal; at most once a minute for each agent and reason"),
+    # --- interventions
     _row(NUDGE_SENT, e.Intervention, "an agent is nudged", where={"rung": Rung.NUDGE, "stage": Stage.ORDERED},
          named={"text": "message"}, sentence=lambda fact: f"{fact.agent_id} is nudged: {fact.text}",
          audit=_step_done),
@@ -260,35 +260,35 @@ _TABLE: Final = (
     _row(AGENT_TERMINATED, e.Ending, "an agent was stopped; `checkpoint` is what was saved last",
          named={"text": "reason", "checkpoint_id": "checkpoint"}, sentence=_terminated, level=_WARNING,
          audit=_step_done),
-    _row("INTERVENTION", e.Intervention, "every other stage of a step of the ladder, of a person's hand on a breaker, "
-         "and of cleaning up", audit=_step_done),
-    _row("RECOVERY_INITIATED", e.Recovery, "an agent is started anew", where={"stage": e.Recovered.INITIATED},
+    _row("INTERVENTION", e.Intervention, "every other stage of a step of the ladder, of a breaker turned by a person, "
+         "and of a cleanup", audit=_step_done),
+    _row("RECOVERY_INITIATED", e.Recovery, "an agent is respawned", where={"stage": e.Recovered.INITIATED},
          named={"checkpoint_id": "from_checkpoint"}, sentence=_recovery("is started anew"), level=_INFO,
          audit=_recovery_done),
-    _row("RECOVERY_COMPLETED", e.Recovery, "the new life speaks", where={"stage": e.Recovered.COMPLETED},
+    _row("RECOVERY_COMPLETED", e.Recovery, "the new incarnation beats", where={"stage": e.Recovered.COMPLETED},
          named={"agent_id": "new_agent_id"}, sentence=_recovery("is back"), level=_INFO,
          ends="recovery_failed:{0.agent_id}", audit=_recovery_done),
-    _row("RECOVERY_FAILED", e.Recovery, "an agent could not be started anew", where={"stage": e.Recovered.FAILED},
+    _row("RECOVERY_FAILED", e.Recovery, "an agent could not be respawned", where={"stage": e.Recovered.FAILED},
          named={"attempt": "attempts"}, sentence=_recovery("could not be started anew"), level=_CRITICAL,
          alert="recovery_failed:{0.agent_id}", audit=_recovery_done),
-    _row(NEEDS_HUMAN, e.NeedsHuman, "a person should look, now",
+    _row(NEEDS_HUMAN, e.NeedsHuman, "a person should look now",
          sentence=_needs_human, level=_needs_human_level, alert="needs_human:{0.agent_id}:{0.reason}"),
-    _row("GROUP_BRAKED", e.Brake, "too many of a group are unwell at once, and nothing is done there; or it goes on "
+    _row("GROUP_BRAKED", e.Brake, "too many of a group are unwell at once, and the hub does nothing there; or it goes on "
          "(`on` is false), because that is over or somebody (`by`) wants it",
          sentence=_brake, level=lambda fact: _CRITICAL if fact.on else _INFO, alert="group_braked:{0.group}", audit=_braked),
     _row("CLAIM_RELEASED", e.ClaimChanged, "a task is free again", where={"stage": e.ClaimStage.RELEASED},
          audit=lambda fact: ("claim released", f"task {fact.task_id}: {fact.reason or 'given back'}")),
     _row("CLAIM_CHANGED", e.ClaimChanged, "a task was granted to an agent, or refused"),
-    # --- what people do: `by` says who
-    _row("AGENT_PAUSED", e.Pause, "somebody wants an agent left alone", named={"pause_for": "for_s"},
+    # --- acts of people: `by` says whose
+    _row("AGENT_PAUSED", e.Pause, "somebody paused an agent", named={"pause_for": "for_s"},
          audit=lambda fact: ("paused", "" if fact.pause_for is None else f"for {fact.pause_for:g} s")),
     _row("AGENT_RESUMED", e.Resumption, "somebody ended a pause", audit=lambda _: ("resumed", "")),
-    _row("AGENT_CLEARED", e.Clearance, "somebody began anew with an agent", audit=lambda _: ("cleared", "")),
-    _row("RECOVERY_REQUESTED", e.RecoveryRequest, "somebody wants an agent started anew",
+    _row("AGENT_CLEARED", e.Clearance, "somebody cleared an agent", audit=lambda _: ("cleared", "")),
+    _row("RECOVERY_REQUESTED", e.RecoveryRequest, "somebody requested a recovery",
          audit=lambda fact: ("recovery requested", _with_reason(f"task {fact.task_id}")(fact))),
-    _row("ALERT_ACKNOWLEDGED", h.AlertAcknowledged, "somebody took an alert on", named={"agent_id": ""},
+    _row("ALERT_ACKNOWLEDGED", h.AlertAcknowledged, "somebody acknowledged an alert", named={"agent_id": ""},
          audit=_acknowledged),
-    _row("SILENCE_MADE", h.SilenceMade, "somebody does not want to hear of some alerts", audit=_silenced),
+    _row("SILENCE_MADE", h.SilenceMade, "somebody silenced some alerts", audit=_silenced),
     _row("SILENCE_ENDED", h.SilenceEnded, "somebody ended a silence", audit=lambda fact: ("silence ended", fact.id)),
     _row("TOKEN_CREATED", h.TokenCreated, "somebody made a token",
          audit=lambda fact: ("token created", ", ".join(filter(None, (fact.id, fact.role, fact.name, fact.agents))))),
@@ -299,56 +299,56 @@ _TABLE: Final = (
          sentence=_expiring, level=Level.WARNING, alert="token_expiring:{0.id}"),
     _row("TOKEN_NOT_EXPIRING", h.TokenNotExpiring, "it has a new secret, is revoked or not used any more, or has `expired`",
          ends="token_expiring:{0.id}"),
-    _row("REFUSAL_BURST", h.RefusalBurst, "many wrong tokens, codes or sessions within a minute; told once a minute",
+    _row("REFUSAL_BURST", h.RefusalBurst, "many wrong tokens, codes or sessions within a minute; once a minute",
          audit=lambda fact: ("refused many", f"{fact.count} in a minute, from {', '.join(fact.addresses)}")),
     _row("SIGNED_IN", h.SignedIn, "somebody signed in to the dashboard",
          audit=lambda fact: ("signed in", f"session {fact.id} from {fact.address}")),
     _row("SESSION_ENDED", h.SessionEnded, "somebody signed out, or was signed out",
          audit=lambda fact: ("session ended", f"{fact.id} of {fact.whose}")),
     # --- the hub itself
-    _row("HUB_BLIND", e.HubVisibility, "the hub cannot see, and judges nobody", where={"blind": True},
+    _row("HUB_BLIND", e.HubVisibility, "the hub cannot see, and judges no agent", where={"blind": True},
          sentence=_with_reason("The hub cannot see"), level=_CRITICAL, alert="hub_blind"),
-    _row("HUB_SIGHTED", e.HubVisibility, "it can see again", where={"blind": False},
+    _row("HUB_SIGHTED", e.HubVisibility, "the hub can see again", where={"blind": False},
          sentence=_with_reason("The hub can see again"), level=_INFO, ends="hub_blind"),
-    _row("HUB_STORE_LOST", _Began, "the store is away; told, and not kept", where={"part": HubPart.STORE}, named=_UNTOLD,
+    _row("HUB_STORE_LOST", _Began, "the store is away; published, and not stored", where={"part": HubPart.STORE}, named=_WITHOUT_PART,
          sentence=_with_reason("The store is away"), level=_CRITICAL, alert="hub_store_lost"),
-    _row("HUB_STORE_BACK", _Over, "the store is back", where={"part": HubPart.STORE}, named=_UNTOLD,
+    _row("HUB_STORE_BACK", _Over, "the store is back", where={"part": HubPart.STORE}, named=_WITHOUT_PART,
          sentence=_with_reason("The store is back. It was away"), level=_INFO, ends="hub_store_lost"),
-    _row("HUB_BUS_LOST", _Began, "the bus is away", where={"part": HubPart.BUS}, named=_UNTOLD,
+    _row("HUB_BUS_LOST", _Began, "the bus is away", where={"part": HubPart.BUS}, named=_WITHOUT_PART,
          sentence=_with_reason("The bus is away"), level=_CRITICAL, alert="hub_bus_lost"),
-    _row("HUB_BUS_BACK", _Over, "the bus is back", where={"part": HubPart.BUS}, named=_UNTOLD,
+    _row("HUB_BUS_BACK", _Over, "the bus is back", where={"part": HubPart.BUS}, named=_WITHOUT_PART,
          sentence=_with_reason("The bus is back. It was away"), level=_INFO, ends="hub_bus_lost"),
-    _row("HUB_TOKENS_REFUSED", _Began, "agents are refused", where={"part": HubPart.TOKENS}, named=_UNTOLD,
+    _row("HUB_TOKENS_REFUSED", _Began, "the hub refuses agents", where={"part": HubPart.TOKENS}, named=_WITHOUT_PART,
          sentence=_with_reason("Agents are refused"), level=_ERROR, alert="hub_tokens_refused"),
-    _row("HUB_TOKENS_ACCEPTED", _Over, "no agent is refused any more", where={"part": HubPart.TOKENS}, named=_UNTOLD,
+    _row("HUB_TOKENS_ACCEPTED", _Over, "the hub refuses no agent any more", where={"part": HubPart.TOKENS}, named=_WITHOUT_PART,
          sentence=_with_reason("No agent is refused any more. It was so"), level=_INFO, ends="hub_tokens_refused"),
-    _row("HUB_CONNECTIONS_FULL", _Began, "newcomers are turned away", where={"part": HubPart.CONNECTIONS}, named=_UNTOLD,
+    _row("HUB_CONNECTIONS_FULL", _Began, "the hub refuses new connections", where={"part": HubPart.CONNECTIONS}, named=_WITHOUT_PART,
          sentence=_with_reason("Newcomers are turned away"), level=_ERROR, alert="hub_connections_full"),
-    _row("HUB_CONNECTIONS_FREE", _Over, "nobody is turned away any more", where={"part": HubPart.CONNECTIONS}, named=_UNTOLD,
+    _row("HUB_CONNECTIONS_FREE", _Over, "the hub takes connections again", where={"part": HubPart.CONNECTIONS}, named=_WITHOUT_PART,
          sentence=_with_reason("Nobody is turned away any more. It was so"), level=_INFO, ends="hub_connections_full"),
-    _row("HUB_TRUCE_LONG", _Began, "the hub doubts itself again and again, and convicts no agent of silence", where={"part": HubPart.TRUCE}, named=_UNTOLD,
+    _row("HUB_TRUCE_LONG", _Began, "the hub doubts itself again and again, and convicts no agent of silence", where={"part": HubPart.TRUCE}, named=_WITHOUT_PART,
          sentence=_with_reason("The hub convicts nobody of silence"), level=_ERROR, alert="hub_truce_long"),
-    _row("HUB_TRUCE_OVER", _Over, "the hub trusts itself again", where={"part": HubPart.TRUCE}, named=_UNTOLD,
+    _row("HUB_TRUCE_OVER", _Over, "the hub trusts itself again", where={"part": HubPart.TRUCE}, named=_WITHOUT_PART,
          sentence=_with_reason("The hub trusts itself again. It was so"), level=_INFO, ends="hub_truce_long"),
-    _row("HUB_ROWS_UNREADABLE", _Began, "rows of the store could not be read when the hub started", where={"part": HubPart.ROWS}, named=_UNTOLD,
+    _row("HUB_ROWS_UNREADABLE", _Began, "rows of the store could not be read when the hub started", where={"part": HubPart.ROWS}, named=_WITHOUT_PART,
          sentence=_with_reason("Something was forgotten"), level=_ERROR, alert="hub_rows_unreadable"),
-    _row("HUB_MESSAGES_FORGED", _Began, "somebody speaks for agents that are not theirs", where={"part": HubPart.SPEAKERS}, named=_UNTOLD,
+    _row("HUB_MESSAGES_FORGED", _Began, "somebody sends messages for agents that are not theirs", where={"part": HubPart.SPEAKERS}, named=_WITHOUT_PART,
          sentence=_with_reason("Messages are forged"), level=_ERROR, alert="hub_messages_forged"),
-    _row("HUB_MESSAGES_GENUINE", _Over, "nobody does any more", where={"part": HubPart.SPEAKERS}, named=_UNTOLD,
+    _row("HUB_MESSAGES_GENUINE", _Over, "nobody forges messages any more", where={"part": HubPart.SPEAKERS}, named=_WITHOUT_PART,
          sentence=_with_reason("No message is forged any more. It was so"), level=_INFO, ends="hub_messages_forged"),
-    _row("HUB_TOKENS_FORGED", _Began, "somebody wrote tokens into the store", where={"part": HubPart.TOKEN_ROWS}, named=_UNTOLD,
+    _row("HUB_TOKENS_FORGED", _Began, "somebody wrote tokens into the store", where={"part": HubPart.TOKEN_ROWS}, named=_WITHOUT_PART,
          sentence=_with_reason("Tokens in the store are forged"), level=_CRITICAL, alert="hub_tokens_forged"),
-    _row("HUB_TOKENS_GENUINE", _Over, "all tokens in the store are the hub's own", where={"part": HubPart.TOKEN_ROWS}, named=_UNTOLD,
+    _row("HUB_TOKENS_GENUINE", _Over, "all tokens in the store are the hub's own", where={"part": HubPart.TOKEN_ROWS}, named=_WITHOUT_PART,
          ends="hub_tokens_forged"),
-    _row("AUDIT_RETIRED", h.AuditRetired, "old entries of the audit log were let go of",
+    _row("AUDIT_RETIRED", h.AuditRetired, "the policy retired old entries of the audit log",
          audit=lambda fact: (
              "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days")),
-    _row("AUDIT_BROKEN", h.AuditBroken, "the audit log was found to be changed",
+    _row("AUDIT_BROKEN", h.AuditBroken, "the audit log was changed",
          sentence=_with_reason("The audit log is not what was sealed"), level=_CRITICAL, alert="audit_broken",
          audit=lambda fact: ("audit log found broken", fact.reason)),
-    # --- told, and not kept
-    _row(AGENT_HEARTBEAT, None, "a beat, as it came: for those who ask for it, at most once a second for each agent"),
-    _row("GAP", h.Gap, "what came after event `after` cannot be told any more: read the state anew",
+    # --- published, and not stored
+    _row(AGENT_HEARTBEAT, None, "a beat, unchanged: for listeners that ask for it, at most once a second for each agent"),
+    _row("GAP", h.Gap, "the hub no longer has what came after event `after`: read the state again",
          sentence=_with_reason("Something was missed")),
 )
 # fmt: on
@@ -357,7 +357,7 @@ CATALOGUE: Final[Mapping[str, Row]] = {row.name: row for row in _TABLE}
 
 
 def _choice(rows: Sequence[Row]) -> tuple[Callable[[Fact], object], Mapping[object, Row]]:
-    """What decides which of these events a fact is, and which it is then; by None if nothing else fits."""
+    """The key function that selects the event of a fact, and the events by that key; None if no other key fits."""
     look = attrgetter(*rows[0].where) if rows[0].where else lambda _: None
     return look, {look(SimpleNamespace(**row.where)) if row.where else None: row for row in rows}
 

@@ -15,30 +15,31 @@ from lifesigns.wire.codec import FAULTS, written
 
 log: Final = logging.getLogger("lifesigns.events")
 _said_unreadable: Final = set[str]()
-"""Types of events of which we have said that some cannot be read: once each, as they are read again and again."""
+"""Types of events whose unreadable rows we have logged: once each, because the rows are read again and again."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 _NAMES: Final = {
-    row.name: [(ours, told) for ours, told in row.fields.items() if told] for row in CATALOGUE.values()
+    row.name: [(field, public) for field, public in row.fields.items() if public]
+    for row in CATALOGUE.values()
 }
-"""The fields of a fact, and what they are called in its event; by its name."""
+"""The fields of a fact and their names in its event, by the event's name."""
 _FIELDS: Final = {
-    name: {told: ours for ours, told in names if told != ours} for name, names in _NAMES.items()
+    name: {public: field for field, public in names if public != field} for name, names in _NAMES.items()
 }
-"""The other way round, where these differ."""
+"""The reverse, where the names differ."""
 
 
 def event_of(number: int, fact: Fact) -> Event:
-    """A fact as it is kept and told."""
+    """The fact as a stored and published event."""
     name = row_of(fact).name
-    data = {told: getattr(fact, ours) for ours, told in _NAMES[name]}
+    data = {public: getattr(fact, field) for field, public in _NAMES[name]}
     return Event(number, fact.at, name, subject(fact), _encode(data))
 
 
 def subject(fact: Fact) -> str:
-    """Whom a fact is about; empty if it is the hub itself."""
+    """The agent that a fact is about; empty if it is about the hub itself."""
     if isinstance(fact, MessageOverdue):
         return fact.to
     agent_id: Any = getattr(fact, "agent_id", "")
@@ -46,12 +47,12 @@ def subject(fact: Fact) -> str:
 
 
 def message(event: Event) -> bytes:
-    """An event as it is told outside: `{"id", "type", "at", "agent_id", "data"}`."""
-    told = _Told(event.id, event.type, written(event.at), event.agent_id, msgspec.Raw(event.data))
-    return _encode(told)
+    """An event in its public form: `{"id", "type", "at", "agent_id", "data"}`."""
+    public = _PublicEvent(event.id, event.type, written(event.at), event.agent_id, msgspec.Raw(event.data))
+    return _encode(public)
 
 
-class _Told(msgspec.Struct):
+class _PublicEvent(msgspec.Struct):
     id: int
     type: str
     at: str | float
@@ -60,7 +61,7 @@ class _Told(msgspec.Struct):
 
 
 def fact_of(event: Event) -> Fact | None:
-    """The fact that an event tells; None if that cannot be known: it may be another version's."""
+    """The fact of a stored event; None if it is unreadable: it may be another version's."""
     try:
         fact = fact_told(event.type, event.at, event.agent_id, _decode(event.data))
     except FAULTS:
@@ -76,13 +77,13 @@ def fact_of(event: Event) -> Fact | None:
 
 
 def fact_told(name: str, at: float, agent_id: str, data: Mapping[str, Any]) -> Fact | None:
-    """The same, from the parts of an event as the API tells it."""
+    """The fact of an event from the API."""
     row = CATALOGUE.get(name)
     if row is None or row.fact is None:
         return None
     names = _FIELDS[name]
-    ours = {names.get(told, told): value for told, value in data.items()}
+    values = {names.get(public, public): value for public, value in data.items()}
     try:
-        return msgspec.convert({"agent_id": agent_id, **row.where, **ours, "at": at}, row.fact)
+        return msgspec.convert({"agent_id": agent_id, **row.where, **values, "at": at}, row.fact)
     except FAULTS:
         return None

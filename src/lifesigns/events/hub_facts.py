@@ -1,4 +1,4 @@
-"""Facts of the hub itself, and of people who use it. The engine does not know of them."""
+"""Facts of the hub itself and of its users. The engine does not know them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TokenRevoked(Fact):
 
 @dataclass(frozen=True, slots=True)
 class TokenRotated(Fact):
-    """Somebody gave a token a new secret. The old one is good until then, written as people read it."""
+    """Somebody gave a token a new secret. The old one is valid until then, as text for people."""
 
     id: str
     by: str = ""
@@ -122,7 +122,7 @@ class SessionEnded(Fact):
 
 @dataclass(frozen=True, slots=True)
 class AlertAcknowledged(Fact):
-    """Somebody took an alert on, or all of a group. `until` is written as people read it."""
+    """Somebody acknowledged an alert, or all of a group. `until` is text for people."""
 
     key: str
     by: str = ""
@@ -134,7 +134,7 @@ class AlertAcknowledged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SilenceMade(Fact):
-    """Somebody does not want to hear of some alerts until then."""
+    """Somebody silenced some alerts until then."""
 
     id: str
     by: str = ""
@@ -155,7 +155,7 @@ class SilenceEnded(Fact):
 
 @dataclass(frozen=True, slots=True)
 class AuditRetired(Fact):
-    """Entries of the audit log were retired by policy: all before number `before`."""
+    """The policy retired entries of the audit log: all before number `before`."""
 
     before: int
     keep_for_s: float = 0.0
@@ -163,14 +163,14 @@ class AuditRetired(Fact):
 
 @dataclass(frozen=True, slots=True)
 class AuditBroken(Fact):
-    """The audit log was found not to be what was sealed."""
+    """The audit log differs from what was sealed."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap(Fact):
-    """A listener cannot be told everything that came after the event it has seen last."""
+    """A listener cannot get everything that came after the last event it has seen."""
 
     reason: str
     after: int = 0

@@ -1,7 +1,7 @@
-"""Ports: what we ask of the world, as protocols. Adapters answer; `assembly` brings both together.
+"""Ports: what we need from the world, as protocols. Adapters implement them; `assembly` connects both.
 
-Everything here is asynchronous and belongs to one event loop. What fails raises `AdapterError`: `transient` if it is
-worth another try. Nothing is retried behind the caller's back, except that a bus finds its way back to its server.
+Everything here is asynchronous and belongs to one event loop. A failure raises `AdapterError`, `transient` if a retry
+may help. No adapter retries by itself, except that a bus reconnects to its server.
 """
 
 from lifesigns.ports.bus import Bus, Hear, Subscription

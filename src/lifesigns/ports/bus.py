@@ -1,4 +1,4 @@
-"""The bus: carries messages by subject, from anybody to everybody who wants to hear them."""
+"""The bus: carries messages by subject, from any sender to all subscribers."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ Hear = Callable[[str, bytes], None]
 
 
 class Subscription(Protocol):
-    """One wish to hear."""
+    """One subscription."""
 
     @property
     def dropped(self) -> int:
-        """Messages lost because they came faster than they were heard; the oldest go first.
-        What a server drops before us nobody can count."""
+        """Messages lost because they came faster than the subscriber read them; the oldest go first. Nobody can count
+        what a server drops before us."""
 
     async def end(self) -> None:
-        """Hear nothing more."""
+        """Deliver nothing more."""
 
 
 class Bus(Protocol):
-    """Carries messages by subject, from anybody to everybody who wants to hear it.
+    """Carries messages by subject, from any sender to all subscribers.
 
-    A bus keeps nothing: who is away hears nothing, and a subscriber that is too slow loses its own oldest messages,
-    never somebody else's. In a pattern `*` stands for one word of a subject and a final `>` for one or more.
+    A bus keeps nothing: an absent subscriber misses messages, and a slow one loses its own oldest messages, never
+    another's. In a pattern `*` stands for one token of a subject and a final `>` for one or more.
     """
 
     @property
     def payload_max(self) -> int:
-        """The largest message it carries; a larger one is refused, and that is not transient."""
+        """The largest message; the bus refuses a larger one, and that error is not transient."""
 
     @property
     def connected(self) -> bool: ...
 
     async def connect(self) -> None:
-        """Find the server, or fail. From then on a lost connection is looked for again, for ever."""
+        """Connect to the server, or fail. From then on the bus reconnects by itself, for ever."""
 
     async def publish(self, subject: str, payload: bytes) -> None:
-        """Hand over. Fails at once while the connection is lost: what to keep for later, the caller knows. It is certain
-        to be at the server only after `flush`."""
+        """Send a message. Fails at once while disconnected: the caller knows what to keep for later. Only `flush` makes
+        sure that the server has it."""
 
     async def flush(self) -> None:
-        """Return when the server has everything that was published before. Fails within seconds if it does not answer,
-        or refused something."""
+        """Return when the server has everything published before. Fails within seconds if it does not answer, or
+        refused something."""
 
     async def subscribe(self, pattern: str, hear: Hear) -> Subscription:
-        """Hear what is published from now on, or from when a lost connection is found again."""
+        """Receive what is published from now on, or from a reconnect on."""
 
     async def close(self) -> None:
-        """Send what is on its way, then end."""
+        """Send what is pending, then disconnect."""

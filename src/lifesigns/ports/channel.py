@@ -11,7 +11,7 @@ from lifesigns.ports.not_taken import NotTaken
 
 
 class NoticeStage(StrEnum):
-    """How far the thing that is told about has come."""
+    """How far the alert has come."""
 
     OPENED = "opened"
     WORSE = "worse"
@@ -21,7 +21,7 @@ class NoticeStage(StrEnum):
 
 
 class NoticeSeverity(StrEnum):
-    """How loudly people are told."""
+    """How urgent a notice is."""
 
     INFO = "info"
     WARNING = "warning"
@@ -31,10 +31,10 @@ class NoticeSeverity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What people are told, once. Title and texts are plain text, and what an agent said may be in them."""
+    """One notice to people. Title and texts are plain text, and may quote an agent."""
 
     key: str
-    """The same from `opened` to `resolved`, and after a crash: who is told twice can know that it is the same."""
+    """The same from `opened` to `resolved`, and after a crash, so that receivers can recognize a repetition."""
     stage: NoticeStage
     severity: NoticeSeverity
     kind: str
@@ -45,11 +45,11 @@ class Notice:
     since: float
     at: float
     agents: tuple[str, ...] = ()
-    """Whom it is about: the first few of them."""
+    """The agents it is about: the first few of them."""
     count: int = 0
-    """How many they are."""
+    """How many agents it is about."""
     group: str = ""
-    """`host ws-1`, `provider x`, `fleet`, if it is about all of a group; empty if about one."""
+    """`host ws-1`, `provider x`, `fleet`, if it is about a whole group; empty if about one agent."""
     link: str = ""
     details: Mapping[str, str | float] = field(default_factory=dict)
 
@@ -59,10 +59,10 @@ class NotDelivered(NotTaken):
 
 
 class Channel(Protocol):
-    """Tells people. No error and no log line of a channel ever holds its secrets."""
+    """Tells people. A channel never puts its secrets into an error or a log line."""
 
     async def tell(self, notice: Notice) -> None:
-        """Return when the other side has taken it; raises `AdapterError` if not, as `NotDelivered` if it said when to come
-        again. A notice that was taken and is told again must do no harm."""
+        """Return when the other side has accepted it; raise `AdapterError` if not, as `NotDelivered` if it said when to
+        retry. A repeated notice must do no harm."""
 
     async def close(self) -> None: ...

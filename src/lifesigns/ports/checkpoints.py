@@ -10,7 +10,7 @@ DIGEST_SIZE: Final = 64
 """SHA-256 in lower-case hexadecimal."""
 
 HERE: Final = "hub:sha256:"
-"""What the digest of a checkpoint begins with whose content the hub keeps."""
+"""The prefix of a checkpoint's digest if the hub keeps its content."""
 
 
 class TooLarge(AdapterError):
@@ -21,11 +21,11 @@ class TooLarge(AdapterError):
 
 
 class Contents(Protocol):
-    """Keeps contents by their SHA-256, each for a task. All methods raise `AdapterError` if they cannot."""
+    """Stores contents by their SHA-256, each for a task. All methods raise `AdapterError` on failure."""
 
     async def keep(self, task_id: str, content: bytes) -> str:
-        """Keep it, and return its digest when it is on the disk. What is there already is not written again. Older
-        contents of the task go if there is no room; raises `TooLarge` if that does not help."""
+        """Store the content, and return its digest when it is on disk. Existing content is not written again. If there
+        is no room, the task's older contents go; raises `TooLarge` if that does not help."""
 
     async def read(self, task_id: str, digest: str) -> bytes | None:
-        """What lies under this digest, whether or not it still is what it was; None if there is nothing."""
+        """The content under this digest, unverified; None if there is none."""

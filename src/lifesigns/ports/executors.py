@@ -16,18 +16,17 @@ class NotExecuted(NotTaken):
 class OrderExecutor(Protocol):
     """Carries out orders of one kind.
 
-    The law: an order may come again, after a crash of the hub or of the hand, and is still the same order
-    (`sameness`). What it does to the world it does once.
+    The law: an order may come again, after a crash of the hub or of the executor, and is still the same order
+    (`sameness`). Its effect on the world happens once.
     """
 
     async def carry_out(self, order: Order) -> Signal | None:
-        """Do it; the outcome, or None if that comes by another way and nothing is left to do here. Raises `AdapterError` if
-        it cannot be done: transient if it may be tried again, as `NotExecuted` if it is known when."""
+        """Do it. Return the outcome, or None if the outcome comes another way and nothing is left to do here. Raises
+        `AdapterError` if it fails: transient if a retry may help, as `NotExecuted` if it is known when."""
 
     async def close(self) -> None: ...
 
 
 def sameness(order: Order) -> str:
-    """What makes two orders the same: their id, and the moment they were given, because a hub whose store begins anew
-    counts from one again."""
+    """The identity of an order: its id and its time, because a hub with a new store counts from one again."""
     return f"{order.order_id}@{round(order.at * 1000)}"

@@ -1,4 +1,4 @@
-"""The link: the agent's side's way to its hub."""
+"""The link: from the agent's side to its hub."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from lifesigns.core.signals import Beat, CheckpointSaved, Report
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedState(Report):
-    """A checkpoint with its content, for a hub that keeps contents; for any other, only what is said about it."""
+    """A checkpoint with its content, for a hub that stores contents; any other hub gets the report only."""
 
     saved: CheckpointSaved
     content: bytes = field(repr=False)
 
 
 class Link(Protocol):
-    """The agent's side's way to its hub."""
+    """The connection from the agent's side to its hub."""
 
     async def open(self, obey: Callable[[Order], bool]) -> None:
-        """Reach the hub, or fail. Orders for those it follows are given to `obey`, on this loop, which says
-        whether they are for this side: if not, they are left for somebody else who speaks for the same agent."""
+        """Connect to the hub, or fail. The link passes orders for the followed agents to `obey`, on this loop, which
+        says whether they are for this side: if not, they stay for another sender of the same agent."""
 
     async def follow(self, agent_id: str) -> None:
         """Bring the orders of this agent, too."""
@@ -32,16 +32,17 @@ class Link(Protocol):
         """Bring no more orders of this agent."""
 
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
-        """Return when the other side has them; if it fails, none of them is certain to be there. Whether it is the hub
-        itself that has answered: on a bus it is only the server between."""
+        """Return when the other side has the beats; after a failure, none of them is certain to be there. True if the
+        hub itself answered: on a bus it is only the server in between."""
 
     async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
-        """Return when the hub has kept all of them; if it fails, none of them is certain to be there. They may be carried
-        again by the same `number`, so that a hub that has them can tell. Called beside `carry_beats`, once at a time."""
+        """Return when the hub has stored all reports; after a failure, none of them is certain to be there. A
+        repetition has the same `number`, so that a hub that has them can tell. Runs beside `carry_beats`, one call at a
+        time."""
 
     async def upload(self, state: SavedState) -> bool:
-        """Return when the hub has kept the content, and knows of the checkpoint; False if it will not, or there is no way
-        for contents here. It may take a while; beats and words are carried beside it."""
+        """Return when the hub has stored the content and knows of the checkpoint; False if it refuses, or the link
+        cannot carry contents. It may take a while; beats and reports are carried beside it."""
 
     async def close(self) -> None:
-        """End, whatever is still open."""
+        """Close, whatever is still open."""

@@ -1,4 +1,4 @@
-"""What was given to somebody outside, and not taken."""
+"""The error of an outside party that did not take what we sent."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class NotTaken(AdapterError):
     ) -> None:
         super().__init__(message, transient=transient)
         self.retry_after = retry_after
-        """Seconds, if it said when to come again."""
+        """Seconds, if the other side said when to retry."""
         self.uncertain = uncertain
-        """It may have taken it after all: no answer came."""
+        """The other side may have taken it after all: no answer came."""

@@ -1,4 +1,4 @@
-"""The signer: who vouches for the audit log with a key that is not in the database."""
+"""The signer: signs the audit log with a key that is not in the database."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ class Signer(Protocol):
 
 
 class Verifies(Protocol):
-    """Whether `signature` was made over `text` by the owner of the public key."""
+    """Whether the owner of the public key made `signature` over `text`."""
 
     def __call__(self, public: bytes, text: bytes, signature: bytes) -> bool: ...

@@ -1,10 +1,10 @@
 """The store: what the hub must not forget.
 
-One hub writes, page by page: what it now believes, the facts it told and the orders it gave belong together and are
-kept together or not at all. Nothing is carried out before its page is kept. The hub numbers its pages and its events, so
-that a page which is written twice, because nobody knows whether the first time succeeded, is there once.
+One hub writes, commit by commit: its beliefs, facts and orders belong together and are stored together or not at all.
+Nothing is carried out before its commit is stored. The hub numbers its commits and its events, so that a commit which
+is written twice, because nobody knows whether the first time succeeded, is stored once.
 
-Values are bytes: what is in them is the hub's business. All moments are seconds since 1970.
+Values are bytes: the store does not look into them. All moments are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 RAW_FOR: Final = 24 * 3600.0
-"""How long the journal is kept: long enough to ask in the morning what another policy would have said at night."""
+"""How long the journal is kept: long enough to ask in the morning how another policy would have judged the night."""
 
 RAW_MAX: Final = 512 * 1024 * 1024
-"""Bytes of it. Forty agents say 20 MB a day; at 2,000 signals a second, more than which a hub does not write down, this is
-a few hours."""
+"""Bytes of the journal. Forty agents produce 20 MB a day; at 2,000 signals a second, the most a hub writes down, this
+is a few hours."""
 
 
 SEALS_FOR: Final = 7 * 24 * 3600.0
-"""How long seals are kept. The newest says everything the others say; who wants to hold a hub to what its log was a year ago
-has a seal of his own from then."""
+"""How long seals are kept. The newest proves everything the others prove; an auditor who wants to hold a hub to its log
+of a year ago has a seal from then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """One thing that is believed; `value` None: no longer."""
+    """One stored belief; `value` None deletes it."""
 
     kind: str
     key: str
@@ -37,7 +37,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A fact as it is kept and told. Ids rise without gaps."""
+    """A fact as it is stored and published. Ids rise without gaps."""
 
     id: int
     at: float
@@ -49,7 +49,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class StoredOrder:
-    """An order that was given and whose outcome has not come back."""
+    """An order without an outcome yet."""
 
     order_id: str
     at: float
@@ -59,7 +59,7 @@ class StoredOrder:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One minute of an agent's life in numbers; None where it told nothing."""
+    """One minute of an agent's life in numbers; None where it reported nothing."""
 
     agent_id: str
     at: float
@@ -78,7 +78,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of what the hub heard, signal by signal: kept for a short while, to be judged anew."""
+    """A stretch of the journal: the signals the hub received, kept for a short while to judge them again."""
 
     from_at: float
     to_at: float
@@ -88,7 +88,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """An entry of the audit log: something was done to somebody, or allowed. `n` rises from 0 without gaps."""
+    """An entry of the audit log: an act, or a permission. `n` rises from 0 without gaps."""
 
     n: int
     event_id: int
@@ -99,7 +99,7 @@ class AuditRecord:
     leaf: bytes
     """The hash of the entry. It stays when the entry is retired."""
     entry: bytes | None
-    """The event as it was told, in JSON; None: retired."""
+    """The event as published, in JSON; None: retired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +113,18 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What is written at once. The first is number 1."""
+    """What is written at once. The first has number 1."""
 
     number: int
     beliefs: Sequence[Belief] = ()
     events: Sequence[Event] = ()
     orders: Sequence[StoredOrder] = ()
     settled: Sequence[str] = ()
-    """Orders whose outcome came back."""
+    """Orders with an outcome."""
     samples: Sequence[Sample] = ()
     journal: Sequence[Chunk] = ()
     audit_records: Sequence[AuditRecord] = ()
-    """Those of the events that are audited."""
+    """Of the audited events."""
     seals: Sequence[Seal] = ()
 
 
@@ -135,17 +135,17 @@ class StoredState:
     epoch: int
     """The fencing epoch of this hub: higher than that of every hub before it."""
     page: int
-    """The number of the last page; 0 if there is none."""
+    """The number of the last commit; 0 if there is none."""
     event: int
     """The id of the last event; 0 if there is none."""
     beliefs: Sequence[Belief]
     orders: Sequence[StoredOrder]
-    """Those that are not settled, oldest first."""
+    """Unsettled orders, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """Who may come in. The token itself is not kept, only its digest."""
+    """A token's record. It holds only a digest, not the token itself."""
 
     id: str
     digest: bytes
@@ -157,25 +157,24 @@ class StoredToken:
     expires_at: float | None = None
     used_at: float | None = None
     mac: bytes = b""
-    """By which a hub knows that it has written this row."""
+    """Proves that a hub wrote this row."""
 
 
 class Store(Protocol):
-    """Keeps pages. Every method raises `AdapterError` if it cannot: transient if it may succeed later.
+    """Stores commits. Every method raises `AdapterError` on failure: transient if it may succeed later.
 
-    Only `open` takes over. Who reads or changes tokens without it does so beside a hub that runs.
+    Only `open` takes over. Reading or changing tokens without it works beside a running hub.
     """
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
-        """Make or migrate what is needed, and take over from the hub before: its pages are refused from now on.
+        """Create or migrate what is needed, and take over from the previous hub: its commits are refused from now on.
+        The new epoch is one more than the last, and at least `epoch_min`. The caller passes the seconds since 1970: a
+        restored old copy of a store has forgotten the last epochs, but the agents have not."""
 
-        The new epoch is one more than the last, and at least `epoch_min`. The caller passes the seconds since 1970: an old
-        copy of a store that is put back has forgotten the last epochs, but the agents have not."""
-
-    async def commit(self, page: Commit) -> None:
-        """Keep a page, all of it or nothing; it is on the disk when this returns. A number that is kept already is
-        skipped; one that is not the next, of a page or of an event, is our `Bug`: so the next page is not given before
-        this one is kept. Refused for good (not transient) if another hub has taken over since."""
+    async def commit(self, commit: Commit) -> None:
+        """Store a commit, all of it or nothing; it is on disk when this returns. A stored number is skipped; a number
+        that is not the next, of a commit or of an event, is our `Bug`: so the hub passes the next commit only after
+        this one. Refused for good (not transient) if another hub has taken over since."""
 
     async def events(
         self,
@@ -191,12 +190,12 @@ class Store(Protocol):
         """Events with `after < id <= until`, not older than `since`, of these types (none: all) and this agent."""
 
     async def samples(self, agent_id: str, since: float, until: float) -> Sequence[Sample]:
-        """The minutes of an agent that begin at `since` or later and before `until`, in order; older than a day they are
+        """The minutes of an agent that begin at `since` or later and before `until`, in order; beyond a day they are
         hours, with the same meaning."""
 
     def journal(self, since: float, until: float) -> AsyncIterator[Chunk]:
-        """The chunks that end at `since` or later and begin before `until`, in the order they were kept; read a few at a
-        time, for there may be hundreds of megabytes."""
+        """The chunks that end at `since` or later and begin before `until`, in the order of storing; read a few at a
+        time, because there may be hundreds of megabytes."""
 
     async def audit_records(
         self,
@@ -208,7 +207,7 @@ class Store(Protocol):
         newest_first: bool = False,
         limit: int = 1000,
     ) -> Sequence[AuditRecord]:
-        """Entries of the audit log with `after < n < before`, about this agent, by this one."""
+        """Entries of the audit log with `after < n < before`, about this agent, by this person."""
 
     async def seals(
         self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
@@ -216,27 +215,27 @@ class Store(Protocol):
         """Signed checkpoints of logs longer than `after`, the shortest first."""
 
     async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
-        """Thin out samples, drop events and samples older than `keep_for`, chunks older than `raw_for` and the oldest of
-        those beyond `RAW_MAX`, and seals older than `SEALS_FOR` but for the newest; how many rows went. Never a belief
-        nor an audited act. In small steps, between which pages are kept. Refused as a page is."""
+        """Thin out samples, drop events and samples older than `keep_for`, chunks older than `raw_for`, the oldest
+        chunks beyond `RAW_MAX`, and seals older than `SEALS_FOR` except the newest; returns the number of rows. Never
+        drops a belief or an audited act. Works in small steps with commits in between. Refused like a commit."""
 
     async def retire(self, first: int, before: int) -> int:
-        """Drop the entries of the audited acts with `first <= n < before`, and whom they name; of how many. Number, moment and
-        leaf stay for ever. In small steps, and refused, as `forget`."""
+        """Drop the contents of audit entries with `first <= n < before`, and whom they name; returns their number.
+        Number, moment and leaf stay for ever. Works in small steps, and is refused, like `forget`."""
 
     async def tokens(self) -> Sequence[StoredToken]: ...
 
     async def keep_token(self, token: StoredToken) -> None:
-        """Keep a token, or what has changed about it."""
+        """Store a new or changed token."""
 
     async def drop_token(self, token_id: str) -> bool:
-        """Whether there was one."""
+        """Delete a token; whether there was one."""
 
     @property
     def damage(self) -> str:
-        """What a read has found damaged, until a look at everything finds it whole; empty if nothing is known."""
+        """What a read found damaged, until a full check finds it whole; empty if no damage is known."""
 
     async def ping(self) -> None:
-        """Whether it would take a page now; fails if not."""
+        """Return if it would take a commit now; fail if not."""
 
     async def close(self) -> None: ...

@@ -68,28 +68,28 @@ class MemoryStore:
             self._epoch, kept.ledger.page, kept.ledger.event, list(kept.beliefs.values()), oldest_first
         )
 
-    async def commit(self, page: Commit) -> None:
-        """Keep a page."""
+    async def commit(self, commit: Commit) -> None:
+        """Store a commit."""
         self._refuse_if_closed()
         kept = self._kept
-        ledger = turned(self._name, kept.ledger, self._epoch, page)
+        ledger = turned(self._name, kept.ledger, self._epoch, commit)
         if ledger is None:
             return
-        for belief in page.beliefs:
+        for belief in commit.beliefs:
             if belief.value is None:
                 kept.beliefs.pop((belief.kind, belief.key), None)
             else:
                 kept.beliefs[belief.kind, belief.key] = belief
-        kept.events.update((event.id, event) for event in page.events)
-        kept.orders.update((order.order_id, order) for order in page.orders)
-        for order_id in page.settled:
+        kept.events.update((event.id, event) for event in commit.events)
+        kept.orders.update((order.order_id, order) for order in commit.orders)
+        for order_id in commit.settled:
             kept.orders.pop(order_id, None)
-        for sample in page.samples:
+        for sample in commit.samples:
             at = sample.at // MINUTE * MINUTE
             kept.minutes[sample.agent_id, at] = replace(sample, at=at)
-        kept.journal.extend(page.journal)
-        kept.audit_records.update((record.n, record) for record in page.audit_records)
-        kept.seals.update((seal.size, seal) for seal in page.seals)
+        kept.journal.extend(commit.journal)
+        kept.audit_records.update((record.n, record) for record in commit.audit_records)
+        kept.seals.update((seal.size, seal) for seal in commit.seals)
         kept.ledger = ledger
 
     async def events(

@@ -104,9 +104,9 @@ class SqlStore(ABC):
         self._epoch = stored.epoch
         return stored
 
-    async def commit(self, page: Commit) -> None:
+    async def commit(self, commit: Commit) -> None:
         """Keep a page: on the disk when this returns, also after a power cut."""
-        await self._write(self._keep(page))
+        await self._write(self._keep(commit))
 
     async def events(
         self,
