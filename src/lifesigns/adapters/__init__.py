@@ -1,1 +1,1 @@
-"""Adapters: one driver per file, each the answer of one server or library to a protocol in `lifesigns.ports`."""
+"""Adapters: one driver per file; each implements a protocol of `lifesigns.ports` for one server or library."""

@@ -1,19 +1,19 @@
-"""Posting to somebody's server over HTTP, and what its answer means for another try.
+"""Posts to a server over HTTP, and translates its answer into what to do next.
 
-    2xx              taken
-    408, 425, 429    come again, after `Retry-After` if it says so
-    5xx, no answer   come again
-    anything else    refused for good: the same would be refused again, until somebody mends the set-up
+    2xx              accepted
+    408, 425, 429    retry, after `Retry-After` if there is one
+    5xx, no answer   retry
+    anything else    refused for good: a retry would fail too, until somebody changes the configuration
 
-An address may be a secret itself (a Slack webhook is), so no error says more of it than the host. What the server answered
-is quoted, cut to size, with everything that is secret taken out.
+An address may itself be a secret (a Slack webhook is), so errors show only its host. They quote the server's answer,
+cut to size, without any secret.
 
-With a secret, what is posted is signed:
+With a secret, posts are signed:
 
     Lifesigns-Timestamp   seconds since 1970, when it was sent
     Lifesigns-Signature   v1=HEX: HMAC-SHA256 with the secret over `TIMESTAMP.BODY`, the bytes as they came
 
-Who receives it compares the signature in constant time and refuses timestamps older than a few minutes.
+A receiver compares the signature in constant time and refuses timestamps older than a few minutes.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from lifesigns.ports import NotTaken
 TIMEOUT: Final = 10.0
 BODY_MAX: Final = 64 * 1024
 QUOTED_MAX: Final = 200
-PATH_TOLD: Final = 8
+PATH_SHOWN: Final = 8
 """A path longer than this may be a secret."""
 _AGAIN: Final = frozenset({408, 425, 429})
 
-_UNHEARD: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.InvalidURL)
-"""What can only happen before the server has heard anything."""
+_BEFORE_SENDING: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.InvalidURL)
+"""Errors that can only happen before the server has received anything."""
 
 _library = logging.getLogger("httpx2")
 if _library.level == logging.NOTSET:
@@ -52,13 +52,13 @@ if _library.level == logging.NOTSET:
 
 @cache
 def trust() -> ssl.SSLContext:
-    """Whom we believe. Read once, for that takes a tenth of a second."""
+    """The trusted authorities. Read once, because that takes a tenth of a second."""
     return httpx2.create_ssl_context()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said."""
+    """The server's answer."""
 
     status: int
     body: bytes
@@ -66,7 +66,7 @@ class Answer:
 
 
 class Poster:
-    """Posts to one server; what it does not take is raised as `failure`. `secrets` are never quoted."""
+    """Posts to one server; raises `failure` if it refuses. `secrets` are never quoted."""
 
     def __init__(
         self,
@@ -81,41 +81,42 @@ class Poster:
         except httpx2.InvalidURL:
             self._url = httpx2.URL("")
         if self._url.scheme not in ("http", "https") or not self._url.host:
-            raise UsageError("the address needs to look like https://host/path")  # Not repeated: a secret.
+            # The message does not repeat it: it may be a secret.
+            raise UsageError("the address needs to look like https://host/path")
         self.host = self._url.host
         self._failure = failure
         userinfo, path = self._url.userinfo.decode(), self._url.raw_path.decode()
-        hidden = (*secrets, url, userinfo, path if len(path) > PATH_TOLD else "")
+        hidden = (*secrets, url, userinfo, path if len(path) > PATH_SHOWN else "")
         self._secrets = tuple(one for one in hidden if one)
         self._timeout = timeout
         self._client: httpx2.AsyncClient | None = None
         self._turn = asyncio.Lock()
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """The answer to a post, if it is 2xx; raises otherwise. An empty path is the address as it is."""
+        """Post, and return the answer if it is 2xx; raise otherwise. An empty path is the address itself."""
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path) if path else self._url
         try:
             answer = await self._post(url, body, {"Content-Type": "application/json", **headers})
         except httpx2.TimeoutException as error:
             late = f"{self.host}: no answer within {self._timeout:g} s"
-            raise self._failure(late, uncertain=not isinstance(error, _UNHEARD)) from None
+            raise self._failure(late, uncertain=not isinstance(error, _BEFORE_SENDING)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            said = self._clean(f"{self.host}: {str(error) or type(error).__name__}")
-            raise self._failure(said, uncertain=not isinstance(error, _UNHEARD)) from None
+            text = self._clean(f"{self.host}: {str(error) or type(error).__name__}")
+            raise self._failure(text, uncertain=not isinstance(error, _BEFORE_SENDING)) from None
         if 200 <= answer.status < 300:
             return answer
         raise self.refusal(answer, answer.body.decode("utf-8", "replace"))
 
-    def refusal(self, answer: Answer, said: str, *, transient: bool | None = None) -> NotTaken:
-        """The error for an answer that is none of those we want."""
+    def refusal(self, answer: Answer, text: str, *, transient: bool | None = None) -> NotTaken:
+        """The error for an unwanted answer."""
         if transient is None:
             transient = answer.status in _AGAIN or answer.status >= 500
-        quoted = " ".join(said.split())
+        quoted = " ".join(text.split())
         message = f"{self.host} answered {answer.status}" + (f": {quoted}" if quoted else "")
         return self._failure(self._clean(message), transient=transient, retry_after=answer.retry_after)
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._client is not None:
             client, self._client = self._client, None
             await client.aclose()
@@ -133,7 +134,7 @@ class Poster:
     async def _connected(self) -> httpx2.AsyncClient:
         async with self._turn:
             if self._client is None:
-                # Who is to be trusted is read from the disk: not on the hub's loop, and only for TLS.
+                # Reads the authorities from disk: not on the hub's loop, and only for TLS.
                 verify = await asyncio.to_thread(trust) if self._url.scheme == "https" else False
                 self._client = httpx2.AsyncClient(
                     timeout=self._timeout, headers={"User-Agent": "lifesigns"}, verify=verify
@@ -147,7 +148,7 @@ class Poster:
 
 
 def signed(secret: str | None, body: bytes) -> dict[str, str]:
-    """The headers by which its receiver can trust a body; none without a secret."""
+    """The headers that prove a body's origin; none without a secret."""
     if not secret:
         return {}
     at = str(int(time.time()))
@@ -156,11 +157,11 @@ def signed(secret: str | None, body: bytes) -> dict[str, str]:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, or a date; None if it says nothing of use."""
-    said = headers.get("retry-after", "").strip()
-    if said.isdecimal() and len(said) < 10:
-        return float(said)
+    """Seconds, or a date; None if it is missing or unreadable."""
+    text = headers.get("retry-after", "").strip()
+    if text.isdecimal() and len(text) < 10:
+        return float(text)
     try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time()) if said else None
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time()) if text else None
     except (ValueError, OverflowError):
         return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.adapters.channels.email import EmailChannel, Security, Server, letter
+from lifesigns.adapters.channels.email import EmailChannel, Security, Server, compose
 from lifesigns.errors import UsageError
 from lifesigns.ports import NotDelivered
 from tests.adapters.channels.peers import mailer, notice
@@ -130,7 +130,7 @@ async def refused(channel: EmailChannel) -> NotDelivered:
 
 
 def test_a_title_cannot_add_a_header() -> None:
-    mail = letter(notice(title="x\r\nBcc: eve@example.org"), FROM, TO)
+    mail = compose(notice(title="x\r\nBcc: eve@example.org"), FROM, TO)
     assert mail["Bcc"] is None
     assert mail["Subject"] == "[warning] x Bcc: eve@example.org"
 

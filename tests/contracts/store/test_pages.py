@@ -61,7 +61,7 @@ async def test_a_page_out_of_order_is_our_bug_and_leaves_nothing(ground: Ground)
     """Were page 3 kept before page 2, page 2 would be skipped for good."""
     store = await ground.store()
     await store.commit(Commit(1))
-    with pytest.raises(Bug, match="page 3 came where page 2 belongs"):
+    with pytest.raises(Bug, match="commit 3 came where commit 2 belongs"):
         await store.commit(Commit(3, beliefs=[believed("a")], events=[event(1)]))
     await store.commit(Commit(2))
     _, found = await ground.opened()

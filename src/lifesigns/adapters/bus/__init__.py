@@ -1,9 +1,9 @@
-"""Buses: memory, NATS, Redis. They pass one contract suite, so that a user may change one for another.
+"""Buses: memory, NATS, Redis. All pass one contract suite, so that a user may exchange them.
 
-    subjects.py     what a subject and a pattern are, and which matches which
-    delivery.py     one subscription: a bounded queue between the bus and who hears
-    memory.py       MemoryBus: everybody in this process
-    server_bus.py   a bus by way of a server: one line at a time, looked for again whenever it is lost
+    subjects.py     subjects and patterns, and which match
+    delivery.py     one subscription: a bounded queue between the bus and the subscriber
+    memory.py       MemoryBus: all parties in this process
+    server_bus.py   a bus with a server: one connection at a time, reconnected when it is lost
     nats.py         NatsBus, and nats_line.py: one connection to a NATS server
     redis.py        RedisBus, and redis_line.py: one pair of connections to a Redis or Valkey server
 

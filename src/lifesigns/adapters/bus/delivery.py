@@ -1,8 +1,8 @@
-"""One subscription: a bounded queue between a bus and who hears.
+"""One subscription: a bounded queue between a bus and its subscriber.
 
-The bus puts messages in, from any thread, and is never held up. They are heard on the subscriber's own loop, in short
-turns, so that one slow subscriber does not starve the others on that loop nor the reading of the socket. Who is too
-slow loses its own oldest messages, and they are counted: for signs of life the newest is worth most.
+The bus puts messages in, from any thread, and never waits. The subscriber gets them on its own loop, in short turns, so
+that a slow one starves neither the others on that loop nor the reading of the socket. A subscriber that is too slow
+loses its own oldest messages, and we count them: for signs of life the newest is worth most.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lifesigns.ports import Hear
 logger = logging.getLogger("lifesigns.bus")
 
 WAITING_MAX: Final = 65_536
-"""Messages waiting for one subscriber: two thirds of a second at 100,000 a second, longer than any pause of the
-garbage collector we measured."""
+"""Messages waiting for one subscriber: two thirds of a second at 100,000 a second, longer than any pause of the garbage
+collector we measured."""
 WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
 """Their payloads together; a few batches at the 8 MiB limit must not become half a terabyte."""
 _AT_ONCE: Final = 64
@@ -31,12 +31,12 @@ _TURN_FOR: Final = 0.005
 
 
 class Delivery:
-    """What waits for one subscriber. A `Subscription` of `lifesigns.ports`."""
+    """The messages waiting for one subscriber. A `Subscription` of `lifesigns.ports`."""
 
     def __init__(
         self, pattern: str, hear: Hear, forget: Callable[[Delivery], Awaitable[None]], waiting_max: int
     ) -> None:
-        """Hear on the running loop; `forget` is the bus's part of an end."""
+        """Deliver on the running loop; `forget` is the bus's part of an end."""
         self.pattern = pattern
         self._hear = hear
         self._forget = forget
@@ -45,7 +45,7 @@ class Delivery:
         self._waiting_max = waiting_max
         self._waiting_bytes = 0
         self._few: Iterator[tuple[str, bytes]] = iter(())
-        """Taken from those that wait, and heard next."""
+        """Taken from the queue, and delivered next."""
         self._lock = threading.Lock()
         self._has_turn = False
         self._ended = False
@@ -54,7 +54,7 @@ class Delivery:
 
     @property
     def dropped(self) -> int:
-        """Messages lost because they came faster than they were heard; the oldest go first."""
+        """Messages lost because the subscriber was too slow; the oldest go first."""
         return self._dropped
 
     @property
@@ -62,20 +62,20 @@ class Delivery:
         return self._ended
 
     async def end(self) -> None:
-        """Hear nothing more."""
+        """Deliver nothing more."""
         if not self._ended:
             self.cease()
             await self._forget(self)
 
     def cease(self) -> None:
-        """The end without the bus's part, for a bus that ends as a whole."""
+        """The end without the bus's part, for a bus that closes as a whole."""
         with self._lock:
             self._ended = True
             self._waiting.clear()
             self._waiting_bytes = 0
 
     def put(self, subject: str, payload: bytes) -> None:
-        """Hear this soon. Callable from any thread; never waits."""
+        """Queue a message. Callable from any thread; never waits."""
         with self._lock:
             if self._ended:
                 return
@@ -90,7 +90,7 @@ class Delivery:
         if needs_turn:
             try:
                 self._loop.call_soon_threadsafe(self._take_turn)
-            except RuntimeError:  # The loop was closed without an end: nobody is there to hear any more.
+            except RuntimeError:  # The loop was closed without an end: no subscriber is left.
                 self.cease()
 
     def _make_room(self) -> int:
@@ -133,5 +133,5 @@ class Delivery:
 
 
 def _is_milestone(count: int, added: int) -> bool:
-    """Whether a power of two was reached: the log tells the first, and grows only as its logarithm."""
+    """Whether the count reached a power of two: the log has the first, and grows only logarithmically."""
     return count.bit_length() > (count - added).bit_length()

@@ -1,7 +1,7 @@
-"""The bus inside one process: for agents, monitors and tests that live together. It needs no server and no driver.
+"""The bus inside one process, for agents, monitors and tests that live together. It needs no server and no driver.
 
-Every `MemoryBus("memory://NAME")` of the same name in this process meets the others, across threads and event loops.
-When the last of a name is gone, so is what they shared.
+All `MemoryBus("memory://NAME")` of the same name in this process are connected, across threads and event loops. The
+shared state of a name goes with its last bus.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BREATH_EVERY: Final = 64
 
 
 class MemoryBus:
-    """Carries messages between everybody in this process who names the same bus. Implements `lifesigns.ports.Bus`."""
+    """Carries messages within this process, between all users of the same name. Implements `lifesigns.ports.Bus`."""
 
     def __init__(self, url: str = "memory://", *, waiting_max: int = WAITING_MAX) -> None:
         scheme, separator, name = url.partition("://")
@@ -30,32 +30,31 @@ class MemoryBus:
             raise UsageError(f"{url!r} is no address of a memory bus; it would be memory://NAME")
         self._name = name.rstrip("/")
         self._waiting_max = waiting_max
-        self._place: _Place | None = None
+        self._exchange: _Exchange | None = None
         self._closed = False
         self._deliveries: set[Delivery] = set()
         self._sent = 0
 
     @property
     def payload_max(self) -> int:
-        """The largest message it carries."""
         return PAYLOAD_MAX
 
     @property
     def connected(self) -> bool:
-        return self._place is not None
+        return self._exchange is not None
 
     async def connect(self) -> None:
-        """Meet the others of this name."""
+        """Join the others of this name."""
         if self._closed:
-            raise self._absence()
-        self._place = _place(self._name)
+            raise self._unavailable()
+        self._exchange = _exchange(self._name)
 
     async def publish(self, subject: str, payload: bytes) -> None:
-        """Give it to everybody who wants to hear it."""
+        """Pass it to all subscribers."""
         check_subject(subject)
-        place = self._there()
+        exchange = self._joined()
         check_payload(f"memory://{self._name}", subject, payload, PAYLOAD_MAX)
-        place.carry(subject, bytes(payload))
+        exchange.carry(subject, bytes(payload))
         self._sent += 1
         if self._sent % _BREATH_EVERY == 0:
             await asyncio.sleep(
@@ -63,44 +62,45 @@ class MemoryBus:
             )  # A server makes a publisher wait now and then; here, too, others get their turn.
 
     async def flush(self) -> None:
-        """Nothing is ever on its way."""
-        self._there()
+        """Messages are never in transit here."""
+        self._joined()
 
     async def subscribe(self, pattern: str, hear: Hear) -> Delivery:
-        """Hear what is published from now on, on the running loop."""
+        """Receive what is published from now on, on the running loop."""
         check_pattern(pattern)
-        place = self._there()
+        exchange = self._joined()
         delivery = Delivery(pattern, hear, self._forget, self._waiting_max)
         self._deliveries.add(delivery)
-        place.add(delivery)
+        exchange.add(delivery)
         return delivery
 
     async def close(self) -> None:
-        """Leave; who hears through this bus hears nothing more."""
+        """Leave; subscribers of this bus get nothing more."""
         self._closed = True
         for delivery in list(self._deliveries):
             await delivery.end()
-        self._place = None
+        self._exchange = None
 
     async def _forget(self, delivery: Delivery) -> None:
         self._deliveries.discard(delivery)
-        if self._place is not None:
-            self._place.remove_ended(delivery.pattern)
+        if self._exchange is not None:
+            self._exchange.remove_ended(delivery.pattern)
 
-    def _there(self) -> _Place:
-        if self._place is None:
-            raise self._absence()
-        return self._place
+    def _joined(self) -> _Exchange:
+        if self._exchange is None:
+            raise self._unavailable()
+        return self._exchange
 
-    def _absence(self) -> AdapterError:
+    def _unavailable(self) -> AdapterError:
         state = "is closed" if self._closed else "is not connected: connect() first"
         return AdapterError(f"the bus memory://{self._name} {state}", transient=not self._closed)
 
 
-class _Place:
-    """Where the buses of one name meet. Plain subjects are found by name: a thousand agents each hear their own.
+class _Exchange:
+    """Connects the buses of one name. Plain subjects have an index: a thousand agents each listen to their own.
 
-    What `carry` reads is replaced, never changed, so that it needs no lock: a subscriber of the log may publish too.
+    `carry` reads values that we replace and never change, so that it needs no lock: a subscriber of the log may publish
+    too.
     """
 
     def __init__(self) -> None:
@@ -135,13 +135,13 @@ def _living(deliveries: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
     return tuple(delivery for delivery in deliveries if not delivery.ended)
 
 
-_places: weakref.WeakValueDictionary[str, _Place] = weakref.WeakValueDictionary()
-_places_lock = threading.Lock()
+_exchanges: weakref.WeakValueDictionary[str, _Exchange] = weakref.WeakValueDictionary()
+_exchanges_lock = threading.Lock()
 
 
-def _place(name: str) -> _Place:
-    with _places_lock:
-        place = _places.get(name)
-        if place is None:
-            place = _places[name] = _Place()
-        return place
+def _exchange(name: str) -> _Exchange:
+    with _exchanges_lock:
+        exchange = _exchanges.get(name)
+        if exchange is None:
+            exchange = _exchanges[name] = _Exchange()
+        return exchange

@@ -1,4 +1,4 @@
-"""The bus by way of a NATS server or cluster. Needs the extra `nats`."""
+"""The bus over a NATS server or cluster. Needs the extra `nats`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PORT: Final = 4222
 
 
 class NatsBus(ServerBus):
-    """`nats://user:password@host:4222`, `nats://token@host`, `tls://host`; several servers are joined by commas.
+    """`nats://user:password@host:4222`, `nats://token@host`, `tls://host`; commas join several servers.
 
-    A user or token counts for all servers. `tls://` refuses a server without TLS; certificates are checked against
-    the system's authorities, or those of `SSL_CERT_FILE`.
+    A user or token counts for all servers. `tls://` refuses a server without TLS; certificates are checked against the
+    system's authorities, or those of `SSL_CERT_FILE`.
     """
 
     def __init__(self, url: str, *, waiting_max: int = WAITING_MAX) -> None:
@@ -42,7 +42,7 @@ def _parse(text: str) -> SplitResult:
     server = urlsplit(text if "://" in text else f"nats://{text}")
     try:
         fits = server.scheme in ("nats", "tls") and bool(server.hostname) and server.port != 0
-    except ValueError:  # A port that is no number.
+    except ValueError:  # The port is not a number.
         fits = False
     if not fits:
         shown = text.rpartition("@")[2] if "@" in text else text

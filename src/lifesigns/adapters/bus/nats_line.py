@@ -19,8 +19,8 @@ logger = logging.getLogger("lifesigns.bus")
 
 _CONNECT_FOR: Final = 2
 _FOR_EVER: Final = 10**6
-"""Seconds nats-py waits for an answer; our own bound is in `server_bus.py`. If its wait ended first, it would cancel
-the future of that answer, and the answer, when it came after all, would end its reading without a word."""
+"""Seconds nats-py waits for an answer; our own limit is in `server_bus.py`. If nats-py's wait ended first, it would
+cancel the future of that answer, and the late answer would then silently end its reading."""
 
 
 async def open_line(
@@ -34,17 +34,17 @@ async def open_line(
             error_cb=line.note,
             name="lifesigns",
             allow_reconnect=False,
-            # One is the least that ends: each server is tried twice, then it is over.
+            # The smallest value that ends: nats-py tries each server twice, then gives up.
             max_reconnect_attempts=1,
             reconnect_time_wait=0,
             connect_timeout=_CONNECT_FOR,
-            # Nothing is buffered for later, and nothing waits for the network: our own bounds are in `server_bus.py`.
+            # No buffering for later, no waiting for the network: our own limits are in `server_bus.py`.
             pending_size=0,
             user=user if password is not None else None,
             password=password,
             token=user if password is None else None,
         )
-    except (OSError, errors.Error, ValueError) as error:  # ValueError: somebody who speaks, but not NATS.
+    except (OSError, errors.Error, ValueError) as error:  # ValueError: the peer does not speak NATS.
         await line.close()
         cause = line.last_error or error
         raise AdapterError(
@@ -66,8 +66,8 @@ class NatsLine:
         self.payload_max = 0
         self.last_error: Exception | None = None
         self.client = _Client(receive, self._end)
-        self._heard: dict[str, Subscription] = {}
-        self._asked: set[asyncio.Task[float]] = set()
+        self._subscriptions: dict[str, Subscription] = {}
+        self._questions: set[asyncio.Task[float]] = set()
 
     @property
     def backlog(self) -> int:
@@ -81,40 +81,40 @@ class NatsLine:
 
     async def listen(self, pattern: str) -> None:
         try:
-            self._heard[pattern] = await self.client.subscribe(pattern)
+            self._subscriptions[pattern] = await self.client.subscribe(pattern)
         except (OSError, errors.Error) as error:
             self._end(_text(error))
 
     async def unlisten(self, pattern: str) -> None:
         try:
-            await self._heard.pop(pattern).unsubscribe()
+            await self._subscriptions.pop(pattern).unsubscribe()
         except (OSError, errors.Error) as error:
             self._end(_text(error))
 
     def ask(self) -> asyncio.Future[Any]:
         # Not `flush`: that returns without an answer if the reading has ended.
         task = asyncio.create_task(self.client.rtt(timeout=_FOR_EVER))
-        self._asked.add(task)
+        self._questions.add(task)
         task.add_done_callback(self._answered)
         return task
 
     async def close(self) -> None:
         self._end("closed")
-        for task in tuple(self._asked):
+        for task in tuple(self._questions):
             task.cancel()
         await self.client.close()
 
     async def note(self, error: Exception) -> None:
-        """Keep what went wrong; nats-py calls this for every error it does not raise."""
+        """Record an error; nats-py calls this for every error it does not raise."""
         self.last_error = error
         if "permissions violation" in str(error):
             self.refusal = _text(error)
         logger.debug("NATS: %s", _text(error))
 
     def _answered(self, task: asyncio.Task[float]) -> None:
-        self._asked.discard(task)
+        self._questions.discard(task)
         if not task.cancelled():
-            task.exception()  # Looked at here, too, because whoever asked may be gone.
+            task.exception()  # Retrieve it here, too, because the caller of `ask` may be gone.
 
     def _end(self, reason: str) -> None:
         if not self.lost.done():
@@ -122,7 +122,7 @@ class NatsLine:
 
 
 class _Client(Client):
-    """nats-py's client, except for how it hears, how it ends and when it speaks."""
+    """nats-py's client with our own receiving, closing and TLS check."""
 
     def __init__(self, receive: Receive, on_end: Any) -> None:
         super().__init__()
@@ -130,16 +130,16 @@ class _Client(Client):
         self._on_end = on_end
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
-        # The original puts it in a queue of its own, for a task of its own; ours is `Delivery`, and bounded. Subjects are
-        # bytes to the server: the original ends its reading for good at the first which is no UTF-8.
-        heard = self._subs.get(sid)
-        if heard is not None:
-            self._receive(heard.subject, subject.decode(errors="replace"), data)
+        # The original puts it into an unbounded queue of its own task; ours is `Delivery`, and bounded. Subjects are
+        # bytes to the server: the original stops reading for good at the first one that is not UTF-8.
+        subscription = self._subs.get(sid)
+        if subscription is not None:
+            self._receive(subscription.subject, subject.decode(errors="replace"), data)
 
     async def _close(self, status: int, do_cbs: bool = True) -> None:
-        # Every end goes through here. The original sends what is pending first: on a frozen server that never
-        # returns, on a dead one it raises, and then its tasks are never ended. Then it waits until the socket is
-        # closed: after a failed TLS handshake that never returns either. So the socket is cut here, and gone.
+        # Every end goes through here. The original first sends what is pending: on a frozen server that never returns,
+        # on a dead one it raises and leaves its tasks running. Then it waits until the socket is closed: after a failed
+        # TLS handshake that never returns either. So we abort the socket here.
         self._on_end(_text(self.last_error) if self.last_error else "closed by the server")
         writer = getattr(self._transport, "_io_writer", None)
         if writer is not None:
@@ -148,7 +148,7 @@ class _Client(Client):
         await super()._close(status, do_cbs)
 
     def _connect_command(self) -> bytes:
-        # Called when TLS is there, if the server wanted it, and before any password is sent.
+        # nats-py calls this after TLS, if the server wants TLS, and before it sends a password.
         server = self._current_server
         if server is not None and server.uri.scheme == "tls" and not self._server_info.get("tls_required"):
             raise errors.Error("nats: the server offers no TLS, but the address says tls://")
@@ -162,7 +162,7 @@ def _text(error: BaseException) -> str:
 
 
 def _is_final(error: BaseException) -> bool:
-    """Whether another try would fail as well: wrong credentials, a certificate nobody vouches for."""
+    """Whether a retry would fail as well: wrong credentials, an untrusted certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return True
     return isinstance(error, errors.Error) and any(

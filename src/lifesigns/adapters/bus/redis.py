@@ -1,4 +1,4 @@
-"""The bus by way of a Redis or Valkey server: its publish and subscribe. Needs the extra `redis`."""
+"""The bus over a Redis or Valkey server: its publish and subscribe. Needs the extra `redis`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from lifesigns.adapters.bus.server_bus import Line, Receive, ServerBus
 from lifesigns.errors import AdapterError, UsageError
 
 _PAYLOAD_MAX: Final = 8 * 1024 * 1024
-"""The server would take 512 MiB, but cuts off a subscriber behind which 32 MiB wait."""
+"""The server takes 512 MiB, but disconnects a subscriber with 32 MiB pending."""
 _SCHEMES: Final = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
 
 
 class RedisBus(ServerBus):
     """`redis://user:password@host:6379`, `rediss://` with TLS; `valkey://` and `valkeys://` mean the same.
 
-    Messages have nothing to do with the databases of a server: a number in the address changes nothing. Certificates
-    are checked against the system's authorities, those of `SSL_CERT_FILE`, or of `?ssl_ca_certs=FILE`.
+    Messages are independent of the server's databases: a number in the address changes nothing. Certificates are
+    checked against the system's authorities, those of `SSL_CERT_FILE`, or of `?ssl_ca_certs=FILE`.
     """
 
     def __init__(self, url: str, *, waiting_max: int = WAITING_MAX) -> None:
@@ -27,7 +27,7 @@ class RedisBus(ServerBus):
         place = server.netloc.rpartition("@")[2]
         try:
             fits = scheme in _SCHEMES and bool(server.hostname) and server.port != 0
-        except ValueError:  # A port that is no number.
+        except ValueError:  # The port is not a number.
             fits = False
         if not fits:
             shown = f"{scheme}://{place}" if rest else url

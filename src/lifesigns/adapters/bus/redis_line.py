@@ -1,8 +1,8 @@
-"""One pair of connections to a Redis server, by redis-py's connections: one to send, one to hear.
+"""One pair of connections to a Redis server, by redis-py's connections: one to send, one to receive.
 
-Protocol 2 needs two, for a connection that hears may not publish; in return every server of the family speaks it.
-Commands are handed over without waiting for their answers, as on NATS: a publisher that waited for each would send
-some thousand messages a second. Only the answer to a PING is waited for; it comes after all others.
+Protocol 2 needs two, because a subscribed connection may not publish; but every server of the family speaks it. We send
+commands without waiting for their answers, as on NATS: a publisher that waited for each would send some thousand
+messages a second. We wait only for the answer to a PING, which comes after all others.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class RedisLine:
         self.refusal: str | None = None
         self.payload_max = payload_max
         self._receive = receive
-        self._sending = _Pipe(sending, self._heed, self._end)
-        self._hearing = _Pipe(hearing, self._heed, self._end)
+        self._sending = _Pipe(sending, self._handle, self._end)
+        self._hearing = _Pipe(hearing, self._handle, self._end)
         self._globs: dict[str, dict[str, Callable[[str], bool]]] = {}
 
     @property
@@ -109,8 +109,8 @@ class RedisLine:
         await self._sending.close()
         await self._hearing.close()
 
-    def _heed(self, reply: object) -> None:
-        """A message, or an answer to a command: only refusals are interesting."""
+    def _handle(self, reply: object) -> None:
+        """A message, or an answer to a command: of the answers only refusals matter."""
         match reply:
             case [b"message", bytes(channel), bytes(payload)]:
                 self._pass_on(channel, channel, payload)
@@ -122,9 +122,9 @@ class RedisLine:
     def _pass_on(self, glob: bytes, channel: bytes, payload: bytes) -> None:
         try:
             subject = channel.decode()
-        except UnicodeDecodeError:  # Somebody else's; none of our patterns can mean it.
+        except UnicodeDecodeError:  # Not ours: none of our patterns can match it.
             return
-        # A glob's * also stands for dots and for nothing, so that several patterns may share one.
+        # A glob's * also matches dots and the empty text, so that several patterns may share one.
         for pattern, is_meant in tuple(self._globs.get(glob.decode(), {}).items()):
             if is_meant(subject):
                 self._receive(pattern, subject, payload)
@@ -138,15 +138,15 @@ class _Pipe:
     """One connection: commands go in, replies come out, and neither waits for the other."""
 
     def __init__(
-        self, connection: AbstractConnection, heed: Callable[[object], None], end: Callable[[str], None]
+        self, connection: AbstractConnection, handle: Callable[[object], None], end: Callable[[str], None]
     ) -> None:
         self.backlog = 0
         self._connection = connection
-        self._heed = heed
+        self._handle = handle
         self._end = end
         self._commands: list[bytes] = []
         self._has_commands = asyncio.Event()
-        self._asked: deque[asyncio.Future[None]] = deque()
+        self._pongs: deque[asyncio.Future[None]] = deque()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
@@ -160,21 +160,21 @@ class _Pipe:
         self._has_commands.set()
 
     def ask(self) -> asyncio.Future[None]:
-        asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._asked.append(asked)
+        pong: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pongs.append(pong)
         self.put("PING")
-        return asked
+        return pong
 
     async def close(self) -> None:
-        # Once is not enough: what the driver awaits may end in the moment it is cancelled, and then the task goes on as
-        # if nothing had been said (`asyncio.wait_for` before Python 3.12). To wait for it would be to wait for ever.
+        # Once is not enough: what the driver awaits may end at the moment of the cancel, and then the task continues as
+        # if nothing happened (`asyncio.wait_for` before Python 3.12). Waiting for it would be waiting for ever.
         running = {task for task in self._tasks if not task.done()}
         while running:
             for task in running:
                 task.cancel()
             _, running = await asyncio.wait(running, timeout=_CANCEL_AGAIN_AFTER)
-        # Cut, not closed: closing waits until the server has taken everything, and it may be frozen.
-        writer = self._connection._writer  # redis-py has no other way.
+        # Aborted, not closed: closing waits until the server has taken everything, and it may be frozen.
+        writer = self._connection._writer  # redis-py has no public way.
         if writer is not None:
             writer.transport.abort()
         await self._connection.disconnect(nowait=True)
@@ -202,17 +202,17 @@ class _Pipe:
             if reply == b"PONG" or (type(reply) is list and reply[0] == b"pong"):
                 self._answer()
             else:
-                self._heed(reply)
+                self._handle(reply)
 
     def _answer(self) -> None:
-        if self._asked:
-            asked = self._asked.popleft()
-            if not asked.done():
-                asked.set_result(None)
+        if self._pongs:
+            pong = self._pongs.popleft()
+            if not pong.done():
+                pong.set_result(None)
 
 
 def _glob(pattern: str) -> str:
-    """The channel, or the glob for at least what the pattern means."""
+    """The channel, or a glob that matches at least what the pattern matches."""
     if is_plain(pattern):
         return pattern
     return ".".join("*" if word in ("*", ">") else _escape.sub(r"\\\1", word) for word in pattern.split("."))
@@ -225,7 +225,7 @@ def _text(error: BaseException) -> str:
 
 
 def _is_final(error: BaseException) -> bool:
-    """Whether another try would fail as well: wrong credentials, a certificate nobody vouches for."""
+    """Whether a retry would fail as well: wrong credentials, an untrusted certificate."""
     if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
         return True
     causes = (error, error.__cause__, error.__context__)

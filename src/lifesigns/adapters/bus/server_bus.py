@@ -1,11 +1,11 @@
-"""A bus by way of a server: one line at a time, looked for again whenever it is lost.
+"""A bus with a server: one line at a time, reconnected when it is lost.
 
-What the servers have in common is here; a `Line` is what differs: one connection (or two) for as long as it lasts.
-The drivers' own reconnecting is not used. Each does it differently, keeps other things meanwhile, and gives up for
-other reasons (nats-py for good at any error of the server), while the port promises one behaviour.
+This has what the servers have in common; a `Line` is what differs: one connection (or two) for as long as it lasts. We
+do not use the drivers' own reconnecting. Each does it differently, keeps other things meanwhile, and gives up for other
+reasons (nats-py for good at any error of the server), while the port promises one behaviour.
 
-A line is lost when its connection ends, or when the server leaves a question unanswered: then it is frozen, or the
-network swallows everything. What was not sent on a lost line is dropped, for the caller was told that it is not certain.
+A line is lost when its connection ends, or when the server does not answer: then it is frozen, or the network swallows
+everything. What was not sent on a lost line is dropped, because `publish` promises nothing without `flush`.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ logger = logging.getLogger("lifesigns.bus")
 CONNECT_FOR: Final = 5.0
 """Seconds for one attempt to connect."""
 ANSWER_FOR: Final = 4.0
-"""Seconds for an answer: long for any network, and with the check below a frozen server is noticed within 9 s."""
+"""Seconds for an answer: long for any network; with the check below we notice a frozen server within 9 s."""
 CHECK_EVERY: Final = 5.0
-"""Seconds between checks of a quiet line. A wake-up costs up to 0.3 ms: each second would be half of a sender's
+"""Seconds between checks of a quiet line. A wake-up costs up to 0.3 ms: one a second would be half of a sender's
 budget, and a sender that flushes after each batch notices sooner by itself."""
 _RETRY_FIRST_AFTER: Final = 0.05
 _RETRY_MAX_AFTER: Final = 1.0
-"""Seconds between attempts, doubled up to here: everybody is back about a second after the server is. To look for it
-takes a thousandth or two of a core; at 2 s a sender was sometimes heard again only after 5 s."""
+"""Seconds between attempts, doubled up to here: all clients are back about a second after the server is. Searching
+takes a thousandth or two of a core; at 2 s a sender was sometimes back only after 5 s."""
 BACKLOG_MAX: Final = 256 * 1024
-"""Bytes handed to the line and not yet to the network; above, a publisher waits for the others' turns."""
+"""Bytes in the line that the network has not taken; above this, a publisher waits."""
 
 Receive = Callable[[str, str, bytes], None]
 """Pattern, subject, payload."""
 
 
 class Line(Protocol):
-    """One connection to a server. All its methods but `close` only hand over, and do not wait for the network."""
+    """One connection to a server. All methods except `close` return without waiting for the network."""
 
     lost: asyncio.Future[str]
     """Done, with the reason, when the line carries no more."""
@@ -59,10 +59,10 @@ class Line(Protocol):
     async def unlisten(self, pattern: str) -> None: ...
 
     def ask(self) -> asyncio.Future[Any]:
-        """Done when the server answered, and so has everything that was handed over before."""
+        """Done when the server answered, and so has everything sent before."""
 
     async def close(self) -> None:
-        """End at once, sending nothing more, and soon, whatever the state of the server."""
+        """Close at once without sending anything more, soon and in any state of the server."""
 
 
 Dial = Callable[[Receive], Awaitable[Line]]
@@ -70,10 +70,10 @@ Dial = Callable[[Receive], Awaitable[Line]]
 
 
 class ServerBus:
-    """What the buses with a server have in common. Implements `lifesigns.ports.Bus`."""
+    """The common part of the buses with a server. Implements `lifesigns.ports.Bus`."""
 
     def __init__(self, name: str, dial: Dial, *, payload_max: int, waiting_max: int) -> None:
-        """`name` is the address as shown to people, without its secrets; `payload_max` holds until the server says."""
+        """`name` is the address for people, without secrets; `payload_max` holds until the server says another."""
         self.losses = 0
         """How often the connection was lost, also to a server that found us too slow."""
         self._name = name
@@ -81,7 +81,7 @@ class ServerBus:
         self._payload_max = payload_max
         self._waiting_max = waiting_max
         self._line: Line | None = None
-        self._heard: dict[str, list[Delivery]] = {}
+        self._deliveries: dict[str, list[Delivery]] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
@@ -89,7 +89,7 @@ class ServerBus:
 
     @property
     def payload_max(self) -> int:
-        """The largest message it carries; a larger one is refused."""
+        """The largest message; a larger one is refused."""
         return self._payload_max
 
     @property
@@ -97,7 +97,7 @@ class ServerBus:
         return self._line is not None and not self._line.lost.done()
 
     async def connect(self) -> None:
-        """Find the server, or fail. From then on a lost connection is looked for again, for ever."""
+        """Connect to the server, or fail. From then on the bus reconnects by itself, for ever."""
         async with self._connecting:
             self._refuse_if_closed()
             if self._keeper is not None:
@@ -112,28 +112,28 @@ class ServerBus:
             self._keeper = asyncio.create_task(self._keep(line), name=f"keeps the line to {self._name}")
 
     async def publish(self, subject: str, payload: bytes) -> None:
-        """Send. Fails at once while the connection is lost, and within `ANSWER_FOR` if the server takes nothing."""
+        """Send. Fails at once while disconnected, and within `ANSWER_FOR` if the server takes nothing."""
         check_subject(subject)
         line = self._living_line()
         check_payload(f"the bus {self._name}", subject, payload, self._payload_max)
         if line.backlog > BACKLOG_MAX:
-            await asyncio.sleep(0)  # Let the network have it, if it only had no turn yet.
+            await asyncio.sleep(0)  # Give the network a turn, if it had none yet.
             if line.backlog > BACKLOG_MAX:
                 await self._answer(line)
             line = self._living_line()
         await line.send(subject, payload)
 
     async def flush(self) -> None:
-        """Return when the server has everything that was published before."""
+        """Return when the server has everything published before."""
         line = self._living_line()
         await self._answer(line)
         self._raise_refusal(line)
 
     async def subscribe(self, pattern: str, hear: Hear) -> Delivery:
-        """Hear what is published from now on; if the connection is lost just now, from when it is found again."""
+        """Receive what is published from now on; while disconnected, from the reconnect on."""
         check_pattern(pattern)
         if self._keeper is None or self._closed:
-            raise self._absence()
+            raise self._unavailable()
         delivery = Delivery(pattern, hear, self._forget, self._waiting_max)
         try:
             await self._begin(delivery)
@@ -143,7 +143,7 @@ class ServerBus:
         return delivery
 
     async def close(self) -> None:
-        """Send what is on its way, then end."""
+        """Send what is pending, then disconnect."""
         self._closed = True
         try:
             if self._line is not None and not self._line.lost.done():
@@ -160,19 +160,19 @@ class ServerBus:
         if self._line is not None:
             await self._line.close()
             self._line = None
-        for deliveries in self._heard.values():
+        for deliveries in self._deliveries.values():
             for delivery in deliveries:
                 delivery.cease()
-        self._heard.clear()
+        self._deliveries.clear()
 
     # Subscriptions
 
     async def _begin(self, delivery: Delivery) -> None:
-        others = self._heard.setdefault(delivery.pattern, [])
+        others = self._deliveries.setdefault(delivery.pattern, [])
         others.append(delivery)
         line = self._line
         if line is None or line.lost.done():
-            return  # Who finds the server again tells it everything that is wanted.
+            return  # The reconnect subscribes to everything.
         if len(others) == 1:
             await line.listen(delivery.pattern)
         try:
@@ -182,16 +182,16 @@ class ServerBus:
         self._raise_refusal(line)
 
     async def _forget(self, delivery: Delivery) -> None:
-        deliveries = self._heard.get(delivery.pattern, [])
+        deliveries = self._deliveries.get(delivery.pattern, [])
         if delivery in deliveries:
             deliveries.remove(delivery)
             if not deliveries:
-                del self._heard[delivery.pattern]
+                del self._deliveries[delivery.pattern]
                 if self._line is not None and not self._line.lost.done():
                     await self._line.unlisten(delivery.pattern)
 
     def _receive(self, pattern: str, subject: str, payload: bytes) -> None:
-        for delivery in self._heard.get(pattern, ()):
+        for delivery in self._deliveries.get(pattern, ()):
             delivery.put(subject, payload)
 
     # The line
@@ -215,12 +215,12 @@ class ServerBus:
             self._line = None
             self.losses += 1
             logger.warning("lost the connection to %s: %s", self._name, line.lost.result())
-            line = await self._find_again()
+            line = await self._reconnect()
             self._line = line
             logger.warning("found %s again", self._name)
 
     async def _watch(self, line: Line) -> None:
-        """Return when it is lost; ask whenever the server has not answered anybody for a while."""
+        """Return when it is lost; ask the server whenever it has not answered for a while."""
         loop = asyncio.get_running_loop()
         while not line.lost.done():
             quiet_for = loop.time() - self._answered_at
@@ -235,10 +235,10 @@ class ServerBus:
                 logger.warning("%s refused: %s", self._name, line.refusal)
                 line.refusal = None
 
-    async def _find_again(self) -> Line:
+    async def _reconnect(self) -> Line:
         wait_for = _RETRY_FIRST_AFTER
         while True:
-            # Chance keeps a thousand agents from knocking at the same moment.
+            # Chance keeps a thousand agents from reconnecting at the same moment.
             await asyncio.sleep(wait_for * random.uniform(0.5, 1.0))  # noqa: S311 -- no secret
             wait_for = min(wait_for * 2, _RETRY_MAX_AFTER)
             try:
@@ -246,11 +246,11 @@ class ServerBus:
             except AdapterError as error:
                 logger.debug("%s is still away: %s", self._name, error)
                 continue
-            except Exception:  # A driver's bug is no reason to stop looking.
+            except Exception:  # A driver's bug is no reason to stop trying.
                 logger.exception("%s cannot be reached", self._name)
                 continue
             try:
-                await self._tell_wishes(line)
+                await self._subscribe_all(line)
             except AdapterError as error:
                 logger.debug("%s was lost again at once: %s", self._name, error)
                 await line.close()
@@ -260,24 +260,24 @@ class ServerBus:
             else:
                 return line
 
-    async def _tell_wishes(self, line: Line) -> None:
-        """Restore what is heard. Wishes may come and go meanwhile: in the end the server has exactly ours."""
-        told: set[str] = set()
-        while told != self._heard.keys():
-            wanted = set(self._heard)
-            for pattern in wanted - told:
+    async def _subscribe_all(self, line: Line) -> None:
+        """Restore the subscriptions. They may change meanwhile: in the end the server has exactly ours."""
+        at_server: set[str] = set()
+        while at_server != self._deliveries.keys():
+            ours = set(self._deliveries)
+            for pattern in ours - at_server:
                 await line.listen(pattern)
-            for pattern in told - wanted:
+            for pattern in at_server - ours:
                 await line.unlisten(pattern)
-            told = wanted
+            at_server = ours
             await self._answer(line)
 
     async def _answer(self, line: Line) -> None:
-        """Wait for an answer; a line that gives none is given up."""
+        """Wait for an answer; give up a line without one."""
         answer = line.ask()
         either: set[asyncio.Future[Any]] = {answer, line.lost}
-        # Twice half of the time: if it was our own loop that stood still, the first wait is over before
-        # anything that arrived meanwhile was read, and the second sees the answer.
+        # Twice half of the time: if our own loop stood still, the first wait ends before anything that arrived
+        # meanwhile was read, and the second sees the answer.
         for _ in range(2):
             await asyncio.wait(either, timeout=ANSWER_FOR / 2, return_when=asyncio.FIRST_COMPLETED)
             if answer.done() and not answer.cancelled() and answer.exception() is None:
@@ -293,14 +293,14 @@ class ServerBus:
     def _living_line(self) -> Line:
         line = self._line
         if line is None or self._closed or line.lost.done():
-            raise self._absence()
+            raise self._unavailable()
         return line
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
-            raise self._absence()
+            raise self._unavailable()
 
-    def _absence(self) -> AdapterError:
+    def _unavailable(self) -> AdapterError:
         if self._closed:
             return AdapterError(f"the bus {self._name} is closed", transient=False)
         if self._keeper is None:

@@ -1,8 +1,7 @@
 """What a bus accepts: subjects (words joined by dots), patterns over them, and payloads up to its limit.
 
-The rules are those of NATS, the strictest of the three, so that what one bus carries the others carry too:
-a word is never empty, there is no white space, and in a pattern `*` stands for exactly one word and a final `>`
-for one or more.
+The rules are those of NATS, the strictest of the three, so that every bus carries what one carries: no word is empty,
+there is no white space, and in a pattern `*` stands for exactly one word and a final `>` for one or more.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Final
 from lifesigns.errors import AdapterError, UsageError
 
 SUBJECT_MAX: Final = 1024
-"""Bytes. A NATS server ends the connection over a command line above 4 KiB; ours stay far below it."""
+"""Bytes. A NATS server disconnects over a command line above 4 KiB; ours stay far below it."""
 
 _unfit = re.compile(r"[\s\x00-\x1f\x7f]").search
 _WORD: Final = r"[^.]+"
 
 
 def check_subject(subject: str) -> None:
-    """Refuse what cannot be published to."""
+    """Refuse what is not a subject."""
     _check_words(subject, "subject")
     if "*" in subject or ">" in subject:
         raise UsageError(
@@ -30,7 +29,7 @@ def check_subject(subject: str) -> None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse what cannot be subscribed to."""
+    """Refuse what is not a pattern."""
     _check_words(pattern, "pattern")
     *others, last = pattern.split(".")
     if any("*" in word and word != "*" for word in (*others, last)):
@@ -42,7 +41,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def check_payload(bus: str, subject: str, payload: bytes, limit: int) -> None:
-    """Refuse a message over the limit of this bus; another try would be as large."""
+    """Refuse a message over the limit of this bus; a retry would be as large."""
     if len(payload) > limit:
         raise AdapterError(
             f"a message of {len(payload)} bytes to {subject!r} is too large for {bus}: its limit is {limit} bytes",
@@ -56,7 +55,7 @@ def is_plain(pattern: str) -> bool:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Says whether a subject is meant by this pattern."""
+    """A function that says whether a subject matches this pattern."""
     if is_plain(pattern):
         return pattern.__eq__
     wild = {"*": _WORD, ">": rf"{_WORD}(?:\.{_WORD})*"}

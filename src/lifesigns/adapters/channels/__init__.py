@@ -1,1 +1,1 @@
-"""Channels: ways to tell people, one folder each. What they share is `posting.py`: how to post to somebody's server."""
+"""Channels: ways to tell people, one folder each. They share `adapters/posting.py`: posting to a server."""

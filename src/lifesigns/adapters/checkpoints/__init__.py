@@ -1,1 +1,1 @@
-"""Where the contents of checkpoints lie."""
+"""Stores for the contents of checkpoints."""

@@ -1,8 +1,8 @@
 """Contents of checkpoints in a folder: `<folder>/<task>/<digest>`, a file each, named by its SHA-256.
 
-A file has its name only when it is on the disk as a whole: it is written under another one, flushed, and renamed.
-Nothing is ever changed in place. Where there is no room, the oldest goes: of the same task first beyond the task's share,
-then of all tasks; what is the newest of its task goes last.
+A file gets its name only when all of it is on disk: we write it under another name, flush it and rename it. Nothing is
+changed in place. Without room, the oldest goes: first the oldest of a task beyond its share, then the oldest of all
+tasks; the newest of each task goes last.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much is kept."""
+    """The limits."""
 
     content_bytes: int = 64 * MB
     task_contents: int = 64
@@ -52,7 +52,7 @@ class FolderContents:
         self._room = room or Room()
         self._turn = threading.Lock()
         self._total: int | None = None
-        """Bytes in the folder; None until somebody looked."""
+        """Bytes in the folder; None before the first scan."""
 
     async def keep(self, task_id: str, content: bytes) -> str:
         return await asyncio.to_thread(self._keep, task_id, content)
@@ -77,7 +77,7 @@ class FolderContents:
                     self._write(path, content)
                     self._make_room(path)
         except OSError as error:
-            # A full disk may have room again; so may any other trouble of a disk pass, or the next hub is on another.
+            # A full disk may have room again, and most other troubles of a disk may pass.
             full = " (it is full)" if error.errno in _FULL else ""
             raise AdapterError(
                 f"{self._folder} does not take a checkpoint: {error.strerror}{full}", transient=True
@@ -96,7 +96,7 @@ class FolderContents:
             ) from error
 
     def _place(self, task_id: str) -> Path:
-        """A task's id may be anything, a path upwards too: its folder has the id's digest as its name."""
+        """A task's id may be anything, also a path upwards, so the folder's name is the id's digest."""
         return self._folder / hashlib.sha256(task_id.encode()).hexdigest()[:32]
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -125,20 +125,20 @@ class FolderContents:
                     return
 
     def _oldest_first(self, spared: Path) -> list[_File]:
-        """Everything that may go, but first what is not the newest of its task."""
+        """Everything that may go; the newest of each task last."""
         files = list(self._files())
         newest: dict[Path, _File] = {}
         for file in files:
-            known = newest.get(file.path.parent)
-            if known is None or file.kept_at > known.kept_at:
+            newer = newest.get(file.path.parent)
+            if newer is None or file.kept_at > newer.kept_at:
                 newest[file.path.parent] = file
-        going = [file for file in files if file.path != spared]
-        return sorted(going, key=lambda file: (newest[file.path.parent] is file, file.kept_at))
+        droppable = [file for file in files if file.path != spared]
+        return sorted(droppable, key=lambda file: (newest[file.path.parent] is file, file.kept_at))
 
     def _drop(self, file: _File) -> None:
         file.path.unlink(missing_ok=True)
         self._total = (self._total or 0) - file.size
-        with suppress(OSError):  # It is not empty.
+        with suppress(OSError):  # The folder is not empty.
             file.path.parent.rmdir()
 
     def _files(self) -> Iterator[_File]:
@@ -155,7 +155,7 @@ def _files_in(folder: Path) -> Iterator[_File]:
 
 
 def _holds(path: Path, content: bytes) -> bool:
-    """Whether a file is there and still what it was: one that was damaged is written anew."""
+    """Whether a file exists and is intact: a damaged one is written again."""
     try:
         return path.stat().st_size == len(content) and path.read_bytes() == content
     except OSError:

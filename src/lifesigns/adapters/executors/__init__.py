@@ -1,1 +1,1 @@
-"""Executors: ways to carry out what is more than a message to the agent's own side."""
+"""Executors: carry out orders that are more than a message to the agent's own side."""

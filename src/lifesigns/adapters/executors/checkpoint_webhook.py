@@ -1,4 +1,4 @@
-"""Somebody who keeps checkpoints elsewhere, asked over HTTP whether one is whole: `{"valid": true}`, or false."""
+"""Asks a server that stores checkpoints elsewhere, over HTTP, whether one is whole: `{"valid": true}`, or false."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class CheckpointWebhook:
         self._webhook = webhook
 
     async def carry_out(self, order: Order) -> Signal | None:
-        """Have it read back."""
+        """Have the checkpoint read back."""
         assert isinstance(order, VerifyCheckpoint)
-        asked = {
+        question = {
             **identity(order),
             "task_id": order.task_id,
             "checkpoint_id": order.checkpoint_id,
             "digest": order.digest,
         }
-        answer = await self._webhook.post(order, "verify_checkpoint", asked)
+        answer = await self._webhook.post(order, "verify_checkpoint", question)
         valid = answer.get("valid") if isinstance(answer, dict) else None
         if not isinstance(valid, bool):
             raise AdapterError(

@@ -1,8 +1,8 @@
-"""Cleaning up after agents by a command of yours, on the hub's machine: `rm -rf -- /work/{agent_slug}/{incarnation}`.
+"""Cleans up after agents by a command of yours, on the hub's machine: `rm -rf -- /work/{agent_slug}/{incarnation}`.
 
-It has done it if it ends with status 0 in time; otherwise it is started again, a little later each time. After a crash of
-the hub it may be started once more: removing what is gone must be no error. Whoever gives it up ends it, with all it
-started: what was to be cleaned up may belong to somebody by now. It gets no token: nobody speaks for a life that is over.
+It succeeds if it ends with status 0 in time; otherwise it runs again, a little later each time. After a crash of the
+hub it may run once more: removing what is gone must be no error. Giving up ends it, with all its children: another
+agent may already use what was to be cleaned up. It gets no token, because nothing speaks for an ended life.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log: Final = logging.getLogger("lifesigns.executors")
 
 
 class CleanupCommand:
-    """Cleans up by a command. What it puts out is written in `folder`."""
+    """Cleans up by a command, and writes its output into `folder`."""
 
     def __init__(self, command: Command, folder: Path, *, hub: str | None = None) -> None:
         self._command = command
@@ -36,7 +36,7 @@ class CleanupCommand:
         self._hub = hub
 
     async def carry_out(self, order: Order) -> Signal | None:
-        """Have it cleaned up."""
+        """Run the cleanup."""
         assert isinstance(order, CleanUp)
         process = await self._started(order)
         try:

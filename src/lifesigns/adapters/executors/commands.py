@@ -1,10 +1,10 @@
-"""Commands of the user's own, on the hub's machine: as words, with their facts, and where what they put out is written.
+"""Commands of the user's own, on the hub's machine: their words, their facts, and their output file.
 
-A command is a template: `start-agent {agent_id} --from {checkpoint_id}`. It is taken apart into words before the facts are
-put in, and no shell reads it, unless one is asked for. What may be a fact, and what is refused, is in `core/commands.py`.
+A command is a template: `start-agent {agent_id} --from {checkpoint_id}`. We split it into words before we fill in the
+facts, and no shell reads it unless one is configured. `core/commands.py` has the possible facts, and what is refused.
 
-A command gets a small environment: what `PASSED_ON` and `env:` name of the hub's own, and its facts, with the names
-`lifesigns run` gives them. Nothing else of the hub's: its tokens, its store's password and its channels' secrets are there.
+A command gets a small environment: the variables of `PASSED_ON` and `env:`, and its facts under the names that
+`lifesigns run` uses. Nothing else of the hub's, which holds its tokens, its store's password and its channels' secrets.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from lifesigns.errors import AdapterError, UsageError
 FACT_MAX: Final = 4096
 OUTPUT_MAX: Final = 10 * 1024 * 1024
 SHELL: Final = ("/bin/sh", "-u", "-c")
-"""With `-u` a fact that is not there ends the command, instead of vanishing from the path it was a part of."""
+"""With `-u` a missing fact ends the command, instead of vanishing from the path it was a part of."""
 PASSED_ON: Final = frozenset(
     "HOME LANG LANGUAGE LIFESIGNS_INSECURE LOGNAME PATH SHELL SSL_CERT_DIR SSL_CERT_FILE TERM TMPDIR TZ USER".split()
 )
-"""Of the hub's environment, and `LC_*`."""
+"""Variables of the hub's environment; `LC_*` too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to be filled with facts. `env` names what else it gets of the hub's environment."""
+    """A command template. `env` names more variables of the hub's environment for it."""
 
     text: str
     facts: Mapping[str, str]
@@ -45,7 +45,7 @@ class Command:
             raise UsageError(f"the command {wrong}")
 
     def words(self, facts: Mapping[str, str]) -> list[str]:
-        """The words to start. Raises `AdapterError` if a fact must not stand in a command."""
+        """The words to start. Raises `AdapterError` if a fact must not be in a command."""
         if wrong := commands.refusal(self.text, facts):
             raise AdapterError(f"the command is not started: {wrong}", transient=False)
         if self.shell:
@@ -53,28 +53,28 @@ class Command:
             return [*SHELL, templates.filled(self.text, quoted)]
         return [templates.filled(word, facts) for word in shlex.split(self.text)]
 
-    def environment(self, facts: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
-        """What it finds there: facts and what else it is `told`, as `LIFESIGNS_NAME`; an id that is empty is not there."""
+    def environment(self, facts: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+        """Its environment: facts and `extra` as `LIFESIGNS_NAME`, without empty ids."""
         named = {
             self.facts[name]: value for name, value in facts.items() if value or name in commands.FREE_TEXT
         }
-        named |= {name: value for name, value in told.items() if value}
+        named |= {name: value for name, value in extra.items() if value}
         return inherited(self.env) | {f"LIFESIGNS_{name}": text(value) for name, value in named.items()}
 
 
 def inherited(names: Sequence[str] = ()) -> dict[str, str]:
-    """What every child of the hub gets of its environment, and these."""
+    """The part of the hub's environment that every child gets, and these names."""
     passed = PASSED_ON.union(names)
     return {name: value for name, value in os.environ.items() if name in passed or name.startswith("LC_")}
 
 
 def text(value: str) -> str:
-    """A text in the environment: without what ends one, and no longer than one should be."""
+    """A text for the environment: without NUL, and cut to the limit."""
     return value.replace("\0", "").encode(errors="replace")[:FACT_MAX].decode(errors="ignore")
 
 
 def output_in(folder: Path) -> Path:
-    """Where what they put out is written; not for ever."""
+    """The output file; rotated when it is too large."""
     path = folder / "output.log"
     if path.exists() and path.stat().st_size > OUTPUT_MAX:
         path.replace(path.with_suffix(".old"))
@@ -87,7 +87,7 @@ def how_ended(status: int) -> str:
 
 
 def _unreadable(command: str) -> str:
-    """What is wrong with a command that is to be taken apart into words; empty if nothing is."""
+    """What is wrong with a command that has to be split into words; empty if nothing is."""
     try:
         words = shlex.split(command)
     except ValueError as error:

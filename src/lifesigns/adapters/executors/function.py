@@ -1,11 +1,11 @@
-"""A Python function as a hand, for hubs that run inside a program of yours.
+"""A Python function as an executor, for hubs that run inside a program of yours.
 
     async def start(order: Respawn) -> None: ...
+
     service.executors.assign(Respawn, FunctionExecutor(start), agents=["coder-*"])
 
-It may be async or plain; a plain one runs in a thread. What it returns is the outcome: a signal, a `Decision` about an
-escalation, or nothing, which means that it is done. What it raises is a failure for good, unless it is a transient
-`AdapterError`.
+It may be async or plain; a plain one runs in a thread. It returns the outcome: a signal, a `Decision` about an
+escalation, or None, which means done. An exception is a permanent failure, unless it is a transient `AdapterError`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from lifesigns.ports import sameness
 class FunctionExecutor:
     """Calls `function` with each order: one call at a time for one order, and another only if that failed.
 
-    After a crash of the hub it may be called again with an order whose outcome got lost: `ports.sameness`, or a respawn's
-    `new_incarnation`, tells that it is the same.
+    After a crash of the hub it may get an order again whose outcome was lost: `ports.sameness`, or a respawn's
+    `new_incarnation`, identifies it.
     """
 
     def __init__(self, function: Callable[[Any], Any], *, name: str = "orchestrator") -> None:
@@ -35,7 +35,7 @@ class FunctionExecutor:
         self._calls: dict[str, asyncio.Task[Any]] = {}
 
     async def carry_out(self, order: Order) -> Signal | None:
-        """Call it, or wait for the call that runs already: who gave up waiting has not ended it."""
+        """Call it, or wait for the running call: a caller that gave up waiting has not ended it."""
         key = sameness(order)
         call = self._calls.get(key)
         if call is None:
@@ -44,7 +44,7 @@ class FunctionExecutor:
         return self._outcome(order, await asyncio.shield(call))
 
     async def close(self) -> None:
-        """Give up on calls that still run."""
+        """Cancel calls that still run."""
         calls = list(self._calls.values())
         for call in calls:
             call.cancel()
@@ -53,17 +53,17 @@ class FunctionExecutor:
     async def _call(self, order: Order) -> Any:
         if inspect.iscoroutinefunction(self._function):
             return await self._function(order)
-        said = await asyncio.to_thread(self._function, order)
-        return await said if inspect.isawaitable(said) else said
+        result = await asyncio.to_thread(self._function, order)
+        return await result if inspect.isawaitable(result) else result
 
-    def _outcome(self, order: Order, said: Any) -> Signal | None:
-        if isinstance(said, OrderOutcome):
-            return cast("Signal", said)
-        if isinstance(order, Escalate) and said is not None:
-            if said not in list(Decision):
-                raise UsageError(f"it decides {said!r}, but that needs to be one of {', '.join(Decision)}")
+    def _outcome(self, order: Order, result: Any) -> Signal | None:
+        if isinstance(result, OrderOutcome):
+            return cast("Signal", result)
+        if isinstance(order, Escalate) and result is not None:
+            if result not in list(Decision):
+                raise UsageError(f"it decides {result!r}, but that needs to be one of {', '.join(Decision)}")
             return EscalationDecided(
-                agent_id=order.agent_id, order_id=order.order_id, decision=Decision(said), by=self._name
+                agent_id=order.agent_id, order_id=order.order_id, decision=Decision(result), by=self._name
             )
         if isinstance(order, Respawn):
             return started(order)

@@ -1,7 +1,7 @@
-"""An orchestrator that is asked over HTTP: everything known about the agent, and what can be decided.
+"""Asks an orchestrator over HTTP: everything known about the agent, and the possible decisions.
 
-It may decide in its answer, `{"decision": "more_time", "note": "..."}`, or later by the call that `decision_url` names. An
-answer without a decision means that it was told and thinks about it.
+It may decide in its answer, `{"decision": "more_time", "note": "..."}`, or later by calling `decision_url`. An answer
+without a decision means that it still thinks about it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ log: Final = logging.getLogger("lifesigns.executors")
 
 
 class OrchestratorWebhook:
-    """Asks `webhook` about escalated agents. `context` adds what the hub knows; `name` stands for whoever decides, unless
-    the answer names somebody (`by`)."""
+    """Asks `webhook` about escalated agents. `context` adds what the hub knows; `name` is the decider, unless the
+    answer names another (`by`)."""
 
     def __init__(
         self,
@@ -49,14 +49,14 @@ class OrchestratorWebhook:
             **self._context(order),
         }
         answer = await self._webhook.post(order, "escalation", question)
-        said = answer.get("decision") if isinstance(answer, dict) else None
-        if said is None:
+        decision = answer.get("decision") if isinstance(answer, dict) else None
+        if decision is None:
             return None
-        if said not in list(Decision):
+        if decision not in list(Decision):
             log.warning(
                 "the answer to escalation %s decides %r, which is none of %s",
                 order.order_id,
-                str(said)[:100],
+                str(decision)[:100],
                 ", ".join(Decision),
                 extra={"action": "decision_unknown"},
             )
@@ -64,7 +64,7 @@ class OrchestratorWebhook:
         return EscalationDecided(
             agent_id=order.agent_id,
             order_id=order.order_id,
-            decision=Decision(said),
+            decision=Decision(decision),
             by=str(answer.get("by") or self._name)[:100],
             note=str(answer.get("note") or "")[:NOTE_MAX],
         )

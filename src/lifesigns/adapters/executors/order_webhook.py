@@ -1,7 +1,7 @@
-"""Orders posted to somebody's server, a row for each kind. 2xx: it is done; 4xx: it cannot be done.
+"""Orders posted to a server, a row for each kind. 2xx: done; 4xx: cannot be done.
 
-Answer a nudge when it is at the agent's side; a termination when the agent is gone and a clean-up when it is done, because a
-successor may follow at once; a respawn when it has begun.
+Answer a nudge when it is at the agent's side, a termination when the agent is gone, a clean-up when it is done (a
+successor may follow at once), and a respawn when it has begun.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Facts = Mapping[str, object]
 
 
 class OrderWebhook:
-    """Posts orders to `webhook`. `more` is what the hub knows of an order beside what the order says."""
+    """Posts orders to `webhook`. `more` adds what the hub knows beyond the order."""
 
     def __init__(self, webhook: Webhook, more: Callable[[Any], Facts] = lambda _: {}) -> None:
         self._webhook = webhook
         self._more = more
 
     async def carry_out(self, order: Order) -> Signal | None:
-        """Have it done."""
+        """Post the order."""
         row = _ROWS[type(order)]
         facts = {**identity(order), **row.facts(order), **self._more(order)}
         await self._webhook.post(order, row.type, facts)

@@ -1,22 +1,22 @@
-"""Agents started anew by a command of yours, on the hub's machine.
+"""Respawns agents by a command of yours, on the hub's machine.
 
-The command is a template (`commands.py`). Its facts are in the environment too, as `lifesigns run` has them there, so a
-program that uses `lifesigns.Sender` needs no argument at all.
+The command is a template (`commands.py`). Its facts are in the environment too, as with `lifesigns run`, so a program
+that uses `lifesigns.Sender` needs no argument at all.
 
-The law: one start per order, whatever crashes in between. Before a command is started its order is written down, and
-flushed; after that, its process. An order that comes again finds one of three things:
+The law: one start per order, whatever crashes in between. We write the order down, and flush it, before we start the
+command; then its process. A repeated order finds one of three things:
 
     nothing                    it was never begun: begin
-    a process                  it was started: say so again
-    its order and no process   the hub ended in between. If somebody lives with the new incarnation in its environment, that
-                               is the one; if not, it has failed, and the engine decides about another try
+    a process                  it was started: report that again
+    its order and no process   the hub ended in between. If a process has the new incarnation in its environment, that is
+                               the one; if not, the start failed, and the engine decides about another try
 
-And one life at a time. An order names the starts before it from which nobody was heard. While the process of one of them
-lives it may still come, for some take long: the next order waits for it, and the one after that ends it. What has left the
-session it was started in (a service manager has it, a terminal) is waited for in the same way and never ended here: should
-it come after all, the engine stops one of the two.
+And one life at a time. An order names the earlier starts that never beat. While the process of one of them lives, it
+may still begin to beat, because some take long: the next order waits for it, and the one after that ends it. We wait in
+the same way for a process that left its session (to a service manager, a terminal) but never end it: if it beats after
+all, the engine stops one of the two.
 
-The command finds a token in its environment that is made for this one life, and a key if it has to sign what it says.
+The command gets a token for this one life in its environment, and a key if the agent has to sign.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from lifesigns.files import write_whole
 from lifesigns.ports import NotExecuted, sameness
 
 SETTLE_FOR: Final = 0.5
-"""A command that fails within this long has not started anything."""
+"""A command that fails within this time has not started anything."""
 KEPT_FOR: Final = 30 * 86400.0
-"""How long it is remembered what was started; no order is given again after a day."""
+"""How long we remember starts; no order is repeated after a day."""
 
 WAIT_EVERY: Final = 2.0
-"""How often is looked whether a start that is waited for has ended."""
+"""How often an order checks whether an earlier start has ended."""
 END_FOR: Final = 5.0
-"""How long a start that is ended may take before it is forced."""
+"""How long an ended start may take before we force it."""
 
 log: Final = logging.getLogger("lifesigns.executors")
 
 
 class RespawnCommand:
-    """Starts agents by a command. What it started is remembered in `folder`, and so is what they put out."""
+    """Starts agents by a command. `folder` has the records of its starts, and their output."""
 
     def __init__(
         self,
@@ -85,11 +85,11 @@ class RespawnCommand:
         if not await asyncio.to_thread(self._record(order).exists):
             self._command.words(
                 self._facts(order)
-            )  # Nothing is begun, and nobody ended, for what will be refused.
+            )  # An order that will be refused must begin nothing and end nothing.
             await asyncio.to_thread(self._make_room, order)
             if self._credentials is not None:
                 credentials = await self._credentials(order)
-        # In a thread, as a whole: whoever gives up waiting does not leave it half done.
+        # All of it in one thread, so that a cancelled wait does not leave it half done.
         await asyncio.to_thread(self._start_once, order, credentials)
         return started(order)
 
@@ -101,7 +101,7 @@ class RespawnCommand:
         return self._folder / f"{_name(sameness(order))}.json"
 
     def _make_room(self, order: Respawn) -> None:
-        """Nobody is started beside a start that may still come."""
+        """Start nothing beside an earlier start that may still begin to beat."""
         for life in order.instead_of:
             living = _living(life)
             if not living:
@@ -121,9 +121,9 @@ class RespawnCommand:
             self._end(order, life, living)
 
     def _end(self, order: Respawn, life: str, living: list[psutil.Process]) -> None:
-        """End a start that was waited for; only what is still in the session it was started in."""
+        """End an earlier start, but only processes still in the session it was started in."""
         records = (_read(path) or {} for path in self._folder.glob("*.json"))
-        sessions = {known.get("pid") for known in records if known.get("incarnation") == life}
+        sessions = {record.get("pid") for record in records if record.get("incarnation") == life}
         ours = [process for process in living if _session(process) in sessions]
         log.warning(
             "%s: nothing was heard of %s; processes %s are ended before it is started again",
@@ -148,16 +148,16 @@ class RespawnCommand:
                 {"order": sameness(order), "incarnation": order.new_incarnation},
             )
             try:
-                known = _read(record)
-                if known is None:
+                earlier = _read(record)
+                if earlier is None:
                     write_whole(record, json.dumps(begun).encode())
             except OSError as error:
                 raise NotExecuted(f"{self._folder} cannot be written: {error.strerror}") from error
             pid: int | None
-            if known is None:
+            if earlier is None:
                 self._forget()
                 pid = self._start(order, credentials)
-            elif "pid" in known:
+            elif "pid" in earlier:
                 return
             else:
                 living = _living(order.new_incarnation)
@@ -166,7 +166,7 @@ class RespawnCommand:
                         "the hub ended while it was started, and nobody lives from it", transient=False
                     )
                 pid = living[0].pid
-            with suppress(OSError):  # Then it is found by its incarnation, should it be asked for again.
+            with suppress(OSError):  # Without the pid, a repetition finds it by its incarnation.
                 write_whole(record, json.dumps({**begun, "pid": pid}).encode())
 
     def _start(self, order: Respawn, credentials: tuple[str, str]) -> int:
@@ -176,7 +176,7 @@ class RespawnCommand:
                 process = subprocess.Popen(  # noqa: S603 -- the command is the user's own, and is what this is for
                     self._command.words(facts),
                     cwd=self._command.cwd,
-                    env=self._command.environment(facts, self._told(order, *credentials)),
+                    env=self._command.environment(facts, self._extra(order, *credentials)),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -194,10 +194,10 @@ class RespawnCommand:
         try:
             status = process.wait(SETTLE_FOR)
         except subprocess.TimeoutExpired:
-            # Somebody has to hear of its end, or it would stay as a zombie for as long as the hub lives.
+            # Reap it when it ends, or it stays a zombie as long as the hub lives.
             threading.Thread(target=process.wait, name=f"lifesigns wait {process.pid}", daemon=True).start()
         else:
-            if status != 0:  # One that ended well has handed over to somebody: a service manager, a terminal.
+            if status != 0:  # One that ended well has handed over to a service manager or a terminal.
                 how = commands.how_ended(status)
                 raise AdapterError(f"the command ended at once, {how}", transient=False)
         return process.pid
@@ -214,11 +214,11 @@ class RespawnCommand:
             "task_id": order.task_id or "",
         }
 
-    def _told(self, order: Respawn, token: str, key: str) -> dict[str, str]:
+    def _extra(self, order: Respawn, token: str, key: str) -> dict[str, str]:
         return {"HUB": self._hub or "", "TOKEN": token, "KEY": key, "ATTEMPT": str(order.attempt + 1)}
 
     def _forget(self) -> None:
-        """What is too old to be asked for again."""
+        """Drop records that are too old to be needed again."""
         with suppress(OSError):
             for record in (*self._folder.glob("*.json"), *self._folder.glob("*.waits")):
                 if time.time() - record.stat().st_mtime > KEPT_FOR:
@@ -230,13 +230,13 @@ def _name(text: str) -> str:
 
 
 def _living(incarnation: str) -> list[psutil.Process]:
-    """The processes that were started as this life and live, the oldest first."""
-    found: list[psutil.Process] = []
+    """The live processes of this incarnation, the oldest first."""
+    processes: list[psutil.Process] = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.environ().get("LIFESIGNS_INCARNATION") == incarnation and process.status() != "zombie":
-                found.append(process)
-    return sorted(found, key=lambda process: process.create_time())
+                processes.append(process)
+    return sorted(processes, key=lambda process: process.create_time())
 
 
 def _session(process: psutil.Process) -> int | None:
@@ -247,9 +247,9 @@ def _session(process: psutil.Process) -> int | None:
 
 def _read(record: Path) -> dict[str, Any] | None:
     try:
-        known = json.loads(record.read_bytes())
+        content = json.loads(record.read_bytes())
     except FileNotFoundError:
         return None
     except ValueError:
-        return {}  # The disk was full, or lost power: it was begun.
-    return known if isinstance(known, dict) else {}
+        return {}  # The disk was full or lost power: it was begun.
+    return content if isinstance(content, dict) else {}

@@ -1,12 +1,12 @@
-"""Nudges typed into a tmux pane, when nobody is disturbed by it.
+"""Nudges typed into a tmux pane, at a moment that disturbs nobody.
 
-The law: never into a running call, never into a shell. A pane is idle if it is not in a mode (copy, view), if the program
-in front is one of those that read what is typed as text (`idle_commands`), if what it shows has not changed for
-`quiet_for`, and if the hub knows of no open call of its agent. Otherwise it is looked at again later.
+The law: never into a running call, never into a shell. A pane is idle if it is not in a mode (copy, view), its
+foreground program reads typed text (`idle_commands`), its screen has not changed for `quiet_for`, and the hub knows of
+no open call of its agent. Otherwise we look again later.
 
-The text goes in as one line, as a bracketed paste where the program wants it so, then Enter. It begins with a letter or a
-digit: agents take `!` or `/` at the beginning of a line for a command, and a nudge may quote what an agent said. Which nudge was typed last the
-pane itself remembers, in an option of its own: a hub that crashed in between does not type it twice.
+The text goes in as one line, as a bracketed paste where the program supports it, then Enter. It begins with a letter or
+a digit: agents take `!` or `/` at the beginning of a line for a command, and a nudge may quote an agent. The pane
+itself remembers the last typed nudge, in an option: a hub that crashed in between does not type it twice.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ LOOK_AGAIN_AFTER: Final = 5.0
 ANSWER_FOR: Final = 5.0
 TYPED: Final = "@lifesigns_nudge"
 SEPARATORS: Final = frozenset(".:")
-"""Of session, window and pane in what tmux takes for a target; no session has them in its name."""
+"""tmux separates session, window and pane of a target by these; no session name has them."""
 SERVER: Final = ("TMUX", "TMUX_TMPDIR")
-"""By these tmux finds its server."""
+"""tmux finds its server by these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _Pane:
 
 
 class TmuxNudge:
-    """Types nudges into the pane `target` of an agent (`agents:{agent_id}`), as tmux names panes. `socket` is the server's
+    """Types nudges into an agent's pane `target` (`agents:{agent_id}`), in tmux's syntax. `socket` is the server's
     (`tmux -L`); `is_busy` says whether the hub knows of an open call."""
 
     def __init__(
@@ -70,7 +70,7 @@ class TmuxNudge:
         self._tmux = ("tmux", *(("-L", socket) if socket else ()))
 
     async def carry_out(self, order: Order) -> Signal | None:
-        """Type it, if this is a moment for it."""
+        """Type it, if the pane is idle."""
         assert isinstance(order, SendNudge)
         if not SEPARATORS.isdisjoint(order.agent_id):
             raise AdapterError(
@@ -87,7 +87,7 @@ class TmuxNudge:
     async def close(self) -> None: ...
 
     async def _until_quiet(self, order: SendNudge, pane: _Pane) -> None:
-        """Return if it is idle and stays so; otherwise it is tried again later."""
+        """Return if it is idle and stays so; otherwise raise, for a later retry."""
         self._check(order, pane)
         await asyncio.sleep(self._quiet_for)
         later = await self._look(pane.id)
@@ -107,7 +107,7 @@ class TmuxNudge:
 
     async def _type(self, pane: str, key: str, text: str) -> None:
         buffer = "lifesigns"
-        # One message to the server: marked and typed, or neither.
+        # One message to the server: it marks and types, or does neither.
         await self._run(
             *("set-option", "-p", "-t", pane, TYPED, key, ";"),
             *("set-buffer", "-b", buffer, "--", _quoted(text), ";"),
@@ -118,11 +118,11 @@ class TmuxNudge:
 
     async def _look(self, target: str) -> _Pane:
         facts = f"#{{pane_id}}|#{{pane_in_mode}}|#{{pane_dead}}|#{{{TYPED}}}|#{{pane_current_command}}"
-        # `display-message` shows another pane if there is none of this name; `capture-pane` fails, and nothing follows.
-        said = await self._run(
+        # `display-message` shows another pane if none has this name; `capture-pane` fails, and nothing follows.
+        output = await self._run(
             "capture-pane", "-p", "-t", target, ";", "display-message", "-p", "-t", target, facts
         )
-        screen, _, last = said.rstrip("\n").rpartition("\n")
+        screen, _, last = output.rstrip("\n").rpartition("\n")
         if last.count("|") < facts.count("|"):
             raise NotExecuted(f"tmux says {last[:100]!r} about {target}", retry_after=LOOK_AGAIN_AFTER)
         id_, mode, dead, typed, command = last.split("|", 4)
@@ -137,7 +137,7 @@ class TmuxNudge:
             raise AdapterError("there is no tmux on this machine", transient=False) from None
         try:
             async with asyncio.timeout(ANSWER_FOR):
-                said, complaint = await process.communicate()
+                output, complaint = await process.communicate()
         except BaseException as error:
             if process.returncode is None:
                 process.kill()
@@ -146,15 +146,15 @@ class TmuxNudge:
                 raise NotExecuted(f"tmux did not answer within {ANSWER_FOR:g} s") from None
             raise
         if process.returncode:
-            # A pane that is not there may be there soon: its agent was just respawned.
+            # A missing pane may be there soon: its agent was just respawned.
             raise NotExecuted(
                 f"tmux: {complaint.decode(errors='replace').strip()[:200]}", retry_after=LOOK_AGAIN_AFTER
             )
-        return said.decode(errors="replace")
+        return output.decode(errors="replace")
 
 
 def one_line(text: str) -> str:
-    """A text that can be typed: one line, and nothing in it that a terminal, or the program in it, would obey."""
+    """A text safe to type: one line, without anything that a terminal or its program would obey."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:TEXT_MAX]
     return line if not line or line[0].isalnum() else f"Note: {line}"
 

@@ -1,9 +1,9 @@
-"""Orders posted to somebody's server, which carries them out. What its answer means, and how a post is signed: `posting`.
+"""Posts orders to a server that carries them out. `posting` has the meaning of its answers, and the signature.
 
-By two headers its receiver knows an order again:
+Its receiver recognizes an order by two headers:
 
     Idempotency-Key   the same for every try of an order, also after a crash of the hub
-    Lifesigns-Epoch   of the hub that gave it: refuse one that is lower than you have seen
+    Lifesigns-Epoch   the hub's epoch: refuse one that is lower than you have seen
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Webhook:
         return _json((await self._poster.post("", body, headers)).body)
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         await self._poster.close()
 
 
 def identity(order: Order) -> dict[str, Any]:
-    """What every post says of its order."""
+    """The fields of an order that every post has."""
     return {
         "id": order.order_id,
         "epoch": order.epoch,
@@ -60,7 +60,7 @@ def identity(order: Order) -> dict[str, Any]:
 
 
 def _json(body: bytes) -> Any:
-    """An answer that is no JSON says nothing: a bare `ok` is as good as an empty one."""
+    """The parsed answer; None if it is no JSON: a bare `ok` counts as empty."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

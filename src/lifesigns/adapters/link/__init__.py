@@ -1,1 +1,1 @@
-"""Links: ways from the agent's side to a hub that need a protocol of their own."""
+"""Links: connections from the agent's side to a hub that need their own protocol."""

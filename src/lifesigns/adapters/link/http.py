@@ -1,11 +1,11 @@
-"""HTTP link: the way to a hub over its API.
+"""HTTP link: reaches a hub over its API.
 
-Beats and reports are posted; orders ride back in the answers. Between beats a long poll brings them at once: one request
-for all agents of this process (in groups, if they are very many). What was taken in is acknowledged once, so that the hub
-stops offering it; a ping is not, its answer is the pong.
+It posts beats and reports; orders come back in the answers. Between beats a long poll brings them at once: one request
+for all agents of this process (in groups, if they are very many). The link acknowledges each order once, so that the
+hub stops offering it; but not a ping, whose answer is the pong.
 
-Beats have a connection of their own: nothing else, however much or slow it is, stands before them. Everything that waits
-here is bounded, and a hub that offers the same orders over and over is asked less and less often.
+Beats have their own connection: nothing else, however much or slow, is ahead of them. All queues here are bounded, and
+the link polls a hub that offers the same orders over and over less and less often.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ log: Final = logging.getLogger("lifesigns.sender")
 POLL_FOR: Final = 30.0
 POLL_MARGIN: Final = 10.0
 POLL_GROUP: Final = 200
-"""Agents per poll: their ids have to fit into the first line of a request."""
+"""Agents per poll: their ids have to fit into the request line."""
 SETTLE_FOR: Final = 0.1
 """Agents start together: one poll begins for all of them, not one for each."""
 STALE_REST_MAX: Final = 2.0
-"""Between polls that bring nothing new: first `SETTLE_FOR`, twice as long each time, up to this. New orders come with the
-answers to beats meanwhile."""
+"""The pause between polls that bring nothing new begins with `SETTLE_FOR` and doubles up to this. New orders come with
+the answers to beats meanwhile."""
 RETRY_MAX: Final = 5.0
 SLOW_RETRY: Final = 30.0
 BREATH: Final = 20
 BREATH_FOR: Final = 0.001
-"""After so many messages written the GIL is let go: nobody in this process should feel a thousand of them."""
+"""After so many encoded messages the link releases the GIL, so that a thousand of them stall no other thread."""
 SHOWN_MAX: Final = 3
 SEEN_MAX: Final = 1000
 EXCLUDED_MAX: Final = 20
-"""Of the orders that are known already, so many are named in a poll: more would not fit into its first line."""
+"""So many of the known orders a poll excludes by name: more would not fit into its request line."""
 ACKS_MAX: Final = 1000
 ACK_AGAIN_AFTER: Final = 30.0
-"""An order that is offered so long after its acknowledgement was lost with the hub's memory, or is another's by the same id."""
+"""If the hub offers an order so long after its acknowledgement, it has lost that, or another order has the same id."""
 COMPLAINTS_MAX: Final = 100
 
 TEMPORARY: Final = frozenset({408, 425, 429})
 NOT_KEPT: Final = frozenset({400, 404, 405, 409, 413, 422, 507})
-"""The hub does not take the content of a checkpoint, and would not take it the next time either."""
+"""The hub refuses the content of a checkpoint, and would refuse it the next time, too."""
 UPLOAD_FOR: Final = 65.0
-"""A little longer than whoever waits for it does."""
+"""A little longer than the callers' own limit."""
 REFUSED: Final = frozenset({400, 413, 422})
-"""The message itself is not accepted. To send it again would be in the way of everything behind it, for ever."""
+"""The hub refuses the message itself. A retry would block everything behind it, for ever."""
 
 T = TypeVar("T", Beat, Report)
 
@@ -73,7 +73,7 @@ class _Rejected(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """What a hub answers to beats, words and polls; whatever else it says is ignored."""
+    """A hub's answer to beats, reports and polls; other fields are ignored."""
 
     rejected: list[_Rejected] = []
     orders: dict[str, list[msgspec.Raw]] | list[msgspec.Raw] | None = None
@@ -105,18 +105,18 @@ class HttpLink:
         self._obey: Callable[[Order], bool] | None = None
         self._followed: dict[str, None] = {}
         self._seen: dict[str, None] = {}
-        """Orders that were offered, newest last. Until they are settled, or somebody else takes them, they are offered again,
-        and are no news."""
+        """Offered orders, newest last. The hub offers them again until they are settled or another sender takes them;
+        those are no news."""
         self._unacknowledged: dict[str, Order] = {}
         self._acknowledged: dict[str, float] = {}
-        """When, by the monotonic clock."""
+        """The time of it, by the monotonic clock."""
         self._acknowledging: asyncio.Task[None] | None = None
         self._polls: list[asyncio.Task[None]] = []
         self._regroup: asyncio.TimerHandle | None = None
         self._complaints: set[str] = set()
-        """What is in the log already: it would be there again with every try."""
+        """Texts already logged: each try would repeat them."""
         self.rejected = 0
-        """Beats and words that the hub did not accept."""
+        """Beats and reports that the hub refused."""
 
     async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
@@ -124,11 +124,11 @@ class HttpLink:
 
     async def follow(self, agent_id: str) -> None:
         self._followed[agent_id] = None
-        self._poll_anew()
+        self._restart_polls_soon()
 
     async def unfollow(self, agent_id: str) -> None:
         self._followed.pop(agent_id, None)
-        self._poll_anew()
+        self._restart_polls_soon()
 
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
         await self._post(self._beats_line, self._beats_seal, "/api/v1/beats", beats, wire.encode_beat)
@@ -142,16 +142,16 @@ class HttpLink:
         saved = state.saved
         if saved.task_id is None:
             return False
-        said = {
+        parameters = {
             "agent_id": saved.agent_id,
             "incarnation": saved.incarnation,
             "parent": saved.parent_id,
             "digest": saved.digest,
         }
-        query = urlencode({name: value for name, value in said.items() if value})
+        query = urlencode({name: value for name, value in parameters.items() if value})
         task, checkpoint = quote(saved.task_id, safe=""), quote(saved.checkpoint_id, safe="")
         path = f"/api/v1/tasks/{task}/checkpoints/{checkpoint}?{query}"
-        line = Line(self._target, self._token)  # Of its own: beats do not wait behind it.
+        line = Line(self._target, self._token)  # Its own connection: beats do not wait behind it.
         try:
             reply = await line.ask("PUT", path, state.content, answer_for=UPLOAD_FOR)
         finally:
@@ -174,7 +174,7 @@ class HttpLink:
         self._beats_line.close()
         self._reports_line.close()
 
-    # --- saying ---------------------------------------------------------------------------------------------------
+    # --- sending --------------------------------------------------------------------------------------------------
 
     async def _post(
         self, line: Line, seal: Seal | None, path: str, items: Sequence[T], encode: Callable[..., bytes]
@@ -196,14 +196,14 @@ class HttpLink:
             self._take(answer)
 
     def _check(self, reply: Reply) -> None:
-        """Anything but success is an error, and whether it passes by itself."""
+        """Raise an error for anything but success, transient if it may pass by itself."""
         if 200 <= reply.status < 300:
             return
         transient = reply.status >= 500 or reply.status in TEMPORARY
         text = f"{self._target.url}: {_explain(reply)}"
         if reply.status in (401, 403):
-            known = "its token" if self._token else "no token (token= or LIFESIGNS_TOKEN)"
-            text += f"; it was sent {known}"
+            sent = "its token" if self._token else "no token (token= or LIFESIGNS_TOKEN)"
+            text += f"; it was sent {sent}"
         if not transient and text not in self._complaints:
             if len(self._complaints) < COMPLAINTS_MAX:
                 self._complaints.add(text)
@@ -223,10 +223,10 @@ class HttpLink:
         for one in rejected[:SHOWN_MAX]:
             log.warning("%s%s rejected %s: %s", self._target.url, path, one.field or "a message", one.detail)
 
-    # --- being told -----------------------------------------------------------------------------------------------
+    # --- receiving ------------------------------------------------------------------------------------------------
 
-    def _poll_anew(self) -> None:
-        """Those who are followed have changed: poll for them, a moment later."""
+    def _restart_polls_soon(self) -> None:
+        """The followed agents have changed: poll for them, a moment later."""
         if self._regroup is None:
             self._regroup = asyncio.get_running_loop().call_later(SETTLE_FOR, self._start_polls)
 
@@ -239,7 +239,7 @@ class HttpLink:
         self._polls = [self._begin(self._poll(group)) for group in groups]
 
     async def _poll(self, agents: list[str]) -> None:
-        """Ask for orders, for ever."""
+        """Poll for orders, for ever."""
         line = Line(self._target, self._token)
         failures, rest = 0, SETTLE_FOR
         try:
@@ -272,7 +272,7 @@ class HttpLink:
         return f"/api/v1/orders?{urlencode([*(('agent', agent) for agent in agents), *query])}"
 
     def _take(self, answer: _Answer) -> bool:
-        """Obey what an answer brought, and acknowledge what was for us. False if it brought nothing new."""
+        """Obey the orders of an answer, and acknowledge those for us. False if it brought nothing new."""
         offered = answer.orders or []
         raw_orders = (
             offered if isinstance(offered, list) else [raw for each in offered.values() for raw in each]
@@ -293,18 +293,18 @@ class HttpLink:
         return news
 
     def _owe_acknowledgement(self, order: Order) -> None:
-        """One for each order, however often it is offered."""
-        told_at = self._acknowledged.get(order.order_id)
+        """Queue one acknowledgement for each order, however often the hub offers it."""
+        acknowledged_at = self._acknowledged.get(order.order_id)
         if order.order_id in self._unacknowledged or len(self._unacknowledged) >= ACKS_MAX:
-            return  # What does not fit now is offered again.
-        if told_at is not None and time.monotonic() - told_at < ACK_AGAIN_AFTER:
+            return  # The hub offers again what does not fit now.
+        if acknowledged_at is not None and time.monotonic() - acknowledged_at < ACK_AGAIN_AFTER:
             return
         self._unacknowledged[order.order_id] = order
         if self._acknowledging is None:
             self._acknowledging = self._begin(self._acknowledge_all())
 
     async def _acknowledge_all(self) -> None:
-        """One after the other, oldest first. What cannot be told now is offered again, and then told."""
+        """Acknowledge one after the other, oldest first. After a failure, the hub offers the rest again."""
         try:
             while self._unacknowledged:
                 order = next(iter(self._unacknowledged.values()))
@@ -330,16 +330,16 @@ class HttpLink:
         return asyncio.get_running_loop().create_task(work)
 
 
-def _keep_newest(known: dict[str, Any], most: int) -> None:
-    while len(known) > most:
-        del known[next(iter(known))]
+def _keep_newest(entries: dict[str, Any], most: int) -> None:
+    while len(entries) > most:
+        del entries[next(iter(entries))]
 
 
 def _explain(reply: Reply) -> str:
-    """What a hub says about a request it did not like."""
+    """The hub's explanation of a refused request."""
     try:
         problem = _PROBLEM.decode(reply.body)
-        said = problem.detail or problem.title
+        text = problem.detail or problem.title
     except (msgspec.DecodeError, ValueError):
-        said = ""
-    return f"HTTP {reply.status}{': ' + said[:300] if said else ''}"
+        text = ""
+    return f"HTTP {reply.status}{': ' + text[:300] if text else ''}"

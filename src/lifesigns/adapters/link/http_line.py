@@ -1,8 +1,8 @@
-"""One HTTP/1.1 connection over asyncio streams, as much of the protocol as a sender needs.
+"""One HTTP/1.1 connection over asyncio streams, with as much of the protocol as a sender needs.
 
-From the standard library alone, because it runs inside every agent, where httptools would cost a quarter of a megabyte
-and save nothing (decision 0070). Everything is bounded: the time to connect, the
-time to answer, the size of heads and bodies. A connection that was left in the middle of anything is not used again.
+It uses the standard library alone, because it runs inside every agent, where httptools would cost a quarter of a
+megabyte and save nothing (decision 0070). Everything is bounded: the time to connect, the time to answer, the size of
+heads and bodies. A connection that was left in the middle of anything is not used again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a hub listens."""
+    """The address of a hub."""
 
     url: str
     secure: bool
@@ -57,14 +57,14 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """As the `Host` header says it."""
+        """The value of the `Host` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS["https" if self.secure else "http"] else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the other side said."""
+    """The status and body of an answer."""
 
     status: int
     body: bytes
@@ -72,12 +72,12 @@ class Reply:
 
 @cache
 def trust() -> ssl.SSLContext:
-    """Whom we believe: the system's authorities, or those of `SSL_CERT_FILE`. Read once, for that takes a while."""
+    """Trusts the system's authorities, or those of `SSL_CERT_FILE`. Read once, because that takes a while."""
     return ssl.create_default_context()
 
 
 class Line:
-    """A connection that is made when it is needed, kept, and made anew when it was lost. One request at a time."""
+    """A connection that opens when needed, stays, and reopens after a loss. One request at a time."""
 
     def __init__(self, target: Target, token: str | None) -> None:
         self._target = target
@@ -96,7 +96,7 @@ class Line:
     async def ask(
         self, method: str, path: str, body: bytes | None = None, *, answer_for: float = ANSWER_FOR
     ) -> Reply:
-        """One request and its reply. Fails with a transient `AdapterError` if nobody is there or says sense."""
+        """One request and its reply. Raises a transient `AdapterError` if no server answers, or not in HTTP."""
         async with self._turn:
             fresh = self._is_idle() is None
             try:
@@ -104,14 +104,14 @@ class Line:
             except _GoneError as error:
                 if fresh or self._closed:
                     raise self._trouble(str(error)) from error
-            # It was closed while it lay idle, before anybody read what we said: that happens to every kept connection.
+            # The server closed it while it was idle, before it read the request: that happens to every kept connection.
             try:
                 return await self._exchange(method, path, body, answer_for)
             except _GoneError as error:
                 raise self._trouble(str(error)) from error
 
     def close(self) -> None:
-        """At once, whatever is open."""
+        """Close at once, whatever is open."""
         self._closed = True
         self._hang_up()
 
@@ -142,7 +142,7 @@ class Line:
         return head.encode("latin-1") + body
 
     def _is_idle(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """The kept connection, unless the other side has hung up meanwhile."""
+        """The kept connection, unless the other side has closed it."""
         if self._streams is not None and (self._streams[0].at_eof() or self._streams[1].is_closing()):
             self._hang_up()
         return self._streams
@@ -150,7 +150,7 @@ class Line:
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._closed:
             raise self._trouble("this link is closed")
-        if self._exposure:  # An agent goes on without its hub; it is told by log and alert.
+        if self._exposure:  # An agent continues without its hub; log and alert tell the user.
             raise AdapterError(self._exposure, transient=False)
         streams = self._is_idle()
         if streams is None:
@@ -171,7 +171,7 @@ class Line:
     def _hang_up(self) -> None:
         if self._streams is not None:
             writer, self._streams = self._streams[1], None
-            with suppress(RuntimeError):  # The loop is closed: so is the socket.
+            with suppress(RuntimeError):  # The loop is closed, and so is the socket.
                 writer.transport.abort()
 
     def _trouble(self, detail: str) -> AdapterError:
@@ -223,7 +223,7 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
 
 
 async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> tuple[bytes, bool]:
-    """The body, and whether its end was told; if not, it ends with the connection."""
+    """The body, and whether the head told its end; if not, it ends with the connection."""
     try:
         if headers.get("transfer-encoding", "").lower() == "chunked":
             return await _read_chunks(reader), True

@@ -1,4 +1,4 @@
-"""How others see the hub: OpenTelemetry gets its spans, gRPC asks after its health.
+"""Observability: sends the hub's spans to OpenTelemetry, and serves its health by gRPC.
 
-None of them knows the hub: they are given kept events, and questions they may ask.
+Neither knows the hub: they get stored events, and a protocol to query.
 """

@@ -1,11 +1,11 @@
-"""gRPC health: `grpc.health.v1` for the hub and for each agent, on a port of its own. Needs the extra `grpc`.
+"""gRPC health: `grpc.health.v1` for the hub and for each agent, on its own port. Needs the extra `grpc`.
 
     ""                  the hub: SERVING while store and bus are there
     "agent/coder-7"     an agent, or just "coder-7": SERVING while healthy or degraded, NOT_SERVING otherwise
 
-`Check` of an agent nobody has heard of is NOT_FOUND. `Watch` tells each change: flips reach it as the events they are, and
-once a second one look at everything that is watched finds what no event tells (the store is away, an agent is forgotten).
-A watcher that reads slowly gets the latest status, not the history.
+`Check` of an unknown agent is NOT_FOUND. `Watch` reports each change: flips arrive as events, and one look a second at
+all watched services finds what no event tells (the store is away, an agent is forgotten). A slow reader gets the latest
+status, not the history.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lifesigns.ports import Event
 LOOK_EVERY: Final = 1.0
 WATCHERS_MAX: Final = 1000
 LISTED_MAX: Final = 100
-"""Services named in one answer; more than that is RESOURCE_EXHAUSTED, as the protocol says."""
+"""Services in one answer; more is RESOURCE_EXHAUSTED, as the protocol says."""
 REQUEST_MAX: Final = 4096
 """Bytes; an id has 128."""
 CLOSE_FOR: Final = 1.0
@@ -35,19 +35,19 @@ log: Final = logging.getLogger("lifesigns.observe")
 
 
 class HubHealth(Protocol):
-    """What is asked about the hub."""
+    """What the service asks the hub."""
 
     def ready(self) -> bool:
         """Whether the hub can do its work."""
 
     def health_of(self, agent_id: str) -> Health | None:
-        """How an agent is; None if it is not known."""
+        """The health of an agent; None if it is unknown."""
 
     def agents(self) -> Iterable[str]:
-        """All of them."""
+        """The ids of all agents."""
 
     def may_list(self, authorization: str) -> bool:
-        """Whether who says this, `Bearer <token>`, may know of all agents."""
+        """Whether the bearer of this header, `Bearer <token>`, may list all agents."""
 
 
 class GrpcHealth:
@@ -64,7 +64,7 @@ class GrpcHealth:
         self._add_to_server = health_pb2_grpc.add_HealthServicer_to_server
         self._hub = hub
         self._watchers: dict[str, set[_Watcher]] = {}
-        """Those who watch, by service."""
+        """The watchers, by service."""
         self._closing = False
         self._server: Any = None
         self._looking: asyncio.Task[None] | None = None
@@ -72,12 +72,12 @@ class GrpcHealth:
     # --- beginning and end ------------------------------------------------------------------------------
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; the port, if any would do. Not encrypted: for loopback, a pod's own network, or behind a proxy."""
+        """Listen; returns the port. Not encrypted: for loopback, a pod's own network, or behind a proxy."""
         options = (
             (
                 "grpc.so_reuseport",
                 0,
-            ),  # or two hubs could share a port, and a client would get the one or the other
+            ),  # Otherwise two hubs could share a port, and a client would get the one or the other.
             ("grpc.max_receive_message_length", REQUEST_MAX),
         )
         server = self._grpc.aio.server(options=options)
@@ -94,7 +94,7 @@ class GrpcHealth:
         return bound
 
     async def close(self) -> None:
-        """Those who watch are let go; the protocol has them come again."""
+        """Release the watchers; by the protocol they come again."""
         self._closing = True
         for watchers in self._watchers.values():
             for watcher in watchers:
@@ -106,7 +106,7 @@ class GrpcHealth:
             await self._server.stop(CLOSE_FOR)
 
     def tell(self, events: Sequence[Event]) -> None:
-        """These happened: those who watch the agents concerned look again."""
+        """Wake the watchers of the agents in these events."""
         if self._watchers:
             for event in events:
                 if event.type == HEALTH_STATE_CHANGED:
@@ -116,7 +116,7 @@ class GrpcHealth:
     # --- what clients call; the names are the protocol's ------------------------------------------------
 
     async def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """How a service is now."""
+        """The current status of a service."""
         status = self._status(request.service)
         if status == self._shapes.HealthCheckResponse.SERVICE_UNKNOWN:
             await context.abort(
@@ -125,9 +125,12 @@ class GrpcHealth:
         return self._answer(status)
 
     async def List(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """How everybody is, if they are few: for those who may see everybody. Who asks about one agent has to know its name."""
-        said = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
-        if not self._hub.may_list(said.get("authorization", "")):
+        """The status of all agents, if they are few, for callers that may see all. Asking about one agent takes its
+        name."""
+        metadata = {
+            key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)
+        }
+        if not self._hub.may_list(metadata.get("authorization", "")):
             detail = "List needs a token that sees all agents, as metadata authorization: Bearer <token>"
             await context.abort(self._grpc.StatusCode.UNAUTHENTICATED, detail)
         names = ["", *self._hub.agents()]
@@ -139,7 +142,7 @@ class GrpcHealth:
         )
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
-        """How a service is now, and whenever that changes."""
+        """The current status of a service, and each change."""
         if sum(map(len, self._watchers.values())) >= WATCHERS_MAX:
             detail = f"{WATCHERS_MAX} watch already"
             await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, detail)
@@ -149,8 +152,8 @@ class GrpcHealth:
         try:
             while not self._closing:
                 status = self._status(service)
-                if status != watcher.told:
-                    watcher.told = status
+                if status != watcher.sent:
+                    watcher.sent = status
                     yield self._answer(status)
                 await watcher.woken.wait()
                 watcher.woken.clear()
@@ -172,7 +175,7 @@ class GrpcHealth:
         if watchers is not None:
             status = self._status(service)
             for watcher in watchers:
-                if watcher.told != status:
+                if watcher.sent != status:
                     watcher.woken.set()
 
     def _status(self, service: str) -> int:
@@ -192,10 +195,10 @@ class GrpcHealth:
 
 
 class _Watcher:
-    """One who watches: what it was told last, and what wakes it when that is no longer so."""
+    """One watcher: the status it was sent last, and the event that wakes it when that has changed."""
 
-    __slots__ = ("told", "woken")
+    __slots__ = ("sent", "woken")
 
     def __init__(self) -> None:
-        self.told: int | None = None
+        self.sent: int | None = None
         self.woken = asyncio.Event()

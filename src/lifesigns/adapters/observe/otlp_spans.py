@@ -1,6 +1,6 @@
-"""Spans to a collector by OTLP over HTTP, where the standard `OTEL_EXPORTER_OTLP_*` variables say. Loads OpenTelemetry.
+"""Spans to a collector by OTLP over HTTP, configured by the standard `OTEL_EXPORTER_OTLP_*`. Loads OpenTelemetry.
 
-They are sent by a thread of the SDK. While the collector is away they are dropped, and that is said once a minute.
+A thread of the SDK sends them. While the collector is away they are dropped, and we log that once a minute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from opentelemetry.trace import (
 from lifesigns.adapters.observe.tracing import Attributes, Ids
 
 CLOSE_FOR: Final = 3.0
-"""Seconds to send the rest when the hub stops. A collector that is away is not waited for."""
+"""Seconds to send the rest when the hub stops. We do not wait for an absent collector."""
 
 COMPLAIN_EVERY: Final = 60.0
 
@@ -47,7 +47,7 @@ class OtlpSpans:
         self._ids = _GivenIds()
         self._exporter = OTLPSpanExporter()
         self._provider = TracerProvider(
-            sampler=ALWAYS_ON,  # What comes here is chosen already.
+            sampler=ALWAYS_ON,  # `Tracing` has sampled already.
             resource=_resource(),
             shutdown_on_exit=False,
             id_generator=self._ids,
@@ -78,15 +78,15 @@ class OtlpSpans:
         span.end(_nanoseconds(ended_at))
 
     async def close(self) -> None:
-        """Send what waits; what cannot be sent within a few seconds is lost."""
+        """Send what is pending; what takes longer than a few seconds is lost."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def shut_down() -> None:
             self._provider.shutdown()
-            with contextlib.suppress(RuntimeError):  # It took so long that nobody is there any more.
+            with contextlib.suppress(RuntimeError):  # It took so long that the loop is closed.
                 loop.call_soon_threadsafe(done.set)
 
-        # The SDK waits for half a minute and cannot be told otherwise; nobody has to wait for this thread.
+        # The SDK waits for half a minute and cannot be configured; nothing has to wait for this thread.
         threading.Thread(target=shut_down, name="lifesigns spans", daemon=True).start()
         try:
             async with asyncio.timeout(CLOSE_FOR):
@@ -98,7 +98,7 @@ class OtlpSpans:
 
 
 def _resource() -> Resource:
-    """Ours, unless the environment has another name for us."""
+    """Our name, unless the environment gives another."""
     named = OTELResourceDetector().detect().attributes.get(SERVICE_NAME, "lifesigns")
     return Resource.create({SERVICE_NAME: named})
 
@@ -115,7 +115,7 @@ def _nanoseconds(at: float) -> int:
 
 
 class _GivenIds(RandomIdGenerator):
-    """Chance, except for a root whose ids follow from what it is about."""
+    """Random ids, except for a root whose ids follow from its subject."""
 
     given: Ids | None = None
 
@@ -127,7 +127,7 @@ class _GivenIds(RandomIdGenerator):
 
 
 class _Complaints(logging.Handler):
-    """Takes what the SDK has to say about a collector that is away, and says it once a minute."""
+    """Takes the SDK's warnings about an absent collector, and logs one a minute."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

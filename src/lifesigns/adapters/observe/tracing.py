@@ -1,11 +1,11 @@
 """Tracing: interventions, flips and looks as OpenTelemetry spans, at the times at which they happened.
 
-An intervention is one trace: its root lasts from the order to the end of it, and each stage it reached is a child that
-lasts from the stage before. Trace and root have ids that follow from the agent's and the intervention's id (`ids_of`),
-so that whoever knows these, another hub or the agent itself, can add to the same trace without having been told of it.
+An intervention is one trace: its root lasts from the order to the end of it, and each stage is a child that lasts from
+the stage before. The ids of trace and root follow from the agent's and the intervention's id (`ids_of`), so that
+another hub or the agent itself can add to the same trace without being told of it.
 
-Looks, and flips that call nobody, are sampled; everything together is limited, so that a fleet that falls over is not
-held up by those who watch it. Needs the extra `otel`; without it nothing of OpenTelemetry is loaded.
+Looks, and flips that need nobody, are sampled; the total is limited, so that tracing does not slow down a hub whose
+fleet falls over. Needs the extra `otel`; without it we load nothing of OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lifesigns.events import fact_of, types_of
 from lifesigns.ports import Event
 
 SPANS_PER_SECOND: Final = 200
-"""A span costs up to 100 µs of the hub's loop: this is 2 % of it at most. What is only a sample takes half of it at most."""
+"""A span costs up to 100 µs of the hub's loop: this is 2 % of it at most. Samples take half of it at most."""
 
 STORIES_MAX: Final = 4096
-"""Interventions remembered, so that the next stage knows when the one before was."""
+"""Interventions we remember, so that the next stage knows the time of the one before."""
 
 _TRACED: Final = frozenset(types_of(Flip, Intervention))
 _LAST: Final = frozenset({Stage.ANSWERED, Stage.DONE, Stage.FAILED, Stage.DROPPED})
@@ -67,7 +67,7 @@ class Spans(Protocol):
         parent: Ids | None = None,
         failed: str | None = None,
     ) -> None:
-        """A span that is over: a root with ids of its `own`, the child of a `parent`, or a trace by itself."""
+        """Add an ended span: a root with its `own` ids, the child of a `parent`, or a trace of its own."""
 
     async def close(self) -> None: ...
 
@@ -81,12 +81,12 @@ class _Story:
     began_at: float
     last_at: float
     attributes: dict[str, str | int | float | bool]
-    told: bool = False
-    """Its root is out: what comes now is only a child."""
+    root_sent: bool = False
+    """Its root is sent: later spans are only children."""
 
 
 class Tracing:
-    """Makes spans of kept events and of looks. `ratio` of the looks and of the harmless flips are traced."""
+    """Makes spans of stored events and of looks. Traces `ratio` of the looks and of the harmless flips."""
 
     def __init__(self, ratio: float = 0.01, spans: Spans | None = None) -> None:
         if not 0.0 <= ratio <= 1.0:
@@ -96,13 +96,13 @@ class Tracing:
         self._looks = self._flips = 0.5
         self._stories: dict[str, _Story] = {}
         self._of_agent: dict[str, str] = {}
-        """The intervention that was ordered last, by agent."""
+        """The last ordered intervention, by agent."""
         self._room = float(SPANS_PER_SECOND)
         self._room_at = time.monotonic()
         self._closed = False
 
     def looked(self, due_at: float, began_at: float, ended_at: float, effects: int) -> None:
-        """The hub looked at deadlines that were due: `BeatRhythm.witness`."""
+        """The hub looked at due deadlines: `BeatRhythm.witness`."""
         self._looks += self._ratio
         if self._looks >= 1.0 and not self._closed:
             self._looks -= 1.0
@@ -116,7 +116,7 @@ class Tracing:
             )
 
     def tell(self, events: Sequence[Event]) -> None:
-        """These happened, and are kept. Never fails: who is watched must not suffer from it."""
+        """Trace stored events. Never fails: tracing must not harm the hub."""
         for event in () if self._closed else events:
             try:
                 fact = fact_of(event) if event.type in _TRACED else None
@@ -124,11 +124,11 @@ class Tracing:
                     self._step(fact)
                 elif isinstance(fact, Flip) and self._has_room(1.0):
                     self._flip(event.id, fact)
-            except Exception:  # a bug of ours is one span's
+            except Exception:  # a bug of ours costs one span
                 log.exception("%s is not traced", event.type, extra={"action": "span_failed"})
 
     async def close(self) -> None:
-        """Send what waits, for a few seconds at most; what happens now is traced no more."""
+        """Send what is pending, for a few seconds at most; trace nothing more."""
         self._closed = True
         await self._spans.close()
 
@@ -141,7 +141,7 @@ class Tracing:
         if story is None:
             story = self._open(step)
         self._stage(story, step)
-        # A termination that failed is tried again under the same id.
+        # A failed termination is tried again under the same id.
         if step.stage in _LAST and not (step.stage is Stage.FAILED and step.rung is Rung.TERMINATE):
             self._end(story, step.at, step.stage, step.text)
 
@@ -191,9 +191,9 @@ class Tracing:
         story.last_at = step.at
 
     def _end(self, story: _Story, at: float, outcome: str, text: str = "") -> None:
-        if story.told:
+        if story.root_sent:
             return
-        story.told = True
+        story.root_sent = True
         attributes = {**story.attributes, "lifesigns.outcome": str(outcome)}
         failed = text[:_TEXT_MAX] if outcome == Stage.FAILED else None
         self._add(f"lifesigns.{story.rung}", story.began_at, at, attributes, own=story.ids, failed=failed)
@@ -219,7 +219,7 @@ class Tracing:
         if flip.cause:
             attributes["lifesigns.cause"] = str(flip.cause)
         story = self._stories.get(self._of_agent.get(flip.agent_id, ""))
-        parent = story.ids if story is not None and not story.told else None
+        parent = story.ids if story is not None and not story.root_sent else None
         self._add("lifesigns.flip", min(since, flip.at), flip.at, attributes, parent=parent, sample=harmless)
 
     # --- parts ------------------------------------------------------------------------------------------
@@ -240,11 +240,11 @@ class Tracing:
             self._room -= 1.0
             self._spans.add(name, began_at, ended_at, attributes, own=own, parent=parent, failed=failed)
 
-    def _has_room(self, wanted: float) -> bool:
+    def _has_room(self, at_least: float) -> bool:
         now = time.monotonic()
         self._room = min(SPANS_PER_SECOND, self._room + (now - self._room_at) * SPANS_PER_SECOND)
         self._room_at = now
-        return self._room >= wanted
+        return self._room >= at_least
 
 
 def _otlp() -> Spans:

@@ -1,4 +1,4 @@
-"""Agent keys: `lsk_` and 64 hex digits, an Ed25519 key with which an agent signs what it says."""
+"""Agent keys: `lsk_` and 64 hex digits, an Ed25519 key with which an agent signs its messages."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BEGINNING: Final = "lsk_"
 
 
 def new_key() -> str:
-    """A key that nobody has seen."""
+    """A new random key."""
     return _BEGINNING + Ed25519PrivateKey.generate().private_bytes_raw().hex()
 
 
 def signer_of(key: str) -> Ed25519Signer:
-    """Who signs with this key. What is no key is not repeated."""
+    """The signer with this key. Errors do not repeat the text."""
     if re.fullmatch(rf"{_BEGINNING}[0-9a-f]{{64}}", key) is None:
         raise UsageError(
             f"key is no key of an agent: that is {_BEGINNING} and 64 hex digits (lifesigns key create)"

@@ -1,8 +1,8 @@
 """Ed25519Signer: the hub's own key, in a file of its state folder.
 
-The key is made at the first start and never leaves its file, which is for its owner alone. Its public half lies beside
-it for those who verify. A key file that others could have read is closed and a warning says so: whoever had it can seal a
-log of his own making. One that belongs to somebody else is refused.
+The hub makes the key at the first start; it never leaves its file, which only its owner can read. Its public half lies
+beside it for verification. If others could read the key file, the hub restricts it and logs a warning: anyone with the
+key can seal a false log. A file of another owner is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log: Final = logging.getLogger("lifesigns.signing")
 
 
 class Ed25519Signer:
-    """Signs with the key in a file. Implements `lifesigns.ports.Signer`."""
+    """Signs with a private key. Implements `lifesigns.ports.Signer`."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._key = key
@@ -37,7 +37,7 @@ class Ed25519Signer:
 
     @classmethod
     def at(cls, path: Path) -> Ed25519Signer:
-        """The signer whose key is in this file; made if it is not there."""
+        """The signer with the key in this file, which is made if it is missing."""
         pem = _read(path)
         if pem is None:
             pem = Ed25519PrivateKey.generate().private_bytes(
@@ -53,7 +53,7 @@ class Ed25519Signer:
         return cls(key)
 
     def sign(self, text: bytes) -> bytes:
-        """The same for the same text, always."""
+        """Sign; the same text always gives the same signature."""
         return self._key.sign(text)
 
 
@@ -86,12 +86,12 @@ def verifies(public: bytes, text: bytes, signature: bytes) -> bool:
 
 def _read(path: Path) -> bytes | None:
     try:
-        found = read_private(path, KEY_MAX)
+        file = read_private(path, KEY_MAX)
     except UsageError as error:
         raise UsageError(f"the key of the audit log: {error}") from error
-    if found is None:
+    if file is None:
         return None
-    pem, exposed = found
+    pem, exposed = file
     if exposed:
         log.warning(
             "%s could be read by others, %s; whoever has it can seal a false audit log",

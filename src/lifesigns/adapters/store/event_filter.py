@@ -1,6 +1,6 @@
-"""Which events are asked for: as a question to one event, and as a query to a database.
+"""The filter of an event query, as a test of one event and as SQL.
 
-Only the conditions that are asked for are in the query, so that the database can choose the index that fits them.
+The SQL has only the conditions that are set, so that the database can choose the best index.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lifesigns.ports import Event
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """What `Store.events` was asked."""
+    """The arguments of `Store.events`."""
 
     after: int
     until: int | None
@@ -27,11 +27,11 @@ class EventFilter:
 
     @property
     def count_max(self) -> int:
-        """How many are wanted; not more than can be counted."""
+        """The limit, within what a database can count."""
         return max(0, countable(self.limit))
 
     def wants(self, event: Event) -> bool:
-        """Whether this event is asked for."""
+        """Whether this event passes."""
         return (
             event.id > self.after
             and (self.until is None or event.id <= self.until)

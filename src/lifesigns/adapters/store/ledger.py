@@ -1,7 +1,7 @@
-"""The ledger: how far a store is written, and by whom. One row, read and written in the transaction of every page.
+"""The ledger: how far a store is written, and by whom. One row, read and written in the transaction of every commit.
 
-A page of a hub that was replaced is refused for good. A page that is kept already is skipped. A page out of order is
-our own bug: if page 5 were kept before page 4, page 4 would later be skipped as one that is kept already.
+A commit of a replaced hub is refused for good. A stored commit is skipped. A commit out of order is our own bug: if
+number 5 were stored before number 4, number 4 would later be skipped as already stored.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from lifesigns.ports import Commit
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """How far a store is written: the epoch of its hub, the last page and the last event."""
+    """How far a store is written: the epoch of its hub, the last commit and the last event."""
 
     epoch: int
-    page: int
+    commit: int
     event: int
 
 
 def check_turn(store: str, kept: Ledger, epoch: int | None) -> None:
-    """Whether the hub of this epoch still has its turn; None: it never opened the store."""
+    """Check that the hub of this epoch may still write; None: it never opened the store."""
     if epoch is None:
         raise Bug(f"{store} was written to before it was opened")
     if kept.epoch > epoch:
@@ -37,16 +37,16 @@ def check_turn(store: str, kept: Ledger, epoch: int | None) -> None:
         )
 
 
-def turned(store: str, kept: Ledger, epoch: int | None, page: Commit) -> Ledger | None:
-    """How far the store is written with this page; None if the page is kept already."""
+def next_ledger(store: str, kept: Ledger, epoch: int | None, commit: Commit) -> Ledger | None:
+    """The ledger after this commit; None if the commit is already stored."""
     check_turn(store, kept, epoch)
-    if page.number <= kept.page:
+    if commit.number <= kept.commit:
         return None
-    if page.number != kept.page + 1:
-        raise Bug(f"page {page.number} came where page {kept.page + 1} belongs in {store}")
-    for expected, event in enumerate(page.events, kept.event + 1):
+    if commit.number != kept.commit + 1:
+        raise Bug(f"commit {commit.number} came where commit {kept.commit + 1} belongs in {store}")
+    for expected, event in enumerate(commit.events, kept.event + 1):
         if event.id != expected:
             raise Bug(
-                f"event {event.id} came where event {expected} belongs, on page {page.number} of {store}"
+                f"event {event.id} came where event {expected} belongs, in commit {commit.number} of {store}"
             )
-    return Ledger(kept.epoch, page.number, kept.event + len(page.events))
+    return Ledger(kept.epoch, commit.number, kept.event + len(commit.events))

@@ -1,6 +1,6 @@
-"""MemoryStore: keeps everything for as long as the process lives; for tests, demos and simulations.
+"""MemoryStore: keeps everything as long as the process lives; for tests, demos and simulations.
 
-`MemoryStore("name")` finds what an earlier one of the same name kept, as a hub that starts again finds its file.
+`MemoryStore("name")` finds the data of an earlier one of the same name, as a restarted hub finds its file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 from typing import Final
 
 from lifesigns.adapters.store.event_filter import EventFilter
-from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
+from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger
 from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, hour_of
 from lifesigns.errors import AdapterError
 from lifesigns.ports import (
@@ -31,7 +31,7 @@ from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR
 
 @dataclass
 class _Kept:
-    """What outlives the hub."""
+    """The data that outlives the hub."""
 
     ledger: Ledger = field(default_factory=lambda: Ledger(0, 0, 0))
     beliefs: dict[tuple[str, str], Belief] = field(default_factory=dict)
@@ -58,21 +58,21 @@ class MemoryStore:
         self._closed = False
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
-        """Take over from the one before."""
+        """Take over from the previous hub."""
         self._refuse_if_closed()
         kept = self._kept
         kept.ledger = replace(kept.ledger, epoch=max(kept.ledger.epoch + 1, epoch_min))
         self._epoch = kept.ledger.epoch
         oldest_first = sorted(kept.orders.values(), key=lambda order: order.at)
         return StoredState(
-            self._epoch, kept.ledger.page, kept.ledger.event, list(kept.beliefs.values()), oldest_first
+            self._epoch, kept.ledger.commit, kept.ledger.event, list(kept.beliefs.values()), oldest_first
         )
 
     async def commit(self, commit: Commit) -> None:
         """Store a commit."""
         self._refuse_if_closed()
         kept = self._kept
-        ledger = turned(self._name, kept.ledger, self._epoch, commit)
+        ledger = next_ledger(self._name, kept.ledger, self._epoch, commit)
         if ledger is None:
             return
         for belief in commit.beliefs:
@@ -103,12 +103,12 @@ class MemoryStore:
         newest_first: bool = False,
         limit: int = 1000,
     ) -> Sequence[Event]:
-        """Those that are asked for."""
+        """The events that match."""
         self._refuse_if_closed()
-        asked = EventFilter(after, until, since, types, agent_id, newest_first, limit)
+        query = EventFilter(after, until, since, types, agent_id, newest_first, limit)
         events = self._kept.events.values()
-        wanted = filter(asked.wants, reversed(events) if newest_first else events)
-        return list(islice(wanted, asked.count_max))
+        matching = filter(query.wants, reversed(events) if newest_first else events)
+        return list(islice(matching, query.count_max))
 
     async def samples(self, agent_id: str, since: float, until: float) -> Sequence[Sample]:
         """Hours, then minutes."""
@@ -145,10 +145,10 @@ class MemoryStore:
         newest_first: bool = False,
         limit: int = 1000,
     ) -> Sequence[AuditRecord]:
-        """Those that are asked for."""
+        """The records that match."""
         self._refuse_if_closed()
         audit_records = self._kept.audit_records.values()
-        wanted = (
+        matching = (
             record
             for record in (reversed(audit_records) if newest_first else audit_records)
             if record.n > after
@@ -156,12 +156,12 @@ class MemoryStore:
             and agent_id in (None, record.agent_id)
             and who in (None, record.who)
         )
-        return list(islice(wanted, max(0, limit)))
+        return list(islice(matching, max(0, limit)))
 
     async def seals(
         self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
     ) -> Sequence[Seal]:
-        """Those of longer logs."""
+        """The seals of longer logs."""
         self._refuse_if_closed()
         longer = sorted(
             (seal for seal in self._kept.seals.values() if seal.size > after),
@@ -190,12 +190,12 @@ class MemoryStore:
         return sorted(self._kept.tokens.values(), key=lambda token: (token.made_at, token.id))
 
     async def keep_token(self, token: StoredToken) -> None:
-        """Keep a token, or what has changed about it."""
+        """Store a new or changed token."""
         self._refuse_if_closed()
         self._kept.tokens[token.id] = token
 
     async def drop_token(self, token_id: str) -> bool:
-        """Whether there was one."""
+        """Delete a token; whether there was one."""
         self._refuse_if_closed()
         return self._kept.tokens.pop(token_id, None) is not None
 
@@ -205,13 +205,13 @@ class MemoryStore:
         return ""
 
     async def ping(self) -> None:
-        """Whether it is still ours."""
+        """Check that it is still ours."""
         self._refuse_if_closed()
         if self._epoch is not None:
             check_turn(self._name, self._kept.ledger, self._epoch)
 
     async def close(self) -> None:
-        """Let go; what is kept under a name stays."""
+        """Close; the data of a named store stays."""
         self._closed = True
 
     def _refuse_if_closed(self) -> None:
@@ -230,11 +230,11 @@ class MemoryStore:
         return gone
 
     def _drop_chunks(self, before: float) -> int:
-        known = self._kept.journal
-        young = [chunk for chunk in known if chunk.to_at >= before]
+        journal = self._kept.journal
+        young = [chunk for chunk in journal if chunk.to_at >= before]
         sizes = accumulate(len(chunk.data) for chunk in reversed(young))
         self._kept.journal = young[len(young) - sum(size <= RAW_MAX for size in sizes) :]
-        return len(known) - len(self._kept.journal)
+        return len(journal) - len(self._kept.journal)
 
     def _drop_seals(self, before: float) -> int:
         seals = self._kept.seals

@@ -1,7 +1,7 @@
-"""PostgresStore: a server that several hubs can reach. One connection writes, another reads, so that a long look into
-the past never delays a page.
+"""PostgresStore: a server that several hubs can reach. One connection writes, another reads, so that a long read of the
+past never delays a commit.
 
-A page that was interrupted, nobody knows where, is written again by the hub; if the server had kept it, it is skipped.
+After an interruption the hub writes the commit again; if the server had stored it, it is skipped.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import Batch, Script, SqlStore, Statement
 
 ANSWER_FOR: Final = 10.0
-"""Seconds for one transaction, the connection included: enough for the largest page on a busy server."""
+"""Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
 LOAD_FOR: Final = 60.0
-"""Seconds to migrate and to read everything that is believed."""
+"""Seconds to migrate and to read all beliefs."""
 
 _T = TypeVar("_T")
 
@@ -35,11 +35,11 @@ class PostgresStore(SqlStore):
 
     @property
     def damage(self) -> str:
-        """The server looks after its own pages, and says so with each read."""
+        """The server checks its own pages, and reports damage with each read."""
         return ""
 
     async def close(self) -> None:
-        """Finish what was begun, and let go of the server."""
+        """Finish what was begun, and disconnect."""
         self._closed = True
         await self._reading.close()
         await self._writing.close()

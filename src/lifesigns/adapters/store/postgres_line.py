@@ -1,7 +1,7 @@
-"""One connection to a PostgreSQL server: made when it is needed, given up at the first trouble, and made anew.
+"""One connection to a PostgreSQL server: opened when needed, given up at the first error, and reopened.
 
-Every use of it is bounded in time, also on a server that is frozen. Whatever interrupts a use ends the connection:
-the server then rolls back what was not committed, and nothing half done is left for the next one.
+Every use is bounded in time, also on a frozen server. Any interruption ends the connection: the server then rolls back
+what was not committed, and nothing half done is left for the next use.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _SETTINGS: Final = {
     "synchronous_commit": "on",  # Also if the server's own setting is faster and forgets.
     "lock_timeout": "5s",
     "statement_timeout": "60s",
-    # A hub that stopped in the middle of a page must not keep the next one from taking over.
+    # A hub that stopped in the middle of a commit must not block the next hub.
     "idle_in_transaction_session_timeout": "10s",
-    "jit": "off",  # It takes longer to compile these statements than to run them.
+    "jit": "off",  # Compiling these statements takes longer than running them.
 }
 _TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
-"""Beginnings of the codes that may pass: connection, read-only (a standby), conflict, resources (also the disk), locks,
+"""Prefixes of the codes that may pass: connection, read-only (a standby), conflict, resources (also the disk), locks,
 intervention (also shutdown), system."""
 _TROUBLES: Final = (
     TimeoutError,
@@ -42,7 +42,7 @@ _TROUBLES: Final = (
 
 
 class PostgresLine:
-    """A connection, used by one at a time."""
+    """A connection for one user at a time."""
 
     def __init__(self, url: str, *, answer_for: float) -> None:
         self.name = _shown(url)
@@ -52,8 +52,7 @@ class PostgresLine:
         self._connection: Connection | None = None
 
     async def use(self, work: Callable[[Connection], Awaitable[_T]], *, within: float | None = None) -> _T:
-        """Do this in one transaction, which may take longer than an answer usually does: `within`. Whatever goes wrong
-        becomes an `AdapterError`."""
+        """Run this in one transaction; `within` allows it more time than usual. Any failure becomes an `AdapterError`."""
         try:
             async with asyncio.timeout(within or self._answer_for), self._turn:
                 return await self._transaction(work)
@@ -79,14 +78,14 @@ class PostgresLine:
         return result
 
     def _give_up(self) -> None:
-        """At once, without a word to the server, which may not answer."""
+        """Disconnect at once, without telling the server, which may not answer."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
 
 
 async def migrate_once(connection: Connection, store: str, known: Sequence[Migration]) -> bool:
-    """Do the next migration in the transaction that runs; False if there is none to do."""
+    """Run the next migration in the current transaction; False if there is none."""
     sql = queries("postgres")
     await connection.execute(sql["lock_migrations"])
     if not await connection.fetchval(sql["has_schema"]):
@@ -115,7 +114,7 @@ def _translated(error: Exception, name: str) -> LifesignsError:
 
 
 def _shown(url: str) -> str:
-    """The address for people, without its secrets."""
+    """The address for people, without secrets."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

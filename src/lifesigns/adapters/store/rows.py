@@ -1,9 +1,9 @@
-"""Rows: what the databases keep, in the same columns in the same order.
+"""Rows: the databases' rows, in the same columns in the same order.
 
 Samples are rows, not packed chunks. Measured with ids of eleven letters, a row takes 84 bytes and 5 µs, a sample in a
-compressed chunk of a hundred 40 bytes and 9 µs, and a chunk must be read and rewritten for a minute that comes late.
-Their key begins with the minute, because everybody's minute comes at once: these rows are appended side by side. With
-the agent first, each would go to a page of its own, 4 kB written for 84 bytes.
+compressed chunk of a hundred 40 bytes and 9 µs, and a late minute means reading and rewriting a chunk. Their key begins
+with the minute, because the minutes of all agents come at once: these rows are appended side by side. With the agent
+first, each would go to its own database page, 4 kB written for 84 bytes.
 """
 
 from __future__ import annotations
@@ -17,61 +17,64 @@ from lifesigns.adapters.store.values import INT_MAX, countable, escaped, unescap
 from lifesigns.ports import AuditRecord, Belief, Chunk, Commit, Event, Sample, Seal, StoredOrder, StoredToken
 
 Row = Sequence[Any]
-Found = Iterable[Any]
+StoredRow = Iterable[Any]
 """A row as a database gives it."""
 
 
-def page_rows(page: Commit) -> list[tuple[str, list[Row]]]:
-    """What a page changes: the names of queries, and the rows for each. Of what is told twice, the later counts."""
-    beliefs = {(belief.kind, belief.key): belief for belief in page.beliefs}.values()
-    seals = {seal.size: seal for seal in page.seals}.values()
-    orders = {order.order_id: order for order in page.orders}.values()
+def commit_rows(commit: Commit) -> list[tuple[str, list[Row]]]:
+    """The changes of a commit: names of queries, and the rows for each. Of duplicates, the later counts."""
+    beliefs = {(belief.kind, belief.key): belief for belief in commit.beliefs}.values()
+    seals = {seal.size: seal for seal in commit.seals}.values()
+    orders = {order.order_id: order for order in commit.orders}.values()
     changes: tuple[tuple[str, list[Row]], ...] = (
         ("keep_beliefs", [_belief_row(belief) for belief in beliefs if belief.value is not None]),
         ("drop_beliefs", [_belief_row(belief)[:2] for belief in beliefs if belief.value is None]),
-        ("keep_events", [_event_row(event) for event in page.events]),
+        ("keep_events", [_event_row(event) for event in commit.events]),
         ("keep_orders", [_order_row(order) for order in orders]),
-        ("settle_orders", [(escaped(order_id),) for order_id in page.settled]),
-        ("keep_minutes", _minute_rows(page.samples)),
-        ("keep_chunks", [(chunk.from_at, chunk.to_at, chunk.signals, chunk.data) for chunk in page.journal]),
-        ("keep_audit_records", [_audit_row(record) for record in page.audit_records]),
+        ("settle_orders", [(escaped(order_id),) for order_id in commit.settled]),
+        ("keep_minutes", _minute_rows(commit.samples)),
+        (
+            "keep_chunks",
+            [(chunk.from_at, chunk.to_at, chunk.signals, chunk.data) for chunk in commit.journal],
+        ),
+        ("keep_audit_records", [_audit_row(record) for record in commit.audit_records]),
         ("keep_seals", [(seal.size, seal.at, seal.note) for seal in seals]),
     )
     return [(query, rows) for query, rows in changes if rows]
 
 
-def belief_of(row: Found) -> Belief:
-    """As a hub knows it."""
+def belief_of(row: StoredRow) -> Belief:
+    """The belief of a row."""
     kind, key, value = row
     return Belief(unescaped(kind), unescaped(key), value)
 
 
-def event_of(row: Found) -> Event:
-    """As a hub knows it."""
+def event_of(row: StoredRow) -> Event:
+    """The event of a row."""
     id_, at, type_, agent_id, data = row
     return Event(id_, at, unescaped(type_), unescaped(agent_id), data)
 
 
-def order_of(row: Found) -> StoredOrder:
-    """As a hub knows it."""
+def order_of(row: StoredRow) -> StoredOrder:
+    """The order of a row."""
     order_id, at, agent_id, data = row
     return StoredOrder(unescaped(order_id), at, unescaped(agent_id), data)
 
 
-def chunk_of(row: Found) -> Chunk:
-    """As a hub knows it; the first column is its place."""
+def chunk_of(row: StoredRow) -> Chunk:
+    """The chunk of a row; the first column is its position."""
     _, from_at, to_at, signals, data = row
     return Chunk(from_at, to_at, signals, data)
 
 
-def audit_record_of(row: Found) -> AuditRecord:
-    """As a hub knows it."""
+def audit_record_of(row: StoredRow) -> AuditRecord:
+    """The audit record of a row."""
     n, event_id, at, agent_id, who, leaf, entry = row
     return AuditRecord(n, event_id, at, unescaped(agent_id), unescaped(who), leaf, entry)
 
 
 def audit_query(after: int, before: int | None, agent_id: str | None, who: str | None, limit: int) -> Row:
-    """What the queries `audit_records` and `newest_audit_records` want to know."""
+    """The parameters of the queries `audit_records` and `newest_audit_records`."""
     return (
         countable(after),
         INT_MAX if before is None else countable(before),
@@ -81,19 +84,19 @@ def audit_query(after: int, before: int | None, agent_id: str | None, who: str |
     )
 
 
-def seal_of(row: Found) -> Seal:
-    """As a hub knows it."""
+def seal_of(row: StoredRow) -> Seal:
+    """The seal of a row."""
     return Seal(*row)
 
 
-def token_of(row: Found) -> StoredToken:
-    """As a hub knows it."""
+def token_of(row: StoredRow) -> StoredToken:
+    """The token of a row."""
     id_, digest, role, name, agents, *rest = row
     return StoredToken(unescaped(id_), digest, unescaped(role), unescaped(name), unescaped(agents), *rest)
 
 
 def token_row(token: StoredToken) -> Row:
-    """As a database keeps it."""
+    """The row of a token."""
     words = (escaped(token.role), escaped(token.name), escaped(token.agents))
     return (
         escaped(token.id),
@@ -106,16 +109,16 @@ def token_row(token: StoredToken) -> Row:
     )
 
 
-def sample_of(row: Found, every: int) -> Sample:
-    """As a hub knows it; `every` tells minutes from hours."""
+def sample_of(row: StoredRow, every: int) -> Sample:
+    """The sample of a row; `every` tells minutes from hours."""
     number, agent_id, *numbers = row
     return Sample(unescaped(agent_id), float(number * every), *numbers)
 
 
-def hour_rows(hour: int, there: Iterable[Row], minutes: Iterable[Row]) -> list[Row]:
-    """One row for each agent: of an hour, what is there already and its minutes."""
+def hour_rows(hour: int, existing: Iterable[Row], minutes: Iterable[Row]) -> list[Row]:
+    """One row for each agent: an hour's existing row combined with its minutes."""
     by_agent: dict[str, list[Numbers]] = {}
-    for _, agent_id, *numbers in (*there, *sorted(minutes, key=itemgetter(0))):
+    for _, agent_id, *numbers in (*existing, *sorted(minutes, key=itemgetter(0))):
         by_agent.setdefault(agent_id, []).append(tuple(numbers))
     return [(hour, agent_id, *hour_of(by_agent[agent_id])) for agent_id in sorted(by_agent)]
 
@@ -132,13 +135,13 @@ def _order_row(order: StoredOrder) -> Row:
     return (escaped(order.order_id), order.at, escaped(order.agent_id), order.data)
 
 
-def _audit_row(deed: AuditRecord) -> Row:
-    whom = (escaped(deed.agent_id), escaped(deed.who))
-    return (deed.n, deed.event_id, deed.at, *whom, deed.leaf, deed.entry)
+def _audit_row(record: AuditRecord) -> Row:
+    whom = (escaped(record.agent_id), escaped(record.who))
+    return (record.n, record.event_id, record.at, *whom, record.leaf, record.entry)
 
 
 def _minute_rows(samples: Iterable[Sample]) -> list[Row]:
-    """Keyed by the number of minutes since 1970 and the agent, in this order; of one told twice, the later."""
+    """Keyed by the number of minutes since 1970 and the agent, in this order; of duplicates, the later."""
     by_key: dict[tuple[int, str], Row] = {}
     for sample in samples:
         key = int(sample.at // MINUTE), escaped(sample.agent_id)

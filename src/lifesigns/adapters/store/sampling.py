@@ -1,4 +1,4 @@
-"""Samples: minutes, of which hours are made after a day."""
+"""Samples: minutes, made into hours after a day."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ HOUR: Final = 3600
 MINUTES_KEPT_FOR: Final = 24 * HOUR
 
 _FAR: Final = 1e15
-"""Seconds: beyond it are no moments of ours, and infinity has no number."""
+"""Seconds: no moment of ours is beyond it, and infinity has no number."""
 
 Numbers = tuple[Any, ...]
-"""What a sample has beside its agent and its moment, in the order of `lifesigns.ports.Sample`. Not the sample itself:
-of 100,000 agents 1,700 a second are thinned out, and to make an object of each took most of the time."""
+"""The values of a sample after its agent and moment, in the order of `lifesigns.ports.Sample`. Not the sample itself:
+with 100,000 agents we thin out 1,700 a second, and making an object of each took most of the time."""
 
 _T = TypeVar("_T")
 
@@ -34,9 +34,9 @@ def first_kept_hour(now: float) -> int:
 
 
 def hour_of(samples: Iterable[Numbers]) -> Numbers:
-    """One hour of the samples of one agent, which come in the order of time: beats add up, the latest beat counts, load
-    is the mean of those that told it, totals are the last ones told. What is an hour already, because a minute came
-    very late, counts as one sample more."""
+    """One hour of one agent's samples, which come in the order of time: beats are summed, `late_max` is the maximum,
+    load is the mean of the known values, totals are the last known ones. An existing hour, if a minute came very late,
+    counts as one sample more."""
     beats, late_max, load, cpu_percent, memory_mb, tokens, cost_usd, errors = zip(*samples, strict=True)
     return (
         *(countable(sum(beats)), max(late_max), _mean(load), _mean(cpu_percent), _mean(memory_mb)),
@@ -44,11 +44,11 @@ def hour_of(samples: Iterable[Numbers]) -> Numbers:
     )
 
 
-def _mean(told: Sequence[float | None]) -> float | None:
-    known = [value for value in told if value is not None]
-    # The sum of shares, not the share of the sum: numbers near the largest have no sum.
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    # The sum of shares, not the share of the sum: the sum of very large numbers overflows.
     return sum(value / len(known) for value in known) if known else None
 
 
-def _last(told: Sequence[_T | None]) -> _T | None:
-    return next((value for value in reversed(told) if value is not None), None)
+def _last(values: Sequence[_T | None]) -> _T | None:
+    return next((value for value in reversed(values) if value is not None), None)

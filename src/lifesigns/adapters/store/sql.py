@@ -1,7 +1,8 @@
 """SQL in files: named, described queries, and numbered migrations.
 
-A query begins with its name between dashes (`-- take_over --`) and says in a comment what it is for. It is written once, in
-`queries/common.sql`, where the dialects allow it. A migration is a file `0001_name.sql`; it is never changed once it was released, and there is no way back.
+A query begins with its name between dashes (`-- take_over --`) and says its purpose in a comment. Where the dialects
+allow it, `queries/common.sql` has it once. A migration is a file `0001_name.sql`; a released one never changes, and
+there is no way back.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Dialect: TypeAlias = Literal["sqlite", "postgres"]
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step from one shape of the database to the next."""
+    """One step of the database's schema."""
 
     number: int
     name: str
@@ -34,7 +35,7 @@ class Migration:
 
 @cache
 def queries(dialect: Dialect) -> Mapping[str, str]:
-    """The queries by name, in the words of `sqlite` or `postgres`."""
+    """The queries of `sqlite` or `postgres` by name."""
     text = "".join(
         (_HERE / "queries" / f"{name}.sql").read_text(encoding="utf-8") for name in ("common", dialect)
     )
@@ -46,7 +47,7 @@ def queries(dialect: Dialect) -> Mapping[str, str]:
 
 
 def in_words_of(dialect: Dialect, sql: str) -> str:
-    """A query as a database takes it. For SQLite `$1::text` is `?1`; for PostgreSQL a row of values that have types is any
+    """A query in a database's dialect. For SQLite `$1::text` is `?1`; for PostgreSQL a row of typed values is any
     number of rows, whose columns come as arrays."""
     if dialect == "sqlite":
         return _value.sub(r"?\1", sql)
@@ -55,16 +56,16 @@ def in_words_of(dialect: Dialect, sql: str) -> str:
 
 @cache
 def migrations(dialect: Dialect) -> Sequence[Migration]:
-    """All there are for `sqlite` or `postgres`, in order."""
-    found = sorted(
+    """All migrations of `sqlite` or `postgres`, in order."""
+    files_in_order = sorted(
         (file for file in (_HERE / "migrations" / dialect).iterdir() if file.name.endswith(".sql")),
         key=lambda file: file.name,
     )
-    return [_migration(file.name, file.read_text(encoding="utf-8")) for file in found]
+    return [_migration(file.name, file.read_text(encoding="utf-8")) for file in files_in_order]
 
 
 def next_migration(store: str, kept: int, known: Sequence[Migration]) -> Migration | None:
-    """What is to be done to a database whose last migration has the number `kept`; None if nothing."""
+    """The next migration of a database whose last one has the number `kept`; None if there is none."""
     newest = known[-1].number
     if kept > newest:
         raise AdapterError(

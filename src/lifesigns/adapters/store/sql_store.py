@@ -1,9 +1,9 @@
-"""SqlStore: what the stores in a database share: everything but the way to their database.
+"""SqlStore: everything the SQL stores share except the connection.
 
-A transaction is a script: a generator that yields statements and is sent their rows. SQLite runs it in a thread and
+A transaction is a script: a generator that yields statements and receives their rows. SQLite runs it in a thread and
 PostgreSQL on the event loop, and both run the same one.
 
-Forgetting goes a little at a time: each step is a transaction of its own, and pages get in between.
+Forgetting goes in small steps: each is a transaction of its own, with commits in between.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from lifesigns.adapters.store.event_filter import EventFilter
-from lifesigns.adapters.store.ledger import Ledger, check_turn, turned
+from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger
 from lifesigns.adapters.store.rows import (
     Row,
     audit_query,
     audit_record_of,
     belief_of,
     chunk_of,
+    commit_rows,
     event_of,
     hour_rows,
     order_of,
-    page_rows,
     sample_of,
     seal_of,
     token_of,
@@ -38,11 +38,11 @@ from lifesigns.ports import AuditRecord, Chunk, Commit, Event, Sample, Seal, Sto
 from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR
 
 AGENTS_AT_ONCE: Final = 100
-"""Thinned out in one step: 6,000 rows, about 20 ms for which a page waits."""
+"""Thinned out in one step: 6,000 rows, about 20 ms for which a commit waits."""
 ROWS_AT_ONCE: Final = 2000
 """Dropped in one step."""
 CHUNKS_AT_ONCE: Final = 20
-"""The same for the journal, whose rows are large: a few megabytes. So many are read in one step, too."""
+"""The same for the journal, whose rows are large: a few megabytes. One read returns so many, too."""
 
 _TEXT_END: Final = chr(0x10FFFF)
 """No id reaches it."""
@@ -58,7 +58,7 @@ class Statement(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """One query for many rows. Nothing is answered."""
+    """One query for many rows, without an answer."""
 
     sql: str
     rows: Sequence[Row]
@@ -70,7 +70,7 @@ Script: TypeAlias = Generator[Statement | Batch, Any, _T]
 class SqlStore(ABC):
     """Keeps everything in a database. Implements `lifesigns.ports.Store`.
 
-    Only `open` takes over: tokens can be changed and events read beside a hub that runs.
+    Only `open` takes over: changing tokens and reading events works beside a running hub.
     """
 
     def __init__(self, name: str, dialect: Dialect) -> None:
@@ -82,8 +82,8 @@ class SqlStore(ABC):
 
     @abstractmethod
     async def _write(self, script: Script[_T], *, loads: bool = False) -> _T:
-        """Run this in one transaction of the writer: everything or nothing, and on the disk when it returns. What loads
-        everything that is believed may take longer."""
+        """Run this in one transaction of the writer: everything or nothing, and on disk when it returns. `loads` allows
+        more time to read all beliefs."""
 
     @abstractmethod
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
@@ -92,20 +92,20 @@ class SqlStore(ABC):
     @property
     @abstractmethod
     def damage(self) -> str:
-        """What reads said of damage to the database; empty if there is none."""
+        """The damage that reads have found; empty if there is none."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what was begun, and let go of the database."""
+        """Finish what was begun, and disconnect."""
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
-        """Make or migrate the tables, and take over."""
+        """Create or migrate the tables, and take over."""
         stored = await self._write(self._take_over(epoch_min), loads=True)
         self._epoch = stored.epoch
         return stored
 
     async def commit(self, commit: Commit) -> None:
-        """Keep a page: on the disk when this returns, also after a power cut."""
+        """Store a commit: on disk when this returns, also after a power cut."""
         await self._write(self._keep(commit))
 
     async def events(
@@ -119,14 +119,16 @@ class SqlStore(ABC):
         newest_first: bool = False,
         limit: int = 1000,
     ) -> Sequence[Event]:
-        """Those that are asked for."""
+        """The events that match."""
         sql, values = EventFilter(after, until, since, types, agent_id, newest_first, limit).query()
         return [event_of(row) for row in await self._read(in_words_of(self._dialect, sql), values)]
 
     async def samples(self, agent_id: str, since: float, until: float) -> Sequence[Sample]:
         """Hours, then minutes."""
-        asked = (escaped(agent_id), *numbers(since, until, HOUR), *numbers(since, until, MINUTE))
-        return [sample_of(row, every) for every, *row in await self._read(self._sql["samples_of"], asked)]
+        parameters = (escaped(agent_id), *numbers(since, until, HOUR), *numbers(since, until, MINUTE))
+        return [
+            sample_of(row, every) for every, *row in await self._read(self._sql["samples_of"], parameters)
+        ]
 
     async def journal(self, since: float, until: float) -> AsyncIterator[Chunk]:
         """A few chunks at a time."""
@@ -148,8 +150,8 @@ class SqlStore(ABC):
     ) -> Sequence[AuditRecord]:
         """Entries of the audit log."""
         query = self._sql["newest_audit_records" if newest_first else "audit_records"]
-        asked = audit_query(after, before, agent_id, who, limit)
-        return [audit_record_of(row) for row in await self._read(query, asked)]
+        parameters = audit_query(after, before, agent_id, who, limit)
+        return [audit_record_of(row) for row in await self._read(query, parameters)]
 
     async def seals(
         self, *, after: int = -1, newest_first: bool = False, limit: int = 1000
@@ -163,20 +165,20 @@ class SqlStore(ABC):
         return [token_of(row) for row in await self._read(self._sql["tokens"])]
 
     async def keep_token(self, token: StoredToken) -> None:
-        """Keep a token, or what has changed about it."""
+        """Store a new or changed token."""
         await self._write(self._change("keep_token", token_row(token)))
 
     async def drop_token(self, token_id: str) -> bool:
-        """Whether there was one."""
+        """Delete a token; whether there was one."""
         return await self._write(self._change("drop_token", (escaped(token_id),))) > 0
 
     async def ping(self) -> None:
-        """Writes, for only then it is known."""
+        """Writes, because only a write shows whether it can."""
         await self._write(self._change("touch", (), in_turn=self._epoch is not None))
 
     async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
-        """Drop what is older than `keep_for`, of the journal what is older than `raw_for` or too much, and make hours of
-        minutes older than a day; how many rows went."""
+        """Drop what is older than `keep_for`, of the journal what is older than `raw_for` or too much, and make hours
+        of minutes older than a day; returns the number of rows."""
         before = now - keep_for
         gone = await self._drop("drop_events", before)
         gone += await self._drop("drop_minutes", numbers(before, before, MINUTE)[0])
@@ -193,11 +195,11 @@ class SqlStore(ABC):
         return gone
 
     async def retire(self, first: int, before: int) -> int:
-        """Drop entries of the audit log and keep their leaves; how many."""
+        """Drop entries of the audit log and keep their leaves; returns their number."""
         gone = 0
         for some in range(first, before, ROWS_AT_ONCE):
-            asked = (some, min(some + ROWS_AT_ONCE, before))
-            gone += await self._write(self._change("retire_audit_records", asked, in_turn=True))
+            parameters = (some, min(some + ROWS_AT_ONCE, before))
+            gone += await self._write(self._change("retire_audit_records", parameters, in_turn=True))
         return gone
 
     async def _drop(self, query: str, beyond: float, count: int = ROWS_AT_ONCE) -> int:
@@ -222,24 +224,24 @@ class SqlStore(ABC):
         ledger = yield from self._ledger("take_over", epoch_min)
         beliefs = [belief_of(row) for row in (yield Statement(self._sql["beliefs"]))]
         orders = [order_of(row) for row in (yield Statement(self._sql["orders"]))]
-        return StoredState(ledger.epoch, ledger.page, ledger.event, beliefs, orders)
+        return StoredState(ledger.epoch, ledger.commit, ledger.event, beliefs, orders)
 
-    def _keep(self, page: Commit) -> Script[None]:
-        ledger = turned(self._name, (yield from self._ledger()), self._epoch, page)
+    def _keep(self, commit: Commit) -> Script[None]:
+        ledger = next_ledger(self._name, (yield from self._ledger()), self._epoch, commit)
         if ledger is None:
             return
-        for query, rows in page_rows(page):
+        for query, rows in commit_rows(commit):
             yield Batch(self._sql[query], rows)
-        yield Statement(self._sql["turn_page"], (ledger.page, ledger.event))
+        yield Statement(self._sql["turn_page"], (ledger.commit, ledger.event))
 
     def _change(self, query: str, values: Row, *, in_turn: bool = False) -> Script[int]:
-        """One query; how many rows it returned."""
+        """One query; the number of rows it returned."""
         if in_turn:
             check_turn(self._name, (yield from self._ledger()), self._epoch)
         return len((yield Statement(self._sql[query], values)))
 
     def _thin_out(self, hour: int, first: str, end: str) -> Script[int]:
-        """Make hours of the minutes of this hour, of the agents in [first, end); how many minutes went."""
+        """Make hours of this hour's minutes, for the agents in [first, end); the number of minutes dropped."""
         check_turn(self._name, (yield from self._ledger()), self._epoch)
         minutes = yield Statement(self._sql["thin_minutes"], (hour, first, end))
         if minutes:
@@ -248,10 +250,10 @@ class SqlStore(ABC):
         return len(minutes)
 
     def _ledger(self, query: str = "ledger", *values: int) -> Script[Ledger]:
-        ((epoch, page, event),) = yield Statement(self._sql[query], values)
-        return Ledger(epoch, page, event)
+        ((epoch, commit, event),) = yield Statement(self._sql[query], values)
+        return Ledger(epoch, commit, event)
 
 
 def _slices(agent_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Ranges [first, end) that together hold every id, and each about `AGENTS_AT_ONCE` of these."""
+    """Ranges [first, end) that together cover every id, each with about `AGENTS_AT_ONCE` of these."""
     return pairwise(["", *agent_ids[AGENTS_AT_ONCE::AGENTS_AT_ONCE], _TEXT_END])

@@ -1,8 +1,8 @@
-"""SqliteStore: the embedded store, one file. One thread writes, another reads, so that a long look into the past
-never delays a page.
+"""SqliteStore: the embedded store, one file. One thread writes, another reads, so that a long read of the past never
+delays a commit.
 
-A second hub on the same file takes over, as with every store: SQLite's own lock makes one of two writers wait, the
-epoch, looked at inside the transaction, makes the older one stop.
+A second hub on the same file takes over, as with every store: SQLite's own lock makes one of two writers wait; the
+epoch, checked inside the transaction, makes the older one stop.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from lifesigns.errors import AdapterError
 from lifesigns.ports import StoredState
 
 BUSY_FOR: Final = 5.0
-"""Seconds to wait for another process that holds the file: a backup, somebody who looks by hand."""
+"""Seconds to wait for another process that holds the file: a backup, a person with the sqlite3 shell."""
 
 LOOK_AGAIN_AFTER: Final = 60.0
-"""Seconds between two looks at all of a damaged file: that takes a while for a large one."""
+"""Seconds between two full checks of a damaged file: one takes a while if the file is large."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -50,17 +50,18 @@ class SqliteStore(SqlStore):
         self._made = False
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
-        """Make or migrate the file, and take over."""
+        """Create or migrate the file, and take over."""
         self._made = False  # Also if it was there before: a damaged one may have been moved away since.
         return await super().open(epoch_min=epoch_min)
 
     @property
     def damage(self) -> str:
-        """What a read said. While there is damage, all of the file is looked at again every minute, beside the writer."""
+        """Damage that a read found. While there is damage, the reader checks the whole file every minute, beside the
+        writer."""
         return self._damage
 
     async def close(self) -> None:
-        """Finish what was begun, and let go of the file."""
+        """Finish what was begun, and close the file."""
         if self._closed:
             return
         self._closed = True

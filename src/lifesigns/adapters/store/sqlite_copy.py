@@ -1,4 +1,4 @@
-"""A copy of an SQLite store as it is at one moment, made beside a hub that may be running."""
+"""A copy of an SQLite store at one moment, made beside a running hub."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BUSY_MS: Final = 5000
 
 
 def copy_store(source: Path, to: Path) -> int:
-    """Copy the store to a file that must not be there yet, check the copy, and return the number of its last migration.
+    """Copy the store to a new file, check the copy, and return the number of its last migration.
 
-    All pages are copied in one read transaction: a hub writes on meanwhile, and the copy has nothing of that.
+    One read transaction copies all pages: a hub may write meanwhile, and the copy has nothing of that.
     """
     if not source.is_file():
         raise UsageError(
@@ -36,7 +36,7 @@ def copy_store(source: Path, to: Path) -> int:
 
 
 def check_store(path: Path) -> int:
-    """Check every page of a store nobody uses, and return the number of its last migration."""
+    """Check every page of an unused store, and return the number of its last migration."""
     with _failures_named(path), closing(_opened(path, apsw.SQLITE_OPEN_READWRITE)) as store:
         fault = store.execute("PRAGMA integrity_check(1)").get
         if fault != "ok":

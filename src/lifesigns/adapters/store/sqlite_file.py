@@ -1,7 +1,7 @@
-"""One connection to an SQLite file: made when it is needed, given up when it breaks, and made anew.
+"""One connection to an SQLite file: opened when needed, given up when it breaks, and reopened.
 
-A file that was moved, removed or replaced under us is noticed before every use: SQLite would go on writing to
-a file that nobody can find any more.
+Before every use it checks whether the file was moved, removed or replaced: SQLite would go on writing to a file that
+nobody can find any more.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from lifesigns.adapters.store.sql import Migration, migrations, next_migration, 
 from lifesigns.errors import AdapterError
 
 _PRAGMAS: Final = (
-    "synchronous = FULL",  # What was committed outlives a power cut, not only a crash.
+    "synchronous = FULL",  # A commit outlives a power cut, not only a crash.
     "fullfsync = ON",  # On macOS a sync without it stops at the disk's own cache.
     "checkpoint_fullfsync = ON",
-    # Pages of 4 kB that wait before they are put in their place, four times the usual: a thousand beliefs touch nearly
-    # as many pages, and each commit would do it.
+    # Pages of 4 kB before a checkpoint, four times the default: a thousand beliefs touch nearly as many pages, and
+    # otherwise each commit would run one.
     "wal_autocheckpoint = 4000",
     "journal_size_limit = 67108864",
     "cache_size = -16384",  # KiB
-    "cell_size_check = ON",  # A damaged page is found when it is read, not when it is written back.
+    "cell_size_check = ON",  # Finds a damaged page when it is read, not when it is written back.
     "trusted_schema = OFF",
 )
 
 
 class SqliteFile:
-    """A database file. Everything here blocks, and belongs to one thread at a time."""
+    """A database file. All methods block, and one thread at a time uses it."""
 
     def __init__(self, path: Path, *, busy_for: float, reads_only: bool = False) -> None:
         self.path = path
@@ -41,22 +41,22 @@ class SqliteFile:
         self._identity: tuple[int, int] | None = None
 
     def create(self) -> None:
-        """Make the folder and the file, for our eyes only, unless they are there."""
+        """Create the folder and the file, readable by us alone, unless they exist."""
         with self._troubles():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Only a file that is new: to open and close one that somebody holds would release his locks.
+            # Only a new file: opening and closing one that another connection holds would release its locks.
             with contextlib.suppress(FileExistsError):
                 self.path.touch(mode=0o600, exist_ok=False)
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[apsw.Connection]:
-        """The connection. Whatever goes wrong becomes an `AdapterError`, and the connection is given up if it has to."""
+        """The connection. Any failure becomes an `AdapterError`, and gives the connection up if needed."""
         with self._troubles():
             yield self._connected()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
-        """Everything or nothing, and on the disk when it ends."""
+        """Everything or nothing, and on disk when it ends."""
         with self.connection() as connection, _transaction(connection):
             yield connection
 
@@ -93,7 +93,7 @@ class SqliteFile:
                 f"the database {self.path} cannot be written ahead (WAL); choose a folder on a local disk",
                 transient=False,
             )
-        # One call each: of several in a string, apsw would run the second when somebody asks for its rows.
+        # One call each: of several in a string, apsw runs the second only when its rows are read.
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").fetchall()
         migrate(connection, f"the database {self.path}", migrations("sqlite"))
@@ -111,12 +111,12 @@ class SqliteFile:
             raise AdapterError(f"the database {self.path} cannot be used: {reason}") from error
 
     def _give_up(self) -> None:
-        with contextlib.suppress(apsw.Error):  # It broke already, and says so again.
+        with contextlib.suppress(apsw.Error):  # It is broken already, and would only say so again.
             self.close()
 
 
 def migrate(connection: apsw.Connection, store: str, known: Sequence[Migration]) -> None:
-    """Bring the database to the newest shape, one migration after the other, each in a transaction."""
+    """Bring the database to the newest schema, one migration after the other, each in a transaction."""
     while _migrate_once(connection, store, known):
         pass
 
@@ -124,7 +124,7 @@ def migrate(connection: apsw.Connection, store: str, known: Sequence[Migration])
 def _migrate_once(connection: apsw.Connection, store: str, known: Sequence[Migration]) -> bool:
     sql = queries("sqlite")
     if _is_ours(connection, store) and next_migration(store, _version(connection), known) is None:
-        return False  # Nearly always, so it is looked at first, without a lock.
+        return False  # Nearly always, so this check comes first, without a lock.
     with _transaction(connection):
         if not _is_ours(connection, store):
             connection.execute(sql["make_migrations"])
@@ -141,7 +141,7 @@ def _version(connection: apsw.Connection) -> int:
 
 
 def _is_ours(connection: apsw.Connection, store: str) -> bool:
-    """Whether there is something of ours in it; an empty file is nobody's."""
+    """Whether it has our tables; an empty file is not ours yet."""
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     if tables and "migrations" not in tables:
         raise AdapterError(
@@ -187,7 +187,7 @@ def _translated(error: apsw.Error, path: Path) -> AdapterError:
 
 def _identity(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return (0, 0)
-    return (found.st_dev, found.st_ino)
+    return (status.st_dev, status.st_ino)

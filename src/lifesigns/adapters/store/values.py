@@ -1,7 +1,7 @@
-"""Values that a database would not take as they are. One of them must not make a page impossible to keep.
+"""Values that a database does not take unchanged. One of them must not make a commit impossible.
 
-PostgreSQL has no NUL in a text, and no database has half of a surrogate pair, but a peer may name its task with
-either. Everything else is kept as people wrote it. Databases count up to 2⁶³, a sum of what peers told may be larger.
+PostgreSQL has no NUL in a text, and no database has half of a surrogate pair, but a peer may name its task with either.
+Every other text stays as it is. Databases count up to 2⁶³; a sum of peers' numbers may be larger.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ _SHORT = {"\0": r"\0", "\\": r"\\"}
 
 
 def escaped(text: str) -> str:
-    """The text as a database takes it."""
+    """Escape a text for a database."""
     if text.isascii() and "\\" not in text and "\0" not in text:
         return text
     return _needs_escape.sub(_escape, text)
 
 
 def unescaped(text: str) -> str:
-    """The text as it was."""
+    """The original text."""
     if "\\" not in text:
         return text
     return _escaped.sub(_unescape, text)
 
 
 def countable(value: int) -> int:
-    """The number, or the nearest that a database can keep."""
+    """The number, or the nearest that a database can store."""
     return max(-INT_MAX, min(INT_MAX, value))
 
 
-def _escape(found: re.Match[str]) -> str:
-    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04x}"
+def _escape(match: re.Match[str]) -> str:
+    return _SHORT.get(match[0]) or f"\\u{ord(match[0]):04x}"
 
 
-def _unescape(found: re.Match[str]) -> str:
-    if found[2] is not None:
-        return chr(int(found[2], 16))
-    return "\0" if found[1] == "0" else "\\"
+def _unescape(match: re.Match[str]) -> str:
+    if match[2] is not None:
+        return chr(int(match[2], 16))
+    return "\0" if match[1] == "0" else "\\"

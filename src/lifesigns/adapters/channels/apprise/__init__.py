@@ -1,4 +1,4 @@
-"""Apprise: a hundred and more other services, each by an address of its own. Needs the extra `apprise`."""
+"""Apprise: more than a hundred other services, each by its own address. Needs the extra `apprise`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AppriseChannel:
                 logging.getLogger(name).setLevel(logging.WARNING)  # Below that they log whole addresses.
         self._apprise: Any = apprise.Apprise()
         for number, url in enumerate(urls, 1):
-            if not self._apprise.add(url):  # The address is not repeated: it holds secrets.
+            if not self._apprise.add(url):  # The message does not repeat the address: it holds secrets.
                 raise UsageError(
                     f"apprise does not know the service of address {number}; see its list of services"
                 )
@@ -45,4 +45,4 @@ class AppriseChannel:
             raise NotDelivered("at least one of its services did not take it; apprise's own log says which")
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""

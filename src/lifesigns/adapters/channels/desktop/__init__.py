@@ -1,4 +1,4 @@
-"""The desktop of the machine the hub runs on: `notify-send` where there is one, `osascript` on a Mac."""
+"""The desktop of the hub's machine: `notify-send` where it exists, `osascript` on a Mac."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from lifesigns.ports import NotDelivered, Notice, NoticeSeverity, NoticeStage
 
 SHOW_FOR: Final = 10.0
-"""Seconds the program may take: without a session to show it in, some wait for one."""
+"""Seconds the program may take: without a desktop session, some wait for one."""
 TEXT_MAX: Final = 500
 
 _URGENCIES: Final = {NoticeSeverity.INFO: "low", NoticeSeverity.WARNING: "normal"}
@@ -24,19 +24,19 @@ class DesktopChannel:
 
     async def tell(self, notice: Notice) -> None:
         for program, arguments in _PROGRAMS.items():
-            if found := shutil.which(program, path=self._path):
-                await _run(found, program, arguments(notice))
+            if path := shutil.which(program, path=self._path):
+                await _run(path, program, arguments(notice))
                 return
         raise NotDelivered(f"there is neither {' nor '.join(_PROGRAMS)} on this machine", transient=False)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""
 
 
-async def _run(found: str, program: str, arguments: list[str]) -> None:
+async def _run(path: str, program: str, arguments: list[str]) -> None:
     try:
         process = await asyncio.create_subprocess_exec(
-            found,
+            path,
             *arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
@@ -65,7 +65,7 @@ def _notify_send(notice: Notice) -> list[str]:
 
 
 def _osascript(notice: Notice) -> list[str]:
-    """What is shown comes as arguments and never as a part of the script."""
+    """The texts are arguments and never a part of the script."""
     show = "display notification (item 2 of argv) with title (item 1 of argv)"
     script = ["-e", "on run argv", "-e", show, "-e", "end run"]
     return [*script, "--", notice.title, notice.text[:TEXT_MAX] or notice.kind]

@@ -1,7 +1,7 @@
 """Email by SMTP: plain text, and one thread per alert.
 
-The first message of an alert has an id made from its key and its beginning; all others refer to it, also those sent after
-a restart, so that mail programs show them together.
+The id of an alert's first message follows from its key and its beginning; all others refer to it, also after a restart,
+so that mail programs show them together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMEOUT: Final = 20.0
 
 
 class Security(StrEnum):
-    """How the way to the server is made safe."""
+    """How the connection to the server is secured."""
 
     STARTTLS = "starttls"
     TLS = "tls"
@@ -38,7 +38,7 @@ PORTS: Final[Mapping[Security, int]] = {Security.STARTTLS: 587, Security.TLS: 46
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A mail server, and how to get in. A password is never sent on an open line."""
+    """A mail server, and the login. We never send a password unencrypted."""
 
     host: str
     port: int | None = None
@@ -46,7 +46,7 @@ class Server:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     context: ssl.SSLContext | None = field(default=None, repr=False)
-    """Whom to believe; None: the system's authorities."""
+    """The trusted authorities; None: the system's."""
 
     def __post_init__(self) -> None:
         if self.password and self.security is Security.NONE:
@@ -66,11 +66,11 @@ class EmailChannel:
         self._to = to
 
     async def tell(self, notice: Notice) -> None:
-        # smtplib blocks. A thread that is left alone (we stop, it waits for the server) ends by its own timeout.
-        await asyncio.to_thread(self._send, letter(notice, self._sender, self._to))
+        # smtplib blocks. If we stop first, the thread ends by its own timeout.
+        await asyncio.to_thread(self._send, compose(notice, self._sender, self._to))
 
     async def close(self) -> None:
-        """Every message has a connection of its own."""
+        """Every message has its own connection."""
 
     def _send(self, message: EmailMessage) -> None:
         server, handed_over = self._server, False
@@ -82,20 +82,20 @@ class EmailChannel:
                 smtp.send_message(message)
         except smtplib.SMTPRecipientsRefused as error:
             codes = [code for code, _ in error.recipients.values()]
-            said = f"{server.host} takes nothing for {', '.join(error.recipients)}: {min(codes)}"
-            raise NotDelivered(said, transient=all(400 <= code < 500 for code in codes)) from None
+            text = f"{server.host} takes nothing for {', '.join(error.recipients)}: {min(codes)}"
+            raise NotDelivered(text, transient=all(400 <= code < 500 for code in codes)) from None
         except smtplib.SMTPAuthenticationError as error:
             transient = 400 <= error.smtp_code < 500
             raise NotDelivered(
                 f"{server.host} did not let {server.user} in: {error.smtp_code}", transient=transient
             ) from None
         except smtplib.SMTPResponseException as error:
-            said = (
+            reply = (
                 error.smtp_error.decode("utf-8", "replace")
                 if isinstance(error.smtp_error, bytes)
                 else str(error.smtp_error)
             )
-            text = self._clean(f"{server.host} answered {error.smtp_code}: {' '.join(said.split())}")
+            text = self._clean(f"{server.host} answered {error.smtp_code}: {' '.join(reply.split())}")
             raise NotDelivered(text, transient=not 500 <= error.smtp_code < 600) from None
         except smtplib.SMTPNotSupportedError as error:
             raise NotDelivered(f"{server.host}: {error}", transient=False) from None
@@ -128,8 +128,8 @@ class EmailChannel:
         return (text.replace(password, "***") if password else text)[:200]
 
 
-def letter(notice: Notice, sender: str, to: tuple[str, ...]) -> EmailMessage:
-    """A notice as a message."""
+def compose(notice: Notice, sender: str, to: tuple[str, ...]) -> EmailMessage:
+    """A notice as an email."""
     message = EmailMessage()
     message["From"] = sender
     message["To"] = ", ".join(to)
@@ -144,7 +144,7 @@ def letter(notice: Notice, sender: str, to: tuple[str, ...]) -> EmailMessage:
             f"{notice.key}\n{notice.since:.3f}\n{notice.stage}\n{notice.at:.3f}", host
         )
         message["In-Reply-To"] = message["References"] = first
-    message["Auto-Submitted"] = "auto-generated"  # Nobody's out-of-office should answer us.
+    message["Auto-Submitted"] = "auto-generated"  # No out-of-office reply should answer us.
     message["X-Lifesigns-Key"] = notice.key
     message.set_content(_body(notice))
     return message

@@ -1,4 +1,4 @@
-"""The hub's own log as a channel: where people look who have set up nothing else."""
+"""The hub's own log as a channel, for users who have set up nothing else."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ class LogChannel:
         log.log(level, "%s", notice.title, extra=extra)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to close."""

@@ -1,7 +1,7 @@
-"""PagerDuty, by its Events API v2: an alert is triggered, acknowledged and resolved under one `dedup_key`.
+"""PagerDuty, by its Events API v2: one `dedup_key` triggers, acknowledges and resolves an alert.
 
-News and reminders are triggers again: PagerDuty adds them to the incident that is open, and opens a new one if somebody
-has resolved it there although it lasts.
+Updates and reminders are triggers again: PagerDuty adds them to the open incident, and opens a new one if somebody
+resolved it there although it lasts.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class PagerDutyChannel:
 
 
 def event(notice: Notice, source: str) -> dict[str, Any]:
-    """A notice as PagerDuty's event, within its limits. Our severities are theirs."""
+    """A notice as a PagerDuty event, within its limits. PagerDuty has the same severities."""
     action = _ACTIONS[notice.stage]
-    made: dict[str, Any] = {"event_action": action, "dedup_key": dedup_key(notice.key)}
+    fields: dict[str, Any] = {"event_action": action, "dedup_key": dedup_key(notice.key)}
     if action != "trigger":
-        return made
+        return fields
     details = {**notice.details, "text": notice.text, "stage": str(notice.stage), "count": notice.count}
-    made["payload"] = {
+    fields["payload"] = {
         "summary": cut(notice.title, SUMMARY_MAX),
         "source": cut(notice.agents[0] if len(notice.agents) == 1 else source, SOURCE_MAX),
         "severity": str(notice.severity),
@@ -62,15 +62,15 @@ def event(notice: Notice, source: str) -> dict[str, Any]:
         "class": notice.kind,
         "custom_details": {**details, "agents": list(notice.agents)},
     }
-    made["client"] = "lifesigns"
+    fields["client"] = "lifesigns"
     if notice.link:
-        made["client_url"] = notice.link
-        made["links"] = [{"href": notice.link, "text": "at the hub"}]
-    return made
+        fields["client_url"] = notice.link
+        fields["links"] = [{"href": notice.link, "text": "at the hub"}]
+    return fields
 
 
 def dedup_key(key: str) -> str:
-    """The key as PagerDuty takes it: one that is too long keeps its beginning, and stays one of a kind."""
+    """The key within PagerDuty's limit: a longer one keeps its beginning, and stays unique."""
     if len(key) <= KEY_MAX:
         return key
     digest = hashlib.sha256(key.encode()).hexdigest()[:32]

@@ -1,8 +1,8 @@
 """Slack, by an incoming webhook or by a bot.
 
-A webhook can only post: a resolution follows up as a message of its own. A bot (`chat.postMessage`) keeps a thread per
-alert: news are replies that also show in the channel, and at the end the first message is changed to say that it is over.
-Threads are remembered while the hub runs; after a restart an alert begins a new one.
+A webhook can only post: a resolution is another message. A bot (`chat.postMessage`) keeps a thread per alert: updates
+are replies that also show in the channel, and at the end the bot edits the first message to say that it is over. It
+remembers threads while the hub runs; after a restart an alert begins a new one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SlackBot:
         self._headers = {"Authorization": f"Bearer {token}"}
         self._channel = channel
         self._threads: OrderedDict[str, tuple[str, str]] = OrderedDict()
-        """By key where its first message is: the channel's id and the message's `ts`."""
+        """The first message of each key: the channel's id and the message's `ts`."""
 
     async def tell(self, notice: Notice) -> None:
         thread = self._threads.get(notice.key)
@@ -71,8 +71,8 @@ class SlackBot:
         await self._poster.close()
 
     async def _open(self, notice: Notice) -> None:
-        said = await self._call("chat.postMessage", {**message(notice), "channel": self._channel})
-        where, ts = said.get("channel"), said.get("ts")
+        posted = await self._call("chat.postMessage", {**message(notice), "channel": self._channel})
+        where, ts = posted.get("channel"), posted.get("ts")
         self._threads.pop(notice.key, None)
         if notice.stage is not NoticeStage.RESOLVED and isinstance(where, str) and isinstance(ts, str):
             self._threads[notice.key] = (where, ts)
@@ -80,15 +80,15 @@ class SlackBot:
                 self._threads.popitem(last=False)
 
     async def _call(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What Slack answered; empty if the message it is about is gone. Its errors come with status 200."""
+        """Slack's answer; empty if the message it is about is gone. Its errors come with status 200."""
         answer = await self._poster.post(f"/{method}", msgspec.json.encode(body), self._headers)
-        said = _read(answer)
-        if said.get("ok") is True:
-            return said
-        error = str(said.get("error") or "something that is no answer of Slack's")
+        reply = _read(answer)
+        if reply.get("ok") is True:
+            return reply
+        error = str(reply.get("error") or "something that is no answer of Slack's")
         if error in _GONE:
             return {}
-        raise self._poster.refusal(answer, f"{method}: {error}", transient=error in _AGAIN or not said)
+        raise self._poster.refusal(answer, f"{method}: {error}", transient=error in _AGAIN or not reply)
 
 
 def _read(answer: Answer) -> dict[str, Any]:

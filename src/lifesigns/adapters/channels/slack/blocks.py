@@ -1,7 +1,7 @@
 """A notice as Slack's blocks, within Slack's limits.
 
-Three signs steer a message, & < >: with them escaped nothing an agent said can mention anybody or show a link under another
-name.
+Three characters control a message, & < >: we escape them, so that an agent's text can mention nobody and show no link
+under another name.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def message(notice: Notice) -> dict[str, Any]:
 
 
 def escaped(text: str) -> str:
-    """With nothing in it that Slack would act on."""
+    """Escape everything that Slack would act on."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def cut(text: str, length_max: int) -> str:
-    """Not longer than this, and not in the middle of an escaped sign."""
+    """Cut to this length, and not in the middle of an escaped character."""
     if len(text) <= length_max:
         return text
     kept = text[: length_max - 1]
@@ -69,13 +69,13 @@ def _mrkdwn(text: str, length_max: int) -> dict[str, Any]:
 def _fields(notice: Notice) -> list[dict[str, Any]]:
     rows = {**notice.details, **({"agents": notice.count} if notice.count > 1 else {})}
     return [
-        _mrkdwn(f"*{_bold(name)}*\n{escaped(_said(value))}", FIELD_MAX)
+        _mrkdwn(f"*{_bold(name)}*\n{escaped(_shown(value))}", FIELD_MAX)
         for name, value in list(rows.items())[:FIELDS_MAX]
-        if _said(value)
+        if _shown(value)
     ]
 
 
-def _said(value: str | float) -> str:
+def _shown(value: str | float) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""A webhook: the notice as JSON, posted to an address of yours, and signed if you give a secret (`adapters.posting`)."""
+"""A webhook: posts the notice as JSON to your address, signed if you give a secret (`adapters.posting`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION: Final = 1
 
 
 class WebhookChannel:
-    """Posts notices as JSON to `url`; `headers` are sent along (a bearer token, say)."""
+    """Posts notices as JSON to `url`, with these `headers` (a bearer token, say)."""
 
     def __init__(self, url: str, *, secret: str | None = None, headers: dict[str, str] | None = None) -> None:
         self._secret = secret
@@ -31,7 +31,7 @@ class WebhookChannel:
 
 
 def encoded(notice: Notice) -> bytes:
-    """A notice as others read it."""
+    """The public JSON of a notice."""
     fields = {field.name: getattr(notice, field.name) for field in dataclasses.fields(notice)}
     moments = {"since": written(notice.since), "at": written(notice.at)}
     return msgspec.json.encode({"version": VERSION, **fields, **moments})

@@ -1,21 +1,21 @@
--- The queries of SqliteStore and PostgresStore; what only one of them can say is in `sqlite.sql` or `postgres.sql`, and
--- `event_filter.py` makes the one that has many shapes. Each begins with its name. `sql.py` puts them into the words of
--- either: values are `$1`, for SQLite `?1`. Where the values of a row have types, as many rows as a page has are kept by one
--- statement: to PostgreSQL the columns come as arrays.
+-- The queries of SqliteStore and PostgresStore; `sqlite.sql` and `postgres.sql` have those that differ, and
+-- `event_filter.py` builds the one with many forms. Each begins with its name. `sql.py` translates them to either dialect:
+-- values are `$1`, for SQLite `?1`. Where the values of a row have types, one statement stores all rows of a commit: to
+-- PostgreSQL the columns come as arrays.
 
 -- version --
 -- The number of the last migration.
 SELECT coalesce(max(number), 0) FROM migrations;
 
 -- take_over --
--- The next hub: the pages of the one before are refused from here on.
+-- The next hub: commits of the previous one are refused from here on.
 UPDATE hub SET epoch = CASE WHEN epoch < $1 THEN $1 ELSE epoch + 1 END RETURNING epoch, page, event;
 
 -- turn_page --
 UPDATE hub SET page = $1, event = $2;
 
 -- touch --
--- Changes nothing, but has to be written: whether a page can be kept is known by writing one.
+-- Changes nothing, but has to be written: only a write shows whether a commit would succeed.
 UPDATE hub SET page = page;
 
 -- beliefs --
@@ -58,7 +58,7 @@ SELECT position, from_at, to_at, signals, data FROM journal
 WHERE position > $1 AND to_at >= $2 AND from_at < $3 ORDER BY position LIMIT $4;
 
 -- keep_audit_records --
--- What somebody else has put in the place of an entry to come is not in its way.
+-- Overwrites a row that somebody else has put under a future number.
 INSERT INTO deeds (n, event_id, at, agent_id, who, leaf, entry)
 VALUES ($1::bigint, $2::bigint, $3::float8, $4::text, $5::text, $6::bytea, $7::bytea)
 ON CONFLICT (n) DO UPDATE SET
@@ -66,7 +66,7 @@ ON CONFLICT (n) DO UPDATE SET
     leaf = excluded.leaf, entry = excluded.entry;
 
 -- audit_records --
--- Some in a range of numbers. They are few enough to look through for an agent or a person.
+-- Some in a range of numbers. They are few enough to filter by agent or person without an index.
 SELECT n, event_id, at, agent_id, who, leaf, entry FROM deeds
 WHERE n > $1 AND n < $2 AND (cast($3 AS text) IS NULL OR agent_id = $3) AND (cast($4 AS text) IS NULL OR who = $4)
 ORDER BY n LIMIT $5;
@@ -98,7 +98,7 @@ SELECT min(minute) FROM minutes;
 SELECT agent_id FROM minutes WHERE minute = $1 ORDER BY agent_id;
 
 -- hours_to_thin --
--- What is there already of an hour, of some agents.
+-- The existing rows of an hour, for some agents.
 SELECT * FROM hours WHERE hour = $1 AND agent_id >= $2 AND agent_id < $3;
 
 -- tokens --
@@ -119,7 +119,7 @@ DELETE FROM tokens WHERE id = $1 RETURNING id;
 DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE to_at < $1 LIMIT $2) RETURNING position;
 
 -- drop_chunks_beyond --
--- Some of those which, with everything after them, are larger than so many bytes.
+-- Some of the chunks beyond a total size, counted from the newest.
 DELETE FROM journal WHERE position IN (
     SELECT position FROM (
         SELECT position, sum(octet_length(data)) OVER (ORDER BY position DESC) AS size FROM journal

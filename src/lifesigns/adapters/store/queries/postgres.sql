@@ -1,7 +1,7 @@
--- What only PostgreSQL can say, all in the schema `lifesigns`: see `common.sql`.
+-- The queries for PostgreSQL alone, all in the schema `lifesigns`: see `common.sql`.
 
 -- lock_migrations --
--- Two hubs that start at once migrate one after the other. The number is any that nobody else uses.
+-- Two hubs that start at once migrate one after the other. The number is arbitrary and unused elsewhere.
 SELECT pg_advisory_xact_lock(7311862519);
 
 -- has_schema --
@@ -22,7 +22,7 @@ CREATE TABLE lifesigns.migrations (
 INSERT INTO migrations (number, name) VALUES ($1, $2);
 
 -- ledger --
--- Locked, so that nobody takes over while a page is written.
+-- Locked, so that no hub takes over during a commit.
 SELECT epoch, page, event FROM hub FOR UPDATE;
 
 -- drop_beliefs --
@@ -34,7 +34,7 @@ DELETE FROM orders WHERE order_id = ANY ($1::text[]);
 
 -- samples_of --
 -- One agent's hours and minutes in a range, in one statement and so of one moment. The key begins with the number, so
--- each is looked up; the first and the last that there are bound the range.
+-- each is looked up; the first and the last existing number bound the range.
 SELECT 3600 AS every, hours.* FROM hours WHERE agent_id = $1 AND hour = ANY (ARRAY(
     SELECT generate_series(greatest($2::bigint, first), least($3::bigint, last))
     FROM (SELECT min(hour), max(hour) FROM hours) AS known (first, last) WHERE first IS NOT NULL

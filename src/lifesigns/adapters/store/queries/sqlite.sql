@@ -1,4 +1,4 @@
--- What only SQLite can say: see `common.sql`.
+-- The queries for SQLite alone: see `common.sql`.
 
 -- make_migrations --
 CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at REAL NOT NULL) STRICT;
@@ -7,7 +7,7 @@ CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied
 INSERT INTO migrations (number, name, applied_at) VALUES ($1, $2, unixepoch('subsec'));
 
 -- ledger --
--- The transaction has the file's lock: nobody takes over while a page is written.
+-- The transaction has the file's lock: no hub takes over during a commit.
 SELECT epoch, page, event FROM hub;
 
 -- drop_beliefs --
@@ -18,7 +18,7 @@ DELETE FROM orders WHERE order_id = $1;
 
 -- samples_of --
 -- One agent's hours and minutes in a range, in one statement and so of one moment. The key begins with the number, so
--- each is looked up; the first and the last that there are bound the range.
+-- each is looked up; the first and the last existing number bound the range.
 WITH RECURSIVE asked_hours (hour) AS (
     SELECT max($2, (SELECT min(hour) FROM hours))
     UNION ALL
