@@ -1,23 +1,23 @@
-"""Configuration: `lifesigns.yaml`, then `LIFESIGNS_*`, then flags; the later word wins.
+"""Configuration: `lifesigns.yaml`, then `LIFESIGNS_*`, then flags; the later one wins.
 
 The files, in the order in which a value passes them:
 
-    yaml_file.py   the file is read; hostile YAML ends here
+    yaml_file.py   reads the file; refuses hostile YAML
     document.py    its plain values, with the line of every key
     outside.py     the environment and flags
-    schema.py      which keys there are, made of the dataclasses they become; unknown keys end here
-    readers.py     one value at a time: durations, numbers, words; wrong types end here
+    schema.py      the keys, derived from the dataclasses they become; refuses unknown keys
+    readers.py     one value at a time: durations, numbers, words; refuses wrong types
     channels.py, alerting.py, executors.py, values.py
-                   the keys beside the policy; what does not fit together ends here
+                   the keys beside the policy; refuse what does not fit together
     tree.py        the `health_monitoring:` tree in terms of the policy
     layers.py, fitting.py
-                   what lies over what; impossible relations end here
+                   the layers of policy; refuse impossible relations
     load.py        all of it in one go: `Config`
-    account.py     every value and where it came from, for `lifesigns config check`
+    account.py     every value and its source, for `lifesigns config check`
 
-and beside them `listening.py`, which of it a hub may listen with, and `hub_locator.py`, how clients find a hub.
+and beside them `listening.py`, what a hub may listen with, and `hub_locator.py`, how clients find a hub.
 
-Everything wrong is collected, so that one look shows all of it, each with its key, file and line: `ConfigErrors.errors`.
+We collect all errors, so that one look shows all of them, each with its key, file and line: `ConfigErrors.errors`.
 """
 
 from lifesigns.config.document import Source

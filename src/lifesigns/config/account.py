@@ -1,4 +1,4 @@
-"""The account a configuration gives of itself: every value under its dotted key, and where it came from."""
+"""The account of a configuration: every value under its dotted key, and its source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = tuple[str, object, Source]
 
 
 def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]:
-    """Key, value and source of everything, fit to be shown to anybody."""
+    """Key, value and source of everything, without secrets."""
     yield "profile", config.profile, layers.profile_source
     yield "enabled", config.enabled, _source(settings, "health_monitoring", "enabled")
     yield "store", masked(config.store), _source(settings, "store")
@@ -54,7 +54,7 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
 
 
 def masked(url: str | None) -> str | None:
-    """A URL without what is nobody's business: user, password, and the values of its parameters."""
+    """A URL without user, password, and the values of its parameters."""
     if url is None:
         return None
     return re.sub(r"=[^&#]*", "=***", re.sub(r"//[^/]*@", "//***@", url))
@@ -71,7 +71,7 @@ def _policy(config: Config, layers: Layers) -> Iterator[Row]:
 
 
 def _written(settings: Settings, *groups: str) -> Iterator[Row]:
-    """Of roles and agents only what was written: their effective policies have no end."""
+    """Of roles and agents only what was written: their effective policies are endless."""
     for group in groups:
         for path, setting in settings.items():
             if path[0] == group:
@@ -85,6 +85,6 @@ def _section(name: str, values: Mapping[str, Any], settings: Settings) -> Iterat
 
 
 def _source(settings: Settings, *path: str) -> Source:
-    """Of a key, or of the entry it was read with."""
-    found = settings.get(path) or settings.get(path[:1])
-    return found.source if found else DEFAULT
+    """The source of a key, or of its whole entry."""
+    setting = settings.get(path) or settings.get(path[:1])
+    return setting.source if setting else DEFAULT

@@ -1,9 +1,7 @@
-"""Alerting: what is written about who is told of what, and when.
+"""Alerting: the settings that say who is told what, and when.
 
-alerting:     how often anybody is told anything
-routes:       which alerts go where; the first that fits decides
-silences:     what nobody wants to hear of, until when
-maintenance:  the same, once or every week
+alerting:     how often people are told anything routes:       which alerts go where; the first match decides silences:
+alerts that nobody is told about, until when maintenance:  the same, once or every week
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from lifesigns.config.schema import Schema, Section, entry, keys
 from lifesigns.events.alert_kinds import EVENTS, KINDS
 
 SEED_CHANNELS: Final = frozenset({"slack", "pagerduty"})
-"""Named in the tree of IMPL-REQ-003, which is read as it stands whether or not there are such channels."""
+"""The tree of IMPL-REQ-003 names these; it is valid with or without such channels."""
 
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -30,22 +28,22 @@ DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def moment(value: object) -> float:
-    """A moment, with its offset."""
+    """A moment with its UTC offset."""
     try:
         at = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        raise ValueError(f"needs a moment such as 2026-11-20T08:00:00Z, not {readers.said(value)}")
+        raise ValueError(f"needs a moment such as 2026-11-20T08:00:00Z, not {readers.shown(value)}")
     return at.timestamp()
 
 
 def time_of_day(value: object) -> float:
     """Seconds after midnight."""
-    found = re.fullmatch(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", value) if isinstance(value, str) else None
-    if found is None:
-        raise ValueError(f"needs a time of day such as 02:30, not {readers.said(value)}")
-    return int(found[1]) * 3600.0 + int(found[2]) * 60.0
+    time = re.fullmatch(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", value) if isinstance(value, str) else None
+    if time is None:
+        raise ValueError(f"needs a time of day such as 02:30, not {readers.shown(value)}")
+    return int(time[1]) * 3600.0 + int(time[2]) * 60.0
 
 
 def week_days(value: object) -> frozenset[int]:
@@ -61,13 +59,13 @@ def time_zone(value: object) -> tzinfo:
     name = readers.text(value)
     if name.upper() == "UTC":
         return UTC
-    from zoneinfo import ZoneInfo  # Nearly nobody needs it, and everybody waits for imports.
+    from zoneinfo import ZoneInfo  # Few need it, and every import slows the start.
 
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise ValueError(
-            f"needs a time zone such as Europe/Berlin or UTC, not {readers.said(value)}"
+            f"needs a time zone such as Europe/Berlin or UTC, not {readers.shown(value)}"
         ) from None
 
 
@@ -76,12 +74,12 @@ def kinds(value: object) -> tuple[str, ...]:
     named = readers.words(value)
     for name in named:
         if name not in KINDS and name not in EVENTS:
-            raise ValueError(f"{readers.said(name)} {unknown(name, (*KINDS, *EVENTS))}")
+            raise ValueError(f"{readers.shown(name)} {unknown(name, (*KINDS, *EVENTS))}")
     return named
 
 
 def channel_list(value: object) -> tuple[str, ...]:
-    """Names of channels; an empty list is nobody."""
+    """Names of channels; an empty list tells nobody."""
     return () if value in ([], ()) else readers.words(value)
 
 
@@ -91,12 +89,12 @@ lasts_for = readers.within(
 )
 
 
-# --- what there is to write --------------------------------------------------------------------------------
+# --- settings ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatcherSettings:
-    """Alerts by what they are about; what is empty fits all."""
+    """Selects alerts; an empty field matches all."""
 
     alerts: Annotated[tuple[str, ...], kinds] = ()
     agents: tuple[str, ...] = ()
@@ -114,7 +112,7 @@ class RouteSettings(MatcherSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilenceSettings(MatcherSettings):
-    """What nobody wants to hear of between two moments."""
+    """Alerts that nobody is told about between two moments."""
 
     from_: Annotated[float, moment] = 0.0
     until: Annotated[float, moment]
@@ -124,7 +122,7 @@ class SilenceSettings(MatcherSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceSettings(MatcherSettings):
-    """Maintenance, either once (`from_`, `until`), or again every week (`days`, `at`, `for_`, `zone`)."""
+    """Maintenance, either once (`from_`, `until`), or every week (`days`, `at`, `for_`, `zone`)."""
 
     name: str = ""
     from_: Annotated[float | None, moment] = None
@@ -150,36 +148,36 @@ DEFAULT_ALERTING: Final[Mapping[str, RouteSettings]] = {
     "circuit_breaker_open": RouteSettings(channels=("slack",), severity="warning"),
     "recovery_failed": RouteSettings(channels=("slack", "pagerduty"), severity="critical"),
 }
-"""As IMPL-REQ-003 section 7 has them. A channel that is not configured is told nothing."""
+"""The defaults of IMPL-REQ-003 section 7. A channel that is not configured gets nothing."""
 
 
 def _check_route(section: Section, route: RouteSettings, _: Mapping[str, object]) -> None:
-    """Every channel is written down somewhere."""
+    """Check that every channel is configured."""
     file = section.document.value
     channels = file.get("channels") if isinstance(file, Mapping) else None
     known = set(channels) if isinstance(channels, Mapping) else set()
     for name in route.channels:
         if name not in known | SEED_CHANNELS:
             there = ", ".join(sorted(known)) or "there are none"
-            section.complain("channels", f"{readers.said(name)} is none of the channels: {there}")
+            section.add_error("channels", f"{readers.shown(name)} is none of the channels: {there}")
 
 
 def _check_silence(
     section: Section, made: SilenceSettings | MaintenanceSettings, _: Mapping[str, object]
 ) -> None:
     if made.until is not None and (made.from_ or 0.0) >= made.until:
-        section.complain("until", "is not after from")
+        section.add_error("until", "is not after from")
 
 
 def _check_maintenance(section: Section, made: MaintenanceSettings, given: Mapping[str, object]) -> None:
     once, again = given.keys() & {"from", "until"}, given.keys() & {"days", "at", "for", "zone"}
     if once and again:
         both = ", ".join(sorted(once | again))
-        section.complain("", f"is either once (from, until) or again and again (days, at, for), not {both}")
+        section.add_error("", f"is either once (from, until) or again and again (days, at, for), not {both}")
         return
     for key in ("from", "until") if once else ("at", "for"):
         if key not in given:
-            section.complain(key, "is missing")
+            section.add_error(key, "is missing")
     _check_silence(section, made, given)
 
 

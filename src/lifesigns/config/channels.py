@@ -1,6 +1,6 @@
-"""Channels: what is written about the ways to tell people, `channels: name -> {type, ...}`.
+"""Channels: the settings of the ways to tell people, `channels: name -> {type, ...}`.
 
-A secret may be written as it is, as `env:NAME` or as `file:/path`; only its form is looked at here, and no error repeats it.
+A secret is a text, `env:NAME` or `file:/path`; we only check its form here, and no error repeats it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lifesigns.config.schema import ANY, Entry, Schema, Section
 
 @dataclass(frozen=True, slots=True)
 class ChannelSettings:
-    """One way to tell people. `options` hold secrets."""
+    """One channel. `options` hold secrets."""
 
     name: str
     type: str
@@ -44,7 +44,7 @@ TYPES: Final[Mapping[str, Mapping[str, Reader]]] = {
     },
     "apprise": {"urls": secrets},
 }
-"""The types of channels, and what each can be told."""
+"""The types of channels, and the options of each."""
 
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "webhook": ("url",),
@@ -61,40 +61,40 @@ _KEYS: Final = {**_FOR_ALL, **{key: reader for own in TYPES.values() for key, re
 SECRETS: Final = frozenset(
     key for key, reader in _KEYS.items() if reader in (secret, secrets, named_secrets, secret_url)
 )
-"""Options that are secrets, or say where one is."""
+"""Options that are secrets, or name their place."""
 
 
 def _channel(section: Section, given: Mapping[str, object]) -> ChannelSettings | None:
     name = section.path[-1]
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
-        section.complain("", "needs a name of letters, digits, dots and dashes")
+        section.add_error("", "needs a name of letters, digits, dots and dashes")
         return None
     type_ = given.get("type", name)
     if not isinstance(type_, str) or type_ not in TYPES:
         missing = f"is missing; types are {', '.join(sorted(TYPES))}"
-        wrong = f"{readers.said(type_)} {unknown(str(type_), TYPES)}"
-        section.complain("type", wrong if "type" in given else missing)
+        wrong = f"{readers.shown(type_)} {unknown(str(type_), TYPES)}"
+        section.add_error("type", wrong if "type" in given else missing)
         return None
     own = TYPES[type_]
     right = section.read(given, {**_FOR_ALL, **own})
     for key in _NEEDED.get(type_, ()):
         if key not in given:
-            section.complain(key, "is missing")
+            section.add_error(key, "is missing")
     _check(type_, given, section)
     options = {key: value for key, value in right.items() if key in own}
     return ChannelSettings(name, type_, options, right.get("per_minute"), right.get("gap"))
 
 
 def _check(type_: str, given: Mapping[str, object], section: Section) -> None:
-    """What must stand together, or must not."""
+    """Check options that need or exclude each other."""
     if type_ == "slack" and ("url" in given) == ("token" in given):
-        section.complain("", "needs either url (of an incoming webhook) or token and channel (of a bot)")
+        section.add_error("", "needs either url (of an incoming webhook) or token and channel (of a bot)")
     elif type_ == "slack" and "token" in given and "channel" not in given:
-        section.complain("channel", "is missing; a bot needs to know where to post")
+        section.add_error("channel", "is missing; a bot needs to know where to post")
     if type_ == "email" and ("user" in given) != ("password" in given):
-        section.complain("", "needs user and password, or neither")
+        section.add_error("", "needs user and password, or neither")
     elif type_ == "email" and "password" in given and given.get("security") == "none":
-        section.complain(
+        section.add_error(
             "security", "is none, and the password could be read by everybody on the way; use starttls or tls"
         )
 

@@ -1,4 +1,4 @@
-"""A file as plain values, with the line of every key; and where a value came from.
+"""A file as plain values, with the line of every key; and the source of a value.
 
 Numbers are those of YAML 1.2, so that `1e-7` is a number and `12:30` is not.
 """
@@ -28,14 +28,14 @@ KeyPath = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Document:
-    """A file's content, and the line on which each key stands."""
+    """A file's content, and the line of each key."""
 
     name: str
     value: object
     lines: Mapping[KeyPath, int]
 
     def where(self, path: KeyPath) -> str:
-        """`lifesigns.yaml:12`, for a key that is missing the line of what it is missing from; or just the file."""
+        """`lifesigns.yaml:12`; for a missing key the line of its section; or just the file."""
         while path and path not in self.lines:
             path = path[:-1]
         return f"{self.name}:{self.lines[path]}" if path else self.name
@@ -46,12 +46,12 @@ EMPTY: Final = Document("", None, {})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a value came from: the key as the user wrote it, and the file, variable or flag it stands in."""
+    """The source of a value: the key as the user wrote it, and its file, variable or flag."""
 
     key: str = ""
     where: str = "default"
     written: bool = False
-    """The user wrote this very value; otherwise it is a default, or follows from what was written."""
+    """The user wrote this very value; otherwise it is a default, or follows from another value."""
 
     def __str__(self) -> str:
         if not self.key:
@@ -69,7 +69,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def name_of(path: Path) -> str:
-    """A file's name as its reader would say it: from here, if it is below here."""
+    """A file's name for people: relative, if it is below the current folder."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 

@@ -30,11 +30,11 @@ RIGHT: Final = "seconds (30) or a number with a unit (30s, 5 min, 2h, 1d)"
 
 def parse(text: str) -> float:
     """The seconds that `text` means. Raises ValueError with a sentence that says what would be right."""
-    said = text.strip().lower()
-    if len(said) <= _LENGTH_MAX:
-        if _BARE.fullmatch(said):
-            return float(said)
-        seconds = _sum_of_parts(said)
+    plain = text.strip().lower()
+    if len(plain) <= _LENGTH_MAX:
+        if _BARE.fullmatch(plain):
+            return float(plain)
+        seconds = _sum_of_parts(plain)
         if seconds is not None:
             return seconds
     raise ValueError(f"{text[:_LENGTH_MAX]!r} is not a duration; write {RIGHT}")
@@ -50,12 +50,12 @@ def in_words(seconds: float) -> str:
     return f"{int(seconds)} s"
 
 
-def _sum_of_parts(said: str) -> float | None:
+def _sum_of_parts(text: str) -> float | None:
     total, at = 0.0, 0
-    while at < len(said):
-        part = _PART.match(said, at)
+    while at < len(text):
+        part = _PART.match(text, at)
         if part is None or part[2] not in _UNITS:
             return None
         total += float(part[1]) * _UNITS[part[2]]
         at = part.end()
-    return total if said else None
+    return total if text else None

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, all of it at once."""
+"""The errors of a configuration, all at once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 
 from lifesigns.errors import PolicyError
 
-COMPLAINTS_MAX: Final = 100
-"""Nobody reads more, and a hostile file must not make us look for a hundred thousand near misses."""
+ERRORS_MAX: Final = 100
+"""Nobody reads more, and a hostile file must not make us search a hundred thousand near misses."""
 
 
 class ConfigError(PolicyError):
-    """One thing that is wrong: the key as the user wrote it, what is wrong with it, and where it stands."""
+    """One error: the key as the user wrote it, what is wrong with it, and its place."""
 
     def __init__(self, key: str, detail: str, where: str = "") -> None:
         super().__init__(key, detail)
@@ -25,7 +25,7 @@ class ConfigError(PolicyError):
 
 
 class ConfigErrors(PolicyError):
-    """Everything that is wrong; `key` and `detail` are those of the first."""
+    """All errors; `key` and `detail` are those of the first."""
 
     def __init__(self, errors: Sequence[ConfigError]) -> None:
         super().__init__(errors[0].key, errors[0].detail)
@@ -43,11 +43,11 @@ class ErrorCollector:
 
     def add(self, key: str, detail: str, where: str = "") -> None:
         self.errors.append(ConfigError(key, detail, where))
-        if len(self.errors) >= COMPLAINTS_MAX:
+        if len(self.errors) >= ERRORS_MAX:
             self.raise_if_any()
 
     def about(self, key: str) -> bool:
-        """Whether this key has a complaint already."""
+        """Whether this key has an error already."""
         return any(error.key == key for error in self.errors)
 
     def raise_if_any(self) -> None:
@@ -56,7 +56,7 @@ class ErrorCollector:
 
 
 def unknown(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
-    """The sentence for a name nobody knows: where it belongs, the nearest one if there is a near one, else all."""
+    """The sentence for an unknown name: where it belongs, else the nearest known name, else all of them."""
     if elsewhere and name in elsewhere:
         return f"is unknown here; did you mean {elsewhere[name]}?"
     names = sorted(filter(None, known))

@@ -1,14 +1,14 @@
-"""Who carries out what is more than a message to an agent: what is written about it.
+"""Executors: the settings of what is more than a message to an agent.
 
-    terminate:    who ends agents that do not end by themselves
-    cleanup:      who cleans up after a life that is over
-    respawn:      who starts agents anew
-    escalation:   whom to ask about an agent that nobody could help
-    nudges:       how nudges reach agents that do not fetch them themselves
-    checkpoints:  how much of their contents is kept, and who to ask about contents that are kept elsewhere
+    terminate:    ends agents that do not end by themselves
+    cleanup:      cleans up after an ended life
+    respawn:      starts agents again
+    escalation:   decides about an agent that nothing else helped
+    nudges:       brings nudges to agents that do not fetch them
+    checkpoints:  how much of their contents the hub stores, and which server verifies contents stored elsewhere
 
-All but the last are lists, of which the first entry that fits an agent decides; a single entry needs no list. A secret may be
-written as it is, as `env:NAME` or as `file:/path`; no error repeats it.
+All but the last are lists, in which the first entry that matches an agent decides; a single entry needs no list. A
+secret is a text, `env:NAME` or `file:/path`; no error repeats it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lifesigns.core import commands, templates
 from lifesigns.core.commands import CLEANUP_FACTS, RESPAWN_FACTS
 
 QUIET_MAX: Final = 30.0
-"""Whoever waits for longer than a try may take would wait for ever."""
+"""A longer wait than one try may take would never end."""
 NO_FACTS: Final[Mapping[str, str]] = {}
 SHELLS: Final = frozenset("ash bash csh dash fish ksh nu pwsh sh tcsh zsh".split())
 
@@ -35,17 +35,17 @@ SHELLS: Final = frozenset("ash bash csh dash fish ksh nu pwsh sh tcsh zsh".split
 
 
 def command(value: object) -> str:
-    """A command that can be taken apart into words."""
-    found = readers.text(value)
+    """A command that can be split into words."""
+    text = readers.text(value)
     try:
-        shlex.split(found)
+        shlex.split(text)
     except ValueError as error:
         raise ValueError(f"cannot be taken apart: {error}") from None
-    return found
+    return text
 
 
 def env(value: object) -> tuple[str, ...]:
-    """Names of what a command gets of the hub's environment."""
+    """Names of variables that a command gets from the hub's environment."""
     named = readers.words(value)
     for name in named:
         if name.startswith("LIFESIGNS_"):
@@ -56,17 +56,17 @@ def env(value: object) -> tuple[str, ...]:
 
 
 def pane(value: object) -> str:
-    """Where an agent's pane is, as tmux names panes. Without `=` tmux takes the beginning of a name for the name."""
-    found = readers.text(value)
-    if wrong := templates.fault(found, ("agent_id",)):
+    """An agent's pane in tmux's syntax. Without `=` tmux takes the beginning of a name for the name."""
+    target = readers.text(value)
+    if wrong := templates.fault(target, ("agent_id",)):
         raise ValueError(wrong)
-    if "{agent_id}" in found.replace("={agent_id}", ""):
+    if "{agent_id}" in target.replace("={agent_id}", ""):
         raise ValueError("needs ={agent_id}: without the = tmux would take coder-1 for coder-10 as well")
-    return found
+    return target
 
 
 def programs(value: object) -> tuple[str, ...]:
-    """Programs that read what is typed as text."""
+    """Programs that read typed text."""
     named = readers.words(value)
     for name in named:
         if name in SHELLS:
@@ -81,12 +81,12 @@ megabytes = readers.within(
     readers.number, lambda mb: 0 < mb <= 1_000_000, "a number of megabytes greater than 0"
 )
 
-# --- what there is to write --------------------------------------------------------------------------------
+# --- settings ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """An address orders are posted to. It, the secret and the headers are secrets."""
+    """An address to post orders to. It, the secret and the headers are secrets."""
 
     webhook: Annotated[str, secret_url] = field(repr=False)
     secret: Annotated[str | None, secret] = field(default=None, repr=False)
@@ -101,12 +101,12 @@ class CommandSettings:
     shell: bool = False
     cwd: Annotated[Path | None, readers.file] = None
     env: Annotated[tuple[str, ...], env] = ()
-    """What it gets of the hub's environment, by name."""
+    """Names of variables that it gets from the hub's environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class TmuxSettings:
-    """Panes that nudges are typed into."""
+    """Panes to type nudges into."""
 
     tmux: Annotated[str, pane]
     idle_commands: Annotated[
@@ -121,21 +121,21 @@ Way = WebhookSettings | CommandSettings | TmuxSettings
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSettings:
-    """Who carries out the orders about these agents; empty is all."""
+    """Carries out the orders for these agents; empty means all."""
 
     by: Way
     agents: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     name: str = "orchestrator"
-    """Of who is asked: for escalations."""
+    """The decider's name, for escalations."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSettings:
-    """How much of checkpoints' contents is kept; None is the default."""
+    """How much of checkpoints' contents the hub stores; None is the default."""
 
     verify: Annotated[str | None, secret_url] = field(default=None, repr=False)
-    """Who is asked about contents that are kept elsewhere: a webhook, with its secret and headers."""
+    """A webhook, with its secret and headers, that verifies contents stored elsewhere."""
     secret: Annotated[str | None, secret] = field(default=None, repr=False)
     headers: Annotated[Mapping[str, str], named_secrets] = field(default_factory=dict, repr=False)
     content_mb: Annotated[float | None, megabytes] = None
@@ -146,8 +146,8 @@ class CheckpointSettings:
 def _executor(
     *ways: type, facts: Mapping[str, str] = NO_FACTS, policy: str = "ladder", **more: Reader
 ) -> Entry:
-    """An entry that is carried out in one of these ways, each known by its first key. A command has places for these facts. What
-    is asked for here although it is a threshold is shown its place, in a section of the policy."""
+    """An entry with one of these ways, each known by its first key. A command may use these facts. An error about a key
+    that is a threshold names its place, in a section of the policy."""
     own = {next(iter(keys(way))): way for way in ways}
     known = {"agents": readers.words, "roles": readers.words, **more}
     known |= {key: reader for way in ways for key, reader in keys(way).items()}
@@ -155,19 +155,19 @@ def _executor(
 
     def read(section: Section, given: Mapping[str, object]) -> ExecutorSettings | None:
         right = section.read(given, known, elsewhere)
-        there = [way for way in own if way in given]
-        if len(there) != 1:
-            found = f", not {' and '.join(there)}" if there else ""
-            section.complain("", f"needs one of {', '.join(own)}{found}")
+        chosen = [way for way in own if way in given]
+        if len(chosen) != 1:
+            both = f", not {' and '.join(chosen)}" if chosen else ""
+            section.add_error("", f"needs one of {', '.join(own)}{both}")
             return None
-        way = own[there[0]]
+        way = own[chosen[0]]
         for key in given:
             other = next((name for name in own if key in keys(own[name])), "")
             if other and key not in keys(way):
-                section.complain(key, f"is for {other}, but this is a {there[0]}")
+                section.add_error(key, f"is for {other}, but this is a {chosen[0]}")
         by = section.make(way, given, right)
         if isinstance(by, CommandSettings) and (wrong := commands.fault(by.command, facts, shell=by.shell)):
-            section.complain("command", wrong)
+            section.add_error("command", wrong)
         rest = {key: right[key] for key in ("agents", "roles", "name") if key in right}
         return None if by is None else ExecutorSettings(by, **rest)
 
@@ -177,10 +177,10 @@ def _executor(
 def _check_checkpoints(section: Section, made: CheckpointSettings, given: Mapping[str, object]) -> None:
     for key in ("secret", "headers"):
         if key in given and "verify" not in given:
-            section.complain(key, "is for verify, which is not there")
-    known = [size for size in (made.content_mb, made.task_mb, made.total_mb) if size is not None]
-    if known != sorted(known):
-        section.complain("", "needs content_mb <= task_mb <= total_mb")
+            section.add_error(key, "is for verify, which is not there")
+    sizes = [size for size in (made.content_mb, made.task_mb, made.total_mb) if size is not None]
+    if sizes != sorted(sizes):
+        section.add_error("", "needs content_mb <= task_mb <= total_mb")
 
 
 EXECUTORS: Final[Mapping[str, list[Entry]]] = {

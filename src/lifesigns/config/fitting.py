@@ -1,9 +1,8 @@
-"""Values that must fit each other: apply changes to a policy, and when they cannot stand together say
-whose they are in the words of the person who wrote them.
+"""Values that must fit each other: applies changes to a policy, and blames the user's own key when they do not.
 
-The policy knows its relations and complains in its own words (`silence.timeout: ...`). Whoever wrote
-`health_monitoring.heartbeat.timeout_seconds` is told about that key. A relation can also break at a
-value nobody wrote; then the change that breaks it is found by trying to do without each.
+The policy knows its relations and raises errors in its own words (`silence.timeout: ...`). The error shows the user the
+key that the user wrote, such as `health_monitoring.heartbeat.timeout_seconds`. A relation can also break at a value
+that nobody wrote; then we find the change that breaks it by leaving each out.
 """
 
 from __future__ import annotations
@@ -22,22 +21,21 @@ Apply = Callable[[Mapping[str, Any]], T]
 Changes = Mapping[Path, Setting]
 
 
-def fitted(apply: Apply[T], changes: Changes, complaints: ErrorCollector, whole: str) -> tuple[T, Changes]:
-    """What `apply` makes of the changes, and those that fit: a section that does not is complained
-    about and left out. `whole` is what is being made: the key to name when no change is to blame.
-    """
+def fitted(apply: Apply[T], changes: Changes, errors: ErrorCollector, whole: str) -> tuple[T, Changes]:
+    """What `apply` makes of the changes, and those that fit: a section that does not fit becomes an error and is left
+    out. `whole` is the key to name when no change is to blame."""
     left = dict(changes)
     while True:
         try:
             return apply(nested(left)), left
         except PolicyError as error:
             blamed = _blamed(apply, left, error.key)
-            _complain(complaints, error, blamed, whole)
+            _complain(errors, error, blamed, whole)
             left = _without(left, error.key, blamed)
 
 
 def nested(changes: Changes) -> dict[str, Any]:
-    """The changes as nested names, the way `Policy.but` wants them."""
+    """The changes as nested names, for `Policy.but`."""
     made: dict[str, Any] = {}
     for path, setting in changes.items():
         *branches, leaf = path
@@ -49,7 +47,7 @@ def nested(changes: Changes) -> dict[str, Any]:
 
 
 def flat(value: Mapping[str, Any], path: Path = ()) -> dict[Path, Any]:
-    """Nested names as paths: the other way round."""
+    """Nested names as paths: the reverse."""
     made: dict[Path, Any] = {}
     for name, part in value.items():
         inner = flat(part, (*path, name)) if isinstance(part, Mapping) else {(*path, name): part}
@@ -58,7 +56,7 @@ def flat(value: Mapping[str, Any], path: Path = ()) -> dict[Path, Any]:
 
 
 def settable(value: Any) -> Any:
-    """A policy as nested names, with all that can be set and nothing that is computed from it."""
+    """A policy as nested names, with all that can be set and nothing computed."""
     if is_dataclass(value):
         return {f.name: settable(getattr(value, f.name)) for f in fields(value) if f.init}
     if isinstance(value, Mapping):
@@ -67,9 +65,8 @@ def settable(value: Any) -> Any:
 
 
 def _blamed(apply: Apply[T], changes: Changes, key: str) -> Setting | None:
-    """The setting to name: the one at the key, else one without which all would be well, else one
-    without which at least this complaint would not come up. What was written goes before what follows.
-    """
+    """The setting to blame: the one at the key, else one without which all is well, else one without which this error
+    goes away. What the user wrote comes before what follows from it."""
     own = [setting for path, setting in changes.items() if ".".join(path) == key]
     left = [(setting, _left_without(apply, changes, setting)) for setting in changes.values()]
     mending = [setting for setting, complaint in left if complaint is None]
@@ -80,7 +77,7 @@ def _blamed(apply: Apply[T], changes: Changes, key: str) -> Setting | None:
 
 
 def _left_without(apply: Apply[T], changes: Changes, setting: Setting) -> str | None:
-    """The key that is complained about when this setting is left out; None if all is well then."""
+    """The key of the error without this setting; None if all is well then."""
     try:
         apply(nested({path: other for path, other in changes.items() if other is not setting}))
     except PolicyError as error:
@@ -88,18 +85,18 @@ def _left_without(apply: Apply[T], changes: Changes, setting: Setting) -> str | 
     return None
 
 
-def _complain(complaints: ErrorCollector, error: PolicyError, blamed: Setting | None, whole: str) -> None:
+def _complain(errors: ErrorCollector, error: PolicyError, blamed: Setting | None, whole: str) -> None:
     detail = re.sub(r"(\d)\.0\b", r"\1", error.detail)
     if blamed is None:
-        complaints.add(whole, f"does not fit the rest; {error.key}: {detail}")
+        errors.add(whole, f"does not fit the rest; {error.key}: {detail}")
         return
-    if complaints.about(blamed.source.key):
-        return  # What follows from a wrong value is wrong too, but there is nothing more to mend.
+    if errors.about(blamed.source.key):
+        return  # What follows from a wrong value is wrong too, but the user can correct only the value.
     if ".".join(blamed.path) != error.key:
         detail = f"does not fit {whole}.{error.key}: {detail}"
     elif not blamed.source.written:
         detail = f"{error.key}: {detail}"
-    complaints.add(blamed.source.key, detail, blamed.source.where)
+    errors.add(blamed.source.key, detail, blamed.source.where)
 
 
 def _without(changes: Changes, key: str, blamed: Setting | None) -> dict[Path, Setting]:

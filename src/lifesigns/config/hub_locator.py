@@ -1,10 +1,10 @@
-"""Hub locator: where the hub of this machine keeps its things, and how its clients find it.
+"""Hub locator: the hub's state folder on this machine, and how its clients find it.
 
-`serve` writes its address into the state folder, beside the admin's token; so on one machine nobody has to be told
-anything. Elsewhere there are `LIFESIGNS_HUB` and `LIFESIGNS_TOKEN`.
+`serve` writes its address into the state folder, beside the admin's token; so on one machine a client needs no
+configuration. Elsewhere there are `LIFESIGNS_HUB` and `LIFESIGNS_TOKEN`.
 
-The admin's token is only ever sent to the hub it belongs to. An address that came from anywhere else, the environment
-or a command line, gets it only if it is that hub's address.
+We send the admin's token only to its own hub. An address from the environment or a command line gets it only if it is
+that hub's address.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class HubLocator:
-    """A hub, and the token to show there."""
+    """A hub's address, and the token for it."""
 
     hub: str
     token: str | None = field(repr=False)
 
 
 def find(environ: Mapping[str, str], hub: str | None = None, token: str | None = None) -> HubLocator:
-    """Hub and token: what is given, else what the environment says, else what the state folder says."""
+    """Hub and token: the arguments, else the environment, else the state folder."""
     address = hub or hub_address(environ)
     return HubLocator(address, token or token_for(environ, address))
 
 
 def state_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Where the hub of this user keeps its database, its keys and its admin's token."""
+    """The folder of this user's hub: its database, its keys and its admin's token."""
     if named := environ.get("LIFESIGNS_STATE"):
         return Path(named).expanduser()
     home = environ.get("HOME") or environ.get("USERPROFILE")
@@ -60,14 +60,14 @@ def state_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Pa
 
 
 def hub_address(environ: Mapping[str, str]) -> str:
-    """`LIFESIGNS_HUB`, else the hub that this user started last, else the usual place."""
+    """`LIFESIGNS_HUB`, else the hub that this user started last, else the default address."""
     return environ.get("LIFESIGNS_HUB") or _own_hub(environ) or HUB
 
 
 def token_for(environ: Mapping[str, str], hub: str) -> str | None:
     """`LIFESIGNS_TOKEN`; else the admin's, but only for the hub of the state folder."""
-    if said := environ.get("LIFESIGNS_TOKEN"):
-        return said
+    if token := environ.get("LIFESIGNS_TOKEN"):
+        return token
     return _read(environ, TOKEN_FILE) if _same(hub, _own_hub(environ) or HUB) else None
 
 
@@ -77,12 +77,12 @@ def _own_hub(environ: Mapping[str, str]) -> str | None:
 
 
 def _read(environ: Mapping[str, str], name: str) -> str | None:
-    """A line of the state folder. Whoever may not read it, or has none, goes without; and a file that somebody else made,
-    or could have changed, is none: it would lead the token elsewhere."""
+    """A line of the state folder; None if it is missing or unreadable, or if another user made or could have changed
+    it: such a file would lead the token elsewhere."""
     try:
         with (state_folder(environ) / name).open("rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or not _is_ours(found):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
                 return None
             text = file.read(FILE_MAX).decode("ascii").strip()
     except (OSError, UnicodeDecodeError, UsageError):
@@ -90,14 +90,14 @@ def _read(environ: Mapping[str, str], name: str) -> str | None:
     return text if text.isprintable() and text else None
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_ours(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):
-        return True  # Windows: what is below the user's profile is the user's.
-    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
+        return True  # Windows: everything below the user's profile is the user's.
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two addresses are one hub's: all names of loopback are."""
+    """Whether two addresses are the same hub's: all names of loopback are the same."""
     first, second = _place(one), _place(other)
     return first is not None and first == second
 
@@ -114,7 +114,7 @@ def _place(url: str) -> tuple[str, str, int] | None:
 
 
 def is_loopback(host: str) -> bool:
-    """By what it says, not by what a name server says of it."""
+    """Judged by its text alone: we ask no name server."""
     if host == "localhost":
         return True
     try:

@@ -1,7 +1,7 @@
-"""Listening: what of `listen` can work, seen before anybody listens.
+"""Listening: checks `listen` before the hub listens.
 
-Whoever can read the wire can read the tokens on it. On this machine's own loopback nobody else can; anywhere else the
-hub speaks TLS, or a proxy that does stands before it.
+Anyone who can read the network can read the tokens on it. Only this machine reads its own loopback; anywhere else the
+hub needs TLS, or a proxy in front that has it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lifesigns.errors import UsageError
 
 
 def check(listen: Listen) -> None:
-    """Raises a `UsageError` that says the ways out, if a hub must not or cannot listen like this."""
+    """Raise a `UsageError` that names the ways out, if a hub must not or cannot listen like this."""
     tls_context(listen)
     if listen.tls_cert is None and not listen.behind_proxy and not _is_loopback(listen.host):
         raise UsageError(
@@ -26,7 +26,7 @@ def check(listen: Listen) -> None:
 
 
 def tls_context(listen: Listen) -> ssl.SSLContext | None:
-    """The certificate and its key, ready to be used; None without TLS."""
+    """The certificate and its key, loaded; None without TLS."""
     if listen.tls_cert is None:
         if listen.tls_key is not None:
             raise UsageError(
@@ -44,7 +44,7 @@ def tls_context(listen: Listen) -> ssl.SSLContext | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        # Asked for a password it would wait at the terminal, for ever where there is none.
+        # If asked for a password, OpenSSL would wait at the terminal, for ever where there is none.
         context.load_cert_chain(listen.tls_cert, listen.tls_key, password=_no_password)
     except (ssl.SSLError, ValueError) as error:
         key = listen.tls_key or "the key in the same file"
@@ -60,9 +60,9 @@ def _no_password() -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches this address; a name is what it resolves to."""
+    """Whether only this machine reaches this address; a name is what it resolves to."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"listen.host is {host!r}, which is no address of this machine: {error}") from error
-    return all(is_loopback(str(info[4][0])) for info in found)
+    return all(is_loopback(str(info[4][0])) for info in addresses)

@@ -1,5 +1,5 @@
-"""Find the file, read it with the environment and the flags, and make one configuration of them, or say everything that speaks
-against it."""
+"""Finds the file, reads it with the environment and the flags, and makes one configuration of them, or raises all
+errors."""
 
 from __future__ import annotations
 
@@ -62,12 +62,13 @@ def load(
 
 
 def defaults() -> Config:
-    """The configuration of somebody who has configured nothing."""
+    """The configuration without any settings."""
     return assemble(document.EMPTY, {}, {})
 
 
 def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapping[str, object]) -> Config:
-    """The configuration of a file's content, environment and flags. Raises `ConfigErrors` with everything that is wrong."""
+    """The configuration of a file's content, environment and flags. Raises `ConfigErrors` with everything that is
+    wrong."""
     errors = ErrorCollector()
     settings = {
         setting.path: setting
@@ -113,18 +114,18 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
     )
 
 
-def _policies(said: Layers, errors: ErrorCollector) -> PolicyBook:
-    """The book, once every layer has been seen to fit those below it. All that is wrong is known by then."""
-    apply = profile(said.profile).but
-    default, kept = fitted(apply, said.default, errors, "policy")
-    for group, named in (("roles", said.roles), ("agents", said.agents)):
+def _policies(all_layers: Layers, errors: ErrorCollector) -> PolicyBook:
+    """The policy book, after checking that every layer fits those below it. Raises all errors found so far."""
+    apply = profile(all_layers.profile).but
+    default, kept = fitted(apply, all_layers.default, errors, "policy")
+    for group, named in (("roles", all_layers.roles), ("agents", all_layers.agents)):
         for name, layer in named.items():
             fitted(apply, {**kept, **layer}, errors, f"{group}.{name}")
     errors.raise_if_any()
     return PolicyBook(
         default,
-        roles={role: nested(layer) for role, layer in said.roles.items()},
-        agents={pattern: nested(layer) for pattern, layer in said.agents.items()},
+        roles={role: nested(layer) for role, layer in all_layers.roles.items()},
+        agents={pattern: nested(layer) for pattern, layer in all_layers.agents.items()},
         fixed=kept,
         given_roles=said.given_roles,
     )
@@ -155,6 +156,6 @@ def _content(file: Path | None, named_by: str, environ: Mapping[str, str]) -> do
         raise ConfigErrors([ConfigError(key, detail)])
     from lifesigns.config import (
         yaml_file,
-    )  # Who has no file, as every agent that looks for its hub, needs no YAML.
+    )  # Without a file, as in every agent that looks for its hub, we need no YAML.
 
     return yaml_file.read(file)

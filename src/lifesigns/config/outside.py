@@ -1,9 +1,8 @@
-"""What is said outside the file: the environment, then flags.
+"""Settings outside the file: the environment, then flags.
 
-`LIFESIGNS_PROFILE`, `_STORE`, `_BUS` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` reaches a part of
-one; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2` and `LIFESIGNS_FLEET__TICK_EVERY=2` reach every threshold. An empty variable counts as not set. Other
-variables that begin with LIFESIGNS_ may belong to somebody else and are left alone, unless one looks
-like a slip of the pen.
+`LIFESIGNS_PROFILE`, `_STORE`, `_BUS` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` sets a part of
+one; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2` and `LIFESIGNS_FLEET__TICK_EVERY=2` set any threshold. An empty variable
+counts as not set. We ignore other variables that begin with LIFESIGNS_, unless one looks like a typo.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ SCHEMA: Final[Schema] = {
     "bus": {SHORT: lambda value: {"url": readers.bus(value)}, **keys(BusSettings)},
     "listen": {SHORT: readers.listen, **keys(Listen)},
 }
-"""What can be said outside of the file too."""
+"""The part of the schema that can also be set outside the file."""
 LISTEN_FLAGS: Final[Mapping[str, str]] = {
     **{name: f"--{name.replace('_', '-')}" for name in keys(Listen)},
     "names": "--allow-host",
 }
-"""Flags that say one part of `listen`, and how they are written."""
+"""Flags for one part of `listen`, and their spelling."""
 RESERVED: Final = frozenset(
     PREFIX + name
     for name in """
@@ -52,7 +51,7 @@ RESERVED: Final = frozenset(
     AGENT_ID TASK INCARNATION ATTEMPT CHECKPOINT HANDOFF RUN NUDGES
     """.split()
 )
-"""Read elsewhere: by clients and `find`; the second row is what `lifesigns run` tells its child."""
+"""Read elsewhere: by clients and `find`; the second row is what `lifesigns run` sets for its child."""
 
 VARIABLES: Final = tuple(PREFIX + name.upper() for name in SCHEMA if end(SCHEMA, (name,)))
 
@@ -92,13 +91,13 @@ def _read(path: Path, value: object, source: Source, errors: ErrorCollector) -> 
 
 
 def _unknown(path: Path, source: Source) -> str:
-    """The nearest whole variable or key: an underscore too few is the likeliest slip."""
+    """The nearest whole variable or key: a missing underscore is the likeliest typo."""
     chosen = path[2] if len(path) > 2 else "name"
-    known = [tuple(chosen if part == ANY else part for part in known) for known, _ in readers_of(SCHEMA)]
+    paths = [tuple(chosen if part == ANY else part for part in path) for path, _ in readers_of(SCHEMA)]
     if source.where == "environment":
-        names = [PREFIX + "__".join(parts).upper() for parts in known]
+        names = [PREFIX + "__".join(parts).upper() for parts in paths]
     else:
-        names = [dotted(parts) for parts in known] + ["listen", *LISTEN_FLAGS]
+        names = [dotted(parts) for parts in paths] + ["listen", *LISTEN_FLAGS]
     near = get_close_matches(source.key, names, n=1)
     if near:
         return unknown(source.key, near)

@@ -1,4 +1,4 @@
-"""Readers: one value of the file or the environment each, or a ValueError that says what would be right."""
+"""Readers: each reads one value of the file or the environment, or raises a ValueError that says what would be right."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def seconds(value: object) -> float:
         value = durations.parse(value)
     number_ = _finite(value, f"a duration: {durations.RIGHT}")
     if number_ > SECONDS_MAX:
-        raise ValueError(f"{said(value)} s is longer than a hundred years")
+        raise ValueError(f"{shown(value)} s is longer than a hundred years")
     return number_
 
 
 def number(value: object) -> float:
-    """A number that is neither negative nor beyond all use."""
+    """A number that is neither negative nor absurdly large."""
     return _finite(value, "a number")
 
 
@@ -37,7 +37,7 @@ def whole(value: object) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"needs a whole number, not {said(value)}")
+        raise ValueError(f"needs a whole number, not {shown(value)}")
     _finite(value, "a whole number")
     return value
 
@@ -45,14 +45,14 @@ def whole(value: object) -> int:
 def yes_no(value: object) -> bool:
     """True or false; numbers are neither."""
     if not isinstance(value, bool):
-        raise ValueError(f"needs true or false, not {said(value)}")
+        raise ValueError(f"needs true or false, not {shown(value)}")
     return value
 
 
 def text(value: object) -> str:
     """A name or a line of text."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"needs a text, not {said(value)}")
+        raise ValueError(f"needs a text, not {shown(value)}")
     return value
 
 
@@ -71,7 +71,7 @@ def one_of(*known: str) -> Reader:
 
     def read(value: object) -> str:
         if value not in known:
-            raise ValueError(f"needs one of {', '.join(known)}, not {said(value)}")
+            raise ValueError(f"needs one of {', '.join(known)}, not {shown(value)}")
         return str(value)
 
     return read
@@ -81,42 +81,42 @@ severity = one_of("info", "warning", "error", "critical")
 
 
 def within(reader: Reader, fits: Callable[[Any], bool], right: str) -> Reader:
-    """The same, but only values that fit; `right` says which."""
+    """The same reader for values that fit; `right` says which."""
 
     def read(value: object) -> Any:
-        found = reader(value)
-        if not fits(found):
-            raise ValueError(f"needs {right}, not {said(value)}")
-        return found
+        result = reader(value)
+        if not fits(result):
+            raise ValueError(f"needs {right}, not {shown(value)}")
+        return result
 
     return read
 
 
 def store(value: object) -> str:
-    """Where history is kept."""
+    """The store's URL."""
     return _url(value, "sqlite:///var/lib/lifesigns/lifesigns.db or postgresql://host/database")
 
 
 def bus(value: object) -> str:
-    """Where beats come from, beside HTTP."""
+    """The bus's URL."""
     return _url(value, "nats://host:4222 or redis://host:6379")
 
 
 def signed(value: object) -> tuple[str, ...]:
-    """Who has to sign: `optional` is nobody, `required` is everybody, else ids and beginnings of ids."""
+    """The agents that have to sign: `optional` is none, `required` is all, else ids and beginnings of ids."""
     if value in ("optional", "required"):
         return ("*",) if value == "required" else ()
-    found = words(value)
-    for pattern in found:
+    patterns = words(value)
+    for pattern in patterns:
         if not re.fullmatch(r"[A-Za-z0-9._:@/-]{1,128}|[A-Za-z0-9._:@/-]{0,127}\*", pattern):
             raise ValueError(
-                f"needs optional, required, or ids such as coder-7 or coder-*, not {said(pattern)}"
+                f"needs optional, required, or ids such as coder-7 or coder-*, not {shown(pattern)}"
             )
-    return found
+    return patterns
 
 
 def listen(value: object) -> dict[str, object]:
-    """`host:port`, `[::1]:port` or a port alone: the parts of `Listen` that were said."""
+    """`host:port`, `[::1]:port` or a port alone, as parts of `Listen`."""
     if isinstance(value, str) and ":" in value:
         name, _, number_ = value.rpartition(":")
         return {"host": host(name), "port": port(number_)}
@@ -128,7 +128,7 @@ def host(value: object) -> str:
     name = text(value).strip()
     bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
     if not re.fullmatch(r"[A-Za-z0-9._:%-]+", bare) or (":" in bare and bare == name):
-        raise ValueError(f"needs host:port such as 127.0.0.1:8710 or [::1]:8710, not {said(value)}")
+        raise ValueError(f"needs host:port such as 127.0.0.1:8710 or [::1]:8710, not {shown(value)}")
     return bare
 
 
@@ -137,26 +137,26 @@ def port(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,5}", value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
-        raise ValueError(f"needs host:port with a port from 0 to 65535, not {said(value)}")
+        raise ValueError(f"needs host:port with a port from 0 to 65535, not {shown(value)}")
     return value
 
 
 def file(value: object) -> Path:
-    """The name of a file; whether it is there is seen when it is needed."""
+    """The name of a file; we check later whether it exists."""
     return Path(text(value)).expanduser()
 
 
 def host_names(value: object) -> tuple[str, ...]:
-    """Names under which somebody is reached, without port."""
-    found = words(value)
-    for name in found:
+    """Names of the hub, without port."""
+    names = words(value)
+    for name in names:
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,253}", name):
-            raise ValueError(f"needs names such as hub.example.org, without port or *, not {said(name)}")
-    return tuple(name.lower().rstrip(".") for name in found)
+            raise ValueError(f"needs names such as hub.example.org, without port or *, not {shown(name)}")
+    return tuple(name.lower().rstrip(".") for name in names)
 
 
 def secret(value: object) -> str:
-    """A secret, or where it is. Never repeated."""
+    """A secret, or its place. Errors never repeat it."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("needs a text, or where it is kept: env:NAME or file:/path")
     if value.startswith("env:") and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value[4:]):
@@ -167,7 +167,7 @@ def secret(value: object) -> str:
 
 
 def secrets(value: object) -> tuple[str, ...]:
-    """One secret, or a list of them. Commas do not part them: they may be in one."""
+    """One secret, or a list of them. Commas do not separate them: a secret may contain one."""
     return tuple(secret(part) for part in (value if isinstance(value, list | tuple) else [value]))
 
 
@@ -177,37 +177,37 @@ def named_secrets(value: object) -> dict[str, str]:
         raise ValueError(f"needs named values (key: value), not {kind(value)}")
     for name in value:
         if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", str(name)):
-            raise ValueError(f"has {said(name)}, which is no name of a header")
+            raise ValueError(f"has {shown(name)}, which is no name of a header")
     return {str(name): secret(part) for name, part in value.items()}
 
 
 def url(value: object) -> str:
-    """Where a server is. A secret may be in it, so it is not repeated."""
+    """A server's address. It may contain a secret, so errors do not repeat it."""
     if not isinstance(value, str) or not re.match(r"https?://[^/]", value):
         raise ValueError("needs an address such as https://example.org")
     return value
 
 
 def secret_url(value: object) -> str:
-    """An address that is a secret, or where it is kept."""
-    found = secret(value)
-    return found if found.startswith(("env:", "file:")) else url(found)
+    """An address that is a secret, or its place."""
+    address = secret(value)
+    return address if address.startswith(("env:", "file:")) else url(address)
 
 
 @cache
 def optional(reader: Reader) -> Reader:
-    """The same, but nothing at all is fine too (`null`, or `none` in the environment)."""
+    """The same reader, which also takes nothing (`null`, or `none` in the environment)."""
     return lambda value: None if value is None or value == "none" else reader(value)
 
 
-def said(value: object) -> str:
-    """A value as it is repeated in an error, however large it is."""
-    shown = repr(value) if isinstance(value, str | int | float | None) else kind(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+def shown(value: object) -> str:
+    """A value for an error message, cut to size."""
+    text_ = repr(value) if isinstance(value, str | int | float | None) else kind(value)
+    return text_ if len(text_) <= 60 else f"{text_[:57]}..."
 
 
 def kind(value: object) -> str:
-    """What sort of value this is, in words."""
+    """The sort of a value, in words."""
     match value:
         case None:
             return "nothing"
@@ -224,9 +224,9 @@ def kind(value: object) -> str:
 
 def _finite(value: object, right: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"needs {right}; not {said(value)}")
+        raise ValueError(f"needs {right}; not {shown(value)}")
     if not -NUMBER_MAX < value < NUMBER_MAX or not isfinite(value) or value < 0:
-        raise ValueError(f"{said(value)} is not a finite number >= 0")
+        raise ValueError(f"{shown(value)} is not a finite number >= 0")
     return float(value)
 
 
@@ -236,12 +236,12 @@ def _parts(value: object) -> list[object]:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
     if value is None or isinstance(value, Mapping | bool):
-        raise ValueError(f"needs a list, not {said(value)}")
+        raise ValueError(f"needs a list, not {shown(value)}")
     return [value]
 
 
 def _url(value: object, such_as: str) -> str:
-    # The value is not repeated: a URL may hold a password.
+    # The error does not repeat the value: a URL may hold a password.
     if not isinstance(value, str) or not re.match(r"[a-z][a-z0-9+.-]*://", value):
         raise ValueError(f"needs a URL such as {such_as}")
     return value

@@ -1,10 +1,10 @@
-"""Which keys there are, and who reads each: nested names, with a reader at every end.
+"""The schema: nested names, with a reader for each key.
 
-A key is a field of a dataclass, and is described nowhere else: its name (a last `_` is left out: `from_`), its default (none: it
-must be there) and its type, which says how it is read, unless a reader is named: `until: Annotated[float, moment]`.
-So a new threshold of the policy needs no second word here.
+A key is a field of a dataclass, and is described nowhere else: its name (without a trailing `_`: `from_`), its default
+(none: required) and its type, which selects the reader, unless one is given: `until: Annotated[float, moment]`. So a
+new threshold of the policy needs no change here.
 
-Keys that depend on each other are read together, as an `Entry`. Everything else is read key by key.
+An `Entry` reads keys together that depend on each other. All other keys are read one by one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from lifesigns.core.policy import FleetPolicy, Number, Policy
 
 Path = KeyPath
 Schema = Mapping[str, Any]
-"""Names, and what reads each: a `Node`."""
+"""Names, and the `Node` that reads each."""
 
 ANY: Final = "*"
 """In a schema: any name, chosen by the user."""
 SHORT: Final = ""
-"""In a schema: reads what may stand in the place of named values, and gives them by name."""
+"""In a schema: reads a single value that stands for named values, and returns them by name."""
 
 NOWHERE: Final[Mapping[str, str]] = {}
 
@@ -47,7 +47,7 @@ _BY_TYPE: Final[Mapping[Any, Reader]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value somebody gave, read and right by itself; whether it fits the others is still to be seen."""
+    """One value, valid by itself; whether it fits the others is not checked yet."""
 
     path: Path
     value: Any
@@ -56,7 +56,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Named values of a document. What is wrong with them is said about the key, where it stands."""
+    """Named values of a document. Errors name the key and its line."""
 
     path: Path
     document: Document
@@ -67,35 +67,35 @@ class Section:
         return Source(dotted(self.path), self.document.where(self.path), written=True)
 
     def at(self, name: str) -> Section:
-        """What stands below a name, or a number of a list."""
+        """The section below a name, or a number of a list."""
         return Section((*self.path, name), self.document, self.errors)
 
-    def complain(self, key: str, detail: str) -> None:
-        """About a key of this section; about all of it, if the key is empty."""
+    def add_error(self, key: str, detail: str) -> None:
+        """Add an error about a key of this section; about all of it, if the key is empty."""
         source = self.at(key).source if key else self.source
         self.errors.add(source.key, detail, source.where)
 
     def read(
         self, given: Mapping[str, object], known: Mapping[str, Reader], elsewhere: Mapping[str, str] = NOWHERE
     ) -> dict[str, Any]:
-        """What is right of what was given. `elsewhere` has keys of other sections that are easily looked for here."""
+        """The valid values. `elsewhere` has keys of other sections that users may look for here."""
         right: dict[str, Any] = {}
         for key, value in given.items():
             if key not in known:
-                self.complain(str(key)[:64], unknown(str(key), known, elsewhere))
+                self.add_error(str(key)[:64], unknown(str(key), known, elsewhere))
                 continue
             try:
                 right[key] = known[key](value)
             except ValueError as error:
-                self.complain(key, str(error))
+                self.add_error(key, str(error))
         return right
 
     def make(self, cls: type, given: Mapping[str, object], right: Mapping[str, Any]) -> Any:
-        """A `cls` of what is right; None if a key that it needs is missing, or wrong."""
+        """A `cls` of the valid values; None if a required key is missing or wrong."""
         needed = _needed(cls)
         for key, hint in needed.items():
             if key not in given:
-                self.complain(key, f"is missing{hint}")
+                self.add_error(key, f"is missing{hint}")
         if not all(key in right for key in needed):
             return None
         names = {f.name.rstrip("_"): f.name for f in fields(cls)}
@@ -104,14 +104,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Keys that are read together: `read` makes a value of them, or complains and gives None."""
+    """Keys read together: `read` makes a value of them, or adds an error and returns None."""
 
     keys: Mapping[str, Reader]
     read: Callable[[Section, Mapping[str, object]], Any]
 
 
 Node = Schema | list[Entry] | Entry | Reader
-"""Named values, one entry or a list of them, an entry, or a single value."""
+"""Named values, a list of entries, one entry, or a single value."""
 
 
 @cache
@@ -122,7 +122,7 @@ def keys(cls: type) -> dict[str, Any]:
 
 
 def entry(cls: type, check: Callable[[Section, Any, Mapping[str, object]], None]) -> Entry:
-    """An entry that is a dataclass; `check` looks at what was made of what was given, and complains if that does not fit together."""
+    """An entry that is a dataclass; `check` adds errors about values that do not fit together."""
 
     def read(section: Section, given: Mapping[str, object]) -> Any:
         made = section.make(cls, given, section.read(given, keys(cls)))
@@ -148,7 +148,7 @@ def _of_type(hint: Any) -> Any:
 
 @cache
 def _needed(cls: type) -> dict[str, str]:
-    """The keys of a dataclass that have no default, and what is said of one that is missing: a text beside its reader."""
+    """The required keys of a dataclass, and the hint for a missing one: a text beside its reader."""
     hints = get_type_hints(cls, include_extras=True)
     return {
         f.name.rstrip("_"): "".join(f"; {part}" for part in getattr(hints[f.name], "__metadata__", ())[1:])
@@ -158,14 +158,14 @@ def _needed(cls: type) -> dict[str, str]:
 
 
 def read(schema: Schema, document: Document, errors: ErrorCollector) -> Iterator[Setting]:
-    """Every setting of a document; what is wrong goes to the errors and the rest is read on."""
+    """Every setting of a document; collects errors and reads the rest."""
     yield from _read(schema, document.value, Section((), document, errors))
 
 
 def read_value(
     node: Schema | Reader, path: Path, value: object, source: Source, errors: ErrorCollector
 ) -> Iterator[Setting]:
-    """The settings that a single value says: one, or several where it is short for them."""
+    """The settings of a single value: one, or several where it is short for them."""
     try:
         if isinstance(node, Mapping):
             yield from (Setting((*path, name), part, source) for name, part in node[SHORT](value).items())
@@ -181,7 +181,7 @@ def _read(node: Node, value: Any, here: Section) -> Iterator[Setting]:
     elif callable(node) or (isinstance(node, Mapping) and SHORT in node and not isinstance(value, Mapping)):
         yield from read_value(node, here.path, value, here.source, here.errors)
     elif not isinstance(value, Mapping | None):
-        here.complain("", f"needs named values (key: value), not {readers.kind(value)}")
+        here.add_error("", f"needs named values (key: value), not {readers.kind(value)}")
     elif isinstance(node, Entry):
         if (made := node.read(here, value or {})) is not None:
             yield Setting(here.path, made, here.source)
@@ -189,7 +189,7 @@ def _read(node: Node, value: Any, here: Section) -> Iterator[Setting]:
         for name, part in (value or {}).items():
             inner = node.get(name or ANY, node.get(ANY))
             if inner is None:
-                here.complain(name, unknown(name, node, {} if here.path else _below(node)))
+                here.add_error(name, unknown(name, node, {} if here.path else _below(node)))
             else:
                 yield from _read(inner, part, here.at(name))
 
@@ -197,19 +197,19 @@ def _read(node: Node, value: Any, here: Section) -> Iterator[Setting]:
 def _read_list(entry: Entry, value: Any, here: Section) -> Iterator[Setting]:
     listed = value if isinstance(value, list | tuple) else [] if value is None else [value]
     if not all(isinstance(one, Mapping) for one in listed):
-        here.complain("", "needs named values (key: value), or a list of such entries")
+        here.add_error("", "needs named values (key: value), or a list of such entries")
         return
     for number, one in enumerate(listed, 1):
         yield from _read(entry, one, here.at(f"[{number}]") if listed is value else here)
 
 
 def _below(schema: Schema) -> dict[str, str]:
-    """Sections that may stand on the wrong level, and where they belong."""
+    """Sections that users may put on the wrong level, and where they belong."""
     return {name: f"{top}.{name}" for top in ("health_monitoring", "policy") for name in schema[top]}
 
 
 def end(schema: Schema, path: Path) -> Any:
-    """What reads a single value at a path, or None if there is no such key."""
+    """The reader of a single value at a path, or None if there is no such key."""
     here: Any = schema
     for name in path:
         here = here.get(name or ANY, here.get(ANY)) if isinstance(here, Mapping) else None
@@ -217,7 +217,7 @@ def end(schema: Schema, path: Path) -> Any:
 
 
 def readers_of(node: Node, path: Path = ()) -> Iterator[tuple[Path, Reader]]:
-    """All keys with their readers; a name the user chooses is `ANY`."""
+    """All keys with their readers; a name chosen by the user is `ANY`."""
     if isinstance(node, list | Entry):
         node = (node[0] if isinstance(node, list) else node).keys
     if callable(node):

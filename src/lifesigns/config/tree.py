@@ -1,11 +1,11 @@
-"""The `health_monitoring:` tree of IMPL-REQ-003 section 7, told in terms of the policy.
+"""The `health_monitoring:` tree of IMPL-REQ-003 section 7, translated into the policy.
 
-The tree's defaults are those of the profile `fleet`: a file that has the tree and names no profile gets
-that one. Where the tree sets the heartbeat, other thresholds must follow it, or the relations between
-them would not hold. They follow by the same proportions the profiles for tasks of minutes keep:
+The tree's defaults are those of the profile `fleet`: a file that has the tree and names no profile gets that one. Where
+the tree sets the heartbeat, other thresholds must follow it, or the relations between them would break. They follow in
+the proportions of the profiles for tasks of minutes:
 
-    ping_wait    the pings share one health check interval, but at most half of what lies between
-                 interval and timeout, so that a beat that is merely due is never suspected
+    ping_wait    the pings share one health check interval, but at most half of the time between
+                 interval and timeout, so that a merely due beat is never suspected
     freeze       after one interval, conclusive after three
     grace, claim last as long as the timeout
     checkpoint   stale is stuck; a third of that, but at most 10 minutes, is degraded
@@ -48,7 +48,7 @@ MEANING: Final[Mapping[str, str]] = {
     "recovery.max_attempts_per_hour": "respawn.per_hour_max",
     "recovery.backoff_seconds": "respawn.backoff",
 }
-"""What each key of the tree is called in the policy. A `*` is a breaker's name."""
+"""The policy key of each key of the tree. A `*` is a breaker's name."""
 
 _PATHS: Final = {tuple(a.split(".")): tuple(b.split(".")) for a, b in MEANING.items()}
 _OVERRIDES: Final = ("circuit_breaker", "overrides")
@@ -62,7 +62,7 @@ _SECONDS: Final = Policy()
 """The policy for agents that beat every few seconds."""
 
 CLAIM_MIN: Final = 5 * MINUTE
-"""A claim outlives a short silence: giving a task away twice costs more than waiting for it."""
+"""A claim outlives a short silence: assigning a task twice costs more than waiting for it."""
 
 
 def tree_schema() -> Schema:
@@ -86,7 +86,7 @@ def _plant(made: dict[str, Any], path: Path, reader: Reader | None) -> None:
 
 
 def to_policy(settings: Mapping[Path, Setting], base: Policy) -> dict[Path, Setting]:
-    """The tree's settings as settings of the policy, with what follows from them."""
+    """The tree's settings as settings of the policy, with those that follow from them."""
     given: dict[Path, Setting] = {}
     for path, setting in settings.items():
         meaning = _meaning(path)
@@ -107,8 +107,8 @@ def _named(path: Path, name: str) -> Path:
 
 
 def _silence(given: Mapping[Path, Setting], base: Policy) -> Iterator[Setting]:
-    because = given.get(_TIMEOUT) or given.get(_INTERVAL) or given.get(_CHECK)
-    if because is None:
+    cause = given.get(_TIMEOUT) or given.get(_INTERVAL) or given.get(_CHECK)
+    if cause is None:
         return
     interval = _given(given, _INTERVAL, base.silence.interval)
     timeout = _given(given, _TIMEOUT, base.silence.timeout)
@@ -116,44 +116,44 @@ def _silence(given: Mapping[Path, Setting], base: Policy) -> Iterator[Setting]:
     if timeout > interval:
         pings = base.silence.pings
         wait = min(check / pings, (timeout - interval) / (2 * pings))
-        yield _following(because, "silence.ping_wait", wait)
+        yield _following(cause, "silence.ping_wait", wait)
 
 
 def _heartbeat(given: Mapping[Path, Setting]) -> Iterator[Setting]:
-    if because := given.get(_INTERVAL):
-        interval = because.value
-        yield _following(because, "freeze.after", max(interval, _SECONDS.freeze.after))
+    if cause := given.get(_INTERVAL):
+        interval = cause.value
+        yield _following(cause, "freeze.after", max(interval, _SECONDS.freeze.after))
         conclusive = max(3 * interval, _SECONDS.freeze.conclusive_after)
-        yield _following(because, "freeze.conclusive_after", conclusive)
-    if because := given.get(_TIMEOUT):
-        timeout = because.value
-        yield _following(because, "silence.grace", max(timeout, _SECONDS.silence.grace))
-        yield _following(because, "claim.lease", max(timeout, CLAIM_MIN))
-        yield _following(because, "claim.grace", max(timeout, CLAIM_MIN))
-    if because := given.get(_INTERVAL) or given.get(_TIMEOUT):
-        yield _following(because, "silence.degrade_on_suspicion", value=True)
+        yield _following(cause, "freeze.conclusive_after", conclusive)
+    if cause := given.get(_TIMEOUT):
+        timeout = cause.value
+        yield _following(cause, "silence.grace", max(timeout, _SECONDS.silence.grace))
+        yield _following(cause, "claim.lease", max(timeout, CLAIM_MIN))
+        yield _following(cause, "claim.grace", max(timeout, CLAIM_MIN))
+    if cause := given.get(_INTERVAL) or given.get(_TIMEOUT):
+        yield _following(cause, "silence.degrade_on_suspicion", value=True)
 
 
 def _checkpoint(given: Mapping[Path, Setting]) -> Iterator[Setting]:
-    if because := given.get(_STALE):
-        degraded = min(10 * MINUTE, because.value / 3)
-        yield _following(because, "stall.checkpoint_degraded_after", degraded)
+    if cause := given.get(_STALE):
+        degraded = min(10 * MINUTE, cause.value / 3)
+        yield _following(cause, "stall.checkpoint_degraded_after", degraded)
 
 
 def _breakers(given: Mapping[Path, Setting]) -> Iterator[Setting]:
-    """What an override leaves out it has from the tree's own default, as its reader would expect."""
+    """What an override leaves out comes from the tree's own default, as users expect."""
     names = {path[1] for path in given if path[0] == "breakers"}
     defaults = [setting for path, setting in given.items() if path[0] == "breaker"]
     for name in sorted(names):
-        for because in defaults:
-            source = Source(because.source.key, because.source.where)
-            yield Setting(("breakers", name, because.path[1]), because.value, source)
+        for cause in defaults:
+            source = Source(cause.source.key, cause.source.where)
+            yield Setting(("breakers", name, cause.path[1]), cause.value, source)
 
 
 def _given(given: Mapping[Path, Setting], path: Path, default: float) -> float:
     return float(given[path].value) if path in given else default
 
 
-def _following(because: Setting, key: str, value: object) -> Setting:
-    source = Source(because.source.key, because.source.where)
+def _following(cause: Setting, key: str, value: object) -> Setting:
+    source = Source(cause.source.key, cause.source.where)
     return Setting(tuple(key.split(".")), value, source)

@@ -1,4 +1,4 @@
-"""What comes out of configuration: one frozen value, which also knows where each part came from."""
+"""The result of configuration: one frozen value, with the source of each part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lifesigns.core.profiles import PolicyBook
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Where the hub listens, and how it is reached. What of it can work, `listening.py` says."""
+    """Where the hub listens, and how clients reach it. `listening.py` checks it."""
 
     host: Annotated[str, readers.host] = "127.0.0.1"
     port: Annotated[int, readers.port] = 8710
@@ -26,9 +26,9 @@ class Listen:
     """PEM; the key may be in the same file."""
     tls_key: Annotated[Path | None, readers.file] = None
     behind_proxy: bool = False
-    """A reverse proxy stands before the hub and sees to TLS; its `X-Forwarded-*` headers are believed."""
+    """A reverse proxy in front of the hub has TLS; the hub believes its `X-Forwarded-*` headers."""
     names: Annotated[tuple[str, ...], readers.host_names] = ()
-    """Names the hub is reached under, beside those of its machine."""
+    """Names of the hub, beside those of its machine."""
 
     @property
     def tls(self) -> tuple[str, str] | None:
@@ -41,20 +41,20 @@ class Listen:
 
 @dataclass(frozen=True, slots=True)
 class BusSettings:
-    """Where beats come from beside HTTP, and who is heard there."""
+    """A bus for beats beside HTTP, and whose messages count there."""
 
     url: Annotated[str | None, readers.bus] = field(default=None, repr=False)
     """None: beats come over HTTP only."""
     relays: Annotated[str, readers.one_of("open", "signed", "refused")] = "open"
-    """Whether messages are heard whose subject does not say who speaks: those of processes with several agents."""
+    """Whether messages count whose subject does not name the speaker: those of processes with several agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """What is asked for beside a token or a subject."""
+    """What agents need beside a token or a subject."""
 
     signed: Annotated[tuple[str, ...], readers.signed] = ()
-    """Which agents have to sign what they say: ids, or beginnings of ids with a `*`."""
+    """The agents that have to sign their messages: ids, or beginnings of ids with a `*`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +68,31 @@ class Limits:
     connections_per_address: int = 1_000
     """Of these, from one address; this machine's own do not count, and behind a proxy all come from one."""
     requests_per_second: int = 2_000
-    """With one token of role agent. Who has more to say says it in batches."""
+    """With one token of role agent. A client with more sends batches."""
     signals_per_second: int = 20_000
     """Beats and reports with one token of role agent, in however many requests: 200,000 agents that beat every 10 s."""
     bytes_per_second: int = 4 * 1024 * 1024
     """Of bodies, unpacked, with one token of role agent."""
     unknown_requests_per_second: int = 500
-    """From one address without a good token: probes, files of the dashboard, wrong tokens."""
+    """From one address without a valid token: probes, files of the dashboard, wrong tokens."""
     agent_token_for: float = 90 * 86400.0
-    """A token of role agent that was made without an expiry of its own."""
+    """For a token of role agent that was made without an expiry."""
     session_for: float = 7 * 86400.0
-    """A sign-in to the dashboard, however often somebody looks."""
+    """For a sign-in to the dashboard, used or not."""
     history_for: float = 30 * 86400.0
     """Flips, findings, interventions and alerts."""
     raw_for: float = 86400.0
-    """Signals as they were heard, for `lifesigns replay`."""
+    """Raw signals, for `lifesigns replay`."""
     audit_for: float = 365 * 86400.0
-    """What was done, to whom and by whom. Its hashes are kept for ever."""
+    """Acts, with whom they concern and who did them. Their hashes are kept for ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything a hub needs to know before it starts.
 
-    `effective` has every setting under its dotted key, fit to be shown: secrets are left out. `sources`
-    has the same keys and tells where each value came from.
+    `effective` has every setting under its dotted key, without secrets. `sources` has the same keys and the source of
+    each value.
     """
 
     policies: PolicyBook
@@ -100,7 +100,7 @@ class Config:
     profile: str
     enabled: bool
     alerting: Mapping[str, RouteSettings]
-    """By kind of alert, as the `health_monitoring` tree says it; `routes` go first."""
+    """By kind of alert, from the `health_monitoring` tree; `routes` go first."""
     store: str | None = field(repr=False)
     """None: SQLite in the state folder."""
     bus: BusSettings

@@ -1,7 +1,7 @@
-"""The YAML file read, as a `Document`.
+"""Reads the YAML file as a `Document`.
 
-Only the part of YAML that a configuration needs is read. There are no tags and no aliases (with them a
-page of text can mean a gigabyte), every key is text and stands only once. No object is ever constructed.
+We read only the part of YAML that a configuration needs: no tags and no aliases (with them a page of text can mean a
+gigabyte), every key is text and unique. We never construct an object.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from lifesigns.config.errors import ConfigError, ConfigErrors
 
 SIZE_MAX: Final = 1024 * 1024
 DEPTH_MAX: Final = 16
-"""The deepest key there is has six levels; a list of lists of lists is no configuration."""
+"""The deepest key has six levels; a list of lists of lists is no configuration."""
 NODES_MAX: Final = 50_000
-"""About five seconds of reading: enough for thousands of agents by name, too little to be stuck in."""
+"""About five seconds of reading: enough for thousands of agents by name, too little to hang."""
 
 
 def read(path: Path) -> Document:
-    """Read a file. What cannot be read is a `ConfigErrors` that names the file and the line."""
+    """Read a file. Raises `ConfigErrors` with file and line."""
     return parse(_text(path), name_of(path))
 
 
@@ -115,6 +115,6 @@ def _text(path: Path) -> str:
 def _unreadable(name: str, error: yaml.YAMLError) -> ConfigErrors:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     place = f"{name}:{mark.line + 1}" if mark else name
-    said = getattr(error, "problem", None) or str(error).splitlines()[0]
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     context = getattr(error, "context", None)
-    return ConfigErrors([ConfigError(place, f"{context}: {said}" if context else str(said))])
+    return ConfigErrors([ConfigError(place, f"{context}: {problem}" if context else str(problem))])
