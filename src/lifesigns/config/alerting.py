@@ -1,7 +1,9 @@
 """Alerting: the settings that say who is told what, and when.
 
-alerting:     how often people are told anything routes:       which alerts go where; the first match decides silences:
-alerts that nobody is told about, until when maintenance:  the same, once or every week
+alerting:     how often people are told anything
+routes:       which alerts go where; the first match decides
+silences:     alerts that nobody is told about, until when
+maintenance:  the same, once or every week
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Views: what is believed and what happened, in the shapes that people and programs see.
+"""Views: beliefs and events in the shapes that people and programs see.
 
 The shapes are the public contract: the API sends them, its OpenAPI page is made from them, the client reads them back.
 """

@@ -1,4 +1,4 @@
-"""Access: tokens without their secrets, links to sign in with, and who somebody is to the hub."""
+"""Access: tokens without their secrets, sign-in links, sessions, and the caller's own identity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TokenView(Struct, kw_only=True):
 
 
 class NewTokenView(TokenView, kw_only=True):
-    """A token that was just made; this is the only time it can be seen."""
+    """A new token; this is the only time it can be seen."""
 
     token: str
 
@@ -32,7 +32,7 @@ class TokenList(Struct):
 
 
 class SignInLink(Struct):
-    """A link with which somebody can sign in once."""
+    """A link that signs one person in, once."""
 
     code: str
     url: str
@@ -40,7 +40,7 @@ class SignInLink(Struct):
 
 
 class SessionView(Struct, kw_only=True):
-    """Somebody who is signed in to the dashboard."""
+    """A session of the dashboard."""
 
     id: str
     name: str
@@ -51,7 +51,7 @@ class SessionView(Struct, kw_only=True):
     made_at: Moment
     used_at: Moment
     ends_at: Moment
-    """At the latest; earlier if nobody looks for half a day."""
+    """At the latest; earlier after half a day without use."""
     own: bool
     """Whether it is the session that asks."""
 
@@ -69,4 +69,4 @@ class Me(Struct):
     role: str
     token_id: str
     agents: list[str]
-    """The ids or patterns you may speak for; `*` is everybody."""
+    """The ids or patterns you may speak for; `*` is all."""

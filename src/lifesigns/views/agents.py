@@ -52,11 +52,11 @@ class BreakerView(Struct, frozen=True):
     name: str
     state: BreakerState
     failures: int
-    """In a row, when it was last reported."""
+    """In a row, at the last report."""
     since: Moment
     """When this state was first reported."""
     half_open_at: Moment | None
-    """When an open one tries a call again; None if it is not open, or stays so until somebody turns it."""
+    """When an open one tries a call again; None if it is not open, or stays open until somebody closes it."""
     half_open_in_s: float | None
     """The same in seconds from now; 0 if the next call is tried."""
 
@@ -71,11 +71,11 @@ class InterventionView(Struct, frozen=True):
     since: Moment
     next_at: Moment | None
     decided: str = ""
-    """What was decided about an escalation; empty while people are asked."""
+    """The decision about an escalation; empty while people are asked."""
 
 
 class AgentHealth(Struct, frozen=True):
-    """Everything that is believed about an agent."""
+    """Everything that the hub believes about an agent."""
 
     agent_id: str
     task_id: str | None
@@ -83,7 +83,7 @@ class AgentHealth(Struct, frozen=True):
     doing: Doing
     doing_since: Moment | None
     doing_note: str
-    """In the agent's words: what it asks a human, what it is busy with."""
+    """In the agent's words: its question to a human, or what it is busy with."""
     cause: Cause | None
     state_changed_at: Moment
     last_heartbeat: Moment | None
@@ -91,11 +91,11 @@ class AgentHealth(Struct, frozen=True):
     since_heartbeat_s: float | None
     findings: tuple[FindingView, ...]
     why: str
-    """What is wrong with it, or what is done about it, in a sentence; empty if it is simply well."""
+    """What is wrong with it, or what is done about it, in a sentence; empty if it is well."""
     unwell: bool
-    """Whether somebody should look: it is stuck, failing or disconnected, or not judged any more."""
+    """Whether somebody should look: it is stuck, failing or disconnected, or no longer judged."""
     need: int
-    """How much it needs somebody: the lower, the more. The order of `sort=need`."""
+    """How much it needs a person: the lower, the more. The order of `sort=need`."""
     role: str | None
     host: str | None
     incarnation: str | None
@@ -103,12 +103,11 @@ class AgentHealth(Struct, frozen=True):
     capacity_available: int | None
     phi: float
     paused: bool
-    """Whether it is left alone."""
+    """Whether the hub leaves it alone."""
     paused_until: Moment | None
-    """None if it is not left alone, or until somebody resumes it."""
+    """None if it is not paused, or paused until somebody resumes it."""
     set_aside: bool
-    """A bug of ours tripped over it: nothing it says is heard, and its state is the last that was known, until somebody
-    clears it."""
+    """A bug of ours: the engine ignores its signals, and its state is the last known one, until somebody clears it."""
     metrics: AgentMetrics
     circuit_breakers: tuple[BreakerView, ...]
     intervention: InterventionView | None
@@ -159,13 +158,13 @@ NEED: Final[Mapping[Health, int]] = {
     Health.TERMINATED: 7,
 }
 WAITING_FOR_HUMAN: Final = 3
-"""A human who is waited for is needed more than one who is warned."""
+"""An agent that waits for a human comes before one that is merely degraded."""
 SET_ASIDE: Final = -1
-"""An agent that is not judged may be anything."""
+"""An agent that is not judged may be in any state."""
 
 
 def need(agent: Agent) -> int:
-    """How much somebody is needed there: the less, the more."""
+    """How much a person is needed there: the lower, the more."""
     if agent.poisoned:
         return SET_ASIDE
     rank = NEED[agent.health]
@@ -196,8 +195,8 @@ _STEPS: Final[Mapping[Rung, str]] = {
 
 def breakers_of(agent_id: str, beliefs: Beliefs, now: float) -> tuple[BreakerView, ...]:
     """The breakers an agent has reported."""
-    known = beliefs.breakers.get(agent_id)
-    return tuple(_breaker(agent_id, name, one, now) for name, one in known.items()) if known else ()
+    breakers = beliefs.breakers.get(agent_id)
+    return tuple(_breaker(agent_id, name, one, now) for name, one in breakers.items()) if breakers else ()
 
 
 def _breaker(agent_id: str, name: str, breaker: ReportedBreaker, now: float) -> BreakerView:

@@ -1,7 +1,7 @@
 """Alerts: what people should know, in sentences.
 
-What stands right now (the hub is blind, an agent waits for a human) comes first and has no number; what happened comes
-from the events that are kept. The law: an event that a person can do nothing about is no alert.
+What is wrong right now (the hub is blind, an agent waits for a human) comes first and has no number; what happened
+comes after it, the newest first.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ TYPES: Final = tuple(row.name for row in CATALOGUE.values() if row.level is not 
 
 
 class Acknowledgement(Struct, frozen=True):
-    """Somebody has taken an alert on: nobody is reminded of it, unless it gets worse."""
+    """Somebody has acknowledged an alert: there are no reminders, unless it gets worse."""
 
     by: str
     at: Moment
     reason: str
     until: Moment | None
-    """When people are reminded again if it still lasts; None: not at all."""
+    """When reminders begin again if it still lasts; None: never."""
 
 
 class NeedKind(StrEnum):
@@ -41,11 +41,11 @@ class NeedKind(StrEnum):
 
 
 class Need(Struct, frozen=True):
-    """What only a person can settle."""
+    """Something that only a person can settle."""
 
     kind: NeedKind
     title: str
-    """Whom or what it is about: an agent, a group, what is wrong with the hub."""
+    """Its subject: an agent, a group, or the trouble of the hub."""
     text: str
     """Why; without the title."""
     until: Moment | None = None
@@ -53,16 +53,16 @@ class Need(Struct, frozen=True):
     intervention_id: str = ""
     """The escalation to decide about."""
     answered: bool = False
-    """Whether an answer is on its way to the agent that waits."""
+    """Whether an answer is on its way to the waiting agent."""
 
 
 class Alert(Struct, frozen=True):
     """One thing that people should know."""
 
     id: str
-    """The number of its event; `standing:...` for what is so right now."""
+    """The number of its event; `standing:...` for what is wrong right now."""
     at: Moment | None
-    """When it happened, or since when it is so; None if that is not known."""
+    """When it happened or began; None if that is unknown."""
     severity: NoticeSeverity
     type: str
     agent_id: str
@@ -70,40 +70,40 @@ class Alert(Struct, frozen=True):
     text: str
     standing: bool
     what: str = ""
-    """`text` as it goes on after the agent's id; all of it if it is about no agent."""
+    """`text` after the agent's id; all of it if it is about no agent."""
     key: str = ""
-    """Under which people are told of it, and under which it can be acknowledged; empty if nobody is told."""
+    """The key of its notices and of its acknowledgement; empty if nobody is told."""
     kind: str = ""
-    """What silences and routes call it: `stuck_agent`, `needs_human` ..."""
+    """Its name in silences and routes: `stuck_agent`, `needs_human` ..."""
     open: bool = False
-    """Whether it still lasts. What is open can be acknowledged."""
+    """Whether it still lasts. An open alert can be acknowledged."""
     group: str = ""
-    """The key under which it is told together with others; empty if it is told alone."""
+    """The key of the group it is sent with; empty if it is sent alone."""
     acknowledged: Acknowledgement | None = None
     silenced_by: str = ""
     """Why nobody is told of it now; empty if somebody is."""
     need: Need | None = None
-    """What a person is needed for; None if nobody is, or somebody has taken it on."""
+    """What a person is needed for; None if nobody is, or somebody has acknowledged it."""
 
 
 class AlertList(Struct, frozen=True):
-    """What stands now, then what happened, the newest first."""
+    """What is wrong now, then what happened, the newest first."""
 
     alerts: tuple[Alert, ...]
     before: int | None
-    """Ask with this for older ones; None if there are none."""
+    """Pass this for older ones; None if there are none."""
 
 
 class AcknowledgedAlerts(Struct, frozen=True):
-    """What was acknowledged, and with which words."""
+    """What was acknowledged, and how."""
 
     keys: tuple[str, ...]
-    """One, or all that were told under the key of a group."""
+    """One key, or all of a group."""
     acknowledged: Acknowledgement
 
 
 class SilenceView(Struct, frozen=True):
-    """Alerts nobody wants to hear of for a while. What is empty fits all."""
+    """A silence: alerts that nobody is told about for a while. An empty field matches all."""
 
     id: str
     agents: tuple[str, ...]
@@ -118,9 +118,9 @@ class SilenceView(Struct, frozen=True):
     until_at: Moment | None
     """None: for good."""
     active: bool
-    """Whether it holds right now."""
+    """Whether it is active right now."""
     configured: bool
-    """It stands in the hub's configuration, and is ended there."""
+    """It comes from the hub's configuration, and ends there."""
 
 
 class SilenceList(Struct, frozen=True):
@@ -130,10 +130,10 @@ class SilenceList(Struct, frozen=True):
 
 
 def alert_of(event: Event) -> Alert | None:
-    """An event as an alert; None if it is none."""
+    """The alert of an event; None if it is none."""
     fact = fact_of(event)
-    told = None if fact is None else CATALOGUE[event.type].alerting(fact)
-    if told is None:
+    alerting = None if fact is None else CATALOGUE[event.type].alerting(fact)
+    if alerting is None:
         return None
-    level, text = told
+    level, text = alerting
     return Alert(str(event.id), moment(event.at), level, event.type, event.agent_id, text, standing=False)

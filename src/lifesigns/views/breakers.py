@@ -1,4 +1,4 @@
-"""Circuit breakers of all agents, as they report them."""
+"""The circuit breakers of all agents, as they report them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class BreakerList(Struct, frozen=True):
 
     breakers: tuple[BreakerView, ...]
     cursor: str | None
-    """Ask with this for the next page."""
+    """Pass this for the next page."""
 
 
 def all_breakers(beliefs: Beliefs, now: float) -> Iterator[BreakerView]:
-    """Every breaker that agents have reported in their present lives."""
+    """Every breaker that agents have reported in their current lives."""
     for agent_id in beliefs.breakers:
         yield from breakers_of(agent_id, beliefs, now)

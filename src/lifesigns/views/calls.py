@@ -1,7 +1,7 @@
-"""The tape: an agent's last tool calls as the loop detector remembers them, and the calls it is in right now.
+"""The call history: an agent's last tool calls as the loop detector remembers them, and its open calls.
 
-It has names and digests, no contents: whether two calls are the same can be seen, what they said cannot. Calls that count
-for no loop (retries, infrastructure errors, declared polling) are not on it, and with a new task it begins anew.
+It has names and digests, no contents: it shows whether two calls are the same, but not what they said. Calls that count
+for no loop (retries, infrastructure errors, declared polling) are left out, and a new task begins a new history.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class PastCallView(Struct, frozen=True):
 
     at: Moment
     tool: str | None
-    """None, as are the digests, if the call came without something that could be compared."""
+    """None, like the digests, if the call had nothing to compare."""
     args: str | None
     outcome: str | None
     failed: bool
     times: int
-    """How often this very call (tool, arguments and outcome) is on the tape."""
+    """How often this very call (tool, arguments and outcome) is in the history."""
     in_a_row: int
-    """Which one it is of the same calls in a row; 1 for the first."""
+    """Its number among the same calls in a row; 1 for the first."""
 
 
 class OpenCall(Struct, frozen=True):
@@ -44,13 +44,13 @@ class CallHistoryView(Struct, frozen=True):
 
     agent_id: str
     tool_call_count: int
-    """Of this life; the tape has the last of them."""
+    """Of this life; `calls` has the last of them."""
     calls: tuple[PastCallView, ...]
     open: tuple[OpenCall, ...]
 
 
 def call_tape(agent: Agent) -> CallHistoryView:
-    """The tape of an agent as it is now."""
+    """The call history of an agent now."""
     work = agent.work
     calls = () if agent.call_history is None else _marked(tuple(past_calls(agent.call_history)))
     being_made = () if work is None else tuple(work.calls.values())

@@ -1,7 +1,7 @@
-"""Census: everybody counted, by state, doing, findings and breakers. The fleet's page and the metrics share it.
+"""Census: all agents counted, by state, doing, findings and breakers. The fleet's page and the metrics share it.
 
-The one place that goes over all agents, so it does as little as it can for each: one who is calm is healthy and has no
-findings. 100,000 of them take some ten milliseconds; who asks again within a second gets the same answer.
+The only code that goes over all agents, so it does as little as possible for each: a calm agent is healthy and has no
+findings. 100,000 of them take some ten milliseconds; a repeated question within a second gets the same answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FRESH_FOR: Final = 1.0
 
 
 class Census(Struct, frozen=True):
-    """Counts of everything that is believed. Every state, doing and kind has its number, be it 0."""
+    """Counts of all beliefs. Every state, doing and kind has its number, be it 0."""
 
     agents: int
     states: Mapping[Health, int]
@@ -31,7 +31,7 @@ class Census(Struct, frozen=True):
 
 
 def census(beliefs: Beliefs) -> Census:
-    """Count everybody now."""
+    """Count all agents now."""
     agents = beliefs.agents.values()
     doing = dict.fromkeys(Doing, 0)
     for agent in agents:  # Two short loops over the same agents are faster than one.
@@ -52,14 +52,14 @@ def census(beliefs: Beliefs) -> Census:
 
 
 class FreshCensus:
-    """Counts anew when the last census is a second old."""
+    """Counts again when the last census is a second old."""
 
     def __init__(self) -> None:
         self._counted: Census | None = None
         self._counted_at = 0.0
 
     def of(self, beliefs: Beliefs, now: float) -> Census:
-        """Counts as they are now, or were within the last second."""
+        """The counts of now, or of the last second."""
         if self._counted is None or now - self._counted_at >= FRESH_FOR:
             self._counted, self._counted_at = census(beliefs), now
         return self._counted

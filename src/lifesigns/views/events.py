@@ -1,4 +1,4 @@
-"""Events as they are told: `docs/reference/http-api.md` names their types."""
+"""Public events: `docs/reference/http-api.md` names their types."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class EventView(Struct, frozen=True):
     """Something that happened, or a fact that became true."""
 
     id: int
-    """Rises by one with every event that is kept; 0 for those that are only told."""
+    """Rises by one with every stored event; 0 for those that are only published."""
     type: str
     at: Moment
     agent_id: str
-    """Whom it is about; empty if it is the hub itself."""
+    """The agent it is about; empty if it is the hub itself."""
     data: Mapping[str, Any]
 
 
@@ -29,10 +29,10 @@ class EventList(Struct, frozen=True):
 
     events: tuple[EventView, ...]
     after: int | None
-    """Ask with this to go on; None if these are all there are now."""
+    """Pass this to go on; None if these are all for now."""
 
 
 def event_view(event: Event) -> EventView:
-    """An event as it was kept."""
+    """The public form of a stored event."""
     data = msgspec.json.decode(event.data)
     return EventView(event.id, event.type, moment(event.at), event.agent_id, data)

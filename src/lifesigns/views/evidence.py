@@ -1,4 +1,4 @@
-"""Evidence: the numbers of a finding, with the words and units in which people read them."""
+"""Evidence: the numbers of a finding, with words and units for people."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "status": ("its own word", ""),
 }
 _ELSEWHERE: Final = frozenset({"stack", "people", "unhealthy", "unit", "waiting"})
-"""Flags, and what is shown in another way."""
+"""Flags, and values shown in another way."""
 
 
 class Measure(Struct, frozen=True):
-    """One thing that was measured."""
+    """One measured value."""
 
     name: str
     value: int | float | str
     unit: str
-    """`s`, `share` (of 1), `percent`, `MB`, `USD` ...; empty for what is counted or said."""
+    """`s`, `share` (of 1), `percent`, `MB`, `USD` ...; empty for counts and words."""
 
 
 def evidence(numbers: Mapping[str, int | float | str]) -> tuple[Measure, ...]:
-    """What was measured, in words. A number that has no words yet goes by its key."""
-    told = str(numbers.get("unit", ""))
+    """The measured values, in words. A number without words yet goes by its key."""
+    own_unit = str(numbers.get("unit", ""))
     named = ((*_NAMES.get(key, (key.replace("_", " "), "")), key, numbers[key]) for key in numbers)
     return tuple(
-        Measure(name, value, told if key in ("used", "cap") else unit)
+        Measure(name, value, own_unit if key in ("used", "cap") else unit)
         for name, unit, key, value in named
         if key not in _ELSEWHERE
     )

@@ -1,4 +1,4 @@
-"""The fleet at a glance, and how the hub itself is."""
+"""An overview of the fleet, and the hub's own health."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HubHealth(Struct, frozen=True):
     """How far the hub can be trusted right now."""
 
     trouble: str
-    """What is wrong with it in a word or two; empty if nothing is."""
+    """Its trouble in a word or two; empty if there is none."""
     blind: bool
     blind_since: Moment | None
     score: int
@@ -43,26 +43,26 @@ class HubHealth(Struct, frozen=True):
     epoch: int
     version: str
     at: Moment
-    """When this was so, by the hub's clock."""
+    """The hub's time of this answer."""
 
 
 class FleetView(Struct, frozen=True):
-    """Counts by state, who has room, and the hub's own health."""
+    """Counts by state, agents with room, and the hub's own health."""
 
     agents: int
     states: Mapping[Health, int]
     doing: Mapping[Doing, int]
     waiting_for_human: tuple[str, ...]
     braked: tuple[str, ...]
-    """Groups in which too many are unwell at once: nothing is done there until a person decides."""
+    """Groups with too many unwell agents at once: the hub does nothing there until a person decides."""
     least_loaded: tuple[Spare, ...]
     hub: HubHealth
     needs: tuple[Alert, ...] = ()
-    """What only a person can settle, the most urgent first: alerts that stand, each with its `need`."""
+    """What only a person can settle, the most urgent first: current alerts, each with its `need`."""
 
 
 def fleet_view(engine: Engine, hub: HubHealth, needs: tuple[Alert, ...] = ()) -> FleetView:
-    """The fleet as it is now. Looks at every agent: the caller keeps it for a moment."""
+    """The fleet now. Looks at every agent: the caller caches it for a moment."""
     counted = census(engine.beliefs)
     waiting: list[str] = []
     if counted.doing[Doing.WAITING_FOR_HUMAN]:
@@ -92,7 +92,7 @@ def hub_health(
     epoch: int,
     version: str,
 ) -> HubHealth:
-    """How the hub is now."""
+    """The hub's health now."""
     aware, score = engine.beliefs.awareness, engine.self_doubt(now)
     return HubHealth(
         trouble=_trouble(aware.blind, store, bus, score),

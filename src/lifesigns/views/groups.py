@@ -1,4 +1,4 @@
-"""Groups of agents that share a fate, and whether anything is done in them."""
+"""Groups of agents that share a fate, and whether the hub acts in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class GroupView(Struct, frozen=True):
     members: int
     unwell: int
     braked: bool
-    """Too many are unwell at once: nothing is done there automatically until a person decides."""
+    """Too many are unwell at once: the hub does nothing there until a person decides."""
     released_until: Moment | None
     """A person decided: until then it is not braked, whatever happens there."""
 
@@ -26,7 +26,7 @@ class GroupList(Struct, frozen=True):
 
     groups: tuple[GroupView, ...]
     cursor: str | None
-    """Ask with this for more; None if there are none."""
+    """Pass this for more; None if there are none."""
 
 
 def group_view(name: str, group: Group, now: float) -> GroupView:

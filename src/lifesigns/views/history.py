@@ -1,7 +1,7 @@
-"""History: an agent's life in the order of time, in at most so many points.
+"""History: an agent's life in the order of time, with a limited number of points.
 
-What changed is worth more than how it was between the changes: when there are too many points, samples are put together
-first, then the oldest findings go, and flips and interventions only when there is nothing else left.
+Changes are worth more than the time between them: with too many points, samples are merged first, then the oldest
+findings go, and flips and interventions only when nothing else is left.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FINDINGS: Final = types_of(FindingOpened, FindingClosed)
 
 
 class SamplePoint(Struct, frozen=True, tag_field="type", tag="sample"):
-    """A stretch of an agent's life in numbers, a minute or longer; None where it told nothing."""
+    """A stretch of an agent's life in numbers, a minute or longer; None where it reported nothing."""
 
     at: Moment
     beats: int
@@ -45,7 +45,7 @@ class SamplePoint(Struct, frozen=True, tag_field="type", tag="sample"):
     cpu_percent: float | None
     memory_mb: float | None
     token_count: int | None
-    """Of its life so far, as are cost and errors."""
+    """Of its life so far, like cost and errors."""
     cost_usd: float | None
     error_count: int | None
 
@@ -69,7 +69,7 @@ class FindingPoint(Struct, frozen=True, tag_field="type", tag="finding"):
     kind: Kind
     open: bool
     severity: Severity | None
-    """None when it is over, as are text and numbers."""
+    """None when it is over, like text and numbers."""
     text: str | None
     numbers: Mapping[str, int | float | str] | None
 
@@ -85,7 +85,7 @@ class InterventionPoint(Struct, frozen=True, tag_field="type", tag="intervention
     attempt: int
     text: str
     by: str
-    """Who wanted it; empty if the hub did it by its policy."""
+    """Who ordered it; empty if the hub did it by its policy."""
 
 
 Point = SamplePoint | FlipPoint | FindingPoint | InterventionPoint
@@ -99,7 +99,7 @@ class History(Struct, frozen=True):
     to: Moment
     points: tuple[Point, ...]
     complete: bool
-    """False if there was more than fits: samples were put together, or the oldest points left out."""
+    """False if there was more than fits: samples were merged, or the oldest points left out."""
     unreadable: int = 0
     """Events that could not be read, and are left out."""
 
@@ -115,7 +115,7 @@ def history(
     complete: bool = True,
     points_max: int = POINTS_MAX,
 ) -> History:
-    """All of it, in at most so many points. Every sequence comes oldest first."""
+    """All of it, within the limit. Every sequence comes oldest first."""
     kept_changes = changes[-points_max:]
     kept_findings = _newest(findings, points_max - len(kept_changes))
     room = points_max - len(kept_changes) - len(kept_findings)
@@ -149,7 +149,7 @@ def _newest(events: Sequence[Event], count: int) -> Sequence[Event]:
 
 
 def _thinned(samples: Sequence[Sample], room: int) -> Iterator[Sample]:
-    """The samples, so many of them put together that they have room."""
+    """The samples, merged as far as needed to fit."""
     if room <= 0:
         return
     together = -(-len(samples) // room)
@@ -158,7 +158,8 @@ def _thinned(samples: Sequence[Sample], room: int) -> Iterator[Sample]:
 
 
 def _as_one(samples: Sequence[Sample]) -> Sample:
-    """Beats add up, the latest counts, load is the mean of those that told it, totals are the last ones told."""
+    """Beats are summed, `late_max` is the maximum, load is the mean of the known values, totals are the last known
+    ones."""
     if len(samples) == 1:
         return samples[0]
     return Sample(
@@ -175,9 +176,9 @@ def _as_one(samples: Sequence[Sample]) -> Sample:
     )
 
 
-def _mean(told: Sequence[float | None]) -> float | None:
-    known = [value for value in told if value is not None]
-    # The sum of shares, not the share of the sum: numbers near the largest have no sum.
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    # The sum of shares, not the share of the sum: the sum of very large numbers overflows.
     return sum(value / len(known) for value in known) if known else None
 
 
@@ -196,7 +197,7 @@ def _sample(sample: Sample) -> SamplePoint:
 
 
 def _happened(event: Event) -> Point | None:
-    """None for what cannot be read."""
+    """The point of an event; None if it is unreadable."""
     at, number = moment(event.at), event.id
     match fact_of(event):
         case Flip() as flip:
@@ -207,8 +208,10 @@ def _happened(event: Event) -> Point | None:
             return InterventionPoint(
                 at, number, step.id, step.rung, step.stage, step.attempt, step.text, step.by
             )
-        case FindingOpened(finding=found):
-            return FindingPoint(at, number, found.kind, True, found.severity, found.text, found.numbers)
+        case FindingOpened(finding=finding):
+            return FindingPoint(
+                at, number, finding.kind, True, finding.severity, finding.text, finding.numbers
+            )
         case FindingClosed(kind=kind):
             return FindingPoint(at, number, kind, False, None, None, None)
     return None

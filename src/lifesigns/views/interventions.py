@@ -1,4 +1,4 @@
-"""Interventions: each step of the ladder that was taken, and how far it came."""
+"""Interventions: each step of the ladder, and how far it came."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifesigns.ports import Event
 from lifesigns.views.moments import Moment, moment
 
 TYPES: Final = types_of(Intervention)
-"""The events that tell of interventions."""
+"""The events about interventions."""
 
 ENDED: Final = frozenset({Stage.ANSWERED, Stage.DONE, Stage.FAILED, Stage.DROPPED})
 REMEMBERED_MAX: Final = 10_000
@@ -22,7 +22,7 @@ STAGES_MAX: Final = 50
 
 
 class StageReached(Struct, frozen=True):
-    """An intervention came so far at this moment."""
+    """A stage that an intervention reached, and when."""
 
     at: Moment
     stage: Stage
@@ -41,7 +41,7 @@ class InterventionRecord(Struct):
     attempt: int
     reason: str
     by: str
-    """Who ordered it; empty if it was the policy."""
+    """Who ordered it; empty if the hub did it by its policy."""
     ordered_at: Moment
     open: bool
     stages: list[StageReached]
@@ -54,10 +54,10 @@ class InterventionList(Struct):
 
 
 Request = tuple[Rung, str, str]
-"""What a person asked for: the rung, who asked, and the key of the request."""
+"""A person's request: the rung, the person, and the key of the request."""
 
 _BODY: Final = " #"
-"""Before the digest of a request's body, behind its key."""
+"""Separates a request's key from the digest of its body."""
 
 
 class KeyReused(Exception):
@@ -65,18 +65,18 @@ class KeyReused(Exception):
 
 
 def keyed(key: str, body_digest: str) -> str:
-    """The key of a request as it is kept: with its body's digest, so that another request under the same key is seen."""
+    """The stored key of a request: with its body's digest, so that another request under the same key is noticed."""
     return f"{key}{_BODY}{body_digest}"
 
 
-def _taken_apart(key: str) -> tuple[str, str]:
-    """The key as it was given, and the digest of the body it came with; empty for keys that were kept without one."""
+def _split(key: str) -> tuple[str, str]:
+    """The given key, and the digest of its body; empty for keys stored without one."""
     given, separator, body_digest = key.rpartition(_BODY)
     return (given, body_digest) if separator else (key, "")
 
 
 class Interventions:
-    """The newest ones, made of the events that tell of them."""
+    """The newest interventions, made of their events."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, InterventionRecord] = OrderedDict()
@@ -85,7 +85,7 @@ class Interventions:
         self._bodies: dict[str, str] = {}
 
     def note(self, events: Iterable[Event]) -> None:
-        """These happened, in this order."""
+        """Add events, in their order."""
         for event in events:
             step = fact_of(event) if event.type in TYPES else None
             if isinstance(step, Intervention):
@@ -95,8 +95,8 @@ class Interventions:
         return self._records.get(intervention_id)
 
     def asked_for(self, rung: Rung, by: str, key: str) -> Mapping[str, InterventionRecord]:
-        """By agent, what this request of a person became. Raises `KeyReused` if its key was that of another."""
-        given, body_digest = _taken_apart(key)
+        """The interventions of a person's request, by agent. Raises `KeyReused` if its key was that of another request."""
+        given, body_digest = _split(key)
         became = self._by_request.get((rung, by, given), {})
         if any(self._bodies.get(its_id, "") not in ("", body_digest) for its_id in became.values()):
             raise KeyReused
@@ -106,14 +106,14 @@ class Interventions:
         self, limit: int, *, agent_id: str | None = None, rung: Sequence[Rung] = (), only_open: bool = False
     ) -> list[InterventionRecord]:
         """The newest first."""
-        found: list[InterventionRecord] = []
-        for record in self._wanted(agent_id, rung, only_open):
-            found.append(record)
-            if len(found) == limit:
+        newest: list[InterventionRecord] = []
+        for record in self._matching(agent_id, rung, only_open):
+            newest.append(record)
+            if len(newest) == limit:
                 break
-        return found
+        return newest
 
-    def _wanted(
+    def _matching(
         self, agent_id: str | None, rung: Sequence[Rung], only_open: bool
     ) -> Iterator[InterventionRecord]:
         for record in reversed(self._records.values()):
@@ -126,7 +126,7 @@ class Interventions:
 
     def _note(self, step: Intervention) -> None:
         if not step.id:
-            return  # It is held back, and nothing was ordered yet: there is nothing to follow or to decide.
+            return  # It is held back, and not ordered yet: there is nothing to follow or to decide.
         reached = StageReached(moment(step.at), step.stage, step.attempt, step.text, step.by)
         record = self._records.get(step.id)
         if record is None:
@@ -151,8 +151,8 @@ class Interventions:
         del record.stages[:-STAGES_MAX]
 
     def _note_request(self, step: Intervention) -> None:
-        """Where a request led to several steps with one agent, it is the first of them."""
-        given, body_digest = _taken_apart(step.key)
+        """Of several steps with one agent, the first one is the request's."""
+        given, body_digest = _split(step.key)
         request = (step.rung, step.by, given)
         if self._by_request.setdefault(request, {}).setdefault(step.agent_id, step.id) == step.id:
             self._requests[step.id] = request

@@ -1,4 +1,4 @@
-"""Many agents: which of them, in what order, page by page."""
+"""Many agents: filtered, sorted, page by page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifesigns.views.agents import NEED, AgentHealth, need
 
 
 class AgentFilter(Struct, frozen=True):
-    """Which agents: every condition that is given must hold."""
+    """Selects agents: every given condition must hold."""
 
     state: tuple[Health, ...] = ()
     doing: tuple[Doing, ...] = ()
@@ -25,7 +25,7 @@ class AgentFilter(Struct, frozen=True):
     """Part of the id, task, role or host, whatever its case."""
 
     def matches(self, agent: Agent) -> bool:
-        """Whether this agent is one of them."""
+        """Whether this agent matches."""
         return (
             (not self.state or agent.health in self.state)
             and (not self.doing or agent.doing in self.doing)
@@ -37,15 +37,15 @@ class AgentFilter(Struct, frozen=True):
 
 
 class AgentList(Struct, frozen=True):
-    """Agents, and how to ask for what comes next: the next page by `cursor`, later changes by `updated`."""
+    """Agents, and how to go on: `cursor` for the next page, `updated` for later changes."""
 
     agents: tuple[AgentHealth, ...]
     updated: str
     cursor: str | None
     complete: bool
-    """False if these are only the ones that changed since the token that was given."""
+    """False if these are only the ones that changed since the given token."""
     gone: tuple[str, ...]
-    """Agents that were forgotten since then."""
+    """Agents that the hub has forgotten since then."""
 
 
 def order(agent: Agent) -> tuple[int, float, str]:
@@ -56,37 +56,37 @@ def order(agent: Agent) -> tuple[int, float, str]:
 def page(
     agents: Iterable[Agent], matches: Callable[[Agent], bool], limit: int, after: int
 ) -> tuple[list[Agent], int | None]:
-    """The next agents in the order they were first heard of, and where to go on if there are more."""
-    found: list[Agent] = []
+    """The next agents in the order of their first signal, and where to go on if there are more."""
+    shown: list[Agent] = []
     for agent in agents:
         if agent.order > after and matches(agent):
-            if len(found) == limit:
-                return found, found[-1].order
-            found.append(agent)
-    return found, None
+            if len(shown) == limit:
+                return shown, shown[-1].order
+            shown.append(agent)
+    return shown, None
 
 
 def neediest(agents: Iterable[Agent], matches: Callable[[Agent], bool], limit: int) -> list[Agent]:
-    """Those who need somebody most.
+    """The agents that need a person most.
 
-    Of 100,000 agents nearly all are passed over by a comparison: who is calm is healthy, and has been for no longer than
-    the last of the first who were found so far.
+    Of 100,000 agents a comparison skips nearly all: a calm agent is healthy, and it matters only if it has been so for
+    longer than the last of the best so far.
     """
-    found: list[Agent] = []
+    best: list[Agent] = []
     calm_until = inf
     for agent in agents:
         if agent.calm and agent.since > calm_until and agent.doing is not Doing.WAITING_FOR_HUMAN:
             continue
         if matches(agent):
-            found.append(agent)
-            if len(found) >= 2 * limit:
-                found = nsmallest(limit, found, key=order)
-                calm_until = _calm_until(found[-1])
-    return nsmallest(limit, found, key=order)
+            best.append(agent)
+            if len(best) >= 2 * limit:
+                best = nsmallest(limit, best, key=order)
+                calm_until = _calm_until(best[-1])
+    return nsmallest(limit, best, key=order)
 
 
 def _calm_until(last: Agent) -> float:
-    """Who has been calm since later than this comes after that one."""
+    """An agent that became calm later than this sorts after `last`."""
     last_rank, since, _ = order(last)
     healthy = NEED[Health.HEALTHY]
     return since if last_rank == healthy else -inf if last_rank < healthy else inf

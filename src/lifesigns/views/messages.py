@@ -11,20 +11,20 @@ from lifesigns.views.moments import Moment, moment, moment_or_none
 
 
 class MessageView(Struct, frozen=True):
-    """A message that was sent and not acknowledged yet."""
+    """A message that is not acknowledged yet."""
 
     message_id: str
     agent_id: str
-    """Who sent it."""
+    """The sender."""
     to: str
     priority: Priority
     sent_at: Moment
     reminded_at: Moment | None
     """When the recipient was reminded of it."""
     overdue_at: Moment | None
-    """Since when it should have been acknowledged; None if it still has time."""
+    """Since when it is overdue; None if it still has time."""
     due_at: Moment | None
-    """When something is done about it if it stays unacknowledged; None if everything was done, or its sender is forgotten."""
+    """When the hub acts if it stays unacknowledged; None if everything was done, or its sender is forgotten."""
 
 
 class MessageList(Struct, frozen=True):
@@ -32,11 +32,11 @@ class MessageList(Struct, frozen=True):
 
     messages: tuple[MessageView, ...]
     cursor: str | None
-    """Ask with this for the next page."""
+    """Pass this for the next page."""
 
 
 def message_view(engine: Engine, message: PendingMessage) -> MessageView:
-    """A message as it stands now."""
+    """A message now."""
     sender = engine.agent(message.sender)
     waited_from = message.sent_at if message.reminded_at is None else message.reminded_at
     wait = (

@@ -1,4 +1,4 @@
-"""Moments as people read them: RFC 3339, UTC, milliseconds."""
+"""Moments for people: RFC 3339, UTC, milliseconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 FIRST: Final = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LAST: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""The ends of the calendar. An agent may say that it needs a million years: what is beyond is shown as the last day."""
+"""The ends of the calendar. An agent may say that it needs a million years: we show later moments as the last day."""
 
 
 def moment(at: float) -> Moment:
@@ -26,5 +26,5 @@ def moment(at: float) -> Moment:
 
 
 def moment_or_none(at: float | None) -> Moment | None:
-    """As `moment`; None for never."""
+    """Like `moment`; None for never."""
     return moment(at) if at is not None and isfinite(at) else None

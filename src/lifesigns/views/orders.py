@@ -9,12 +9,12 @@ from msgspec import Struct
 
 
 class Orders(Struct, frozen=True):
-    """What waits for one agent, oldest first. Each is offered again until it is acknowledged or settled."""
+    """The orders waiting for one agent, oldest first. Each is offered again until it is acknowledged or settled."""
 
     orders: list[Mapping[str, Any]]
 
 
 class OrdersByAgent(Struct, frozen=True):
-    """What waits for several agents; those for whom nothing waits are left out."""
+    """The orders waiting for several agents; agents without orders are left out."""
 
     orders: Mapping[str, list[Mapping[str, Any]]]

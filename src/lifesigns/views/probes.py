@@ -17,7 +17,7 @@ class Ready(Struct):
     status: str
     """`ok` or `unready`."""
     store: str
-    """`ok` or `away`; what is wrong with it, for those who may see the fleet."""
+    """`ok` or `away`; the exact trouble, for callers that may see the fleet."""
     bus: str
     """`ok`, `none` or `away`; the same."""
     blind: bool

@@ -1,4 +1,4 @@
-"""Problems: what a hub answers when it cannot answer."""
+"""Problems: a hub's answer to a request it refuses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class ProblemDetails(Struct, omit_defaults=True):
-    """RFC 9457, and the field that is wrong."""
+    """RFC 9457, and the wrong field."""
 
     type: str
     title: str

@@ -1,4 +1,4 @@
-"""Receipts: what became of messages that were handed in, and a beat as it was received."""
+"""Receipts: what became of received messages; and a beat as received."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lifesigns.views.moments import Moment
 
 
 class RejectedMessage(Struct):
-    """One message of a delivery that was not accepted: which, what about it, and why."""
+    """A refused message of a delivery: its place, the field, and why."""
 
     index: int
     field: str
@@ -19,7 +19,7 @@ class RejectedMessage(Struct):
 
 
 class Receipt(Struct):
-    """What became of a delivery, and the orders that wait for these agents."""
+    """The result of a delivery, and the orders waiting for these agents."""
 
     accepted: int
     rejected: list[RejectedMessage]
@@ -27,7 +27,7 @@ class Receipt(Struct):
 
 
 class LastBeat(Struct):
-    """A beat as it was received."""
+    """A beat as received."""
 
     received_at: Moment
     beat: Any

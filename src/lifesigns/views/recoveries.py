@@ -1,6 +1,7 @@
-"""Recoveries of the whole fleet: which are on their way or wait for a person, what became of the others, how often it went well.
+"""Recoveries of the whole fleet: those under way or waiting for a person, the results of the others, and the success
+rate.
 
-A recovery went well when the new life speaks, and badly when lifesigns gave it up. Those under way count for neither.
+A recovery succeeded when the new life beats, and failed when lifesigns gave it up. Those under way count for neither.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from lifesigns.views.moments import Moment, moment
 from lifesigns.views.recovery import RecoveryView, recovery_view
 
 TYPES: Final = types_of(Recovery)
-"""The events that tell of recoveries."""
+"""The events about recoveries."""
 
 
 class ActiveRecovery(Struct, frozen=True):
-    """A recovery that is not over: on its way, closely watched, or a person's matter."""
+    """An unfinished recovery: on its way, on probation, or waiting for a person."""
 
     task_id: str | None
     recovery: RecoveryView
 
 
 class RecoveryStep(Struct, frozen=True):
-    """A recovery came so far."""
+    """A stage that a recovery reached."""
 
     event_id: int
     at: Moment
@@ -39,12 +40,12 @@ class RecoveryStep(Struct, frozen=True):
     stage: Recovered
     attempt: int
     checkpoint_id: str | None
-    """Where the new life goes on from; None: at the task's start."""
+    """Where the new life continues from; None: at the task's start."""
     reason: str
 
 
 class Recoveries(Struct, frozen=True):
-    """How it goes with those who are started anew."""
+    """The recoveries of the fleet."""
 
     active: tuple[ActiveRecovery, ...]
     steps: tuple[RecoveryStep, ...]
@@ -52,13 +53,13 @@ class Recoveries(Struct, frozen=True):
     completed: int
     failed: int
     success_rate: float | None
-    """Of those that are decided; None if none is."""
+    """Of the finished ones; None if there is none."""
     complete: bool
     """False if there was more than was read: the counts are of the newest ones."""
 
 
 def active_recoveries(engine: Engine) -> Iterable[ActiveRecovery]:
-    """Everybody whose respawn is not over."""
+    """All agents with an unfinished respawn."""
     for lineage in engine.beliefs.lineages.values():
         if lineage.phase is not Phase.IDLE:
             yield ActiveRecovery(lineage.task_id, recovery_view(lineage))
@@ -68,13 +69,13 @@ def recoveries_view(
     active: Iterable[ActiveRecovery], events: Sequence[Event], limit: int, *, complete: bool
 ) -> Recoveries:
     """All of it; events come the newest first."""
-    told = [(event.id, fact) for event in events if isinstance(fact := fact_of(event), Recovery)]
-    completed = sum(fact.stage is Recovered.COMPLETED for _, fact in told)
-    failed = sum(fact.stage is Recovered.FAILED for _, fact in told)
+    recoveries = [(event.id, fact) for event in events if isinstance(fact := fact_of(event), Recovery)]
+    completed = sum(fact.stage is Recovered.COMPLETED for _, fact in recoveries)
+    failed = sum(fact.stage is Recovered.FAILED for _, fact in recoveries)
     decided = completed + failed
     return Recoveries(
         tuple(active),
-        tuple(_step(number, fact) for number, fact in told[:limit]),
+        tuple(_step(number, fact) for number, fact in recoveries[:limit]),
         completed,
         failed,
         round(completed / decided, 4) if decided else None,

@@ -11,30 +11,30 @@ from lifesigns.views.moments import Moment, moment
 
 
 class RecoveryView(Struct, frozen=True):
-    """The respawn of one agent: what became of it, or will."""
+    """The respawn of one agent."""
 
     agent_id: str
     phase: Phase
     on_its_way: bool
     needs_a_person: bool
-    """Limits are reached, or it failed again under close watch: `recover` or `clear` it."""
+    """It reached its limits, or failed again on probation: `recover` or `clear` it."""
     attempt: int
     """Respawns for this task so far."""
     failures: int
     reason: str
-    """Why the last life ended, or why it is not respawned any more."""
+    """Why the last life ended, or why there are no more respawns."""
     ended_incarnation: str | None
     new_incarnation: str | None
     checkpoint_id: str | None
-    """Where the new life goes on from; None: at the task's start, or not known yet."""
+    """Where the new life continues from; None: at the task's start, or unknown yet."""
     read_back: bool | None
     """Whether that checkpoint's content was read and compared; None without one."""
     next_at: Moment | None
-    """When the present phase is over at the latest."""
+    """When the current phase ends at the latest."""
 
 
 class RecoveryList(Struct, frozen=True):
-    """How it goes with the agents of a task that were, are or could be respawned."""
+    """The recoveries of a task's agents."""
 
     task_id: str
     recoveries: tuple[RecoveryView, ...]

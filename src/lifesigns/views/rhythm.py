@@ -1,4 +1,4 @@
-"""Rhythm: when an agent's beats come, when the next one should, and how surprising its silence is by now."""
+"""Rhythm: the times of an agent's beats, of its next one, and how surprising its silence is by now."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from lifesigns.views.moments import Moment, moment
 
 
 class Rhythm(Struct, frozen=True):
-    """What is expected of an agent's beats, and how far it keeps to that."""
+    """The expected times of an agent's beats, and how well it keeps them."""
 
     agent_id: str
     at: Moment
-    """When this was so, by the hub's clock."""
+    """The hub's time of this answer."""
     beats: int
-    """Of this life, as are those that were lost."""
+    """Of this life, like `lost`."""
     lost: int
     interval_s: float
-    """Between two beats, as this agent sends them; before the first one, as its policy expects them."""
+    """Between two of this agent's beats; before the first one, the policy's."""
     last_at: Moment | None
-    """The last sign of life; None, as are the next two, before its first beat."""
+    """The last sign of life; None, like the next two, before its first beat."""
     expected_at: Moment | None
     """When the next beat should come."""
     spread_s: float | None
@@ -32,13 +32,13 @@ class Rhythm(Struct, frozen=True):
     suspect_after_s: float
     """After so long a silence it is suspected and pinged, at the latest; sooner if its rhythm is steady."""
     asked: int
-    """Pings that it has not answered yet; 0 if it is not suspected."""
+    """Pings without an answer yet; 0 if it is not suspected."""
     phi: float
     """How surprising the silence is: -log10 of the chance of a beat this late."""
 
 
 def rhythm_of(agent: Agent, policy: SilencePolicy, now: float) -> Rhythm:
-    """The rhythm of an agent as it is now."""
+    """The rhythm of an agent now."""
     heard = agent.beats > 0
     return Rhythm(
         agent_id=agent.id,

@@ -1,6 +1,7 @@
-"""What stands right now and should not: the alerts that end by themselves when it is over.
+"""What is wrong right now: the alerts that end by themselves when it is over.
 
-Here it is decided who needs a person and for what. The API serves it; the command line and the dashboard show it.
+This module decides which agents need a person and for what. The API serves it; the command line and the dashboard show
+it.
 """
 
 from __future__ import annotations
@@ -41,28 +42,28 @@ def standing(
     beliefs: Beliefs, troubles: Iterable[HubTroubleBegan], expiring: Iterable[TokenExpiring] = ()
 ) -> list[Alert]:
     """Everything that is wrong now: the hub itself first, then groups, then agents."""
-    found = [*_hub(beliefs, troubles), *_groups(beliefs)]
-    found += [_alert(fact.at, fact, None) for fact in islice(expiring, EXPIRING_MAX)]
+    alerts = [*_hub(beliefs, troubles), *_groups(beliefs)]
+    alerts += [_alert(fact.at, fact, None) for fact in islice(expiring, EXPIRING_MAX)]
     for alert in _agents(beliefs):
-        if len(found) >= STANDING_MAX:
+        if len(alerts) >= STANDING_MAX:
             break
-        found.append(alert)
-    return found
+        alerts.append(alert)
+    return alerts
 
 
 def needs(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
-    """Those for which a person is needed, the most urgent first; among equals what has lasted longest. An agent about which
-    there is more to say than that somebody should look is not there a second time."""
+    """The alerts that need a person, the most urgent first; among equals the longest first. An agent with a more
+    specific alert is not listed again just to be looked at."""
     order = {kind: n for n, kind in enumerate(NeedKind)}
-    found = [(order[one.need.kind], one.at or "9", one) for one in alerts if one.need is not None]
-    settled = {one.agent_id for rank, _, one in found if rank < order[NeedKind.LOOK]}
-    found.sort(key=lambda each: each[:2])
-    return tuple(one for rank, _, one in found if rank < order[NeedKind.LOOK] or one.agent_id not in settled)
+    ranked = [(order[one.need.kind], one.at or "9", one) for one in alerts if one.need is not None]
+    settled = {one.agent_id for rank, _, one in ranked if rank < order[NeedKind.LOOK]}
+    ranked.sort(key=lambda each: each[:2])
+    return tuple(one for rank, _, one in ranked if rank < order[NeedKind.LOOK] or one.agent_id not in settled)
 
 
 def _hub(beliefs: Beliefs, troubles: Iterable[HubTroubleBegan]) -> Iterator[Alert]:
     for trouble in troubles:
-        _, title = _told(replace(trouble, reason=""))
+        _, title = _alerting(replace(trouble, reason=""))
         yield _alert(trouble.at, trouble, Need(NeedKind.HUB, title, trouble.reason))
     aware = beliefs.awareness
     if aware.blind:
@@ -84,7 +85,7 @@ def _groups(beliefs: Beliefs) -> Iterator[Alert]:
     for name, group in beliefs.fleet.groups.items():
         if group.braked:
             braked = Brake(0.0, name, True, group.unwell, group.members)
-            yield _alert(None, braked, Need(NeedKind.BRAKED, name, _told(braked)[1]))
+            yield _alert(None, braked, Need(NeedKind.BRAKED, name, _alerting(braked)[1]))
 
 
 def _agents(beliefs: Beliefs) -> Iterator[Alert]:
@@ -94,7 +95,7 @@ def _agents(beliefs: Beliefs) -> Iterator[Alert]:
             failed = Recovery(lineage.waited_from, agent_id, lineage.task_id, Recovered.FAILED, 0)
             text = f"{agent_id} is not started anew any more ({lineage.phase}): {lineage.why}"
             yield _alert(since, failed, Need(NeedKind.QUARANTINED, agent_id, text), text)
-    agents = beliefs.agents.values()  # Two short looks at everybody are faster than one long.
+    agents = beliefs.agents.values()  # Two short loops over all agents are faster than one long.
     for agent in [agent for agent in agents if agent.case is not None]:
         yield from _escalation(agent)
     for agent in [agent for agent in agents if agent.doing is Doing.WAITING_FOR_HUMAN]:
@@ -103,16 +104,16 @@ def _agents(beliefs: Beliefs) -> Iterator[Alert]:
 
 
 def _escalation(agent: Agent) -> Iterator[Alert]:
-    """That an agent stands on this rung is not enough: one that was given more time needs no decision until it is over."""
+    """The rung alone is not enough: an agent that got more time needs no decision until that is over."""
     case = agent.case
     if case is None or agent.health is Health.TERMINATED:
         return
     if case.rung is Rung.ESCALATE and case.escalated and case.order_id:
         since, until = case.waited_from, moment_or_none(case.waited_from + case.wait if case.wait else None)
-        asked = Intervention(
+        escalation = Intervention(
             since, agent.id, case.order_id, case.rung, Stage.ORDERED, case.attempt, case.reason
         )
-        yield _alert(since, asked, Need(NeedKind.ESCALATED, agent.id, case.reason, until, case.order_id))
+        yield _alert(since, escalation, Need(NeedKind.ESCALATED, agent.id, case.reason, until, case.order_id))
 
 
 def _waiting(agent: Agent) -> Alert:
@@ -125,8 +126,8 @@ def _waiting(agent: Agent) -> Alert:
 
 
 def _alert(since: float | None, fact: Fact, need: Need | None, text: str = "") -> Alert:
-    """What stands as the event that told of it would say it, unless there is a better text."""
-    row, (level, sentence) = row_of(fact), _told(fact)
+    """The alert as its event would tell it, unless there is a better text."""
+    row, (level, sentence) = row_of(fact), _alerting(fact)
     key = row.key(fact)
     return Alert(
         f"{STANDING}{key}",
@@ -141,5 +142,5 @@ def _alert(since: float | None, fact: Fact, need: Need | None, text: str = "") -
     )
 
 
-def _told(fact: Fact) -> tuple[NoticeSeverity, str]:
+def _alerting(fact: Fact) -> tuple[NoticeSeverity, str]:
     return row_of(fact).alerting(fact) or (NoticeSeverity.INFO, "")

@@ -1,4 +1,4 @@
-"""Tasks: who works on them, who holds them, by when they should be done, and what was saved of them."""
+"""Tasks: their agents, claims, deadlines and checkpoints."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from lifesigns.views.moments import Moment, moment, moment_or_none
 
 
 class ClaimView(Struct, frozen=True):
-    """An agent's hold on a task."""
+    """An agent's claim on a task."""
 
     agent_id: str
     incarnation: str | None
     token: int
-    """It fences: one that was granted later is higher."""
+    """A fencing token: a later claim has a higher one."""
     claimed_at: Moment
     lease_s: float
     held_until: Moment | None
     """At the earliest: every beat of its holder moves it on."""
     in_doubt: bool
-    """The holder has not been heard for the length of a lease and was asked whether it is there."""
+    """The holder has been silent for the length of a lease, and the hub has pinged it."""
 
 
 class DueView(Struct, frozen=True):
-    """By when an agent should be done."""
+    """A task's deadline."""
 
     agent_id: str
     expected_at: Moment
     word_at: Moment
-    """The last progress, or word about the delay."""
+    """The last progress, or report about the delay."""
     asked_at: Moment | None
-    """When the agent was asked about it; None if there was no reason, or it has answered."""
+    """When the hub asked the agent about it; None if there was no reason, or it has answered."""
 
 
 class TaskView(Struct, frozen=True):
-    """A task that somebody works on, holds or should finish."""
+    """A task with agents, a claim or a deadline."""
 
     task_id: str
     agents: tuple[str, ...]
-    """Who works on it."""
+    """The agents that work on it."""
     claim: ClaimView | None
     due: DueView | None
 
@@ -57,7 +57,7 @@ class TaskList(Struct, frozen=True):
 
     tasks: tuple[TaskView, ...]
     cursor: str | None
-    """Ask with this for the next page."""
+    """Pass this for the next page."""
 
 
 class ClaimGranted(Struct, frozen=True):
@@ -67,10 +67,10 @@ class ClaimGranted(Struct, frozen=True):
     task_id: str
     holder: str
     token: int
-    """Send it along with everything that is done in the name of this claim: a lower one is refused."""
+    """Send it along with everything you do under this claim: a lower one is refused."""
     claimed_at: Moment
     lease_s: float
-    """Without a beat for this long the task goes back to the queue."""
+    """Without a beat for this long the task returns to the queue."""
 
 
 class CheckpointView(Struct, frozen=True):
@@ -83,19 +83,19 @@ class CheckpointView(Struct, frozen=True):
     saved_at: Moment
     agent_id: str
     kept_by_hub: bool
-    """Whether its content is here; else the agent kept it elsewhere, and `digest` may say what it was."""
+    """Whether the hub has its content; else the agent stored it elsewhere, and `digest` may identify it."""
 
 
 class CheckpointList(Struct, frozen=True):
-    """What was saved of a task, oldest first; only the last ones are remembered."""
+    """The checkpoints of a task, oldest first; the hub remembers only the last ones."""
 
     task_id: str
     checkpoints: tuple[CheckpointView, ...]
 
 
 def task_ids(engine: Engine) -> Iterator[str]:
-    """Every task there is, in the order agents were first heard of; then those that nobody works on. One after the other:
-    who wants a page of 100,000 does not wait for the rest."""
+    """Every task, in the order of its agents' first signals; then those without an agent. An iterator, so that a page
+    of 100,000 does not wait for the rest."""
     beliefs = engine.beliefs
     worked_on = (agent.task_id for agent in engine.agents() if agent.task_id is not None)
     seen: set[str] = set()
@@ -106,23 +106,23 @@ def task_ids(engine: Engine) -> Iterator[str]:
 
 
 def tasks_view(engine: Engine, task_ids: Iterable[str]) -> tuple[TaskView, ...]:
-    """These tasks as they are now; one that nobody knows is left out."""
-    wanted: dict[str, list[str]] = {task_id: [] for task_id in task_ids}
+    """These tasks now, without unknown ones."""
+    agents_of: dict[str, list[str]] = {task_id: [] for task_id in task_ids}
     for agent in engine.agents():
-        if agent.task_id in wanted:
-            wanted[agent.task_id].append(agent.id)
-    found = (_task(engine, task_id, agents) for task_id, agents in wanted.items())
-    return tuple(task for task in found if task.agents or task.claim or task.due)
+        if agent.task_id in agents_of:
+            agents_of[agent.task_id].append(agent.id)
+    tasks = (_task(engine, task_id, agents) for task_id, agents in agents_of.items())
+    return tuple(task for task in tasks if task.agents or task.claim or task.due)
 
 
 def checkpoints(engine: Engine, task_id: str) -> CheckpointList:
-    """What was saved of a task, whoever saved it."""
+    """The checkpoints of a task, from all agents."""
     saved = sorted(_saved(engine, task_id), key=lambda link: link[1].at)
     return CheckpointList(task_id, tuple(checkpoint_view(agent_id, one) for agent_id, one in saved))
 
 
 def checkpoint_view(agent_id: str, saved: Checkpoint) -> CheckpointView:
-    """A checkpoint, and who saved it."""
+    """A checkpoint, and its agent."""
     return CheckpointView(
         saved.id,
         saved.parent_id,
@@ -135,7 +135,7 @@ def checkpoint_view(agent_id: str, saved: Checkpoint) -> CheckpointView:
 
 
 def claim_granted(engine: Engine, claim: Claim) -> ClaimGranted:
-    """The answer to a claim that was granted."""
+    """The answer to a granted claim."""
     lease = _lease(engine, engine.agent(claim.agent_id))
     return ClaimGranted(True, claim.task_id, claim.agent_id, claim.token, moment(claim.claimed_at), lease)
 
