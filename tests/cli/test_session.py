@@ -1,10 +1,19 @@
-"""`lifesigns session`: who is signed in is listed, and signed out."""
+"""`lifesigns session`: who is signed in is listed, and signed out; and options of a group that count for its commands."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
-from tests.cli.hub import hub_in_thread
+import pytest
+
+from tests.cli.hub import HubInThread, hub_in_thread
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubInThread]:
+    with hub_in_thread() as running:
+        yield running
 
 
 def test_a_session_is_listed_and_ended() -> None:
@@ -23,3 +32,13 @@ def test_a_session_is_listed_and_ended() -> None:
         assert hub.cli("session", "end", one["id"]).exit_code == 0
         assert service.access.session(session, now) is None
         assert "Nobody is signed in." in hub.cli("session", "list").stdout
+
+
+@pytest.mark.parametrize("command", [("alerts", "silences"), ("audit", "checkpoint")])
+def test_a_hub_named_before_the_command_is_the_one_that_is_asked(
+    hub: HubInThread, command: tuple[str, str]
+) -> None:
+    group, name = command
+    outcome = hub.cli(group, "--hub", "http://127.0.0.1:1", name)
+    assert outcome.exit_code == 2
+    assert "127.0.0.1:1" in outcome.output

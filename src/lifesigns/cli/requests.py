@@ -41,9 +41,11 @@ def asks_a_hub(command: Callable[..., None]) -> Callable[..., None]:
     """The same; the command is given a client of that hub."""
 
     @wraps(command)
-    def ask(*args: Any, hub: str | None, token: str | None, **said: Any) -> None:
-        with asking(hub, token) as client:
-            command(*args, client=client, **said)
+    def ask(*args: Any, hub: str | None, token: str | None, **options: Any) -> None:
+        group = click.get_current_context().parent
+        given = {} if group is None else group.params  # `lifesigns alerts --hub URL ack ID` means that hub.
+        with asking(hub or given.get("hub"), token or given.get("token")) as client:
+            command(*args, client=client, **options)
 
     return finds_a_hub(ask)
 
