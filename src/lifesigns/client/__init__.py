@@ -1,11 +1,11 @@
 """The client: every call of the hub's API, typed, blocking or not.
 
-request.py     a call as a value, and what its answer means
-tries.py       whether and when a call is asked again
-call.py        what a call is to both clients
-calls.py, acts.py, parameters.py    every call, described once
-event_stream.py    Server-Sent Events, read piece by piece
-connection.py  where the hub is, and how httpx2 is set up for it
+request.py     a call as a value, and the meaning of its answer
+tries.py       whether and when to retry a call
+call.py        a call as a method of both clients
+calls.py, acts.py, alerts.py, parameters.py    every call, described once
+event_stream.py    reads Server-Sent Events piece by piece
+connection.py  the hub's address, and the setup of httpx2
 blocking.py    `Client`
 awaiting.py    `AsyncClient`
 """

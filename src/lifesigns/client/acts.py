@@ -1,6 +1,6 @@
-"""Acting on agents, and the interventions that come of it. For operators.
+"""Acts on agents, and their interventions. For operators.
 
-What goes onto the ladder carries an `Idempotency-Key`: however often the hub hears it, it is one act.
+An act on the ladder carries an `Idempotency-Key`: however often the hub receives it, it is one act.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from lifesigns.client.call import Call
 from lifesigns.client.parameters import new_id
-from lifesigns.client.request import Request, agent_path, asked, encoded, get, path, post, reader
+from lifesigns.client.request import Request, agent_path, encoded, get, path, post, query_of, reader
 from lifesigns.views import AgentHealth
 from lifesigns.views.interventions import InterventionList, InterventionRecord
 from lifesigns.views.recoveries import Recoveries
@@ -43,7 +43,8 @@ class Acts:
 
     @Call
     def pause(self, agent_id: str, for_: float | None = None) -> Request[AgentHealth]:
-        """Leave an agent alone for so many seconds, or until it is resumed: it is watched, but nothing is done about it."""
+        """Leave an agent alone for so many seconds, or until it is resumed: the hub watches it, but does nothing about
+        it."""
         return post(agent_path(agent_id, "pause"), AgentHealth, {"for": for_})
 
     @Call
@@ -53,7 +54,7 @@ class Acts:
 
     @Call
     def clear(self, agent_id: str) -> Request[AgentHealth]:
-        """Begin anew with an agent: quarantine, open interventions and limits are lifted."""
+        """Clear an agent: lifts quarantine, open interventions and limits."""
         return post(agent_path(agent_id, "clear"), AgentHealth, None)
 
     @Call
@@ -71,7 +72,7 @@ class Acts:
 
     @Call
     def intervention(self, intervention_id: str) -> Request[InterventionRecord]:
-        """One intervention with every stage it reached."""
+        """One intervention with all its stages."""
         return get(path("interventions", intervention_id), InterventionRecord)
 
     @Call
@@ -84,7 +85,7 @@ class Acts:
     def reset_breaker(
         self, name: str, *, agent: str | None = None, reason: str = "", key: str | None = None
     ) -> Request[InterventionList]:
-        """Close the breakers of this name, of all agents or one, and let them forget everything."""
+        """Close the breakers of this name, of all agents or one, and reset their history."""
         return _turn("reset", name, agent, reason, key)
 
     @Call
@@ -105,8 +106,8 @@ class Acts:
     def recover(
         self, task_id: str, agent_id: str | None = None, *, reason: str = ""
     ) -> Request[RecoveryList]:
-        """Respawn the agent of a task from its newest checkpoint that holds; limits, review and quarantine are lifted. One
-        that is on its way already is that one."""
+        """Respawn the agent of a task from its newest valid checkpoint; lifts limits, review and quarantine. If a
+        recovery is already on its way, returns that one."""
         body = {"agent_id": agent_id, "reason": reason}
         return post(path("tasks", task_id, "recover"), RecoveryList, body)
 
@@ -117,7 +118,7 @@ class Acts:
 
     @Call
     def recoveries(self, *, for_: float | str | None = None, limit: int | None = None) -> Request[Recoveries]:
-        """Every recovery that is not over, what happened in the last seven days or so long, and the share that went well."""
+        """Every unfinished recovery, the events of the last seven days or of `for_`, and the success rate."""
         return get("/api/v1/recoveries", Recoveries, for_=for_, limit=limit)
 
 
@@ -134,7 +135,7 @@ def _once(place: str, shape: type[T], body: object, key: str | None, **query: ob
         "POST",
         place,
         reader(shape),
-        asked(query),
+        query_of(query),
         body=encoded(body),
         headers=(("idempotency-key", key or new_id()),),
         repeatable=True,

@@ -1,4 +1,4 @@
-"""Alerts: what people should know, who has taken it on, what nobody wants to hear of; and groups that wait for a word."""
+"""Alerts, their acknowledgements, silences, and braked groups."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class Alerts:
     def alerts(
         self, *, limit: int | None = None, before: int | None = None, severity: str | None = None
     ) -> Request[AlertList]:
-        """What people should know: what stands right now, then what happened, the newest first."""
+        """What people should know: what is wrong right now, then what happened, the newest first."""
         return get("/api/v1/alerts", AlertList, limit=limit, before=before, severity=severity)
 
     @Call
     def ack_alert(
         self, alert_id: str, reason: str = "", *, for_: float | None = None
     ) -> Request[AcknowledgedAlerts]:
-        """Take an alert on, by its `id` or `key`, or all of a `group`: nobody is reminded of it any more, or not for so many
-        seconds."""
+        """Acknowledge an alert, by its `id` or `key`, or all of a `group`: there are no more reminders, or none for so
+        many seconds."""
         return post(path("alerts", alert_id, "ack"), AcknowledgedAlerts, {"reason": reason, "for": for_})
 
     @Call
     def silences(self) -> Request[SilenceList]:
-        """What nobody wants to hear of now, or will not."""
+        """The current and future silences."""
         return get("/api/v1/silences", SilenceList)
 
     @Call
@@ -44,21 +44,22 @@ class Alerts:
         kinds: Sequence[str] = (),
         roles: Sequence[str] = (),
     ) -> Request[SilenceView]:
-        """Tell nobody of some alerts for so many seconds: of these agents (ids or patterns), of these kinds, of these roles."""
+        """Tell nobody of some alerts for so many seconds: of these agents (ids or patterns), of these kinds, of these
+        roles."""
         which = {"agents": list(agents), "kinds": list(kinds), "roles": list(roles)}
         return post("/api/v1/silences", SilenceView, {**which, "for": for_, "reason": reason})
 
     @Call
     def unsilence(self, silence_id: str) -> Request[None]:
-        """End a silence: what still lasts is told now."""
+        """End a silence: people are told now of what still lasts."""
         return Request("DELETE", path("silences", silence_id), nothing)
 
     @Call
     def groups(self, *, limit: int | None = None, cursor: str | None = None) -> Request[GroupList]:
-        """Agents that share a fate, braked groups first."""
+        """Groups of agents that share a fate, braked ones first."""
         return get("/api/v1/groups", GroupList, limit=limit, cursor=cursor)
 
     @Call
     def release_group(self, group: str) -> Request[GroupView]:
-        """Let interventions in a braked group go on for an hour."""
+        """Let interventions in a braked group continue for an hour."""
         return post(path("groups", group, "release"), GroupView, None)

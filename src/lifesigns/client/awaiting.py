@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class AsyncClient(Calls):
-    """As `Client`, but every call is awaited: `await client.agent("coder-7")`, `async for agent in client.agents()`.
+    """Like `Client`, but every call is awaited: `await client.agent("coder-7")`, `async for agent in client.agents()`.
     Use it in an `async with`, or `await client.close()`."""
 
     def __init__(
@@ -40,16 +40,16 @@ class AsyncClient(Calls):
 
     @property
     def hub(self) -> str:
-        """Its address."""
+        """The hub's address."""
         return self._connection.hub
 
     async def send(self, request: Request[T]) -> T:
-        """Send any request, trying again where that is safe."""
+        """Send any request, with retries where that is safe."""
         connection = self._connection
         tries = connection.tries(request, time.monotonic())
         while True:
             try:
-                reply = reply_of(await self._http.request(**connection.asking(request)))
+                reply = reply_of(await self._http.request(**connection.request_arguments(request)))
             except httpx2.RequestError as error:
                 wait = tries.after_failure(error, time.monotonic(), heard=was_heard(error))
             else:
@@ -63,7 +63,7 @@ class AsyncClient(Calls):
     async def agents(
         self, *, limit: int | None = None, **which: Unpack[AgentFilterFields]
     ) -> AsyncIterator[AgentHealth]:
-        """Every agent that matches all conditions, in the order they were first heard of; asked for page by page."""
+        """Every agent that matches all conditions, in the order of their first signal; fetched page by page."""
         pages = parameters.PageFields(which, limit)
         while (request := pages.next()) is not None:
             for agent in pages.read(await self.send(request)):
@@ -78,7 +78,7 @@ class AsyncClient(Calls):
         reconnect: bool = True,
         on_link: OnLink | None = None,
     ) -> AsyncGenerator[EventView, None]:
-        """As `Client.events`."""
+        """Like `Client.events`."""
         request = parameters.events(types, agent, after)
         stream = EventStream(on_link)
         while True:
@@ -97,7 +97,9 @@ class AsyncClient(Calls):
 
     async def _listen(self, request: Request[None], stream: EventStream) -> AsyncGenerator[EventView, None]:
         stream.begin()
-        async with self._http.stream(**self._connection.listening(request, stream.last_id)) as response:
+        async with self._http.stream(
+            **self._connection.stream_arguments(request, stream.last_id)
+        ) as response:
             if response.status_code != httpx2.codes.OK:
                 await response.aread()
                 raise refusal(reply_of(response), self.hub)
@@ -106,7 +108,7 @@ class AsyncClient(Calls):
                     yield event
 
     async def close(self) -> None:
-        """Let go of its connections."""
+        """Close its connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:

@@ -26,12 +26,12 @@ RETRY_FOR: Final = 10.0
 class Client(Calls):
     """A hub, and every call of its API. Use it in a `with`, or `close` it; threads may share it.
 
-    Without `hub` it is `LIFESIGNS_HUB`, else the hub of this user on this machine; without `token` it is `LIFESIGNS_TOKEN`,
-    else the admin's, if that is the hub it belongs to.
+    Without `hub` it is `LIFESIGNS_HUB`, else the hub of this user on this machine; without `token` it is
+    `LIFESIGNS_TOKEN`, else the admin's, if that is the hub it belongs to.
 
-    `timeout` is what one try may take, `retry_for` how long a call that is safe to repeat is tried again while the hub is
-    away or busy. Whatever goes wrong is a `HubError`: `.status` and `.detail` say what the hub said, `.transient` whether
-    it may pass. What can only be a mistake of the caller is a `UsageError`.
+    `timeout` is the limit of one try, `retry_for` how long a repeatable call is retried while the hub is away or busy.
+    Every failure is a `HubError`: `.status` and `.detail` are the hub's answer, `.transient` says whether it may pass.
+    A mistake of the caller is a `UsageError`.
     """
 
     def __init__(
@@ -47,16 +47,16 @@ class Client(Calls):
 
     @property
     def hub(self) -> str:
-        """Its address."""
+        """The hub's address."""
         return self._connection.hub
 
     def send(self, request: Request[T]) -> T:
-        """Send any request, trying again where that is safe."""
+        """Send any request, with retries where that is safe."""
         connection = self._connection
         tries = connection.tries(request, time.monotonic())
         while True:
             try:
-                reply = reply_of(self._http.request(**connection.asking(request)))
+                reply = reply_of(self._http.request(**connection.request_arguments(request)))
             except httpx2.RequestError as error:
                 wait = tries.after_failure(error, time.monotonic(), heard=was_heard(error))
             else:
@@ -70,7 +70,7 @@ class Client(Calls):
     def agents(
         self, *, limit: int | None = None, **which: Unpack[AgentFilterFields]
     ) -> Iterator[AgentHealth]:
-        """Every agent that matches all conditions, in the order they were first heard of; asked for page by page."""
+        """Every agent that matches all conditions, in the order of their first signal; fetched page by page."""
         pages = parameters.PageFields(which, limit)
         while (request := pages.next()) is not None:
             yield from pages.read(self.send(request))
@@ -84,11 +84,11 @@ class Client(Calls):
         reconnect: bool = True,
         on_link: OnLink | None = None,
     ) -> Generator[EventView, None, None]:
-        """What happens, as it happens; with `after`, also everything since the event of that id.
+        """Events as they happen; with `after`, also everything since the event of that id.
 
-        When the connection is lost it comes back by itself and goes on where it was, for ever; only a hub that is not
-        there at the beginning, or says no, is an error. With `reconnect=False` the end of the stream is the end. `on_link` is
-        told when the stream is lost, and why, and with None when it is there.
+        The stream reconnects by itself and continues where it was, for ever; only a hub that is not there at the
+        beginning, or refuses, is an error. With `reconnect=False` the end of the stream is the end. We call `on_link`
+        with the reason when the stream is lost, and with None when it is connected.
         """
         request = parameters.events(types, agent, after)
         stream = EventStream(on_link)
@@ -105,9 +105,9 @@ class Client(Calls):
             time.sleep(wait)
 
     def _listen(self, request: Request[None], stream: EventStream) -> Iterator[EventView]:
-        """One connection's worth of events."""
+        """The events of one connection."""
         stream.begin()
-        with self._http.stream(**self._connection.listening(request, stream.last_id)) as response:
+        with self._http.stream(**self._connection.stream_arguments(request, stream.last_id)) as response:
             if response.status_code != httpx2.codes.OK:
                 response.read()
                 raise refusal(reply_of(response), self.hub)
@@ -115,7 +115,7 @@ class Client(Calls):
                 yield from stream.feed(piece)
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close its connections."""
         self._http.close()
 
     def __enter__(self) -> Self:

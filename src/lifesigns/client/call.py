@@ -1,4 +1,4 @@
-"""A call is described once and asked by both clients: `Client` returns its value, `AsyncClient` an awaitable of it."""
+"""A call is described once and sent by both clients: `Client` returns its value, `AsyncClient` an awaitable of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every call of the hub's API, described once; `Client` and `AsyncClient` send them.
 
-What changes something is asked again after a failure only where the hub does it once however often it hears it: beats,
-acknowledgements, and what carries an id of its own.
+A call that changes something is retried after a failure only where the hub does it once however often it receives it:
+beats, acknowledgements, and calls with an id of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lifesigns.client.parameters import (
     new_id,
     written,
 )
-from lifesigns.client.request import Request, agent_path, asked, encoded, get, nothing, path, post, reader
+from lifesigns.client.request import Request, agent_path, encoded, get, nothing, path, post, query_of, reader
 from lifesigns.views import (
     AgentHealth,
     AgentList,
@@ -60,11 +60,11 @@ from lifesigns.views.rhythm import Rhythm
 class Calls(Acts, Alerts):
     """The calls of the API."""
 
-    # --- saying ---------------------------------------------------------------------------------------
+    # --- sending ------------------------------------------------------------------------------------------
 
     @Call
     def beat(self, agent_id: str, **fields: Unpack[BeatFields]) -> Request[Receipt]:
-        """One beat: this agent lives. What it says beside that is in the contract of a beat."""
+        """One beat: this agent lives. The contract of a beat has its other fields."""
         body = beat_body(agent_id, fields)
         return Request("POST", "/api/v1/beats", reader(Receipt), body=body, repeatable=True)
 
@@ -80,7 +80,7 @@ class Calls(Acts, Alerts):
 
     @Call
     def signals(self, signals: Iterable[Mapping[str, Any]]) -> Request[Receipt]:
-        """Many signals at once, at most 10,000. Returns when what they changed is kept."""
+        """Many signals at once, at most 10,000. Returns when their changes are stored."""
         return Request("POST", "/api/v1/signals", reader(Receipt), body=batch(signals))
 
     # --- agents ---------------------------------------------------------------------------------------
@@ -95,19 +95,19 @@ class Calls(Acts, Alerts):
         sort: str | None = None,
         **which: Unpack[AgentFilterFields],
     ) -> Request[AgentList]:
-        """One page of agents. `sort="need"`: who needs somebody most comes first, and there is one page only;
-        `since`: only those that changed since `updated` of an earlier answer."""
+        """One page of agents. `sort="need"`: the neediest first, in one page only; `since`: only those that changed
+        since `updated` of an earlier answer."""
         limit = min(limit, PAGE_MAX)
         return get("/api/v1/agents", AgentList, limit=limit, cursor=cursor, since=since, sort=sort, **which)
 
     @Call
     def agent(self, agent_id: str) -> Request[AgentHealth]:
-        """Everything that is believed about one agent."""
+        """Everything that the hub believes about one agent."""
         return get(agent_path(agent_id), AgentHealth)
 
     @Call
     def heartbeat(self, agent_id: str) -> Request[LastBeat]:
-        """Its last beat as it was received."""
+        """Its last beat as received."""
         return get(agent_path(agent_id, "heartbeat"), LastBeat)
 
     @Call
@@ -119,37 +119,37 @@ class Calls(Acts, Alerts):
         from_: datetime | float | str | None = None,
         to: datetime | float | str | None = None,
     ) -> Request[History]:
-        """Its life in the order of time: samples, flips, findings and interventions, at most 2,000 points. The last hour, or
-        as long as `for_` says (seconds, or `"30m"`), or between two moments."""
+        """Its life in the order of time: samples, flips, findings and interventions, at most 2,000 points. The last
+        hour, or `for_` (seconds, or `"30m"`), or between two moments."""
         place = agent_path(agent_id, "history")
         return get(place, History, for_=for_, from_=written(from_), to=written(to))
 
     @Call
     def calls(self, agent_id: str) -> Request[CallHistoryView]:
-        """Its last tool calls, oldest first, with their repeats marked; and the calls it is in."""
+        """Its last tool calls, oldest first, with repeats marked; and its open calls."""
         return get(agent_path(agent_id, "calls"), CallHistoryView)
 
     @Call
     def rhythm(self, agent_id: str) -> Request[Rhythm]:
-        """When its beats come, when the next one should, how surprising its silence is by now."""
+        """The times of its beats, of the next one, and how surprising its silence is by now."""
         return get(agent_path(agent_id, "rhythm"), Rhythm)
 
     @Call
     def orders(self, agent_id: str, *, wait: float = 0.0) -> Request[Orders]:
-        """What waits for an agent: pings, nudges, stop. If there is nothing, waits for something for so many seconds."""
+        """The orders waiting for an agent: pings, nudges, stop. If there are none, waits for one for so many seconds."""
         return get(agent_path(agent_id, "orders"), Orders, wait=wait, waits_for=wait)
 
     @Call
     def orders_of(self, agent_ids: Sequence[str], *, wait: float = 0.0) -> Request[OrdersByAgent]:
-        """What waits for several agents, in one question."""
+        """The orders waiting for several agents, in one request."""
         return get("/api/v1/orders", OrdersByAgent, agent=list(agent_ids), wait=wait, waits_for=wait)
 
     @Call
     def ack_order(self, agent_id: str, order_id: str) -> Request[None]:
-        """An order was taken in and need not be offered again."""
+        """Acknowledge an order: the hub need not offer it again."""
         return Request("POST", agent_path(agent_id, "orders", order_id, "ack"), nothing, body=b"")
 
-    # --- what happened --------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------
 
     @Call
     def event_list(
@@ -160,7 +160,7 @@ class Calls(Acts, Alerts):
         types: Sequence[str] = (),
         agent: str | None = None,
     ) -> Request[EventList]:
-        """One page of what happened, oldest first; `events()` has it live."""
+        """One page of past events, oldest first; `events()` has them live."""
         types_ = ",".join(types) or None
         return get("/api/v1/events/list", EventList, after=after, limit=limit, types=types_, agent=agent)
 
@@ -183,12 +183,12 @@ class Calls(Acts, Alerts):
 
     @Call
     def audit_proof(self, n: int) -> Request[AuditProof]:
-        """That entry `n` is in the log which the newest checkpoint speaks of."""
+        """The proof that entry `n` is in the log of the newest checkpoint."""
         return get(path("audit", "proof", str(n)), AuditProof)
 
     @Call
     def audit_consistency(self, from_size: int) -> Request[AuditConsistency]:
-        """That this log begins with the one of `from_size` entries."""
+        """The proof that this log begins with the one of `from_size` entries."""
         return get("/api/v1/audit/consistency", AuditConsistency, from_=from_size)
 
     # --- work -----------------------------------------------------------------------------------------
@@ -214,19 +214,19 @@ class Calls(Acts, Alerts):
 
     @Call
     def tasks(self, *, limit: int | None = None, cursor: str | None = None) -> Request[TaskList]:
-        """Tasks that somebody works on, holds or should finish."""
+        """Tasks with agents, a claim or a deadline."""
         return get("/api/v1/tasks", TaskList, limit=limit, cursor=cursor)
 
     @Call
     def task(self, task_id: str) -> Request[TaskView]:
-        """One task: who works on it, who holds it, by when it should be done."""
+        """One task: its agents, its claim, its deadline."""
         return get(path("tasks", task_id), TaskView)
 
     @Call
     def claim(self, task_id: str, agent_id: str, *, incarnation: str | None = None) -> Request[ClaimGranted]:
-        """Claim a task. If somebody else holds it, a `HubError` of status 409 names who.
+        """Claim a task. If another agent holds it, a `HubError` of status 409 names the holder.
 
-        With an `incarnation` it is safe to ask again: the same life of the same agent gets the same claim.
+        With an `incarnation` a retry is safe: the same life of the same agent gets the same claim.
         """
         body = {"agent_id": agent_id, "incarnation": incarnation}
         return post(path("tasks", task_id, "claim"), ClaimGranted, body, repeatable=incarnation is not None)
@@ -235,13 +235,13 @@ class Calls(Acts, Alerts):
     def release(
         self, task_id: str, agent_id: str, token: int, *, incarnation: str | None = None
     ) -> Request[None]:
-        """Give a task back, with the token of the claim: it is free to be claimed."""
+        """Release a task, with the token of the claim: others may claim it."""
         body = encoded({"agent_id": agent_id, "token": token, "incarnation": incarnation})
         return Request("POST", path("tasks", task_id, "release"), nothing, body=body)
 
     @Call
     def checkpoints(self, task_id: str) -> Request[CheckpointList]:
-        """What was saved of a task, oldest first."""
+        """The checkpoints of a task, oldest first."""
         return get(path("tasks", task_id, "checkpoints"), CheckpointList)
 
     @Call
@@ -256,21 +256,21 @@ class Calls(Acts, Alerts):
         token: int | None = None,
         incarnation: str | None = None,
     ) -> Request[CheckpointView]:
-        """A checkpoint with its content: it counts when it is on the hub's disk, and is read back and compared before a
-        later life goes on from it."""
-        said = {"agent_id": agent_id, "parent": parent, "token": token, "incarnation": incarnation}
+        """Save a checkpoint with its content: it counts when it is on the hub's disk, and the hub reads it back and
+        compares it before a later life continues from it."""
+        query = {"agent_id": agent_id, "parent": parent, "token": token, "incarnation": incarnation}
         return Request(
             "PUT",
             path("tasks", task_id, "checkpoints", checkpoint_id),
             reader(CheckpointView),
-            asked(said),
+            query_of(query),
             body=content,
             repeatable=True,
         )
 
     @Call
     def download_checkpoint(self, task_id: str, checkpoint_id: str) -> Request[bytes]:
-        """The content of a checkpoint, as it was saved."""
+        """The content of a checkpoint, as saved."""
         return Request("GET", path("tasks", task_id, "checkpoints", checkpoint_id), bytes, repeatable=True)
 
     @Call
@@ -286,7 +286,7 @@ class Calls(Acts, Alerts):
         token: int | None = None,
         incarnation: str | None = None,
     ) -> Request[CheckpointView]:
-        """A checkpoint of a task was saved: it counts as progress, and is where a respawn would begin. `token` is that of the
+        """Report a saved checkpoint: it counts as progress, and a respawn would begin there. `token` is that of the
         claim under which it was saved, if there is one."""
         body = {
             "agent_id": agent_id,
@@ -317,26 +317,26 @@ class Calls(Acts, Alerts):
     def send_message(
         self, agent_id: str, to: str, *, priority: str = "normal", message_id: str | None = None
     ) -> Request[MessageView]:
-        """`agent_id` has sent a message to `to`, who has to acknowledge it; how soon depends on its priority."""
+        """Report that `agent_id` sent a message to `to`, which has to acknowledge it; how soon depends on its priority."""
         body = {"message_id": message_id or new_id(), "agent_id": agent_id, "to": to, "priority": priority}
         return post("/api/v1/messages", MessageView, body, repeatable=True)
 
     @Call
     def ack_message(self, message_id: str, agent_id: str) -> Request[None]:
-        """A message was acknowledged by its recipient."""
+        """Acknowledge a message for its recipient."""
         body = encoded({"agent_id": agent_id})
         return Request("POST", path("messages", message_id, "ack"), nothing, body=body)
 
     @Call
     def withdraw_message(self, message_id: str) -> Request[None]:
-        """Its sender does not wait for an acknowledgement any more."""
+        """Withdraw a message: its sender no longer waits for an acknowledgement."""
         return Request("DELETE", path("messages", message_id), nothing)
 
     # --- the hub --------------------------------------------------------------------------------------
 
     @Call
     def fleet(self) -> Request[FleetView]:
-        """Counts by state, who has room for more work, and how far the hub itself can be trusted."""
+        """Counts by state, agents with room for more work, and how far the hub itself can be trusted."""
         return get("/api/v1/fleet", FleetView)
 
     @Call
@@ -346,7 +346,7 @@ class Calls(Acts, Alerts):
 
     @Call
     def ready(self) -> Request[Ready]:
-        """Whether its store and bus are there and it can see; says so too if not."""
+        """Whether its store and bus are there and it can see; an unready hub is an answer, not an error."""
         return Request("GET", "/readyz", reader(Ready), repeatable=True, also_good=frozenset({503}))
 
     @Call
@@ -358,7 +358,7 @@ class Calls(Acts, Alerts):
 
     @Call
     def me(self) -> Request[Me]:
-        """Who your token says you are."""
+        """Your own identity, by your token."""
         return get("/api/v1/me", Me)
 
     @Call
@@ -372,34 +372,34 @@ class Calls(Acts, Alerts):
     ) -> Request[NewTokenView]:
         """Make a token: it is in this answer and nowhere else. For admins.
 
-        `agents`, for role `agent`: ids or beginnings of ids with a `*`, with commas between. `expires_after` is in seconds, or
-        `"never"`; without it an agent's token is good for 90 days, or as the hub is configured.
+        `agents`, for role `agent`: ids or beginnings of ids with a `*`, with commas between. `expires_after` is in
+        seconds, or `"never"`; without it an agent's token is valid for 90 days, or as the hub is configured.
         """
-        wanted = {"role": role, "name": name, "agents": agents, "expires_after": expires_after}
-        return post("/api/v1/tokens", NewTokenView, wanted)
+        body = {"role": role, "name": name, "agents": agents, "expires_after": expires_after}
+        return post("/api/v1/tokens", NewTokenView, body)
 
     @Call
     def create_key(
         self, public_key: str, name: str, agents: str, *, expires_after: float | None = None
     ) -> Request[TokenView]:
-        """Believe what these agents sign with the key of this public half (64 hex digits). For admins. It is listed and
-        revoked as a token is."""
-        wanted = {"public_key": public_key, "name": name, "agents": agents, "expires_after": expires_after}
-        return post("/api/v1/keys", TokenView, wanted)
+        """Let these agents sign with the key of this public half (64 hex digits). For admins. It is listed and revoked
+        like a token."""
+        body = {"public_key": public_key, "name": name, "agents": agents, "expires_after": expires_after}
+        return post("/api/v1/keys", TokenView, body)
 
     @Call
     def rotate_token(self, token_id: str, *, grace: float = 86400.0) -> Request[NewTokenView]:
-        """A new secret for a token; the old one is good for `grace` seconds more. For admins."""
+        """Give a token a new secret; the old one is valid for `grace` seconds more. For admins."""
         return post(path("tokens", token_id, "rotate"), NewTokenView, {"grace": grace})
 
     @Call
     def revoke_token(self, token_id: str) -> Request[None]:
-        """From now on nobody comes in with this token. For admins."""
+        """Revoke a token at once. For admins."""
         return Request("DELETE", path("tokens", token_id), nothing)
 
     @Call
     def sessions(self) -> Request[SessionList]:
-        """Who is signed in to the dashboard: all for an admin, those made with the same token for others."""
+        """The sessions of the dashboard: all for an admin, those made with the same token for others."""
         return get("/api/v1/sessions", SessionList)
 
     @Call

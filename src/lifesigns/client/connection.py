@@ -1,7 +1,8 @@
-"""Connection: where a hub is, and how to talk to it. Of several, with commas between them, one is asked until it does not answer.
+"""Connection: a hub's address and how to talk to it. Of several hubs, with commas between them, we use one until it
+does not answer.
 
-A token is only ever sent to the address that was given: no redirect is followed. A hub on this machine is asked directly,
-whatever proxy the environment names; for one elsewhere the environment's proxy counts, as for everything else.
+We send a token only to the given address and follow no redirect. A hub on this machine is reached directly, whatever
+proxy the environment names; for one elsewhere the environment's proxy counts.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from lifesigns.wire.addresses import addresses_of, exposure, is_loopback
 
 CONNECT_FOR: Final = 5.0
 SILENT_FOR: Final = 45.0
-"""A stream of events says something every 15 s; if it misses that twice, nobody is there."""
+"""A stream of events sends something every 15 s; after two missing ones it is dead."""
 
 
 class Connection:
-    """What both senders need to know about a hub."""
+    """What both clients need to know about a hub."""
 
     def __init__(self, hub: str | None, token: str | None, timeout: float, retry_for: float) -> None:
-        found = hub_locator.find(os.environ, hub, token)
-        self._hubs = [_checked(address) for address in addresses_of(found.hub)]
-        self.token = found.token
+        locator = hub_locator.find(os.environ, hub, token)
+        self._hubs = [_checked(address) for address in addresses_of(locator.hub)]
+        self.token = locator.token
         self.timeout = timeout
         self.retry_for = retry_for
         if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token):
@@ -44,7 +45,7 @@ class Connection:
 
     @property
     def hub(self) -> str:
-        """The one that is asked."""
+        """The current one."""
         return self._hubs[0]
 
     def tries(self, request: Request[Any], now: float) -> Tries:
@@ -52,11 +53,11 @@ class Connection:
         return Tries(request, self.hub, self.retry_for, now, hubs=len(self._hubs))
 
     def move_on(self) -> None:
-        """It does not answer: the next one is asked, if there are several. Threads that do so at once skip one at worst."""
+        """Switch to the next hub, if there are several. Threads that do so at once skip one at worst."""
         self._hubs = [*self._hubs[1:], self._hubs[0]]
 
     def settings(self) -> dict[str, Any]:
-        """What httpx2's clients are made with."""
+        """The constructor arguments of httpx2's clients."""
         headers = {"user-agent": "lifesigns-client", "accept": "application/json"}
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
@@ -68,8 +69,8 @@ class Connection:
             "follow_redirects": False,
         }
 
-    def asking(self, request: Request[Any]) -> dict[str, Any]:
-        """What httpx2 sends for a request."""
+    def request_arguments(self, request: Request[Any]) -> dict[str, Any]:
+        """The arguments of httpx2 for a request."""
         headers = dict(request.headers)
         if request.body is not None:
             headers["content-type"] = "application/json"
@@ -82,12 +83,12 @@ class Connection:
             "timeout": self._timeout(self.timeout + request.waits_for),
         }
 
-    def listening(self, request: Request[Any], last_id: str) -> dict[str, Any]:
-        """What httpx2 sends to listen to a stream."""
+    def stream_arguments(self, request: Request[Any], last_id: str) -> dict[str, Any]:
+        """The arguments of httpx2 to listen to a stream."""
         headers = {"accept": "text/event-stream"}
         if last_id:
             headers["last-event-id"] = last_id
-        return {**self.asking(request), "headers": headers, "timeout": self._timeout(SILENT_FOR)}
+        return {**self.request_arguments(request), "headers": headers, "timeout": self._timeout(SILENT_FOR)}
 
     def _timeout(self, answer_for: float) -> httpx2.Timeout:
         return httpx2.Timeout(answer_for, connect=min(CONNECT_FOR, answer_for))
@@ -99,12 +100,12 @@ def reply_of(response: httpx2.Response) -> Reply:
 
 
 def was_heard(error: Exception) -> bool:
-    """Whether the hub may have heard what failed: not if no connection came about."""
+    """Whether the hub may have received a failed request: not if no connection came about."""
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
 def _seen(text: str) -> bool:
-    """Whether it has neither spaces nor signs that cannot be seen."""
+    """Whether it has neither spaces nor invisible characters."""
     return text.isprintable() and " " not in text
 
 
@@ -126,8 +127,8 @@ def _checked(hub: str) -> str:
 
 
 def _trust(hubs: Sequence[str]) -> ssl.SSLContext:
-    """The system's authorities or those of `SSL_CERT_FILE`, as the sender has it; where nothing is encrypted they are not
-    loaded, which takes longer than the rest of a small call."""
+    """The system's authorities or those of `SSL_CERT_FILE`, as in the sender; without TLS we do not load them, which
+    would take longer than the rest of a small call."""
     if any(urlsplit(hub).scheme == "https" for hub in hubs):
         return ssl.create_default_context()
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -8,12 +8,12 @@ from typing import Final
 
 import msgspec
 
-from lifesigns.client.tries import backoff, said
+from lifesigns.client.tries import backoff, error_text
 from lifesigns.errors import HubError
 from lifesigns.views import EventView
 
 LINE_MAX: Final = 8 * 1024 * 1024
-"""Longer than any event: whoever sends such a line is no hub."""
+"""Longer than any event: no hub sends such a line."""
 RETRY_AFTER: Final = 1.0
 RETRY_MAX: Final = 30.0
 
@@ -22,32 +22,33 @@ _END: Final = re.compile(rb"\r\n|\n|\r(?!$)")
 _EVENT: Final = msgspec.json.Decoder(EventView)
 
 OnLink = Callable[[str | None], object]
-"""Told when the stream is lost, and why; and with None when it is there."""
+"""Called with the reason when the stream is lost, and with None when it is connected."""
 
 
 class EventStream:
-    """What one who listens has heard: where to go on, and how long to wait before that."""
+    """The state of one listener: where to continue, and how long to wait before that."""
 
     def __init__(self, on_link: OnLink | None = None) -> None:
         self.last_id = ""
         self._on_link = on_link
         self.connected = False
-        """Whether it ever came about; before that a hub that is not there is an error, after that it will come back."""
+        """Whether it ever connected; before that an absent hub is an error, after that it will come back."""
         self._retry_after = RETRY_AFTER
         self._failures = 0
         self.begin()
 
     def begin(self) -> None:
-        """A new connection: half of an event from the old one is nothing."""
+        """Begin a new connection: half of an event from the old one is dropped."""
         self._up = False
         self._rest = b""
         self._data: list[bytes] = []
         self._id: str | None = None
 
     def feed(self, piece: bytes) -> list[EventView]:
-        """The events that are complete with this piece. Raises `HubError` for what is no such stream.
+        """The events that this piece completes. Raises `HubError` if it is no such stream.
 
-        With the first piece it is there: the hub says something as soon as it listens for us, and not before.
+        The first piece shows that it is connected: the hub sends something as soon as it has subscribed us, and not
+        before.
         """
         if not self._up:
             self._up = self.connected = True
@@ -67,10 +68,10 @@ class EventStream:
         return events
 
     def lost(self, error: Exception | None, hub: str, *, reconnect: bool) -> float | None:
-        """The connection is over: how long to wait before the next; None if there shall be none. Raises `HubError` if there
-        never was one, or the hub says no."""
+        """The connection is over: how long to wait before the next; None if there shall be none. Raises `HubError` if
+        there never was one, or the hub refuses."""
         if error is not None and not isinstance(error, HubError):
-            trouble: HubError | None = HubError(f"{hub}: {said(error)}")
+            trouble: HubError | None = HubError(f"{hub}: {error_text(error)}")
         else:
             trouble = error
         if trouble is not None and not (reconnect and self.connected and trouble.transient):
@@ -93,7 +94,7 @@ class EventStream:
             self._retry_after = min(int(value) / 1000, RETRY_MAX)
 
     def _event(self) -> EventView | None:
-        """What the empty line ends; its id counts only now that all of it is here."""
+        """The event that the empty line ends; its id counts only now that it is complete."""
         data, self._data = self._data, []
         if self._id is not None:
             self.last_id, self._id = self._id, None

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, TypedDict
 
 from lifesigns import wire
-from lifesigns.client.request import Request, asked, encoded, get, nothing
+from lifesigns.client.request import Request, encoded, get, nothing, query_of
 from lifesigns.errors import UsageError, WireError
 from lifesigns.views import AgentHealth, AgentList, moment
 
@@ -17,7 +17,7 @@ PAGE_MAX: Final = 1000
 
 
 class AgentFilterFields(TypedDict, total=False):
-    """Which agents: every condition that is given must hold."""
+    """Selects agents: every given condition must hold."""
 
     id: str | Sequence[str]
     state: str | Sequence[str]
@@ -29,7 +29,7 @@ class AgentFilterFields(TypedDict, total=False):
 
 
 class BeatFields(TypedDict, total=False):
-    """What a beat may say beside whose it is."""
+    """The optional fields of a beat."""
 
     timestamp: datetime | float | str
     seq: int
@@ -75,7 +75,7 @@ class PageFields:
         return get("/api/v1/agents", AgentList, limit=size, cursor=self._cursor, **self._which)
 
     def read(self, page: AgentList) -> Sequence[AgentHealth]:
-        """The agents of a page; where to go on is remembered."""
+        """The agents of a page; remembers where to continue."""
         self._cursor = page.cursor
         self._ended = page.cursor is None
         if self._left is not None:
@@ -85,18 +85,18 @@ class PageFields:
 
 def events(types: Sequence[str], agent: str | None, after: int | None) -> Request[None]:
     """The stream of events."""
-    query = asked({"types": ",".join(types) or None, "agent": agent, "after": after})
+    query = query_of({"types": ",".join(types) or None, "agent": agent, "after": after})
     return Request("GET", "/api/v1/events", nothing, query, repeatable=True)
 
 
 def beat_body(agent_id: str, fields: Mapping[str, Any]) -> bytes:
-    """One beat as it is sent. What is wrong with it is known before anybody is asked."""
+    """An encoded beat, checked before it is sent."""
     for name in fields:
         if name not in BeatFields.__annotations__:
             near = difflib.get_close_matches(name, BeatFields.__annotations__, 1)
             raise UsageError(f"{name} is no field of a beat" + (f"; did you mean {near[0]}?" if near else ""))
-    said = {name: value for name, value in fields.items() if value is not None}
-    raw = encoded({"agent_id": agent_id, **said})
+    given = {name: value for name, value in fields.items() if value is not None}
+    raw = encoded({"agent_id": agent_id, **given})
     try:
         wire.decode_beat(raw)
     except WireError as error:
@@ -110,7 +110,7 @@ def batch(messages: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def new_id() -> str:
-    """An id that nobody else has, by which something is done once however often it is asked."""
+    """A unique id, which makes a repeated request the same."""
     return uuid.uuid4().hex
 
 

@@ -1,7 +1,7 @@
-"""Requests: one call of the API as a value, and what its answer means. No I/O.
+"""Requests: one call of the API as a value, and the meaning of its answer. No I/O.
 
-Everything a call is stands in one `Request`: how it is asked, how its answer is read, and whether it may be asked twice. The
-two senders, one blocking and one not, add nothing but the wire.
+A `Request` has everything about a call: what to send, how to read its answer, and whether it may be repeated. The two
+clients, one blocking and one not, only add the network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lifesigns.wire.limits import check_id
 T = TypeVar("T")
 
 TEMPORARY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""What passes by itself."""
+"""Statuses that may pass by themselves."""
 DETAIL_MAX: Final = 500
 
 
@@ -32,12 +32,13 @@ class Request(Generic[T]):
     method: str
     path: str
     read: Callable[[bytes], T]
-    """The answer's value. What it raises for an answer it cannot read is turned into a `HubError`."""
+    """Reads the answer's value. Its errors become a `HubError`."""
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     headers: tuple[tuple[str, str], ...] = ()
     repeatable: bool = False
-    """Whether it may be asked again when nobody knows if it was heard: it changes nothing, or the same thing only once."""
+    """Whether it may be sent again when nobody knows if it was received: it changes nothing, or the same thing only
+    once."""
     waits_for: float = 0.0
     """How long the hub may keep it waiting on purpose."""
     also_good: frozenset[int] = frozenset()
@@ -46,7 +47,7 @@ class Request(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back."""
+    """An answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -55,26 +56,26 @@ class Reply:
     @property
     def retry_after(self) -> float | None:
         """How long the hub wants us to wait, if it says so in seconds."""
-        said = self.headers.get("retry-after", "")
-        return float(said) if said.isdecimal() and len(said) < 10 else None
+        text = self.headers.get("retry-after", "")
+        return float(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def get(path: str, shape: type[T], *, waits_for: float = 0.0, **query: object) -> Request[T]:
-    """Ask for something; what is None in the query is not asked."""
-    return Request("GET", path, reader(shape), asked(query), repeatable=True, waits_for=waits_for)
+    """A GET request; without the query's Nones."""
+    return Request("GET", path, reader(shape), query_of(query), repeatable=True, waits_for=waits_for)
 
 
 def post(path: str, shape: type[T], body: object, *, repeatable: bool = False) -> Request[T]:
-    """Hand something in, as JSON."""
+    """A POST request with a JSON body."""
     return Request("POST", path, reader(shape), body=encoded(body), repeatable=repeatable)
 
 
 def nothing(_: bytes) -> None:
-    """The answer to a call that has none."""
+    """Reads the empty answer of a call."""
 
 
 def value_of(request: Request[T], reply: Reply, hub: str) -> T:
-    """What a reply says. Raises `HubError`."""
+    """The value of a reply. Raises `HubError`."""
     if not 200 <= reply.status < 300 and reply.status not in request.also_good:
         raise refusal(reply, hub)
     try:
@@ -126,8 +127,8 @@ def path(*parts: str) -> str:
     return "/api/v1/" + "/".join(quote(part, safe="") for part in parts)
 
 
-def asked(query: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """A query as it is written: lists are repeated, what is None is left out."""
+def query_of(query: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """An encoded query: lists are repeated, Nones left out."""
     return tuple(
         (name.rstrip("_"), _plain(one))
         for name, value in query.items()
@@ -137,7 +138,7 @@ def asked(query: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
 
 
 def encoded(value: object) -> bytes:
-    """A value as JSON. Raises `UsageError` for what JSON cannot say."""
+    """A value as JSON. Raises `UsageError` for what JSON cannot represent."""
     try:
         return msgspec.json.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -145,7 +146,7 @@ def encoded(value: object) -> bytes:
 
 
 def reader(shape: type[T]) -> Callable[[bytes], T]:
-    """Reads JSON of this shape."""
+    """A reader of JSON with this shape."""
     of: Any = shape
     return cast("Callable[[bytes], T]", _decoder(of).decode)
 

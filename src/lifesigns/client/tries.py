@@ -1,7 +1,7 @@
-"""Tries: whether a call that failed is asked again, and when. No clock and no sleep: `now` comes in.
+"""Tries: whether and when to retry a failed call. No clock and no sleep: `now` comes in.
 
-The law: a call that may have been heard is asked again only if hearing it twice is the same as once. A call that cannot have
-been heard, because nobody was there or the hub refused it unread, is always safe to ask again.
+The law: a call that the hub may have received is retried only if receiving it twice is the same as once. A call that it
+cannot have received, because it was not there or refused it unread, is always safe to retry.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ WAIT_MIN: Final = 0.1
 WAIT_MAX: Final = 5.0
 AGAIN: Final = frozenset({429, 502, 503, 504})
 UNHEARD: Final = frozenset({429})
-"""Refused before anybody looked at what it says."""
+"""Refused before the hub read it."""
 
 
 class Tries:
-    """The tries of one call, for at most `retry_for` seconds; each of several hubs is asked once, whatever that says."""
+    """The tries of one call, for at most `retry_for` seconds; each of several hubs gets one, whatever that limit."""
 
     def __init__(
         self, request: Request[Any], hub: str, retry_for: float, now: float, *, hubs: int = 1
@@ -44,15 +44,15 @@ class Tries:
         """How long to wait before the next try. Raises `HubError` if there is none."""
         wait = None if heard and not self._request.repeatable else self._wait(now, None)
         if wait is None:
-            raise HubError(f"{self._hub}: {said(error)}") from error
+            raise HubError(f"{self._hub}: {error_text(error)}") from error
         return wait
 
-    def _wait(self, now: float, asked_for: float | None) -> float | None:
+    def _wait(self, now: float, hub_wants: float | None) -> float | None:
         """None if that would be too long."""
         self._made += 1
         if self._made < self._hubs:
             return 0.0
-        wait = max(backoff(self._made), asked_for or 0.0)
+        wait = max(backoff(self._made), hub_wants or 0.0)
         return wait if now + wait <= self._until else None
 
 
@@ -62,6 +62,6 @@ def backoff(tries: int) -> float:
     return most * random.uniform(0.5, 1.0)  # noqa: S311 -- spreads, hides nothing
 
 
-def said(error: Exception) -> str:
-    """What a failure of the network says about itself."""
+def error_text(error: Exception) -> str:
+    """The text of a network error."""
     return str(error) or type(error).__name__
