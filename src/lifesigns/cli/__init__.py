@@ -17,14 +17,14 @@ USAGE: Final = 2
 
 
 class Entry(NamedTuple):
-    """A command that is not imported yet: where it lives, and what `--help` says about it."""
+    """A command that is not imported yet: its module, and its line in `--help`."""
 
     module: str
     summary: str
 
 
 COMMANDS: Final[dict[str, Entry]] = {
-    "agents": Entry("lifesigns.cli.agents", "List agents, those who need somebody first."),
+    "agents": Entry("lifesigns.cli.agents", "List agents, the neediest first."),
     "alerts": Entry("lifesigns.cli.alerts", "Show what people should know; acknowledge and silence it."),
     "audit": Entry("lifesigns.cli.audit", "Show who did what; verify that nobody changed it."),
     "backup": Entry("lifesigns.cli.backup", "Write everything a hub keeps into one file."),
@@ -32,9 +32,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "breakers": Entry(
         "lifesigns.cli.breakers", "List the circuit breakers of all agents; reset, open or close one."
     ),
-    "clear": Entry(
-        "lifesigns.cli.acts", "Begin anew with an agent: lift quarantine, interventions and limits."
-    ),
+    "clear": Entry("lifesigns.cli.acts", "Clear an agent: lift quarantine, interventions and limits."),
     "config": Entry("lifesigns.cli.config", "Look at the configuration before something runs on it."),
     "decide": Entry("lifesigns.cli.acts", "Decide about an escalated agent."),
     "demo": Entry("lifesigns.cli.demo", "See a fleet freeze, loop, crash and recover."),
@@ -44,19 +42,21 @@ COMMANDS: Final[dict[str, Entry]] = {
     "nudge": Entry("lifesigns.cli.acts", "Tell an agent something at its next turn boundary."),
     "open": Entry("lifesigns.cli.open", "Make a link that signs you in to the dashboard."),
     "pause": Entry("lifesigns.cli.acts", "Leave an agent alone for a while."),
-    "release": Entry("lifesigns.cli.release", "Let interventions in a braked group go on."),
+    "release": Entry("lifesigns.cli.release", "Let interventions in a braked group continue."),
     "recover": Entry("lifesigns.cli.recover", "Have a task go on in a new life of its agent."),
-    "replay": Entry("lifesigns.cli.replay", "Judge what was heard anew, under another policy."),
-    "restore": Entry("lifesigns.cli.backup", "Make a hub's state folder anew from a backup."),
+    "replay": Entry("lifesigns.cli.replay", "Judge recorded signals again, under another policy."),
+    "restore": Entry("lifesigns.cli.backup", "Restore a hub's state folder from a backup."),
     "resume": Entry("lifesigns.cli.acts", "End a pause."),
     "run": Entry("lifesigns.cli.run", "Run any command, watched, and restarted if you like."),
-    "serve": Entry("lifesigns.cli.serve", "Run the hub: hear beats, judge, keep what happened, answer."),
+    "serve": Entry(
+        "lifesigns.cli.serve", "Run the hub: receive beats, judge agents, store what happens, serve the API."
+    ),
     "show": Entry("lifesigns.cli.show", "Show everything about one agent."),
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
     "terminate": Entry("lifesigns.cli.acts", "End an agent: ask it to save, then force it."),
     "session": Entry("lifesigns.cli.session", "List and end sessions of the dashboard."),
     "token": Entry("lifesigns.cli.token", "Make, list, rotate and revoke tokens."),
-    "watch": Entry("lifesigns.cli.watch", "Watch the fleet live, those who need somebody first."),
+    "watch": Entry("lifesigns.cli.watch", "Watch the fleet live, the neediest agents first."),
 }
 """Each module has a click command with the name of its entry."""
 
@@ -89,7 +89,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Errors of the user and of the world are one line each. A bug of ours keeps its traceback."""
+        """Print errors of the user and of the world as one line each. A bug of ours keeps its traceback."""
         try:
             return super().invoke(ctx)
         except Bug:

@@ -1,6 +1,6 @@
-"""Acting on agents: `nudge`, `escalate`, `terminate`, `pause`, `resume`, `clear`, `decide`.
+"""Acts on agents: `nudge`, `escalate`, `terminate`, `pause`, `resume`, `clear`, `decide`.
 
-Each is told when it is kept, with the id under which it is on record, and says who did it: the name of the token.
+Each returns when it is stored, prints the id of its record, and is recorded under the name of the token.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def escalate(client: Client, agent_id: str, reason: str, as_json: bool) -> None:
 @prints_json
 @asks_a_hub
 def terminate(client: Client, agent_id: str, reason: str, respawn: bool, yes: bool, as_json: bool) -> None:
-    """End an agent: it is asked to save, and forced if it does not."""
+    """End an agent: ask it to save, and force it if it does not."""
     health = client.agent(agent_id)
     confirm(f"End {agent_id}, which is {health.state} and {health.doing}?", yes)
     _print_act(client.terminate(agent_id, reason, respawn=respawn), as_json)
@@ -66,7 +66,7 @@ def terminate(client: Client, agent_id: str, reason: str, respawn: bool, yes: bo
 @prints_json
 @asks_a_hub
 def pause(client: Client, agent_id: str, pause_for: float | None, as_json: bool) -> None:
-    """Leave an agent alone: it is watched, but nothing is done about it."""
+    """Leave an agent alone: the hub watches it, but does nothing about it."""
     health = client.pause(agent_id, pause_for)
     _print_health(health, f"is left alone until {health.paused_until or 'it is resumed'}", as_json)
 
@@ -86,7 +86,7 @@ def resume(client: Client, agent_id: str, as_json: bool) -> None:
 @prints_json
 @asks_a_hub
 def clear(client: Client, agent_id: str, yes: bool, as_json: bool) -> None:
-    """Begin anew with an agent: quarantine, open interventions and limits are lifted."""
+    """Clear an agent: lift quarantine, open interventions and limits."""
     confirm(f"Lift quarantine, interventions and limits of {agent_id}?", yes)
     _print_health(client.clear(agent_id), "begins anew", as_json)
 
@@ -117,7 +117,7 @@ def decide(client: Client, escalation: str | None, decision: str | None, note: s
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask before what cannot be undone. Where nobody can answer, `--yes` is needed."""
+    """Ask before what cannot be undone. Without a terminal, `--yes` is needed."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -126,18 +126,18 @@ def confirm(question: str, yes: bool) -> None:
 
 
 def _print_act(record: InterventionRecord, as_json: bool) -> None:
-    said = clean(f"{record.rung} of {record.agent_id} is {record.stage}: {record.reason}".rstrip(": "))
-    answer(record, f"{said}  ({record.id})", as_json=as_json)
+    line = clean(f"{record.rung} of {record.agent_id} is {record.stage}: {record.reason}".rstrip(": "))
+    answer(record, f"{line}  ({record.id})", as_json=as_json)
 
 
 def _print_health(health: AgentHealth, what: str, as_json: bool) -> None:
-    said = clean(f"{health.agent_id} {what}; it is {health.state} and {health.doing}.")
-    answer(health, said, as_json=as_json)
+    line = clean(f"{health.agent_id} {what}; it is {health.state} and {health.doing}.")
+    answer(health, line, as_json=as_json)
 
 
-def _print_open(found: list[InterventionRecord], as_json: bool) -> None:
+def _print_open(records: list[InterventionRecord], as_json: bool) -> None:
     if as_json:
-        print_json({"interventions": found})
+        print_json({"interventions": records})
         return
-    rows = [(one.id, one.agent_id, one.ordered_at, one.reason) for one in found]
+    rows = [(one.id, one.agent_id, one.ordered_at, one.reason) for one in records]
     print_table(("escalation", "agent", "since", "why"), rows, none="Nothing waits for a decision.")

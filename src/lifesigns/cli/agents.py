@@ -1,4 +1,4 @@
-"""`lifesigns agents`: who is alive, and who needs somebody."""
+"""`lifesigns agents`: the agents, the neediest first."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ LIMIT_MAX: Final = 999
 @prints_json
 @asks_a_hub
 def agents(client: Client, limit: int, everybody: bool, as_json: bool, **which: Any) -> None:
-    """List agents, those who need somebody first.
+    """List agents, the neediest first.
 
     Exits with 1 if one of them is stuck, failing, disconnected or not judged any more.
     """
-    wanted = {name: value for name, value in which.items() if value}
+    conditions = {name: value for name, value in which.items() if value}
     _check(which["state"], which["doing"])
-    found, more = _all(client, wanted) if everybody else _neediest(client, wanted, limit)
+    shown, more = _all(client, conditions) if everybody else _neediest(client, conditions, limit)
     if as_json:
-        showing.print_json({"agents": found, "more": more})
+        showing.print_json({"agents": shown, "more": more})
     else:
-        _print(found, more, filtered=bool(wanted))
-    exit_if(any(agent.unwell for agent in found))
+        _print(shown, more, filtered=bool(conditions))
+    exit_if(any(agent.unwell for agent in shown))
 
 
 def _neediest(client: Client, which: dict[str, Any], limit: int) -> tuple[list[AgentHealth], bool]:
-    """One more than is shown says whether there are more."""
-    found = client.agent_list(sort="need", limit=limit + 1, **which).agents
-    return list(found[:limit]), len(found) > limit
+    """Fetches one more than it shows, to know whether there are more."""
+    shown = client.agent_list(sort="need", limit=limit + 1, **which).agents
+    return list(shown[:limit]), len(shown) > limit
 
 
 def _all(client: Client, which: dict[str, Any]) -> tuple[list[AgentHealth], bool]:
@@ -61,13 +61,13 @@ def _all(client: Client, which: dict[str, Any]) -> tuple[list[AgentHealth], bool
 
 def _check(states: tuple[str, ...], doings: tuple[str, ...]) -> None:
     """A state that does not exist has no agents, which looks like good news."""
-    for name, said, known in (("--state", states, Health), ("--doing", doings, Doing)):
-        for word in said:
-            if word not in list(known):
-                raise click.BadParameter(f"{word!r} is none of {', '.join(known)}", param_hint=name)
+    for name, given, valid in (("--state", states, Health), ("--doing", doings, Doing)):
+        for word in given:
+            if word not in list(valid):
+                raise click.BadParameter(f"{word!r} is none of {', '.join(valid)}", param_hint=name)
 
 
-def _print(found: list[AgentHealth], more: bool, *, filtered: bool) -> None:
+def _print(shown: list[AgentHealth], more: bool, *, filtered: bool) -> None:
     now = time.time()
     rows = [
         (
@@ -79,10 +79,10 @@ def _print(found: list[AgentHealth], more: bool, *, filtered: bool) -> None:
             showing.since(agent.last_heartbeat, now),
             showing.why(agent),
         )
-        for agent in found
+        for agent in shown
     ]
     headings = ("agent", "state", "for", "doing", "task", "last beat", "why")
     none = "Nobody like that." if filtered else "No agent has been heard of yet."
     showing.print_table(headings, rows, none=none)
     if more:
-        say(f"The {len(found)} who need somebody most. There are more: --limit, --all.")
+        say(f"The {len(shown)} who need somebody most. There are more: --limit, --all.")

@@ -1,4 +1,4 @@
-"""`lifesigns alerts`: what people should know, who has taken it on, and what nobody wants to hear of."""
+"""`lifesigns alerts`: what people should know, its acknowledgements, and silences."""
 
 from __future__ import annotations
 
@@ -54,11 +54,12 @@ def alerts(ctx: click.Context, /, **_: Any) -> None:
 @prints_json
 @asks_a_hub
 def list_(client: Client, severity: str, everything: bool, limit: int, as_json: bool) -> None:
-    """What stands right now, and with --all what happened. Exits with 1 if something stands that nobody has taken on."""
-    found = client.alerts(severity=severity, limit=limit)
-    shown = [one for one in found.alerts if one.standing or everything]
+    """What is wrong right now, and with --all what happened. Exits with 1 if something is wrong that nobody has
+    acknowledged."""
+    listed = client.alerts(severity=severity, limit=limit)
+    shown = [one for one in listed.alerts if one.standing or everything]
     if as_json:
-        print_json({"alerts": shown, "before": found.before if everything else None})
+        print_json({"alerts": shown, "before": listed.before if everything else None})
     else:
         _print(shown)
     exit_if(any(_calls_for_somebody(one) for one in shown))
@@ -73,7 +74,7 @@ def list_(client: Client, severity: str, everything: bool, limit: int, as_json: 
 @prints_json
 @asks_a_hub
 def ack(client: Client, ids: Sequence[str], reason: str, lasts_for: float | None, as_json: bool) -> None:
-    """Take alerts on: those who were told of them are told who has them, and nobody is reminded.
+    """Acknowledge alerts: the channels say who has them, and there are no more reminders.
 
     An ID is one that `lifesigns alerts` shows, the key of a notice, or that of a whole group (stuck_agent@host ws-1).
     """
@@ -81,8 +82,8 @@ def ack(client: Client, ids: Sequence[str], reason: str, lasts_for: float | None
         done = client.ack_alert(one, reason, for_=lasts_for)
         until = f" until {done.acknowledged.until}" if done.acknowledged.until else ""
         many = "" if len(done.keys) == 1 else f" ({len(done.keys)} alerts)"
-        said = clean(f"{one}{many} is acknowledged by {done.acknowledged.by}{until}.")
-        answer(done, said, as_json=as_json)
+        line = clean(f"{one}{many} is acknowledged by {done.acknowledged.by}{until}.")
+        answer(done, line, as_json=as_json)
 
 
 @alerts.command()
@@ -104,25 +105,25 @@ def silence(
 ) -> None:
     """Tell nobody of some alerts for a while. They are on record all the same, and told if they last longer.
 
-    Everything that is given has to fit: --agent 'build-*' --kind stuck_agent is about build agents that are stuck.
+    All given options have to match: --agent 'build-*' --kind stuck_agent is about build agents that are stuck.
     """
     if not (agents or kinds or roles):
         raise UsageError("what to silence is missing: --agent, --kind or --role; --agent '*' is everything")
     made = client.silence(lasts_for, reason, agents=agents, kinds=kinds, roles=roles)
-    said = clean(f"{made.id}: nobody hears of {_which(made)} until {made.until_at}.")
-    answer(made, said, as_json=as_json)
+    line = clean(f"{made.id}: nobody hears of {_which(made)} until {made.until_at}.")
+    answer(made, line, as_json=as_json)
 
 
 @alerts.command()
 @prints_json
 @asks_a_hub
 def silences(client: Client, as_json: bool) -> None:
-    """What nobody wants to hear of, until when, and who wants that."""
-    found = client.silences()
+    """List silences: what, until when, and by whom."""
+    listed = client.silences()
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
-    rows = [(one.id, _which(one), one.until_at or "for good", one.by, one.reason) for one in found.silences]
+    rows = [(one.id, _which(one), one.until_at or "for good", one.by, one.reason) for one in listed.silences]
     print_table(("id", "what", "until", "by", "why"), rows, none="Nothing is silenced.")
 
 
@@ -130,7 +131,7 @@ def silences(client: Client, as_json: bool) -> None:
 @click.argument("silence_id", metavar="ID")
 @asks_a_hub
 def unsilence(client: Client, silence_id: str) -> None:
-    """End a silence: what it kept from people and still lasts is told now."""
+    """End a silence: people are told now of what still lasts."""
     client.unsilence(silence_id)
     say(f"{silence_id} is over.")
 
@@ -164,7 +165,7 @@ def _row(some: list[Alert], now: float) -> tuple[Text | str, ...]:
 
 
 def _together(shown: Sequence[Alert]) -> Iterator[list[Alert]]:
-    """Alerts that people are told of as one are one line, in the place of the first."""
+    """Alerts that are sent together are one line, in the place of the first."""
     groups: dict[str, list[Alert]] = {}
     for one in shown:
         groups.setdefault(one.group if one.standing and one.group else one.id, []).append(one)

@@ -45,24 +45,24 @@ def audit(
     if ctx.invoked_subcommand is not None:
         return
     with asking(hub, token) as client:
-        found = _newest(client, agent, who, limit)
+        entries = _newest(client, agent, who, limit)
     if as_json:
-        print_json({"entries": found})
+        print_json({"entries": entries})
         return
-    rows = [(one.n, one.at, words(one.who, most=60), one.what, one.agent_id, one.detail) for one in found]
+    rows = [(one.n, one.at, words(one.who, most=60), one.what, one.agent_id, one.detail) for one in entries]
     print_table(("n", "when", "who", "what", "agent", "detail"), rows, none="Nothing was done yet.")
 
 
 def _newest(client: Client, agent: str | None, who: str | None, limit: int) -> list[AuditEntry]:
-    found: list[AuditEntry] = []
+    entries: list[AuditEntry] = []
     before: int | None = None
-    while len(found) < limit:
-        page = client.audit(limit=min(PAGE, limit - len(found)), before=before, agent=agent, who=who)
-        found.extend(page.entries)
+    while len(entries) < limit:
+        page = client.audit(limit=min(PAGE, limit - len(entries)), before=before, agent=agent, who=who)
+        entries.extend(page.entries)
         before = page.before
         if before is None:
             break
-    return found
+    return entries
 
 
 audit.add_command(audit_verify.verify)
@@ -75,7 +75,7 @@ audit.add_command(audit_verify.export)
 def checkpoint(client: Client, out: Path | None) -> None:
     """The newest checkpoint of the log, signed by the hub.
 
-    Keep it somewhere else. With `lifesigns audit verify --checkpoint FILE` it holds the hub to what its log is now.
+    Keep it somewhere else. `lifesigns audit verify --checkpoint FILE` compares the hub's later log with it.
     """
     note = client.audit_checkpoint()
     if out is None:
@@ -92,12 +92,12 @@ def checkpoint(client: Client, out: Path | None) -> None:
 def key(state: Path | None) -> None:
     """The public key that the hub of this machine seals its log with.
 
-    Keep it somewhere else, too: with `--key` a log that somebody sealed anew with a key of his own is known for what it is.
+    Keep it somewhere else, too: `--key` exposes a log that somebody sealed again with another key.
     """
     from lifesigns.audit.keys import PUBLIC, public_key_in
 
     folder = audit_verify.folder_of(state)
-    found = public_key_in(folder)
-    if found is None:
+    public = public_key_in(folder)
+    if public is None:
         raise UsageError(f"there is no {folder / PUBLIC}; has a hub run with this state folder?")
-    say(found)
+    say(public)

@@ -1,4 +1,4 @@
-"""`lifesigns audit verify` and `export`: the log as it lies in the store, beside a hub that may run."""
+"""`lifesigns audit verify` and `export`: the log in the store itself, beside a running hub."""
 
 from __future__ import annotations
 
@@ -94,18 +94,18 @@ def verify(
     if entries and hub is None:
         raise UsageError("--entry is for --hub; otherwise every entry is looked at")
     folder = folder_of(state)
-    known, checkpoints = _known(folder, keys, files)
+    public_keys, checkpoints = _keys_and_checkpoints(folder, keys, files)
     try:
         if hub is not None:
-            found = _by_proofs(hub, token, known, checkpoints, entries)
+            verdict = _by_proofs(hub, token, public_keys, checkpoints, entries)
         else:
             with progress("verifying", quiet=quiet) as move:
-                found = _all(file, store, folder if state else None, known, checkpoints, move)
+                verdict = _all(file, store, folder if state else None, public_keys, checkpoints, move)
     except KeyboardInterrupt:
         click.echo("Stopped before the end: nothing is known.", err=True)
         sys.exit(INTERRUPTED)
-    _print(found, known, as_json=as_json, by_proofs=hub is not None)
-    exit_if(not found.good)
+    _print(verdict, public_keys, as_json=as_json, by_proofs=hub is not None)
+    exit_if(not verdict.good)
 
 
 @click.command()
@@ -114,15 +114,15 @@ def verify(
 def export(state: Path | None, store: str | None, keys: tuple[str, ...], out: Path | None) -> None:
     """The whole log with its checkpoints, as JSON lines, to be kept or verified elsewhere."""
     folder = folder_of(state)
-    known, checkpoints = _known(folder, keys, ())
+    public_keys, checkpoints = _keys_and_checkpoints(folder, keys, ())
     place = place_of(store, folder if state else None)
     if out is None:
-        asyncio.run(_export(place, known, checkpoints, sys.stdout.buffer))
+        asyncio.run(_export(place, public_keys, checkpoints, sys.stdout.buffer))
         return
     fresh = out.with_name(f".{out.name}.new")
     try:
         with fresh.open("wb") as into:
-            asyncio.run(_export(place, known, checkpoints, into))
+            asyncio.run(_export(place, public_keys, checkpoints, into))
         fresh.replace(out)
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
@@ -130,7 +130,7 @@ def export(state: Path | None, store: str | None, keys: tuple[str, ...], out: Pa
         fresh.unlink(missing_ok=True)
 
 
-# --- what is looked at --------------------------------------------------------------------------------
+# --- sources ------------------------------------------------------------------------------------------
 
 
 def folder_of(state: Path | None) -> Path:
@@ -140,10 +140,10 @@ def folder_of(state: Path | None) -> Path:
     return (state or state_folder(os.environ)).absolute()
 
 
-def _known(
+def _keys_and_checkpoints(
     folder: Path, keys: Sequence[str], files: Sequence[Path]
 ) -> tuple[list[bytes], list[KeptCheckpoint]]:
-    """Keys, and checkpoints. That of the state folder counts if its key does."""
+    """Keys, and checkpoints. The state folder's checkpoint counts if its key does."""
     from lifesigns.audit.checkpoints import kept_checkpoints
     from lifesigns.audit.keys import PUBLIC, public_key, public_key_in
 
@@ -153,13 +153,13 @@ def _known(
             f"there is no {folder / PUBLIC}; say whose log it is with --state, or give its key with --key "
             "(lifesigns audit key prints it)"
         )
-    known = [public_key(key) for key in keys] or [public_key(own or "")]
-    is_own = own is not None and public_key(own) in known
-    return known, kept_checkpoints(files, folder if is_own else None)
+    public_keys = [public_key(key) for key in keys] or [public_key(own or "")]
+    is_own = own is not None and public_key(own) in public_keys
+    return public_keys, kept_checkpoints(files, folder if is_own else None)
 
 
 def place_of(url: str | None, folder: Path | None) -> str:
-    """Where the log is: as said, in the folder that was said, as configured, in the usual folder."""
+    """The log's store: `url`, else in `folder`, else the configured one, else in the default folder."""
     from lifesigns.config import load
     from lifesigns.hub.state_folder import default_store
 
@@ -222,45 +222,45 @@ async def _export(
         await store.close()
 
 
-# --- what is told -------------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------------
 
 
-def _print(found: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: bool) -> None:
+def _print(verdict: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_proofs: bool) -> None:
     from lifesigns.hub.audit.notes import key_name
 
     names = [key_name(key) for key in keys]
     if as_json:
         showing.print_json(
             {
-                "verified": found.good,
-                "entries": found.entries,
-                "sealed": found.sealed,
-                "retired": found.retired,
-                "checkpoints": found.seals,
+                "verified": verdict.good,
+                "entries": verdict.entries,
+                "sealed": verdict.sealed,
+                "retired": verdict.retired,
+                "checkpoints": verdict.seals,
                 "keys": names,
-                "root": found.root.hex(),
-                "faults": [{"how": one.how, "n": one.n, "text": one.text} for one in found.faults],
-                "faults_total": found.faults_total,
+                "root": verdict.root.hex(),
+                "faults": [{"how": one.how, "n": one.n, "text": one.text} for one in verdict.faults],
+                "faults_total": verdict.faults_total,
             }
         )
         return
-    for line in _lines(found, " or ".join(names), by_proofs=by_proofs):
+    for line in _lines(verdict, " or ".join(names), by_proofs=by_proofs):
         showing.console().print(showing.words(line), soft_wrap=True)
 
 
-def _lines(found: AuditVerdict, key: str, *, by_proofs: bool) -> Iterator[str]:
-    if not found.good:
-        yield f"The audit log is NOT what was written: {found.faults_total} faults."
-        for fault in found.faults:
+def _lines(verdict: AuditVerdict, key: str, *, by_proofs: bool) -> Iterator[str]:
+    if not verdict.good:
+        yield f"The audit log is NOT what was written: {verdict.faults_total} faults."
+        for fault in verdict.faults:
             yield f"  {fault.how}: {fault.text}"
-        if found.faults_total > len(found.faults):
-            yield f"  ... and {found.faults_total - len(found.faults)} more"
+        if verdict.faults_total > len(verdict.faults):
+            yield f"  ... and {verdict.faults_total - len(verdict.faults)} more"
         return
     if by_proofs:
-        yield f"Verified: the hub has proven {found.entries} entries of the {found.sealed} that it sealed with {key}."
+        yield f"Verified: the hub has proven {verdict.entries} entries of the {verdict.sealed} that it sealed with {key}."
         return
-    yield f"Verified: {found.entries} entries, {found.seals} checkpoints of {key}."
-    if found.retired:
-        yield f"{found.retired} of them are retired: their hashes hold, what was in them is gone by policy."
-    if found.entries > found.sealed:
-        yield f"The newest {found.entries - found.sealed} are not sealed yet: that takes a minute."
+    yield f"Verified: {verdict.entries} entries, {verdict.seals} checkpoints of {key}."
+    if verdict.retired:
+        yield f"{verdict.retired} of them are retired: their hashes hold, what was in them is gone by policy."
+    if verdict.entries > verdict.sealed:
+        yield f"The newest {verdict.entries - verdict.sealed} are not sealed yet: that takes a minute."

@@ -27,8 +27,8 @@ file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type
 def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> None:
     """Write everything a hub keeps into FILE; the hub may run meanwhile.
 
-    The file holds the store, the audit key and the tokens: whoever has it can be this hub. Only its owner can read it.
-    A PostgreSQL store is not in it: back that up with its own tools (pg_dump).
+    The file holds the store, the audit key and the tokens: anyone who has it can be this hub. Only its owner can read
+    it. A PostgreSQL store is not in it: back that up with its own tools (pg_dump).
     """
     from lifesigns.backup import back_up
     from lifesigns.config import load
@@ -51,10 +51,10 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
 @of_a_folder
 @prints_json
 def restore(file: Path, state: Path | None, as_json: bool) -> None:
-    """Make a hub's state folder anew from FILE, which `lifesigns backup` wrote.
+    """Restore a hub's state folder from FILE, which `lifesigns backup` wrote.
 
-    The folder must be empty or not there, and no hub may run on it. Everything in FILE is checked first; if anything is
-    wrong, nothing is restored.
+    The folder must be empty or missing, and no hub may run on it. All of FILE is checked first; if anything is wrong,
+    nothing is restored.
     """
     from lifesigns.backup import restore as restored
 

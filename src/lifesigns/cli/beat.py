@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lifesigns.views import Receipt
 
 RETRY_FOR: Final = 5.0
-"""A hub that is just being started anew is no reason to miss a beat."""
+"""A restarting hub is no reason to miss a beat."""
 
 
 @click.command()
@@ -49,7 +49,7 @@ def beat(
     as_json: bool,
     hub: str | None,
     token: str | None,
-    **said: Any,
+    **options: Any,
 ) -> None:
     """Send one beat: ID lives.
 
@@ -59,7 +59,7 @@ def beat(
 
     Exits with 1 if the hub did not take it. Orders that wait for ID are shown.
     """
-    fields = {name: value for name, value in said.items() if value is not None}
+    fields = {name: value for name, value in options.items() if value is not None}
     if until is not None:
         fields |= {"until": _moment(until), "timestamp": time.time()}
     if meta:
@@ -83,8 +83,8 @@ def _print(receipt: Receipt) -> None:
         say(f"Error: {clean(bad.field)}: {clean(bad.detail)}", err=True)
     for agent_id, orders in receipt.orders.items():
         for order in orders:
-            said = order.get("text") or order.get("suspicion") or order.get("reason") or ""
-            say(f"{clean(order.get('type', 'order'))} for {clean(agent_id)}: {clean(said)}".rstrip(": "))
+            text = order.get("text") or order.get("suspicion") or order.get("reason") or ""
+            say(f"{clean(order.get('type', 'order'))} for {clean(agent_id)}: {clean(text)}".rstrip(": "))
 
 
 def _moment(text: str) -> str | float:

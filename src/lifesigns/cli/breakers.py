@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY: Final = 0.2
 OFTEN_HARMLESS: Final = frozenset({"reset", "close"})
-"""For one agent these are not asked about: they let calls through again, and what fails opens again by itself."""
+"""For one agent these need no confirmation: they let calls through again, and a failing one opens again by itself."""
 
 
 @click.group(invoke_without_command=True)
@@ -40,10 +40,10 @@ def breakers(ctx: click.Context, only_open: bool, as_json: bool, hub: str | None
 
     refusing = (BreakerState.OPEN, BreakerState.FORCED_OPEN)
     with asking(hub, token) as client:
-        found = sorted(
+        every_one = sorted(
             _pages(client.breakers), key=lambda one: (one.state not in refusing, one.name, one.agent_id)
         )
-    shown = [one for one in found if one.state in refusing or not only_open]
+    shown = [one for one in every_one if one.state in refusing or not only_open]
     if as_json:
         print_json({"breakers": shown})
     else:
@@ -83,7 +83,7 @@ def _tried_again(one: BreakerView) -> str:
 
 
 def _turning(act: Callable[..., None]) -> Callable[..., None]:
-    """What the three commands share."""
+    """The options that the three commands share."""
     options: tuple[Callable[..., Callable[..., None]], ...] = (
         click.pass_context,
         finds_a_hub,
@@ -106,23 +106,23 @@ def _turning(act: Callable[..., None]) -> Callable[..., None]:
 
 @breakers.command()
 @_turning
-def reset(ctx: click.Context, **said: Any) -> None:
-    """Close the breakers NAME and let them forget everything, as if new."""
-    _turn(ctx, "reset", **said)
+def reset(ctx: click.Context, **options: Any) -> None:
+    """Close the breakers NAME and reset their history, as if new."""
+    _turn(ctx, "reset", **options)
 
 
 @breakers.command("open")
 @_turning
-def open_(ctx: click.Context, **said: Any) -> None:
+def open_(ctx: click.Context, **options: Any) -> None:
     """Open the breakers NAME as if they had failed: calls are refused until their wait is over."""
-    _turn(ctx, "open", **said)
+    _turn(ctx, "open", **options)
 
 
 @breakers.command()
 @_turning
-def close(ctx: click.Context, **said: Any) -> None:
+def close(ctx: click.Context, **options: Any) -> None:
     """Close the breakers NAME; they count from zero."""
-    _turn(ctx, "close", **said)
+    _turn(ctx, "close", **options)
 
 
 def _turn(
@@ -173,5 +173,5 @@ def _print_turns(records: list[InterventionRecord], as_json: bool) -> None:
         return
     for one in records:
         why = one.stages[-1].text if one.stage in ("failed", "dropped") else ""
-        said = f"{one.agent_id}: {one.reason}, {one.stage}{': ' + why if why else ''}"
-        say(f"{clean(said)}  ({one.id})")
+        line = f"{one.agent_id}: {one.reason}, {one.stage}{': ' + why if why else ''}"
+        say(f"{clean(line)}  ({one.id})")

@@ -1,4 +1,4 @@
-"""`lifesigns config check`: what would hold, where each value comes from, and everything that is wrong."""
+"""`lifesigns config check`: the effective values, their sources, and all errors."""
 
 from __future__ import annotations
 
@@ -36,44 +36,44 @@ def check(ctx: click.Context, file: Path | None, everything: bool, as_json: bool
     from lifesigns.config import ConfigErrors, load
 
     try:
-        found = load(file, environ=os.environ)
+        loaded = load(file, environ=os.environ)
     except ConfigErrors as errors:
         if not as_json:
             raise
         say(json.dumps(_bad(errors), indent=2))
         ctx.exit(USAGE)
     if as_json:
-        say(json.dumps(_good(found), indent=2))
+        say(json.dumps(_good(loaded), indent=2))
     else:
-        _print(found, everything)
+        _print(loaded, everything)
 
 
 def _bad(errors: ConfigErrors) -> dict[str, Any]:
-    told = [{"key": e.key, "detail": e.detail, "where": e.where} for e in errors.errors]
-    return {"ok": False, "errors": told}
+    listed = [{"key": e.key, "detail": e.detail, "where": e.where} for e in errors.errors]
+    return {"ok": False, "errors": listed}
 
 
-def _good(found: Config) -> dict[str, Any]:
+def _good(config: Config) -> dict[str, Any]:
     from lifesigns.config.fitting import settable
 
     return {
         "ok": True,
         "errors": [],
-        "notes": list(_notes(found)),
-        "file": str(found.path) if found.path else None,
-        "profile": found.profile,
-        "policy": settable(found.policies.default),
-        "fleet": settable(found.fleet),
-        "sources": {key: str(source) for key, source in found.sources.items()},
+        "notes": list(_notes(config)),
+        "file": str(config.path) if config.path else None,
+        "profile": config.profile,
+        "policy": settable(config.policies.default),
+        "fleet": settable(config.fleet),
+        "sources": {key: str(source) for key, source in config.sources.items()},
     }
 
 
-def _print(found: Config, everything: bool) -> None:
+def _print(config: Config, everything: bool) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = _rows(found, everything)
+    rows = _rows(config, everything)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("key", no_wrap=True)
     table.add_column("value", overflow="fold")
@@ -84,24 +84,24 @@ def _print(found: Config, everything: bool) -> None:
     if rows:
         console.print(table)
         console.print()
-    for note in _notes(found):
+    for note in _notes(config):
         console.print(Text(f"Note: {spelled_out(note)}", style="yellow"))
-    console.print(Text(_verdict(found, len(rows), everything)))
+    console.print(Text(_verdict(config, len(rows), everything)))
 
 
-def _rows(found: Config, everything: bool) -> list[tuple[str, str, str]]:
+def _rows(config: Config, everything: bool) -> list[tuple[str, str, str]]:
     from lifesigns.config.load import defaults
 
     usual = defaults().effective
     return [
-        (key, shown(key, value), _place(found.sources[key]))
-        for key, value in found.effective.items()
+        (key, shown(key, value), _place(config.sources[key]))
+        for key, value in config.effective.items()
         if everything or value != usual.get(key)
     ]
 
 
 def shown(key: str, value: object) -> str:
-    """A value as people read it."""
+    """A value for people."""
     from lifesigns.config import durations
     from lifesigns.config.schema import PLAIN_NUMBERS
 
@@ -119,33 +119,33 @@ def shown(key: str, value: object) -> str:
 
 
 def _place(source: Source) -> str:
-    """Where to look, short enough for a column; `--json` has it in full."""
+    """The source, short enough for a column; `--json` has it in full."""
     if not source.where or source.where in ("environment", "flag"):
         return source.key
     return source.where if source.written or not source.key else f"follows {source.where}"
 
 
-def _notes(found: Config) -> list[str]:
-    """What is allowed, but hardly meant."""
+def _notes(config: Config) -> list[str]:
+    """What is allowed, but hardly intended."""
     named = {
         channel
-        for kind, route in found.alerting.items()
-        if found.sources[f"alerting.{kind}.channels"].written
+        for kind, route in config.alerting.items()
+        if config.sources[f"alerting.{kind}.channels"].written
         for channel in route.channels
     }
     notes = [
         f"alerting names {channel}, which is not under channels: nobody is told there."
-        for channel in sorted(named - set(found.channels))
+        for channel in sorted(named - set(config.channels))
     ]
-    if not found.enabled:
+    if not config.enabled:
         notes.append("health_monitoring.enabled is off: agents are heard and shown, and nobody is judged.")
     return notes
 
 
-def _verdict(found: Config, shown: int, everything: bool) -> str:
+def _verdict(config: Config, shown: int, everything: bool) -> str:
     from lifesigns.config.document import name_of
 
-    place = f"{name_of(found.path)} is good." if found.path else "No file, and nothing wrong."
+    place = f"{name_of(config.path)} is good." if config.path else "No file, and nothing wrong."
     if everything:
         return place
     what = f"{shown} settings differ from the defaults" if shown else "All settings are the defaults"

@@ -1,4 +1,4 @@
-"""`lifesigns demo`: a hub and a living fleet that freezes, loops, crashes and recovers before your eyes."""
+"""`lifesigns demo`: a hub and a live fleet that freezes, loops, crashes and recovers before your eyes."""
 
 from __future__ import annotations
 
@@ -60,9 +60,11 @@ def demo(
 ) -> None:
     """See a fleet freeze, loop, crash and recover.
 
-    Starts a hub and seven agents, each a real process: one works, one freezes, one repeats itself, one crashes, one waits
-    for a human, one meets a rate limit, one overspends. Tells what is found and what is done about it. At the end there
-    is a table, and the exit status is 0 if everybody was found, named and helped, and nobody else was touched.
+    Starts a hub and seven agents, each a real process: one works, one freezes, one repeats itself, one crashes, one
+    waits for a human, one meets a rate limit, one overspends. Tells what the hub finds and does about it. At the end
+    there is a table, and the exit status is 0 if every trouble was found, named and helped, and no healthy agent was
+    touched.
+
     Nothing stays behind. q or Ctrl-C ends it at once.
     """
     if os.name != "posix":
@@ -91,15 +93,15 @@ class Performance:
     def __init__(self, options: Options) -> None:
         self.show = Narrator(FLEET, options.turn, self._tell)
         self.folder = ""
-        """What is kept of it; empty if nothing is."""
+        """The kept folder; empty if nothing is kept."""
         self.link = ""
-        """The way into the dashboard; empty if there is none."""
+        """The link to the dashboard; empty if there is none."""
         self._options = options
         self._story: list[Line] = []
         self._stop = asyncio.Event()
 
     async def give(self) -> bool:
-        """All of it. Whether somebody ended it before its time."""
+        """Run all of it; True if somebody interrupted it."""
         self._heed_signals()
         work = asyncio.create_task(self._perform())
         stopping = asyncio.create_task(self._stop.wait())
@@ -128,8 +130,8 @@ class Performance:
     async def _follow(
         self, processes: DemoProcesses, client: AsyncClient, see: Callable[[Look], None] | None = None
     ) -> None:
-        said = self._options.go_on_for
-        await self.show.follow(processes, client, said or LASTS, to_the_end=said is not None, see=see)
+        lasts = self._options.go_on_for
+        await self.show.follow(processes, client, lasts or LASTS, to_the_end=lasts is not None, see=see)
 
     async def _on_screen(self, processes: DemoProcesses, client: AsyncClient) -> None:
         from lifesigns.cli.demo_screen import StoryScreen
@@ -161,7 +163,7 @@ class Performance:
                 say(line)
 
     def _heed_signals(self) -> None:
-        """The first one ends all in good order; the second one us at once, and the stage's guardian does the rest."""
+        """The first signal ends everything cleanly; the second ends us at once, and the guardian process does the rest."""
         loop = asyncio.get_running_loop()
 
         def end(number: int) -> None:
@@ -170,7 +172,7 @@ class Performance:
             self._stop.set()
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it.
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup set it.
                 loop.add_signal_handler(number, end, number)
 
 
@@ -195,7 +197,7 @@ def _welcome(processes: DemoProcesses, link: str) -> Iterator[str]:
     yield ""
 
 
-# --- what came of it ----------------------------------------------------------------------------------
+# --- results ------------------------------------------------------------------------------------------
 
 
 def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
@@ -216,8 +218,10 @@ def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
     click.echo()
     showing.console().print(rows)
     wrong = [outcome.member.id for outcome in outcomes if outcome.missing]
-    said = f"Not as it should be: {', '.join(wrong)}." if wrong else "Everybody was found, named and helped."
-    say(f"\n{said}" + (f" Kept in {performance.folder}" if performance.folder else ""))
+    verdict = (
+        f"Not as it should be: {', '.join(wrong)}." if wrong else "Everybody was found, named and helped."
+    )
+    say(f"\n{verdict}" + (f" Kept in {performance.folder}" if performance.folder else ""))
 
 
 def _found(outcome: Outcome) -> str:

@@ -16,8 +16,8 @@ STORY_MIN: Final = 4
 
 
 class StoryScreen(Screen):
-    """Draws a board, and as much of the story's end as fits below it. `agents`: how many the board will have; `link`: to
-    the dashboard, if there is one."""
+    """Draws a board, and as much of the story's end as fits below it. `agents`: how many the board will have; `link`:
+    to the dashboard, if there is one."""
 
     def __init__(self, board: Board, story: Sequence[Line], agents: int, link: str) -> None:
         super().__init__(board)
@@ -25,7 +25,7 @@ class StoryScreen(Screen):
         self._agents = agents
         self._ways = [words(f"In your browser (once): {link}", "bold")] if link else []
 
-    def _told(self) -> list[Text]:
+    def _event_lines(self) -> list[Text]:
         room = self._console.size.height - OTHER_LINES - self._agents - 1 - len(self._ways)
         return [*self._ways, Text(), *(_line(line) for line in self._story[-max(STORY_MIN, room) :])]
 

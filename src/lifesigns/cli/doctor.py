@@ -45,7 +45,7 @@ def doctor(as_json: bool, hub: str | None, token: str | None) -> None:
 
 
 def _print(check: Check) -> None:
-    """Line by line, as it is found: some of it takes a moment."""
+    """Print each check at once: some take a moment."""
     from rich.text import Text
 
     mark, style = MARKS[check.level]

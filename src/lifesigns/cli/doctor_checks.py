@@ -1,4 +1,4 @@
-"""The doctor's checks, one after the other; each says what it found and, if that is not good, how to mend it."""
+"""The doctor's checks, one after the other; each has a finding and, if that is not good, a remedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TIMEOUT: Final = 5.0
 FREE_BAD: Final = 50 * 2**20
 FREE_WARN: Final = 1 * 2**30
 SKEW_WARN: Final = 3.0
-"""The fleet's page is up to a second old, and the way there takes its time."""
+"""The fleet's page is up to a second old, and the network adds to that."""
 SKEW_BAD: Final = 60.0
 LATE_WARN: Final = 0.25
 INBOX_WARN: Final = 20_000
@@ -69,7 +69,7 @@ COUNTERS: Final = {
 
 
 class Check(Struct):
-    """What was found in one place."""
+    """The result of one check."""
 
     what: str
     level: Level
@@ -77,12 +77,12 @@ class Check(Struct):
     mend: str = ""
 
 
-def examine(environ: Mapping[str, str], found: HubLocator, *, given: bool) -> Iterator[Check]:
-    """Everything there is to check. What cannot be checked because something before it is bad is left out."""
+def examine(environ: Mapping[str, str], locator: HubLocator, *, given: bool) -> Iterator[Check]:
+    """All checks. A check that needs something bad before it is left out."""
     yield from _configuration(environ)
     yield from _state_folder(environ)
     try:
-        client = Client(found.hub, found.token, timeout=TIMEOUT, retry_for=0.0)
+        client = Client(locator.hub, locator.token, timeout=TIMEOUT, retry_for=0.0)
     except UsageError as error:
         yield Check("hub", "bad", str(error), "give the address of its HTTP API with --hub or LIFESIGNS_HUB")
         return
@@ -92,7 +92,7 @@ def examine(environ: Mapping[str, str], found: HubLocator, *, given: bool) -> It
         if reached.level == "bad":
             return
         yield from _readiness(client)
-        me = yield from _token(client, found, _token_source(environ, given))
+        me = yield from _token(client, locator, _token_source(environ, given))
         if me is not None and me.role != "agent":
             yield from _fleet(client)
             yield from _hub_troubles(client)
@@ -107,8 +107,8 @@ def _configuration(environ: Mapping[str, str]) -> Iterator[Check]:
         config = load(environ=environ)
     except ConfigErrors as errors:
         for error in errors.errors:
-            said = f"{error.key}: {error.detail} ({error.where})"
-            yield Check("configuration", "bad", said, "lifesigns config check shows all of it")
+            finding = f"{error.key}: {error.detail} ({error.where})"
+            yield Check("configuration", "bad", finding, "lifesigns config check shows all of it")
         return
     except LifesignsError as error:
         yield Check("configuration", "bad", str(error), "lifesigns config check")
@@ -134,10 +134,10 @@ def _state_folder(environ: Mapping[str, str]) -> Iterator[Check]:
     try:
         wrong = list(islice(faults(folder, folder.stat().st_uid), 5))
     except OSError:
-        wrong = []  # It is not for us to look into.
+        wrong = []  # We may not read it.
     for one in wrong:
-        said, _, mend = one.partition(". If you trust it: ")
-        yield Check("state folder", "bad", said, f"if you trust it: {mend}")
+        finding, _, mend = one.partition(". If you trust it: ")
+        yield Check("state folder", "bad", finding, f"if you trust it: {mend}")
     yield from _admin_token(folder / TOKEN_FILE)
 
 
@@ -145,13 +145,13 @@ def _admin_token(file: Path) -> Iterator[Check]:
     try:
         mode = stat.S_IMODE(file.stat().st_mode)
     except OSError:
-        return  # There is none, or it is not for us: the check of the token says what that means.
+        return  # There is none, or we may not read it: the check of the token says what that means.
     if mode & OTHERS:
-        said = f"{file} may be read by others (mode {mode:04o}): whoever reads it is admin of the hub"
+        finding = f"{file} may be read by others (mode {mode:04o}): whoever reads it is admin of the hub"
         yield Check(
             "admin token",
             "bad",
-            said,
+            finding,
             f"chmod 600 {file}; if somebody has read it, make another admin's token and revoke this one",
         )
     else:
@@ -166,18 +166,18 @@ def _hub(client: Client) -> Check:
         client.health()
     except HubError as error:
         if error.status is not None:
-            said = f"something answers at {client.hub}, but it is no lifesigns hub: {error}"
+            finding = f"something answers at {client.hub}, but it is no lifesigns hub: {error}"
             return Check(
-                "hub", "bad", said, "start the hub on another port (lifesigns serve --port), or say --hub"
+                "hub", "bad", finding, "start the hub on another port (lifesigns serve --port), or say --hub"
             )
         mend = "lifesigns serve starts one; --hub or LIFESIGNS_HUB says where it is"
         if "CERTIFICATE" in str(error).upper():
             mend = "name the authority that signed its certificate with SSL_CERT_FILE"
         return Check("hub", "bad", f"nobody answers: {error}", mend)
     if urlsplit(client.hub).scheme == "http" and not is_loopback(urlsplit(client.hub).hostname or ""):
-        said = f"{client.hub} answers, but not encrypted: tokens can be read on the way"
+        finding = f"{client.hub} answers, but not encrypted: tokens can be read on the way"
         return Check(
-            "hub", "warn", said, "serve with --tls-cert and --tls-key, or put a proxy with TLS before it"
+            "hub", "warn", finding, "serve with --tls-cert and --tls-key, or put a proxy with TLS before it"
         )
     return Check("hub", "ok", f"{client.hub} answers")
 
@@ -194,8 +194,10 @@ def _readiness(client: Client) -> Iterator[Check]:
         mend = "stop the hub, move the store away and restore a backup: docs/runbooks/restore.md"
         yield Check("store", "bad", ready.store, mend)
     else:
-        said = f"{ready.store}; the hub watches on, but what it finds is kept in memory only"
-        yield Check("store", "bad", said, "free the disk or start the database; the hub catches up by itself")
+        finding = f"{ready.store}; the hub watches on, but what it finds is kept in memory only"
+        yield Check(
+            "store", "bad", finding, "free the disk or start the database; the hub catches up by itself"
+        )
     if ready.bus in ("ok", "none"):
         yield Check("bus", "ok", "none is used" if ready.bus == "none" else "ok")
     else:
@@ -206,8 +208,8 @@ def _readiness(client: Client) -> Iterator[Check]:
             "start the bus, or mend bus: in lifesigns.yaml; it is tried again for ever",
         )
     if ready.blind:
-        said = "the hub is blind: its own beat does not come back, so it judges nobody"
-        yield Check("sight", "bad", said, "see whether the bus is overloaded, or the hub short of CPU")
+        finding = "the hub is blind: its own beat does not come back, so it judges nobody"
+        yield Check("sight", "bad", finding, "see whether the bus is overloaded, or the hub short of CPU")
 
 
 def _token_source(environ: Mapping[str, str], given: bool) -> str:
@@ -216,9 +218,9 @@ def _token_source(environ: Mapping[str, str], given: bool) -> str:
     return "LIFESIGNS_TOKEN" if environ.get("LIFESIGNS_TOKEN") else "the admin's of the state folder"
 
 
-def _token(client: Client, found: HubLocator, source: str) -> Generator[Check, None, Me | None]:
-    """Returns who it says we are."""
-    if found.token is None:
+def _token(client: Client, locator: HubLocator, source: str) -> Generator[Check, None, Me | None]:
+    """Returns our identity at the hub."""
+    if locator.token is None:
         mend = "set LIFESIGNS_TOKEN; on the hub's machine lifesigns token create --role viewer makes one"
         yield Check("token", "bad", "there is none for this hub", mend)
         return None
@@ -230,8 +232,8 @@ def _token(client: Client, found: HubLocator, source: str) -> Generator[Check, N
         return None
     may = f"{source} is {me.role} {me.name!r}"
     if me.role == "agent":
-        said = f"{may}: it may speak for {', '.join(me.agents)}, but not look at the fleet"
-        yield Check("token", "warn", said, "for the rest of this examination give a viewer's token")
+        finding = f"{may}: it may speak for {', '.join(me.agents)}, but not look at the fleet"
+        yield Check("token", "warn", finding, "for the rest of this examination give a viewer's token")
     else:
         yield Check("token", "ok", may)
     return me
@@ -248,9 +250,9 @@ def _fleet(client: Client) -> Iterator[Check]:
         yield _version(fleet.hub.version)
         yield _speed(fleet)
         if fleet.braked:
-            said = f"too many are unwell at once in: {', '.join(fleet.braked[:5])}; nothing is done there"
+            finding = f"too many are unwell at once in: {', '.join(fleet.braked[:5])}; nothing is done there"
             mend = "see what these have in common: a host, a network, a provider; lifesigns release lets it go on"
-            yield Check("brake", "bad", said, mend)
+            yield Check("brake", "bad", finding, mend)
         yield from _agents(client, fleet)
     except HubError as error:
         yield Check("fleet", "bad", str(error), "see the hub's log")
@@ -279,7 +281,7 @@ HUB_TROUBLES: Final = {
 
 
 def _hub_troubles(client: Client) -> Iterator[Check]:
-    """What the hub says of itself beside its readiness."""
+    """The hub's own troubles beside its readiness."""
     try:
         alerts = client.alerts(limit=1).alerts
     except HubError as error:
@@ -299,24 +301,26 @@ def _hub_troubles(client: Client) -> Iterator[Check]:
 def _clock(skew: float) -> Check:
     if abs(skew) < SKEW_WARN:
         return Check("clock", "ok", "this machine and the hub agree on the time")
-    said = f"the hub's is {duration(abs(skew))} {'ahead of' if skew > 0 else 'behind'} this machine's"
+    finding = f"the hub's is {duration(abs(skew))} {'ahead of' if skew > 0 else 'behind'} this machine's"
     level: Level = "bad" if abs(skew) >= SKEW_BAD else "warn"
-    return Check("clock", level, said, "let both follow NTP; deadlines are right anyway, shown times are not")
+    return Check(
+        "clock", level, finding, "let both follow NTP; deadlines are right anyway, shown times are not"
+    )
 
 
 def _version(hub: str) -> Check:
     if hub == __version__:
         return Check("version", "ok", f"{hub}, here and there")
-    said = f"the hub is {hub}, this is {__version__}"
-    return Check("version", "warn", said, "install the same on both sides")
+    finding = f"the hub is {hub}, this is {__version__}"
+    return Check("version", "warn", finding, "install the same on both sides")
 
 
 def _speed(fleet: FleetView) -> Check:
     hub = fleet.hub
     if hub.inbox >= INBOX_WARN or hub.look_late_s >= LATE_WARN:
-        said = f"{hub.inbox:,} signals wait to be heard, deadlines are seen {hub.look_late_s:.2f} s late"
+        finding = f"{hub.inbox:,} signals wait to be heard, deadlines are seen {hub.look_late_s:.2f} s late"
         return Check(
-            "speed", "warn", said, "send beats less often or in batches, or give the hub a faster core"
+            "speed", "warn", finding, "send beats less often or in batches, or give the hub a faster core"
         )
     doubt = f", but it doubts itself ({hub.score} of 8): waits are longer for a while" if hub.score else ""
     return Check("speed", "ok", f"deadlines are seen {hub.look_late_s * 1000:.1f} ms late{doubt}")
@@ -331,15 +335,15 @@ def _agents(client: Client, fleet: FleetView) -> Iterator[Check]:
     page = client.agent_list(sort="need", limit=1000)
     silent = [agent for agent in page.agents if agent.last_heartbeat is None and agent.state in UNWELL]
     if silent:
-        said = f"{len(silent)} are expected and were never heard, such as {silent[0].agent_id}"
+        finding = f"{len(silent)} are expected and were never heard, such as {silent[0].agent_id}"
         mend = "see that they are started, and that their LIFESIGNS_HUB and token are right"
-        yield Check("agents", "bad", said, mend)
+        yield Check("agents", "bad", finding, mend)
     if not any(
         fleet.states.get(state) for state in (Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.STARTING)
     ):
         last = max((agent.last_heartbeat for agent in page.agents if agent.last_heartbeat), default=None)
-        said = f"none of {fleet.agents} is heard any more; the last beat came {since(last, now)} ago"
-        yield Check("agents", "bad", said, "see that they run, and can reach this hub")
+        finding = f"none of {fleet.agents} is heard any more; the last beat came {since(last, now)} ago"
+        yield Check("agents", "bad", finding, "see that they run, and can reach this hub")
         return
     unwell = sum(fleet.states.get(state, 0) for state in UNWELL)
     if unwell:
@@ -351,7 +355,7 @@ def _agents(client: Client, fleet: FleetView) -> Iterator[Check]:
 
 
 def _counters(client: Client) -> Iterator[Check]:
-    """What went wrong since the hub started, as it counts it."""
+    """What the hub has counted as wrong since it started."""
     try:
         text = client.metrics()
     except HubError as error:

@@ -1,4 +1,4 @@
-"""`lifesigns key`: with what agents sign."""
+"""`lifesigns key`: the keys with which agents sign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def key() -> None:
-    """Make, list and revoke the keys with which agents sign what they say."""
+    """Make, list and revoke the keys with which agents sign their messages."""
 
 
 @key.command()
@@ -40,7 +40,7 @@ def create(
 ) -> None:
     """Make a key for AGENTS (ids, or 'coder-*'; commas between) and print it: this is the only time it can be seen.
 
-    It is made here. The hub is told its public half, and can verify with it but not sign.
+    It is made here. The hub gets its public half, and can verify with it but not sign.
     """
     from lifesigns.assembly.keys import key_pair
 
@@ -59,13 +59,13 @@ def create(
 @prints_json
 @asks_a_hub
 def list_(client: Client, as_json: bool) -> None:
-    """All keys: their public halves are at the hub."""
-    found = [one for one in client.tokens().tokens if one.role == "key"]
+    """List all keys; the hub has their public halves."""
+    keys = [one for one in client.tokens().tokens if one.role == "key"]
     if as_json:
-        print_json(found)
+        print_json(keys)
         return
     rows, now = [], time.time()
-    for one in found:
+    for one in keys:
         made = f"{since(one.made_at, now)} ago"
         used = "never" if one.used_at is None else f"{since(one.used_at, now)} ago"
         rows.append((one.id, made, used, expiry(one.expires_at, now), words(one.agents, most=60), one.name))
@@ -76,6 +76,6 @@ def list_(client: Client, as_json: bool) -> None:
 @click.argument("key_id", metavar="ID")
 @asks_a_hub
 def revoke(client: Client, key_id: str) -> None:
-    """From now on nothing is believed that is signed with the key ID."""
+    """Revoke the key ID: the hub no longer believes its signatures."""
     client.revoke_token(key_id)
     say(f"{key_id} is revoked.")

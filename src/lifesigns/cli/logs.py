@@ -1,8 +1,8 @@
 """Logs: one line for each thing worth knowing, for people at a terminal or as JSON for machines.
 
-Everybody logs by the standard library, with an `action` as extra; here it becomes a line. What an action means is in
-docs/reference/logs.md. Secrets are taken out at the last moment, wherever they come from: our own messages, those of a
-driver, a traceback.
+All modules use the standard library's logging, with an `action` as extra; this renders it. docs/reference/logs.md
+explains the actions. We remove secrets at the last moment, whatever their source: our own messages, those of a driver,
+a traceback.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _SECRETS: Final = tuple(
         r"""(://)[^/\s"'<>]+(?=@)""",
     )
 )
-"""Tokens of ours keep their id. Each pattern begins with a word, so that a long text is searched once."""
+"""Our tokens keep their id. Each pattern begins with a word, so that a long text is searched once."""
 _SECRET_NAME: Final = re.compile(r"(?i)(?:^|_)(?:authorization|cookie|token|secret|password|passwd|api_key)$")
 
 _NO_EXTRAS: Final = frozenset({"message", "asctime"})
-"""What a formatter of somebody else's leaves on a record."""
+"""What other formatters leave on a record."""
 
 _COLOURS: Final = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[1;31m"}
 _PLAIN, _FAINT = "\x1b[0m", "\x1b[2m"
 
 
 def set_up_logs(log_format: str, level: str, stream: TextIO | None = None) -> None:
-    """Log this process to `stream` (standard error), from `level` on; what drivers say, from warnings on.
+    """Log this process to `stream` (standard error), from `level` on; drivers' messages from warnings on.
 
-    uvicorn says nothing of each request. Start it with `log_config=None`, or it undoes this.
+    Silences uvicorn's line for each request. Start it with `log_config=None`, or it undoes this.
     """
     if log_format not in FORMATS:
         raise UsageError(f"the format of the log is {log_format!r}, but is one of {', '.join(FORMATS)}")
@@ -71,7 +71,7 @@ def set_up_logs(log_format: str, level: str, stream: TextIO | None = None) -> No
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Ours, to be told from those of others."""
+    """Marks our own handler."""
 
 
 def _coloured(stream: TextIO) -> bool:
@@ -91,28 +91,28 @@ def _formatter(render: Processor) -> logging.Formatter:
     )
 
 
-def _named(_: object, __: str, said: EventDict) -> EventDict:
-    """When, how bad, who, what, in this order; then everything else."""
-    record: logging.LogRecord = said["_record"]
+def _named(_: object, __: str, fields: EventDict) -> EventDict:
+    """Time, level, logger and event in this order; then everything else."""
+    record: logging.LogRecord = fields["_record"]
     first = {
         "timestamp": moment(record.created),
         "level": record.levelname.lower(),
         "logger": record.name,
-        "event": said.pop("event"),
+        "event": fields.pop("event"),
     }
-    if "action" in said:
-        first["action"] = said.pop("action")
+    if "action" in fields:
+        first["action"] = fields.pop("action")
     return {
         **first,
-        **{key: value for key, value in said.items() if key not in first and key not in _NO_EXTRAS},
+        **{key: value for key, value in fields.items() if key not in first and key not in _NO_EXTRAS},
     }
 
 
 # --- secrets --------------------------------------------------------------------------------------------
 
 
-def _without_secrets(_: object, __: str, said: EventDict) -> EventDict:
-    return {key: _shown(key, value) for key, value in said.items()}
+def _without_secrets(_: object, __: str, fields: EventDict) -> EventDict:
+    return {key: _shown(key, value) for key, value in fields.items()}
 
 
 def _shown(name: object, value: object) -> object:
@@ -134,7 +134,7 @@ def _shown(name: object, value: object) -> object:
 
 
 def without_secrets(text: str) -> str:
-    """The text with tokens, passwords and the like made unreadable."""
+    """The text with tokens, passwords and the like masked."""
     for pattern, instead in _SECRETS:
         text = pattern.sub(instead, text)
     return text
@@ -146,18 +146,18 @@ _json: Final = structlog.processors.JSONRenderer()
 
 
 def _text(coloured: bool) -> Processor:
-    """`18:00:00 warning  the store takes pages again  store_back`; others than we say who they are."""
+    """`18:00:00 warning  the store takes pages again  store_back`; with the logger's name if it is not ours."""
 
     def paint(colour: str, text: str) -> str:
         return f"{colour}{text}{_PLAIN}" if coloured and colour and text else text
 
-    def render(_: object, __: str, said: EventDict) -> str:
-        at, level, logger = said.pop("timestamp"), said.pop("level"), said.pop("logger")
-        what, action = _one_line(said.pop("event")), said.pop("action", "")
-        trace = "".join(_indented(said.pop(key)) for key in ("exception", "stack") if key in said)
+    def render(_: object, __: str, fields: EventDict) -> str:
+        at, level, logger = fields.pop("timestamp"), fields.pop("level"), fields.pop("logger")
+        what, action = _one_line(fields.pop("event")), fields.pop("action", "")
+        trace = "".join(_indented(fields.pop(key)) for key in ("exception", "stack") if key in fields)
         if not logger.startswith("lifesigns"):
             what = f"{logger}: {what}"
-        rest = " ".join([action, *(f"{key}={_one_line(value)}" for key, value in said.items())]).strip()
+        rest = " ".join([action, *(f"{key}={_one_line(value)}" for key, value in fields.items())]).strip()
         line = f"{_clock(at)} {paint(_COLOURS.get(level, ''), f'{level:8}')} {what}"
         return f"{line}  {paint(_FAINT, rest)}{trace}" if rest else f"{line}{trace}"
 
@@ -165,12 +165,12 @@ def _text(coloured: bool) -> Processor:
 
 
 def _clock(at: str) -> str:
-    """Who sits at a terminal knows the day, and lives by the local time."""
+    """A person at a terminal knows the day, and lives by the local time."""
     return datetime.fromisoformat(at).astimezone().strftime("%H:%M:%S")
 
 
 def _one_line(value: object) -> str:
-    """What others said must not look like a line of ours, nor steer a terminal."""
+    """Foreign text must not look like a line of ours, nor control a terminal."""
     return "\t".join(map(spelled_out, str(value).split("\t")))
 
 

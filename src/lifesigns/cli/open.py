@@ -1,4 +1,4 @@
-"""`lifesigns open`: the way into the dashboard."""
+"""`lifesigns open`: a link to the dashboard."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def open(client: Client, browser: bool, as_json: bool) -> None:  # noqa: A001 -- the command's name
     """Make a link that signs you in to the dashboard.
 
-    It works once, for five minutes, and whoever opens it can do there what you can do here. For somebody who is only to
-    look: lifesigns token create --role viewer, and lifesigns open --token with that token.
+    It works once, for five minutes, and anyone who opens it can do there what you can do here. For a person who may
+    only look: lifesigns token create --role viewer, and lifesigns open --token with that token.
     """
     link = client.sign_in_link()
     answer(link, link.url, as_json=as_json)

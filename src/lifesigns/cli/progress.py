@@ -1,4 +1,4 @@
-"""A bar on standard error for what takes its time."""
+"""A progress bar on standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """What moves the bar, from 0 to 1, while there is one: at a terminal, unless it shall be quiet."""
+    """A function that moves the bar, from 0 to 1; there is a bar only at a terminal, and not with `quiet`."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return

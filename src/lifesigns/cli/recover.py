@@ -1,4 +1,4 @@
-"""`lifesigns recover`: have a task go on in a new life of its agent, and say how that went."""
+"""`lifesigns recover`: have a task go on in a new life of its agent, and print how that went."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def recover(
     hub: str | None,
     token: str | None,
 ) -> None:
-    """Respawn the agent of a task from its newest checkpoint that holds. Limits, review and quarantine are lifted; one that is
-    on its way already is that one. An agent that lives has to be terminated first."""
+    """Respawn the agent of a task from its newest valid checkpoint. Limits, review and quarantine are lifted; a
+    recovery that is already on its way is the one. A living agent has to be terminated first."""
     with asking(hub, token, retry_for=10.0) as client:
-        client.recovery(task_id)  # A task nobody has heard of is not asked about.
+        client.recovery(task_id)  # Fails for an unknown task, before the question.
         confirm(f"Start the agent of {task_id} anew, whatever its limits are?", yes)
         before = client.recover(task_id, agent_id, reason=reason).recoveries
         recovery = _theirs(before, agent_id)
@@ -57,11 +57,11 @@ def recover(
 
 
 GONE_WELL: Final = ("probation", "idle")
-"""The new life speaks; or it came back by itself, or its close watch is over already."""
+"""The new life beats; or the old one came back by itself, or probation is over already."""
 
 
 def _theirs(recoveries: tuple[RecoveryView, ...], agent_id: str | None) -> RecoveryView:
-    """The one that was asked for: by its name, or the one that is on its way."""
+    """The named agent's recovery, or the one under way."""
     named = [one for one in recoveries if one.agent_id == agent_id]
     under_way = [one for one in recoveries if one.on_its_way]
     return (named or under_way or list(recoveries))[0]
@@ -70,7 +70,7 @@ def _theirs(recoveries: tuple[RecoveryView, ...], agent_id: str | None) -> Recov
 def _awaited(
     client: Client, task_id: str, recovery: RecoveryView, until: float, *, quiet: bool
 ) -> RecoveryView:
-    """How it is when it is decided, or the time is over; each new phase is said on the way."""
+    """The recovery when it is decided, or the time is over; prints each new phase on the way."""
     while recovery.on_its_way and time.monotonic() < until:
         time.sleep(LOOK_EVERY)
         before, recovery = recovery, _theirs(client.recovery(task_id).recoveries, recovery.agent_id)

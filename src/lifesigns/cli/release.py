@@ -1,4 +1,4 @@
-"""`lifesigns release`: a person's word about a group in which too many are unwell at once."""
+"""`lifesigns release`: lets the hub act again in a braked group."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @prints_json
 @asks_a_hub
 def release(client: Client, group: str | None, yes: bool, as_json: bool) -> None:
-    """Let interventions in a braked GROUP go on for an hour; without one: list what is braked, and exit with 1 if
-    something is.
+    """Let interventions in a braked GROUP continue for an hour; without one: list braked groups, and exit with 1 if
+    there are any.
 
     A group is 'fleet', 'host NAME' or 'provider NAME'. An agent is left alone as long as one of its groups is braked.
     """
@@ -31,8 +31,8 @@ def release(client: Client, group: str | None, yes: bool, as_json: bool) -> None
         return
     confirm(f"Let interventions in {group} go on, whatever is unwell there?", yes)
     done = client.release_group(group)
-    said = clean(f"Interventions in {done.name} go on until {done.released_until}.")
-    answer(done, said, as_json=as_json)
+    line = clean(f"Interventions in {done.name} go on until {done.released_until}.")
+    answer(done, line, as_json=as_json)
 
 
 def _list(client: Client, as_json: bool) -> None:

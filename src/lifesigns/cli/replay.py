@@ -1,4 +1,4 @@
-"""`lifesigns replay`: what was heard, judged anew under another policy."""
+"""`lifesigns replay`: judges the recorded signals again, under another policy."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def replay(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Judge what was heard anew, under another policy.
+    """Judge recorded signals again, under another policy.
 
     The hub keeps what it hears for a day. Two engines hear it again: one under the policy in force (the
     configuration as `lifesigns config check` finds it), one under the other. What they judge differently is shown.
@@ -82,16 +82,16 @@ def replay(
     in_force, other = _policies(config_file, profile, sets)
     try:
         with progress("replaying", quiet=quiet) as move:
-            found = asyncio.run(_replay(in_force, other, store, (begin, end), agents, move))
+            result = asyncio.run(_replay(in_force, other, store, (begin, end), agents, move))
     except KeyboardInterrupt:
         click.echo("Stopped before the end: nothing is known.", err=True)
         ctx.exit(INTERRUPTED)
     settings = _settings(in_force, other)
     if as_json:
-        say(json.dumps(_told(found, settings), indent=2))
+        say(json.dumps(_as_json(result, settings), indent=2))
     else:
-        _print(found, settings)
-    ctx.exit(1 if found.differences else 0)
+        _print(result, settings)
+    ctx.exit(1 if result.differences else 0)
 
 
 async def _replay(
@@ -117,7 +117,7 @@ async def _replay(
         await store.close()
 
 
-# --- what is asked ------------------------------------------------------------------------------------
+# --- arguments ----------------------------------------------------------------------------------------
 
 
 def _span(since: str | None, from_: str | None, to: str | None, now: float) -> tuple[float, float]:
@@ -153,16 +153,16 @@ def _policies(file: Path | None, profile: str | None, sets: Sequence[str]) -> tu
     if file is None and profile is None and not sets:
         raise UsageError("say what the other policy is: --set KEY=VALUE, --profile NAME or --config FILE")
     flags: dict[str, object] = {"profile": profile}
-    for said in sets:
-        key, equals, value = said.partition("=")
+    for setting in sets:
+        key, equals, value = setting.partition("=")
         if not equals or not key.startswith(SETTABLE):
-            raise UsageError(f"--set: {said!r} is no setting; it would be like policy.silence.timeout=10")
+            raise UsageError(f"--set: {setting!r} is no setting; it would be like policy.silence.timeout=10")
         flags[key.strip()] = value
     return load(environ=os.environ), load(file, environ=os.environ, flags=flags)
 
 
 def _settings(in_force: Config, other: Config) -> dict[str, tuple[object, object]]:
-    """What the two policies say differently."""
+    """The settings in which the two policies differ."""
     ours, theirs = in_force.effective, other.effective
     return {
         key: (ours.get(key), theirs.get(key))
@@ -172,31 +172,31 @@ def _settings(in_force: Config, other: Config) -> dict[str, tuple[object, object
     }
 
 
-# --- what is told -------------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------------
 
 
-def _told(found: Replayed, settings: dict[str, tuple[object, object]]) -> dict[str, Any]:
+def _as_json(result: Replayed, settings: dict[str, tuple[object, object]]) -> dict[str, Any]:
     from lifesigns.views.moments import moment, moment_or_none
 
     def times(spans: Sequence[tuple[float, float]]) -> list[list[str | None]]:
         return [[moment_or_none(one), moment_or_none(two)] for one, two in spans]
 
     return {
-        "since": moment(found.since),
-        "until": moment(found.until),
-        "signals": found.survey.signals,
-        "missed": found.survey.missed,
-        "agents": found.agents,
-        "left_out": sorted(found.survey.left_out_until),
+        "since": moment(result.since),
+        "until": moment(result.until),
+        "signals": result.survey.signals,
+        "missed": result.survey.missed,
+        "agents": result.agents,
+        "left_out": sorted(result.survey.left_out_until),
         "hub": {
-            "away": times(found.survey.away),
-            "slept": times(found.survey.slept),
-            "blind": times(found.survey.blind),
+            "away": times(result.survey.away),
+            "slept": times(result.survey.slept),
+            "blind": times(result.survey.blind),
         },
         "settings": {key: {"in_force": one, "other": two} for key, (one, two) in settings.items()},
-        "noted_then": dict(found.noted),
-        "in_force": _side(found.in_force),
-        "other": _side(found.other),
+        "noted_then": dict(result.noted),
+        "in_force": _side(result.in_force),
+        "other": _side(result.other),
         "differences": [
             {
                 "agent_id": one.spell.agent_id,
@@ -209,7 +209,7 @@ def _told(found: Replayed, settings: dict[str, tuple[object, object]]) -> dict[s
                 "cause": one.spell.cause,
                 "note": one.spell.note,
             }
-            for one in found.differences
+            for one in result.differences
         ],
     }
 
@@ -218,61 +218,63 @@ def _side(side: Any) -> dict[str, Any]:
     return {"counts": dict(side.counts), "asked": side.asked, "answered": side.answered}
 
 
-def _print(found: Replayed, settings: dict[str, tuple[object, object]]) -> None:
+def _print(result: Replayed, settings: dict[str, tuple[object, object]]) -> None:
     from rich.console import Console
     from rich.text import Text
 
     console = Console(soft_wrap=True, highlight=False)
-    for line in _heading(found, settings):
+    for line in _heading(result, settings):
         console.print(Text(spelled_out(line)))
-    by_agent = [(agent, list(some)) for agent, some in groupby(found.differences, lambda d: d.spell.agent_id)]
+    by_agent = [
+        (agent, list(some)) for agent, some in groupby(result.differences, lambda d: d.spell.agent_id)
+    ]
     for agent_id, some in by_agent[:LISTED_MAX]:
         console.print()
         console.print(Text(spelled_out(agent_id), style="bold"))
-        for one in _told_once(some):
-            console.print(Text(f"  {spelled_out(_line(one, found))}"))
+        for one in _without_repetitions(some):
+            console.print(Text(f"  {spelled_out(_line(one, result))}"))
     if len(by_agent) > LISTED_MAX:
         console.print(Text(f"\n... and {len(by_agent) - LISTED_MAX} more agents; --json has them all."))
     console.print()
-    console.print(_table(found))
+    console.print(_table(result))
     console.print()
-    console.print(Text(_verdict(found, len(by_agent))))
+    console.print(Text(_verdict(result, len(by_agent))))
 
 
-def _heading(found: Replayed, settings: dict[str, tuple[object, object]]) -> Iterator[str]:
+def _heading(result: Replayed, settings: dict[str, tuple[object, object]]) -> Iterator[str]:
     from lifesigns.cli.config import shown
     from lifesigns.core.words import duration
 
-    known = found.survey
+    survey = result.survey
     yield (
-        f"{known.signals:,} signals of {len(known.agents):,} agents, "
-        f"{_clock(found.since, found, day=True)} to {_clock(found.until, found, day=True)}."
+        f"{survey.signals:,} signals of {len(survey.agents):,} agents, "
+        f"{_clock(result.since, result, day=True)} to {_clock(result.until, result, day=True)}."
     )
     for key, (one, two) in settings.items():
         yield f"  {key}: {shown(key, one)} -> {shown(key, two)}"
     if not settings:
         yield "  Both policies are the same."
-    if known.missed:
-        share = known.signals / (known.signals + known.missed)
+    if survey.missed:
+        share = survey.signals / (survey.signals + survey.missed)
         yield f"Note: the hub heard more than it writes down: these are {share:.1%} of all signals, a sample of the agents."
-    if known.left_out_until:
-        yield f"Note: {len(known.left_out_until)} agents were not written down all the time; they are left out up to then."
-    for what, spans in (("away", known.away), ("asleep", known.slept), ("blind", known.blind)):
-        inside = [(one, two) for one, two in spans if two > found.since and one < found.until]
+    if survey.left_out_until:
+        yield f"Note: {len(survey.left_out_until)} agents were not written down all the time; they are left out up to then."
+    for what, spans in (("away", survey.away), ("asleep", survey.slept), ("blind", survey.blind)):
+        inside = [(one, two) for one, two in spans if two > result.since and one < result.until]
         if inside:
-            lasted = sum(min(two, found.until) - max(one, found.since) for one, two in inside)
+            lasted = sum(min(two, result.until) - max(one, result.since) for one, two in inside)
             yield f"Note: the hub was {what} for {duration(lasted)}: nobody is judged by that."
-    if found.in_force.poisoned or found.other.poisoned:
+    if result.in_force.poisoned or result.other.poisoned:
         yield "Note: judging somebody failed, which is a bug of ours; those are set aside. Please report it."
 
 
-def _told_once(differences: Sequence[Difference]) -> list[Difference]:
-    """Without the findings that say what a change of health has said: that was made of them."""
-    said = {(one.spell.began_at, one.spell.text) for one in differences if not _is_finding(one.spell.what)}
+def _without_repetitions(differences: Sequence[Difference]) -> list[Difference]:
+    """Without the findings that repeat a change of health, which was made of them."""
+    flips = {(one.spell.began_at, one.spell.text) for one in differences if not _is_finding(one.spell.what)}
     return [
         one
         for one in differences
-        if not _is_finding(one.spell.what) or (one.spell.began_at, one.spell.text) not in said
+        if not _is_finding(one.spell.what) or (one.spell.began_at, one.spell.text) not in flips
     ]
 
 
@@ -281,7 +283,7 @@ def _is_finding(what: str) -> bool:
     return "(" in what
 
 
-def _line(one: Difference, found: Replayed) -> str:
+def _line(one: Difference, result: Replayed) -> str:
     from lifesigns.core.words import duration
 
     spell = one.spell
@@ -293,12 +295,12 @@ def _line(one: Difference, found: Replayed) -> str:
     }[one.change]
     lasts = f" for {duration(spell.ended_at - spell.began_at)}" if isfinite(spell.ended_at) else ""
     words = " ".join(part for part in (spell.text, spell.note) if part)
-    return f"{_clock(spell.began_at, found)}  {change}: {spell.what}{lasts}. {words}"
+    return f"{_clock(spell.began_at, result)}  {change}: {spell.what}{lasts}. {words}"
 
 
-def _clock(at: float, found: Replayed, *, day: bool = False) -> str:
+def _clock(at: float, result: Replayed, *, day: bool = False) -> str:
     """A local time; with its day where that is not clear."""
-    same_day = _local(found.since).date() == _local(found.until).date()
+    same_day = _local(result.since).date() == _local(result.until).date()
     return _local(at).strftime("%H:%M:%S" if same_day and not day else "%Y-%m-%d %H:%M:%S")
 
 
@@ -306,17 +308,17 @@ def _local(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC).astimezone()
 
 
-def _table(found: Replayed) -> Table:
-    ours, theirs, rows = found.in_force, found.other, []
+def _table(result: Replayed) -> Table:
+    ours, theirs, rows = result.in_force, result.other, []
     for what in sorted({*ours.counts, *theirs.counts}, key=lambda what: (_is_finding(what), what)):
-        noted = "" if _is_finding(what) else found.noted[what]
+        noted = "" if _is_finding(what) else result.noted[what]
         rows.append((what, noted, ours.counts[what], theirs.counts[what]))
     rows.append(("pings", "", ours.asked, theirs.asked))
     return number_table(("", "noted then", "in force", "other"), rows)
 
 
-def _verdict(found: Replayed, agents: int) -> str:
-    if not found.differences:
-        return f"Nothing would have been judged differently, of {found.agents:,} agents."
+def _verdict(result: Replayed, agents: int) -> str:
+    if not result.differences:
+        return f"Nothing would have been judged differently, of {result.agents:,} agents."
     are = "1 agent" if agents == 1 else f"{agents:,} agents"
-    return f"{are} of {found.agents:,} would have been judged differently."
+    return f"{are} of {result.agents:,} would have been judged differently."

@@ -1,4 +1,4 @@
-"""Asking a hub: the options by which every command finds it, and what is said if it does not answer."""
+"""Asking a hub: the options by which every command finds it, and the errors if it does not answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def finds_a_hub(command: F) -> F:
 
 
 def asks_a_hub(command: Callable[..., None]) -> Callable[..., None]:
-    """The same; the command is given a client of that hub."""
+    """The same; the command gets a client of that hub."""
 
     @wraps(command)
     def ask(*args: Any, hub: str | None, token: str | None, **options: Any) -> None:
@@ -59,7 +59,7 @@ def prints_json(command: F) -> F:
 def asking(
     hub: str | None, token: str | None, *, retry_for: float = 0.0, timeout: float = 10.0
 ) -> Iterator[Client]:
-    """The client of a command. A hub that is away is an error that says what to do about it."""
+    """The client of a command. An absent hub is an error that says what to do about it."""
     from lifesigns.client import Client
 
     with Client(hub, token, retry_for=retry_for, timeout=timeout) as client:
@@ -78,7 +78,7 @@ def exit_if(unwell: object) -> None:
 
 
 def explained(error: HubError, hub: str) -> str:
-    """What went wrong, and what to do about it."""
+    """The error, and what to do about it."""
     if error.status is None:
         way = "start one with: lifesigns serve; or say where it is with --hub or LIFESIGNS_HUB"
         return f"no hub answers at {error} ({way})"

@@ -1,4 +1,4 @@
-"""`lifesigns run`: any program, watched, and restarted if you like, with no change to it."""
+"""`lifesigns run`: watches any program without a change to it, and restarts it if you like."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def run(
 ) -> None:
     """Run any command, watched, and restarted if you like.
 
-    The command needs no change: its output, its terminal, its exit status and its signals are what they would be
-    without us. What we notice is said on stderr, and nothing while all is well.
+    The command needs no change: its output, its terminal, its exit status and its signals are the same as without us.
+    We report on stderr, and nothing while all is well.
     """
     if os.name != "posix":
         raise UsageError("lifesigns run needs process groups and terminals as Unix has them")

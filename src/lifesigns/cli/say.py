@@ -1,4 +1,4 @@
-"""Saying: lines of text on the terminal, of which parts may come from somewhere else."""
+"""Prints lines of text on the terminal, parts of which may come from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from lifesigns.core.printable import spelled_out
 
 
 def say(text: object = "", *, err: bool = False) -> None:
-    """One line or several. What a terminal would obey is spelled out. Not for JSON of others' words: see `showing.json_line`."""
+    """One line or several. Control characters are spelled out. Not for JSON with foreign text: see `showing.json_line`."""
     click.echo("\n".join(map(spelled_out, str(text).split("\n"))), err=err)

@@ -1,9 +1,9 @@
 """Options with secrets: tokens, and addresses with a password in them.
 
-A command line is seen by everybody on the machine (`ps`, `/proc/PID/cmdline`), the environment by its owner alone. So a secret
-comes by the environment or as `@FILE`. One that is on the command line all the same is overwritten there as soon as we
-read it: on Linux a process may write the memory that `ps` reads. What that does not help against: whoever looked in the
-tenth of a second before, the shell's history, a wrapper's own command line (`sudo`, `uv run`), and other systems, where we
+Every user of the machine sees a command line (`ps`, `/proc/PID/cmdline`), but only its owner the environment. So a
+secret comes by the environment or as `@FILE`. If it is on the command line all the same, we overwrite it there as soon
+as we read it: on Linux a process may write the memory that `ps` reads. That does not help against a look in the tenth
+of a second before, the shell's history, a wrapper's own command line (`sudo`, `uv run`), and other systems, where we
 only warn.
 """
 
@@ -27,33 +27,33 @@ ARG_START: Final = 48
 
 
 class Secret(click.ParamType[str]):
-    """A token or an address, as it is or as `@FILE`."""
+    """A token or an address, as text or as `@FILE`."""
 
     name = "secret"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        said = str(value)
-        if said.startswith("@"):
+        text = str(value)
+        if text.startswith("@"):
             try:
-                return Path(said[1:]).expanduser().read_text(encoding="utf-8").strip()
+                return Path(text[1:]).expanduser().read_text(encoding="utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
-                self.fail(f"{said[1:]} cannot be read: {getattr(error, 'strerror', error)}", param, ctx)
-        if ctx is not None and param is not None and is_secret(said):
+                self.fail(f"{text[1:]} cannot be read: {getattr(error, 'strerror', error)}", param, ctx)
+        if ctx is not None and param is not None and is_secret(text):
             typed = ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
-            if typed and not hide(said):
+            if typed and not hide(text):
                 way = f"LIFESIGNS_{param.name.upper()} or --{param.name} @FILE"
                 say(f"Warning: everybody on this machine can see --{param.name}; use {way}.", err=True)
-        return said
+        return text
 
 
-def is_secret(said: str) -> bool:
-    """A token is one; an address if there is a user or password in it."""
-    _, separator, rest = said.partition("://")
+def is_secret(text: str) -> bool:
+    """A token is secret; an address if it has a user or password."""
+    _, separator, rest = text.partition("://")
     return not separator or "@" in rest
 
 
 def hide(secret: str) -> bool:
-    """Overwrite a word of our own command line; whether nobody can read it there any more."""
+    """Overwrite a word of our own command line; whether that succeeded."""
     try:
         fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
         begin, end = (int(field) for field in fields[ARG_START - 3 : ARG_START - 1])
@@ -71,9 +71,9 @@ def hide(secret: str) -> bool:
 def allows_insecure(command: F) -> F:
     """A command with `--insecure`."""
 
-    def allow(_: click.Context, __: click.Parameter, said: bool) -> None:
-        if said:
-            os.environ[INSECURE] = "1"  # For whom it starts, too.
+    def allow(_: click.Context, __: click.Parameter, allowed: bool) -> None:
+        if allowed:
+            os.environ[INSECURE] = "1"  # Also for the programs it starts.
 
     return click.option(
         "--insecure",

@@ -73,7 +73,7 @@ def serve(
     log_level: str,
     **flags: Any,
 ) -> None:
-    """Run the hub: hear beats, judge, keep what happened, answer.
+    """Run the hub: receive beats, judge agents, store what happens, serve the API.
 
     \b
       lifesigns serve                                          everything on this machine, nothing to install
@@ -119,7 +119,7 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
         _heed_signals(stopping)
         await service.start()
         try:
-            # Announced before it answers: who sees it answer finds it.
+            # Announced before it answers, so that a client that sees it answer finds it.
             with announced(folder, url):
                 async with observed(service, grpc_port, trace), serving(web, listener, tls=config.listen.tls):
                     with living_set_aside():
@@ -130,7 +130,7 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
 
 
 def _loop_factory() -> Any:
-    """uvloop where there is one: it hears half as many beats again on the same core."""
+    """uvloop if installed: it takes half as many beats again on the same core."""
     try:
         import uvloop
     except ImportError:
@@ -177,14 +177,14 @@ def _url(at: Listen, listener: socket.socket) -> str:
 
 
 def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
-    """What a newcomer needs next."""
+    """Print the next steps for a new user."""
     from lifesigns.web import pages
 
-    known = len(service.engine.beliefs.agents)
+    agents = len(service.engine.beliefs.agents)
     store = config.effective.get("store") or f"SQLite in {folder}"
     lines = [
         f"lifesigns {__version__} listens on {url}",
-        f"  keeps   {store}" + (f"; knows {known} agents" if known else ""),
+        f"  keeps   {store}" + (f"; knows {agents} agents" if agents else ""),
         *([f"  hears   {config.effective['bus']} too"] if config.bus.url else []),
         "",
         "  lifesigns beat my-agent     send a first beat, or by hand:",
@@ -198,7 +198,7 @@ def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
 
 
 def _way_in(service: Service, folder: Path, url: str) -> str:
-    """How to get into the dashboard. The link itself is for the eyes of somebody at a terminal: logs are read by others."""
+    """How to get into the dashboard. Only a terminal shows the link itself: others read logs."""
     from lifesigns.config.hub_locator import TOKEN_FILE
 
     now = service.clock()

@@ -1,4 +1,4 @@
-"""`lifesigns session`: who is signed in to the dashboard."""
+"""`lifesigns session`: the sessions of the dashboard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def session() -> None:
-    """List and end the sessions of those who are signed in to the dashboard."""
+    """List and end sessions of the dashboard."""
 
 
 @session.command("list")

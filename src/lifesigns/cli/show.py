@@ -30,7 +30,7 @@ MINUTES: Final = 60
 @prints_json
 @asks_a_hub
 def show(client: Client, agent_id: str, as_json: bool) -> None:
-    """Show everything about one agent: how it is, since when and why, and its last hour.
+    """Show everything about one agent: its state, since when and why, and its last hour.
 
     Exits with 1 if it is stuck, failing, disconnected or not judged any more.
     """
@@ -45,7 +45,7 @@ def show(client: Client, agent_id: str, as_json: bool) -> None:
 
 
 def _last_beat(client: Client, agent_id: str) -> LastBeat | None:
-    """A hub that has just started has not heard it yet."""
+    """None if the hub has just started and has no beat of it yet."""
     try:
         return client.heartbeat(agent_id)
     except HubError as error:
@@ -87,16 +87,16 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
 
 
 def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tuple[str, str]]:
-    """What is known, name and value; the value is empty where nothing is."""
-    said: dict[str, Any] = beat.beat if beat is not None and isinstance(beat.beat, dict) else {}
+    """Names and values; the value is empty where nothing is known."""
+    fields: dict[str, Any] = beat.beat if beat is not None and isinstance(beat.beat, dict) else {}
     numbers, step = agent.metrics, agent.intervention
-    yield "doing", f"{agent.doing}{_until(said, now)}{_in_its_words(agent, now)}"
-    yield "task", f"{agent.task_id}{_progress(said)}" if agent.task_id else ""
+    yield "doing", f"{agent.doing}{_until(fields, now)}{_in_its_words(agent, now)}"
+    yield "task", f"{agent.task_id}{_progress(fields)}" if agent.task_id else ""
     yield "last beat", _heard(agent, now)
     yield "role", agent.role or ""
     yield (
         "host",
-        f"{agent.host}{', process ' + str(said['pid']) if said.get('pid') else ''}" if agent.host else "",
+        f"{agent.host}{', process ' + str(fields['pid']) if fields.get('pid') else ''}" if agent.host else "",
     )
     yield "life", f"{agent.incarnation or 'unnamed'}, up for {duration(numbers.uptime_seconds)}"
     yield "load", _load(agent)
@@ -145,13 +145,13 @@ def _load(agent: AgentHealth) -> str:
     return "" if agent.load is None else f"{agent.load:.0%}{room}"
 
 
-def _progress(said: dict[str, Any]) -> str:
-    parts = [str(said[name]) for name in ("phase", "progress") if said.get(name)]
+def _progress(fields: dict[str, Any]) -> str:
+    parts = [str(fields[name]) for name in ("phase", "progress") if fields.get(name)]
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _until(said: dict[str, Any], now: float) -> str:
-    until = said.get("until")
+def _until(fields: dict[str, Any], now: float) -> str:
+    until = fields.get("until")
     return f", for another {duration(until - now)}" if isinstance(until, float) and until > now else ""
 
 
@@ -167,17 +167,17 @@ def _print_hour(console: Console, history: History, now: float) -> None:
         console.print(f"The last hour, beats a minute   {showing.sparkline(beats)}")
     if any(tokens):
         console.print(f"              tokens a minute   {showing.sparkline(tokens)}")
-    told = [point for point in history.points if _told(point)][-EVENTS_SHOWN:]
-    if told:
+    points = [point for point in history.points if _in_words(point)][-EVENTS_SHOWN:]
+    if points:
         console.print()
-    for point in told:
+    for point in points:
         console.print(
-            Text(f"{since(point.at, now):>12} ago  ").append_text(words(_told(point))), soft_wrap=True
+            Text(f"{since(point.at, now):>12} ago  ").append_text(words(_in_words(point))), soft_wrap=True
         )
 
 
 def _by_minute(points: Sequence[Point], now: float) -> tuple[list[float | None], list[float | None]]:
-    """Beats and tokens in each of the last sixty minutes; None where nothing was heard."""
+    """Beats and tokens in each of the last sixty minutes; None where there is no sample."""
     from lifesigns.views import SamplePoint
 
     beats: list[float | None] = [None] * MINUTES
@@ -195,7 +195,7 @@ def _by_minute(points: Sequence[Point], now: float) -> tuple[list[float | None],
     return beats, tokens
 
 
-def _told(point: Point) -> str:
+def _in_words(point: Point) -> str:
     """What happened at this point, in words; nothing for a sample."""
     from lifesigns.views import FindingPoint, FlipPoint, InterventionPoint
 

@@ -1,8 +1,8 @@
-"""Showing: what hubs and agents say, on a terminal.
+"""Showing: text of hubs and agents on a terminal.
 
-The law: nothing that came from somewhere else reaches the terminal as it came. An id, a note or a reason may contain
-escape sequences; `core/printable.py` takes that out or spells it out, and texts are never read as markup. Every line
-goes through `say.py`, `words` or `json_line`; `tests/security/test_terminals.py` sees to it.
+The law: no foreign text reaches the terminal unchanged. An id, a note or a reason may contain escape sequences;
+`core/printable.py` removes them or spells them out, and we never read texts as markup. Every line goes through
+`say.py`, `words` or `json_line`; `tests/security/test_terminals.py` checks that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lifesigns.views import AgentHealth, Moment
 
 PIPE_WIDTH: Final = 400
-"""Where nobody looks nothing is cut off to fit a screen."""
+"""Without a screen nothing is cut off to fit one."""
 BARS: Final = "▁▂▃▄▅▆▇█"
 GAP: Final = "·"
 
@@ -44,7 +44,7 @@ STYLES: Final[Mapping[str, str]] = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where things are shown: as wide as the terminal, or as wide as they are."""
+    """The console: as wide as the terminal, or as the text."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -58,14 +58,14 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def words(text: object, style: str = "", most: int = TEXT_MAX) -> Text:
-    """A text of somebody else, to be shown."""
+    """A foreign text, safe to show."""
     from rich.text import Text
 
     return Text(clean(text, most), style=style)
 
 
 def table(*headings: str, one_line: bool = False) -> Table:
-    """A table without lines. At a terminal the last column has what the others leave, and may take several lines."""
+    """A table without lines. At a terminal the last column gets the remaining width, and may take several lines."""
     from rich.table import Table
 
     at_terminal = sys.stdout.isatty()
@@ -82,7 +82,7 @@ def table(*headings: str, one_line: bool = False) -> Table:
 
 
 def number_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """What is counted at the left, its numbers at the right."""
+    """A table with labels at the left, numbers at the right."""
     from rich.table import Table
 
     made = Table(box=None, pad_edge=False, header_style="bold")
@@ -94,7 +94,7 @@ def number_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> T
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Text | object]], *, none: str = "") -> None:
-    """A table of anybody's words; `none` is what is said if there is no row."""
+    """Print a table of foreign texts; `none` is printed if there is no row."""
     from rich.text import Text
 
     made, empty = table(*headings), True
@@ -108,7 +108,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Text | object]]
 
 
 def answer(value: Any, in_words: str, *, as_json: bool) -> None:
-    """What came of an act: as JSON, or as one line, in which others' words are `clean`."""
+    """Print the result of an act: as JSON, or as one line, in which foreign texts are `clean`."""
     if as_json:
         print_json(value)
     else:
@@ -116,7 +116,7 @@ def answer(value: Any, in_words: str, *, as_json: bool) -> None:
 
 
 def print_json(value: Any) -> None:
-    """A value as the API would say it."""
+    """Print a value as the JSON of the API."""
     click.echo(spelled_out_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
@@ -144,7 +144,7 @@ def expiry(expires_at: Moment | None, now: float) -> str:
 
 
 def why(agent: AgentHealth) -> str:
-    """Why an agent is as it is, in one line."""
+    """Why an agent is in its state, in one line."""
     cause = f"{agent.cause}: " if agent.cause and agent.findings else ""
     left_alone = " Left alone for now." if agent.paused else ""
     again = f" Again after: lifesigns clear {agent.agent_id}" if agent.set_aside else ""

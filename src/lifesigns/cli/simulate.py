@@ -84,19 +84,19 @@ def _config(
     if profile is not None and profile not in PROFILES:
         raise UsageError(f"--profile: {profile!r} is unknown; known are {', '.join(PROFILES)}")
     flags = {"profile": profile} if profile else None
-    found = load(config_file, environ=os.environ, flags=flags)
+    loaded = load(config_file, environ=os.environ, flags=flags)
     return SimulationConfig(
         agents=agents,
         days=days,
         seed=seed,
-        policies=found.policies,
-        fleet=found.fleet,
+        policies=loaded.policies,
+        fleet=loaded.fleet,
         faults=Faults.parse(faults),
     )
 
 
 def _command(report: Report, config_file: Path | None, profile: str | None, *, trials: bool) -> str:
-    """What replays this very run."""
+    """The command that replays this very run."""
     words = f"lifesigns simulate --agents {report.agents} --days {report.days:g} --seed {report.seed}"
     if config_file:
         words += f" --config {config_file}"
@@ -111,12 +111,12 @@ def _print(report: Report, took: float, command: str) -> None:
     from rich.table import Table
 
     console = Console(soft_wrap=True)
-    found = [
+    detections = [
         (kind, d.happened, d.found, d.missed, d.late, *map(_seconds, (d.p50_s, d.p99_s, d.bound_s)))
         for kind, d in report.detections.items()
     ]
     headings = ("failure", "happened", "found", "missed", "late", "p50", "p99", "bound")
-    console.print(number_table(headings, found))
+    console.print(number_table(headings, detections))
     console.print()
     if report.pairs:
         pairs = [

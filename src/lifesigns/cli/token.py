@@ -1,4 +1,4 @@
-"""`lifesigns token`: who may come in."""
+"""`lifesigns token`: the tokens of agents and people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Expiry(Duration):
 
 @click.group()
 def token() -> None:
-    """Make, list, rotate and revoke the tokens by which agents and people come in."""
+    """Make, list, rotate and revoke the tokens of agents and people."""
 
 
 @token.command()
@@ -75,13 +75,13 @@ def create(
 @prints_json
 @asks_a_hub
 def list_(client: Client, as_json: bool) -> None:
-    """All tokens, without their secrets."""
-    found = client.tokens()
+    """List all tokens, without their secrets."""
+    tokens = client.tokens()
     if as_json:
-        print_json(found)
+        print_json(tokens)
         return
     rows, now = [], time.time()
-    for one in found.tokens:
+    for one in tokens.tokens:
         made = f"{since(one.made_at, now)} ago"
         used = "never" if one.used_at is None else f"{since(one.used_at, now)} ago"
         agents = words(one.agents or "-", most=60)
@@ -97,7 +97,7 @@ def list_(client: Client, as_json: bool) -> None:
 @prints_json
 @asks_a_hub
 def rotate(client: Client, token_id: str, grace: float, as_json: bool) -> None:
-    """Give the token ID a new secret and print it. Until the grace is over the old one is good, too."""
+    """Give the token ID a new secret and print it. Until the grace is over the old one is valid, too."""
     made = client.rotate_token(token_id, grace=grace)
     if as_json:
         print_json(made)
@@ -114,7 +114,7 @@ def rotate(client: Client, token_id: str, grace: float, as_json: bool) -> None:
 @click.argument("token_id", metavar="ID")
 @asks_a_hub
 def revoke(client: Client, token_id: str) -> None:
-    """From now on nobody comes in with the token ID, nor with a session made with it."""
+    """Revoke the token ID, and all sessions made with it."""
     client.revoke_token(token_id)
     say(f"{token_id} is revoked.")
 

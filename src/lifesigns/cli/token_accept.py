@@ -1,4 +1,4 @@
-"""`lifesigns token accept`: rows of tokens that the hub did not write, or no longer knows as its own."""
+"""`lifesigns token accept`: rows of tokens that the hub did not write, or no longer recognizes."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from lifesigns.ports import Store, StoredToken
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def accept(state: Path | None, store: str | None, yes: bool) -> None:
-    """Believe the tokens in the store that this hub does not know as its own.
+    """Believe the tokens in the store that this hub does not recognize as its own.
 
-    A hub refuses rows of tokens without its MAC: somebody wrote them into the store, or its tokens.key was lost. This shows
-    them, asks, and signs them with the key in the state folder. Revoke afterwards what nobody knows.
+    A hub refuses rows of tokens without its MAC: somebody wrote them into the store, or its tokens.key was lost. This
+    shows them, asks, and signs them with the key in the state folder. Afterwards revoke those that nobody knows.
     """
     from lifesigns.assembly.hub import store_to_read
 
-    found = store_to_read(place_of(store, state))
-    asyncio.run(_accept(found, folder_of(state), yes=yes))
+    opened = store_to_read(place_of(store, state))
+    asyncio.run(_accept(opened, folder_of(state), yes=yes))
 
 
 async def _accept(store: Store, folder: Path, *, yes: bool) -> None:

@@ -1,7 +1,7 @@
-"""`lifesigns watch`: who needs me, live.
+"""`lifesigns watch`: the fleet live, the neediest agents first.
 
-On a terminal a screen that is drawn anew when something happens, twice a second at most; only as many agents are asked
-for as fit. Elsewhere a line for every change. Either way a hub that goes away is said, waited for and taken up again.
+On a terminal it draws a screen, again when something happens, twice a second at most, and asks only for as many agents
+as fit. Elsewhere it prints a line for every change. Either way it reports an absent hub, waits for it and continues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOOK_EVERY: Final = 2.0
 """Without any event: rates and times go on."""
 DRAW_EVERY: Final = 1.0
 GAP: Final = 0.5
-"""Between two looks, and between two drawings, whatever happens."""
+"""Between two requests, and between two drawings, whatever happens."""
 RETRY_AFTER: Final = 1.0
 TIMEOUT: Final = 5.0
 
@@ -42,9 +42,9 @@ TIMEOUT: Final = 5.0
 @prints_json
 @finds_a_hub
 def watch(lines: bool, as_json: bool, hub: str | None, token: str | None) -> None:
-    """Watch the fleet, those who need somebody first. q or Ctrl-C ends it.
+    """Watch the fleet, the neediest agents first. q or Ctrl-C ends it.
 
-    Where there is no terminal it prints a line for every change; with --json an event for every line.
+    Without a terminal it prints a line for every change; with --json an event for every line.
     """
     from lifesigns.client import AsyncClient
 
@@ -59,7 +59,7 @@ def watch(lines: bool, as_json: bool, hub: str | None, token: str | None) -> Non
         assert isinstance(error, HubError)
         refused = error
     except* KeyboardInterrupt:
-        pass  # This is how it is ended.
+        pass  # The usual way to end it.
     if refused is not None:  # Raised in there, some Pythons would make a group of it.
         raise HubError(explained(refused, client.hub), status=refused.status) from refused
 
@@ -68,7 +68,7 @@ def watch(lines: bool, as_json: bool, hub: str | None, token: str | None) -> Non
 
 
 async def _screen(client: AsyncClient) -> None:
-    """Until somebody has seen enough. Looking, listening and drawing do not wait for each other."""
+    """Run until the user ends it. Requests, the stream and drawing do not wait for each other."""
     from lifesigns.cli.watch_board import Board
     from lifesigns.cli.watch_screen import Screen
 
@@ -76,9 +76,9 @@ async def _screen(client: AsyncClient) -> None:
     async with client:
         with Screen(board) as screen:
             tasks = [
-                asyncio.create_task(_look_on(client, board, lambda: screen.rows)),
-                asyncio.create_task(_listen_on(client, board)),
-                asyncio.create_task(_draw_on(board, screen.draw)),
+                asyncio.create_task(_poll(client, board, lambda: screen.rows)),
+                asyncio.create_task(_listen(client, board)),
+                asyncio.create_task(_redraw(board, screen.draw)),
                 asyncio.create_task(screen.ended()),
             ]
             try:
@@ -92,13 +92,13 @@ async def _screen(client: AsyncClient) -> None:
             raise outcome
 
 
-async def _look_on(client: AsyncClient, board: Board, rows: Callable[[], int]) -> None:
-    """See how everybody is, again and again. A hub that says no ends it; one that is away is waited for."""
+async def _poll(client: AsyncClient, board: Board, rows: Callable[[], int]) -> None:
+    """Fetch the agents, again and again. A refusing hub ends it; an absent one is waited for."""
     while True:
         board.happened.clear()
         try:
-            found = await client.agent_list(sort="need", limit=rows())
-            board.saw(found.agents, await client.fleet(), time.time())
+            page = await client.agent_list(sort="need", limit=rows())
+            board.saw(page.agents, await client.fleet(), time.time())
         except HubError as error:
             if not error.transient:
                 raise
@@ -107,8 +107,8 @@ async def _look_on(client: AsyncClient, board: Board, rows: Callable[[], int]) -
         await _for_at_most(LOOK_EVERY - GAP, board.happened)
 
 
-async def _listen_on(client: AsyncClient, board: Board) -> None:
-    """Whatever happens is a reason to look."""
+async def _listen(client: AsyncClient, board: Board) -> None:
+    """Every event is a reason to fetch."""
     while True:
         with suppress(HubError):
             async for event in client.events():
@@ -116,7 +116,7 @@ async def _listen_on(client: AsyncClient, board: Board) -> None:
         await asyncio.sleep(RETRY_AFTER)
 
 
-async def _draw_on(board: Board, draw: Callable[[], None]) -> None:
+async def _redraw(board: Board, draw: Callable[[], None]) -> None:
     while True:
         board.changed.clear()
         draw()
@@ -134,22 +134,24 @@ async def _for_at_most(wait_for: float, event: asyncio.Event) -> None:
 
 
 async def _lines(client: AsyncClient, *, as_json: bool) -> None:
-    """A line for everything that happens, for ever. A hub that is not there at the beginning is an error."""
-    from lifesigns.cli.watch_board import told
+    """A line for everything that happens, for ever. An absent hub at the beginning is an error."""
+    from lifesigns.cli.watch_board import sentence_of
 
     heard: asyncio.Queue[EventView] = asyncio.Queue()
     link = _Link(client.hub)
     async with client, asyncio.TaskGroup() as tasks:
         listening = tasks.create_task(_hear(client, link, heard))
         if not as_json:
-            await link.is_there.wait()  # What happens while we look is told after it: nothing falls between.
-            await _say_who(client)
+            await (
+                link.is_there.wait()
+            )  # Events that come meanwhile are printed after it: nothing is missed in between.
+            await _print_fleet(client)
         while not listening.done():
             event = await heard.get()
             if as_json:
                 click.echo(json_line(event))
-            elif said := told(event):
-                say(f"{event.at}  {clean(said)}")
+            elif sentence := sentence_of(event):
+                say(f"{event.at}  {clean(sentence)}")
 
 
 async def _hear(client: AsyncClient, link: _Link, heard: asyncio.Queue[EventView]) -> None:
@@ -157,8 +159,8 @@ async def _hear(client: AsyncClient, link: _Link, heard: asyncio.Queue[EventView
         heard.put_nowait(event)
 
 
-async def _say_who(client: AsyncClient) -> None:
-    """How it is at the beginning: all changes are changes of this."""
+async def _print_fleet(client: AsyncClient) -> None:
+    """The state at the beginning: all changes are changes of this."""
     from lifesigns.cli.watch_board import counts
 
     fleet = await client.fleet()
@@ -170,7 +172,7 @@ async def _say_who(client: AsyncClient) -> None:
 
 
 class _Link:
-    """Says once that the hub is away, and once that it is back."""
+    """Prints once that the hub is away, and once that it is back."""
 
     def __init__(self, hub: str) -> None:
         self._hub = hub
@@ -183,5 +185,5 @@ class _Link:
         self.is_there.set()
         if self._away != (trouble is not None):
             self._away = trouble is not None
-            said = f"the hub is away: {clean(trouble)}" if trouble else f"the hub is back: {self._hub}"
-            say(f"{moment(time.time())}  {said}")
+            line = f"the hub is away: {clean(trouble)}" if trouble else f"the hub is back: {self._hub}"
+            say(f"{moment(time.time())}  {line}")

@@ -1,4 +1,4 @@
-"""The board: what `watch` knows, and when it has to be drawn anew. No I/O."""
+"""The board: the data of `watch`, and when to draw it again. No I/O."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lifesigns.views.agents import NEED
 
 RATE_OVER: Final = 60.0
 RATE_FROM: Final = 4.0
-"""Seconds of looking before a rate is told: over less it would be chance."""
-TOLD_MAX: Final = 50
+"""Seconds of data before we show a rate: over less it would be chance."""
+EVENTS_MAX: Final = 50
 
 
 class Rate(NamedTuple):
-    """What an agent uses."""
+    """An agent's consumption."""
 
     tokens_per_minute: float
     cost_per_hour: float
@@ -34,7 +34,7 @@ class _Spent(NamedTuple):
 
 
 class Board:
-    """What was seen last, what was heard since, and since when the hub is away."""
+    """The last answer, the events since, and since when the hub is away."""
 
     def __init__(self, hub: str) -> None:
         self.hub = hub
@@ -43,9 +43,9 @@ class Board:
         self.seen_at: float | None = None
         self.away_since: float | None = None
         self.trouble = ""
-        self.told: deque[EventView] = deque(maxlen=TOLD_MAX)
+        self.events: deque[EventView] = deque(maxlen=EVENTS_MAX)
         self.happened = asyncio.Event()
-        """There is a reason to look."""
+        """There is a reason to fetch."""
         self.changed = asyncio.Event()
         """There is a reason to draw."""
         self._spent: dict[str, deque[_Spent]] = {}
@@ -58,19 +58,19 @@ class Board:
         self.changed.set()
 
     def lost(self, trouble: str, now: float) -> None:
-        """It has not."""
+        """The hub has not answered."""
         if self.away_since is None:
             self.away_since = now
         self.trouble = trouble
         self.changed.set()
 
     def heard(self, event: EventView) -> None:
-        """Something happened."""
-        self.told.append(event)
+        """An event came."""
+        self.events.append(event)
         self.happened.set()
 
     def rate(self, agent_id: str) -> Rate | None:
-        """What an agent used over the last minute; None if it was not looked at for long enough."""
+        """An agent's consumption over the last minute; None without enough data."""
         spent = self._spent.get(agent_id)
         if not spent:
             return None
@@ -84,7 +84,7 @@ class Board:
         spent = self._spent.get(agent.agent_id, deque())
         tokens, cost = agent.metrics.token_count, agent.metrics.cost_usd
         if spent and tokens < spent[-1].tokens:
-            spent.clear()  # Another life, which counts from nothing.
+            spent.clear()  # Another life, which counts from zero.
         spent.append(_Spent(now, tokens, cost))
         while spent[0].at < now - RATE_OVER:
             spent.popleft()
@@ -92,18 +92,18 @@ class Board:
 
 
 def counts(states: Mapping[Health, int]) -> Iterable[tuple[Health, int]]:
-    """Who there is, the neediest first; nobody is left out."""
+    """The agents' states and counts, the neediest first."""
     return ((state, states[state]) for state in sorted(NEED, key=NEED.__getitem__) if states.get(state))
 
 
-def told(event: EventView) -> str:
-    """What happened, in a sentence; empty for what people need not read."""
+def sentence_of(event: EventView) -> str:
+    """An event as a sentence; empty if people need not read it."""
     row = CATALOGUE.get(event.type)
     if row is None or row.sentence is None:
         return ""
     fact = fact_told(event.type, seconds(event.at), event.agent_id, event.data)
     if fact is None:
-        return f"{event.type} {event.agent_id}"  # A hub of another version says it with other words.
+        return f"{event.type} {event.agent_id}"  # A hub of another version has other fields.
     if isinstance(fact, Flip):
         cause = f" ({fact.cause})" if fact.cause else ""
         return f"{fact.agent_id}: {fact.was} → {fact.now}{cause}: {fact.reason}"

@@ -1,4 +1,4 @@
-"""The screen of `watch`: a board drawn on a terminal, keys, and the terminal as it was when it is over."""
+"""The screen of `watch`: draws a board on a terminal, reads keys, and restores the terminal at the end."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from rich.text import Text
 
 from lifesigns.cli import showing
 from lifesigns.cli.showing import words
-from lifesigns.cli.watch_board import Board, counts, told
+from lifesigns.cli.watch_board import Board, counts, sentence_of
 from lifesigns.core.health import Doing
 from lifesigns.core.words import duration
 from lifesigns.views import AgentHealth, FleetView
 
 STALE_AFTER: Final = 6.0
-"""Three looks without an answer."""
+"""Three requests without an answer."""
 OTHER_LINES: Final = 3
 """Two above the table, and its heading."""
-TOLD_LINES: Final = 4
+EVENT_LINES: Final = 4
 LATE_FROM: Final = 0.25
 LOUD: Final = "bold white on red"
 
 
 class Screen:
-    """Draws a board. Use it in a `with`: afterwards the terminal is as it was."""
+    """Draws a board. Use it in a `with`, which restores the terminal."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -50,10 +50,10 @@ class Screen:
     @property
     def rows(self) -> int:
         """How many agents fit."""
-        return max(1, min(999, self._console.size.height - OTHER_LINES - len(self._told())))
+        return max(1, min(999, self._console.size.height - OTHER_LINES - len(self._event_lines())))
 
     async def ended(self) -> None:
-        """Until somebody has seen enough."""
+        """Wait until the user ends it."""
         await self._ended.wait()
 
     def draw(self) -> None:
@@ -83,7 +83,7 @@ class Screen:
         self._board.changed.set()
         self._board.happened.set()
 
-    # --- what is drawn --------------------------------------------------------------------------------
+    # --- drawing --------------------------------------------------------------------------------------
 
     def _lines(self, now: float) -> Iterator[RenderableType]:
         board = self._board
@@ -91,23 +91,25 @@ class Screen:
         yield self._state(now)
         if board.fleet is not None:
             yield self._table(now)
-        for line in self._told():
+        for line in self._event_lines():
             yield _fitted(line)
 
-    def _told(self) -> list[Text]:
-        """What happened last."""
-        said = ((event, told(event)) for event in self._board.told)
-        return [words(f"{event.at[11:19]}  {text}", "dim") for event, text in said if text][-TOLD_LINES:]
+    def _event_lines(self) -> list[Text]:
+        """The last events."""
+        sentences = ((event, sentence_of(event)) for event in self._board.events)
+        return [words(f"{event.at[11:19]}  {text}", "dim") for event, text in sentences if text][
+            -EVENT_LINES:
+        ]
 
     def _state(self, now: float) -> Text:
-        """How far what is shown can be trusted; what is wrong with it is loud."""
+        """How far the data can be trusted; troubles are loud."""
         board = self._board
         if board.seen_at is None:
             if board.away_since is None:
                 return Text("asking ...", style="dim")
             waited = duration(now - board.away_since)
-            said = f" No hub answers for {waited}: {board.trouble}. Start one with: lifesigns serve "
-            return _fitted(words(said, LOUD))
+            line = f" No hub answers for {waited}: {board.trouble}. Start one with: lifesigns serve "
+            return _fitted(words(line, LOUD))
         if board.away_since is not None or now - board.seen_at > STALE_AFTER:
             waited = duration(now - board.seen_at)
             why = f": {board.trouble}" if board.trouble else ""
@@ -177,7 +179,7 @@ def _wrong(fleet: FleetView) -> Iterator[str]:
 
 
 def _fitted(line: Text) -> Text:
-    """One line, however long it is."""
+    """Cut to one line."""
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
 
@@ -187,7 +189,7 @@ def _fitted(line: Text) -> Text:
 
 @contextmanager
 def _keys(press: Callable[[str], None]) -> Iterator[None]:
-    """Every key as it is pressed, without being shown; Ctrl-C stays a signal, Ctrl-Z does nothing."""
+    """Report every key at once, without an echo; Ctrl-C stays a signal, Ctrl-Z does nothing."""
     import termios
     import tty
 
