@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lifesigns.core.effects import Refusal
@@ -31,7 +33,11 @@ def kept(watch: Watch, quota: Quota, whose: str) -> int:
     beliefs = watch.engine.beliefs
     if quota is Quota.AGENTS:
         return sum(one.source == whose for one in beliefs.agents.values())
-    table = {Quota.MESSAGES: beliefs.messages, Quota.CLAIMS: beliefs.claims, Quota.TASKS: beliefs.tasks}
+    table: dict[Quota, dict[str, Any]] = {
+        Quota.MESSAGES: beliefs.messages,
+        Quota.CLAIMS: beliefs.claims,
+        Quota.TASKS: beliefs.tasks,
+    }
     return sum(one.source == whose for one in table[quota].values())
 
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.journeys.outside import BOUND, serving, until
+from tests.journeys.outside import BOUND, Hub, serving, until
 from tests.journeys.starts import AGENT, config, crash, interventions, lost, started
 
 

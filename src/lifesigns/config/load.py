@@ -127,7 +127,7 @@ def _policies(all_layers: Layers, errors: ErrorCollector) -> PolicyBook:
         roles={role: nested(layer) for role, layer in all_layers.roles.items()},
         agents={pattern: nested(layer) for pattern, layer in all_layers.agents.items()},
         fixed=kept,
-        given_roles=said.given_roles,
+        given_roles=all_layers.given_roles,
     )
 
 
