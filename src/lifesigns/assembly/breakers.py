@@ -1,7 +1,7 @@
-"""Breakers: the front door's `Breaker`, `guard` and `SaveQueue`, with the defaults that the configuration gives them.
+"""Breakers: the public `Breaker`, `guard` and `SaveQueue`, with the configured defaults.
 
-A breaker lives in the agent's process, so the configuration is the one found there: `LIFESIGNS_CONFIG`, `./lifesigns.yaml`, the
-user's, and `LIFESIGNS_POLICY__BREAKERS__...` in the environment. It is read when the first breaker is made.
+A breaker lives in the agent's process, so the configuration is the one found there: `LIFESIGNS_CONFIG`,
+`./lifesigns.yaml`, the user's, and `LIFESIGNS_POLICY__BREAKERS__...` in the environment. The first breaker reads it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log: Final = logging.getLogger("lifesigns.guard")
 
 @cache
 def configured() -> Policy:
-    """The policy of this process. A configuration that is wrong must not end an agent that only wants a breaker."""
+    """The policy of this process. A wrong configuration must not end an agent that only wants a breaker."""
     from lifesigns.config import load  # A process without a breaker reads no configuration.
 
     try:

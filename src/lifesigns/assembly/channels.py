@@ -1,6 +1,7 @@
-"""Channels, put together: from what is configured to something that can be told, and the rules of telling.
+"""Channels, assembled from the configuration, and the rules of alerting.
 
-Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts. An error names the key and never the secret.
+Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts. An error names the key and never the
+secret.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from lifesigns.ports import Channel, NoticeSeverity
 SECRET_MAX: Final = 64 * 1024
 
 NOBODY_CONFIGURED: Final = {"log": ChannelSettings("log", "log", {})}
-"""Who configures no channel finds alerts in the hub's log."""
+"""Without configured channels, alerts go to the hub's log."""
 
 
 def channels_of(settings: Mapping[str, ChannelSettings], environ: Mapping[str, str]) -> dict[str, Channel]:
-    """The channels that are configured. Drivers are imported here, by those who need them."""
+    """The configured channels. Imports only the drivers they need."""
     return {name: _channel(one, environ) for name, one in (settings or NOBODY_CONFIGURED).items()}
 
 
@@ -43,7 +44,7 @@ def rules_of(
     pacing: PacingSettings | None = None,
     link: str = "",
 ) -> Rules:
-    """Who is told of what, and when. `alerting` is the tree of IMPL-REQ-003."""
+    """The rules of alerting. `alerting` is the tree of IMPL-REQ-003."""
     made_of_maintenance = [_maintenance(number, one) for number, one in enumerate(maintenance, 1)]
     return Rules(
         channels={name: _rate(one) for name, one in (channels or NOBODY_CONFIGURED).items()},
@@ -51,7 +52,7 @@ def rules_of(
         by_kind={kind: _route(route) for kind, route in alerting.items()},
         silences=[
             *(
-                Silence(f"config-{number}", _which(one), one.until, one.by, one.why, one.from_)
+                Silence(f"config-{number}", _matcher(one), one.until, one.by, one.why, one.from_)
                 for number, one in enumerate(silences, 1)
             ),
             *(made for made in made_of_maintenance if isinstance(made, Silence)),
@@ -62,25 +63,25 @@ def rules_of(
     )
 
 
-def secret(said: str, key: str, environ: Mapping[str, str]) -> str:
-    """A secret: as it is written, in a variable, or in a file (without the new line at its end)."""
-    if said.startswith("env:"):
-        found = environ.get(said[4:], "").strip()
-        if not found:
-            raise UsageError(f"{key} is {said}, but this variable is not set")
-        return found
-    if said.startswith("file:"):
-        path = Path(said[5:]).expanduser()
+def secret(written: str, key: str, environ: Mapping[str, str]) -> str:
+    """A secret: literal, from a variable, or from a file (without the newline at its end)."""
+    if written.startswith("env:"):
+        value = environ.get(written[4:], "").strip()
+        if not value:
+            raise UsageError(f"{key} is {written}, but this variable is not set")
+        return value
+    if written.startswith("file:"):
+        path = Path(written[5:]).expanduser()
         try:
             with path.open("rb") as file:
-                found = file.read(SECRET_MAX).decode().strip()
+                value = file.read(SECRET_MAX).decode().strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise UsageError(f"{key} is {said}, which cannot be read: {why}") from None
-        if not found:
-            raise UsageError(f"{key} is {said}, which is empty")
-        return found
-    return said
+            raise UsageError(f"{key} is {written}, which cannot be read: {why}") from None
+        if not value:
+            raise UsageError(f"{key} is {written}, which is empty")
+        return value
+    return written
 
 
 def _channel(settings: ChannelSettings, environ: Mapping[str, str]) -> Channel:
@@ -110,17 +111,17 @@ def _rate(settings: ChannelSettings) -> Rate:
     return Rate(settings.per_minute or usual.per_minute, gap)
 
 
-def _which(settings: MatcherSettings) -> Matcher:
+def _matcher(settings: MatcherSettings) -> Matcher:
     return Matcher(settings.alerts, settings.agents, settings.roles)
 
 
 def _route(settings: RouteSettings) -> Route:
     severity = NoticeSeverity(settings.severity) if settings.severity else None
-    return Route(settings.channels, _which(settings), NoticeSeverity(settings.at_least), severity)
+    return Route(settings.channels, _matcher(settings), NoticeSeverity(settings.at_least), severity)
 
 
 def _maintenance(number: int, settings: MaintenanceSettings) -> Silence | Window:
-    name, which = settings.name or f"maintenance {number}", _which(settings)
+    name, which = settings.name or f"maintenance {number}", _matcher(settings)
     if settings.until is not None:
         from_at = settings.from_ or 0.0
         return Silence(f"maintenance-{number}", which, settings.until, "maintenance", name, from_at)

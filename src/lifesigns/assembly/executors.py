@@ -1,4 +1,4 @@
-"""Executors, put together: from the configuration to those who carry orders out, and where contents of checkpoints lie.
+"""Executors, assembled from the configuration, and the store for contents of checkpoints.
 
 Secrets are looked up here (`env:NAME`, `file:/path`), once, when the hub starts.
 """
@@ -49,21 +49,21 @@ ORDERS: Final[Mapping[str, type[Order]]] = {
     "nudges": SendNudge,
     "escalation": Escalate,
 }
-"""Which orders each section of the configuration is about."""
+"""The orders of each section of the configuration."""
 
 
 def contents_in(state: Path, settings: CheckpointSettings | None = None) -> Contents:
-    """Where the contents of checkpoints lie, in a hub's state folder."""
+    """The store for contents of checkpoints, in a hub's state folder."""
     from lifesigns.adapters.checkpoints.folder import MB, FolderContents, Room
 
-    said = settings or CheckpointSettings()
+    given = settings or CheckpointSettings()
     usual = Room()
     return FolderContents(
         state / CONTENTS,
         Room(
-            content_bytes=_bytes(said.content_mb, MB, usual.content_bytes),
-            task_bytes=_bytes(said.task_mb, MB, usual.task_bytes),
-            total_bytes=_bytes(said.total_mb, MB, usual.total_bytes),
+            content_bytes=_bytes(given.content_mb, MB, usual.content_bytes),
+            task_bytes=_bytes(given.task_mb, MB, usual.task_bytes),
+            total_bytes=_bytes(given.total_mb, MB, usual.total_bytes),
         ),
     )
 
@@ -71,22 +71,22 @@ def contents_in(state: Path, settings: CheckpointSettings | None = None) -> Cont
 def assign_executors(
     service: Service, config: Config, environ: Mapping[str, str], state: Path, link: str
 ) -> None:
-    """Give a hub that has not started yet its executors. `link` is the address it is reached under."""
-    made = _Maker(service, environ, state, link.rstrip("/"))
+    """Give a hub its executors before it starts. `link` is its address."""
+    maker = _Maker(service, environ, state, link.rstrip("/"))
     for section, order in ORDERS.items():
         for one in config.executors[section]:
-            executor = made.executor(section, one)
+            executor = maker.executor(section, one)
             service.executors.assign(order, executor, agents=one.agents, roles=one.roles)
     checkpoints = config.checkpoints
     if checkpoints.verify is not None:
         from lifesigns.adapters.executors.checkpoint_webhook import CheckpointWebhook
 
-        asked = WebhookSettings(checkpoints.verify, checkpoints.secret, checkpoints.headers)
-        service.checkpoints.elsewhere = CheckpointWebhook(made.webhook(asked, "checkpoints.verify"))
+        webhook = WebhookSettings(checkpoints.verify, checkpoints.secret, checkpoints.headers)
+        service.checkpoints.elsewhere = CheckpointWebhook(maker.webhook(webhook, "checkpoints.verify"))
 
 
 class _Maker:
-    """Makes executors. Drivers are imported here, by those who need them."""
+    """Makes executors. Imports only the drivers they need."""
 
     def __init__(self, service: Service, environ: Mapping[str, str], state: Path, link: str) -> None:
         self._where = OrderFacts(service, link)
@@ -142,11 +142,11 @@ class _Maker:
     def webhook(self, settings: WebhookSettings, key: str) -> Webhook:
         from lifesigns.adapters.executors.webhook import Webhook
 
-        def looked_up(said: str, name: str) -> str:
-            return secret(said, f"{key.partition('.')[0]}.{name}", self._environ)
+        def looked_up(written: str, name: str) -> str:
+            return secret(written, f"{key.partition('.')[0]}.{name}", self._environ)
 
         key_ = None if settings.secret is None else looked_up(settings.secret, "secret")
-        headers = {name: looked_up(said, f"headers.{name}") for name, said in settings.headers.items()}
+        headers = {name: looked_up(written, f"headers.{name}") for name, written in settings.headers.items()}
         try:
             return Webhook(looked_up(settings.webhook, key.rpartition(".")[2]), secret=key_, headers=headers)
         except UsageError as error:
@@ -154,7 +154,7 @@ class _Maker:
 
 
 class OrderFacts:
-    """What the hub knows about the agents of its orders, and where that is to be had."""
+    """What the hub knows about the agents of its orders."""
 
     def __init__(self, service: Service, link: str) -> None:
         self._service = service
@@ -166,14 +166,14 @@ class OrderFacts:
         return agent is not None and agent.busy
 
     def checkpoint_url(self, order: Respawn) -> str | None:
-        """Where the content of its checkpoint is to be fetched; None if it is not here."""
+        """The URL of its checkpoint's content; None if the hub does not have it."""
         saved = self._saved(order.agent_id, order.checkpoint_id)
         if saved is None or order.task_id is None or not saved.digest.startswith(HERE):
             return None
         return f"{self._link}/api/v1/tasks/{_part(order.task_id)}/checkpoints/{_part(saved.id)}"
 
     async def credentials(self, order: Respawn) -> LifeCredentials:
-        """A token for the life that is to begin, and a key if it has to sign."""
+        """A token for the coming life, and a key if it has to sign."""
         service, agent_id = self._service, order.agent_id
         return await credentials_for_life(
             service.access,
@@ -205,7 +205,7 @@ class OrderFacts:
 
 
 def tool_calls(agent: Agent) -> list[dict[str, object]]:
-    """Its last tool calls, the newest last, as far as they can be told apart: what is the same has the same digests."""
+    """Its last tool calls, the newest last; the same call has the same digests."""
     call_history = agent.call_history
     if call_history is None:
         return []
@@ -221,8 +221,8 @@ def tool_calls(agent: Agent) -> list[dict[str, object]]:
     ]
 
 
-def _bytes(said: float | None, unit: int, usual: int) -> int:
-    return usual if said is None else int(said * unit)
+def _bytes(megabytes: float | None, unit: int, usual: int) -> int:
+    return usual if megabytes is None else int(megabytes * unit)
 
 
 def _part(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The hub, put together: which store, which bus, which policies."""
+"""The hub, assembled: store, bus and policies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lifesigns.ports import Store
 
 
 def hub_of(config: Config, state: Path, url: str = "") -> Service:
-    """A hub as configured, reached at `url`; it has not started yet."""
+    """A configured hub at `url`, not started yet."""
     if config.store and (database := sqlite_path(config.store)) is not None:
         for ending in ("", "-wal", "-shm", "-journal"):
             check(database.with_name(database.name + ending))
@@ -75,7 +75,7 @@ def store_at(url: str) -> Store:
 
 
 def store_to_read(url: str) -> Store:
-    """The store at this address, to be read beside a hub that runs; one that is not there is not made."""
+    """The store at this address, for reading beside a running hub; does not create a missing one."""
     from lifesigns.adapters.store.sqlite import SqliteStore
 
     store = store_at(url)

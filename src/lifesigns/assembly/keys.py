@@ -1,4 +1,4 @@
-"""Keys: a new one for an agent, made where it is asked for; only its public half goes to the hub."""
+"""Keys: makes an agent's key locally; only its public half goes to the hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links: which way leads to a hub, by the scheme of its address."""
+"""Links: selects the link to a hub by the scheme of its address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lifesigns.wire.addresses import addresses_of
 
 
 def link_to(url: str, token: str | None = None, signer: Signer | None = None) -> Link:
-    """The link to a hub, or to one of several. Drivers are imported here, by those who need them."""
+    """The link to a hub, or to one of several. Imports only the driver it needs."""
     hubs = addresses_of(url)
     if len(hubs) > 1:
         from lifesigns.agent.sender.failover_link import FailoverLink
@@ -28,7 +28,7 @@ def link_to(url: str, token: str | None = None, signer: Signer | None = None) ->
 
 
 def without_password(url: str) -> str:
-    """An address as it may stand in a log."""
+    """An address for logs."""
     return ", ".join(hub.partition("@")[2] or hub for hub in addresses_of(url))
 
 

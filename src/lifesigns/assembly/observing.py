@@ -1,4 +1,4 @@
-"""Observing: what looks at a running hub from outside, switched on by those who want it."""
+"""Observing: gRPC health and tracing of a running hub, each if wanted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lifesigns.hub.service import Service
 async def observed(
     service: Service, grpc_port: int | None, trace: float | None, *, host: str = "127.0.0.1"
 ) -> AsyncIterator[None]:
-    """gRPC health on a port, spans of a share of the health checks: each if it is asked for. The service has started."""
+    """gRPC health on a port, spans of a share of the health checks: each if it is given. The service has started."""
     async with AsyncExitStack() as stack:
         if trace is not None:
             tracing = Tracing(trace)
@@ -31,7 +31,7 @@ async def observed(
 
 
 class ServiceHealth:
-    """What gRPC health asks about a service."""
+    """Answers gRPC health for a service."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""Senders: the front door's `Sender`, which finds its hub by address and shares one relay per hub and process."""
+"""Senders: the public `Sender`, which finds its hub by address and shares one relay per hub and process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lifesigns.ports import Signer
 
 
 class Sender(agent.Sender):
-    """One life of an agent, told to a hub: `http(s)://`, `nats://`, `redis://` or `memory://`. Use it as `async with` or
-    `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else the one on this machine, to which the sender then
-    shows the token of its state folder; `LIFESIGNS_TOKEN` is for any other. Several addresses, with commas between them, are
-    tried one after the other when the one in use takes no beats. `key`, by default `LIFESIGNS_KEY`, signs what is sent.
+    """Reports one life of an agent to a hub: `http(s)://`, `nats://`, `redis://` or `memory://`. Use it as `async with`
+    or `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else the one on this machine, with the token of its
+    state folder; `LIFESIGNS_TOKEN` is for any other. Of several addresses, with commas between them, it tries the next
+    when the current one takes no beats. `key`, by default `LIFESIGNS_KEY`, signs its messages.
 
     `on_nudge`, `on_stop` and `on_alert` may be plain functions (called in a thread of their own) or coroutine functions
     (run on the agent's loop). `on_stop` is the save hook: it has the time the hub grants, and may return the id of a
@@ -31,37 +31,37 @@ class Sender(agent.Sender):
 
 def relay_to(hub: str | None = None, token: str | None = None, key: str | None = None) -> Relay:
     """The relay of this process to that hub; by default to `LIFESIGNS_HUB`, else to the one on this machine."""
-    url, known = (hub, token) if hub and token else _found(hub, token)
+    url, its_token = (hub, token) if hub and token else _locate(hub, token)
     key = key or os.environ.get("LIFESIGNS_KEY") or None
     with _lock:
-        relay = _relays.get((url, known, key))
+        relay = _relays.get((url, its_token, key))
         if relay is None:
             signer = None if key is None else _signer(key)
-            link_to(url, known, signer)  # a wrong address is the caller's mistake, and known to be one now
+            link_to(url, its_token, signer)  # a wrong address is the caller's mistake, so raise it now
             farewells = Farewells(url, _state_folder)
-            relay = _relays[url, known, key] = Relay(
-                lambda: link_to(url, known, signer), without_password(url), farewells
+            relay = _relays[url, its_token, key] = Relay(
+                lambda: link_to(url, its_token, signer), without_password(url), farewells
             )
         return relay
 
 
 def _signer(key: str) -> Signer:
     from lifesigns.adapters.signing.agent_key import (
-        signer_of,  # Who does not sign need not import cryptography.
+        signer_of,  # A sender without a key must not import cryptography.
     )
 
     return signer_of(key)
 
 
-def _found(hub: str | None, token: str | None) -> tuple[str, str | None]:
-    from lifesigns.config import hub_locator  # Who names both pays nothing for the search.
+def _locate(hub: str | None, token: str | None) -> tuple[str, str | None]:
+    from lifesigns.config import hub_locator  # Not imported if the caller names both.
 
-    found = hub_locator.find(os.environ, hub, token)
-    return found.hub, found.token
+    locator = hub_locator.find(os.environ, hub, token)
+    return locator.hub, locator.token
 
 
 def _state_folder() -> Path | None:
-    """None if it is named and not there, or the account has no home: then it is not ours to make."""
+    """None if it is configured and missing, or the account has no home: then we must not create it."""
     from lifesigns.config import hub_locator
 
     folder = hub_locator.state_folder(os.environ)
@@ -74,9 +74,9 @@ _relays: dict[tuple[str, str | None, str | None], Relay] = {}
 
 
 def _forget() -> None:
-    """In a forked child: the parent's relays are the parent's."""
+    """In a forked child: the parent's relays stay the parent's."""
     global _lock
-    _lock = threading.Lock()  # Whoever held the old one does not exist here.
+    _lock = threading.Lock()  # The thread that held the old one does not exist here.
     shutdown.keep_for_the_parent(dict(_relays))
     _relays.clear()
 

@@ -1,4 +1,4 @@
-"""Supervision: `lifesigns run` put together: settings, and who judges."""
+"""Supervision: assembles `lifesigns run`: settings, and the watch that judges."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES
 from lifesigns.core.profiles import profile as named
 
 LOOKS_WHILE_IDLE: Final = 4
-"""Beats within the time of silence that is allowed: enough to know that no CPU was used all the while."""
+"""Beats within the allowed silence: enough to know that no CPU was used all the while."""
 BEAT_MIN: Final = 0.5
 NO_LIMIT: Final = 1e9
 
 
 def supervise(settings: Settings, policy: Policy, profile: str | None = None) -> End:
-    """Run the command to its end, watched: by `policy`, or by the hub of the settings, which is told the profile.
+    """Run the command to its end, watched by `policy`, or by the configured hub, which gets the profile.
 
     Needs the main thread.
     """
@@ -40,7 +40,7 @@ def supervise(settings: Settings, policy: Policy, profile: str | None = None) ->
             "respawn": {"enabled": settings.restart.when is not Restart.NEVER},
         }
         if settings.nudge is not NudgeBy.NONE:
-            own |= nudged  # Without a way of ours, it depends on whether the program itself can hear.
+            own |= nudged  # Without a way of ours, it depends on whether the program itself takes nudges.
     return Supervisor(settings, make, own).run()
 
 
@@ -51,11 +51,11 @@ def _alone(settings: Settings, policy: Policy) -> MakeWatch:
 
 def _at_hub(settings: Settings, profile: str | None) -> MakeWatch:
     from lifesigns.agent.supervise.remote import (
-        HubWatch,  # These two bring asyncio, and alone nobody needs it.
+        HubWatch,  # These two import asyncio, which a local watch does not need.
     )
     from lifesigns.assembly.senders import relay_to
 
-    # What matters of the relay's log is said as a verdict; a line of it would stand in the child's output.
+    # Verdicts report what matters of the relay's log; its lines would stand in the child's output.
     logging.getLogger("lifesigns").addHandler(logging.NullHandler())
     relay = relay_to(settings.hub)
     every = _beat_every(settings, named(profile or DEFAULT_PROFILE))
@@ -70,10 +70,10 @@ def _beat_every(settings: Settings, policy: Policy) -> float:
 
 
 def _own_policy(settings: Settings) -> Mapping[str, Any]:
-    """What is different about a program that knows nothing of us.
+    """The policy for a program that knows nothing of us.
 
-    Using all the CPU it can get is what a compiler is for: no reason for a word. And a program at a terminal that is
-    quiet and does nothing waits for whoever sits there: idle is healthy, unless the user says otherwise.
+    Using all the CPU it can get is normal for a compiler: no finding. And a program at a terminal that is quiet and
+    does nothing waits for its user: idle is healthy, unless the user says otherwise.
     """
     own: dict[str, Any] = {
         "overload": {"cpu_degraded": NO_LIMIT, "cpu_unhealthy": NO_LIMIT},
