@@ -1,13 +1,13 @@
-"""Replay: what was heard, judged anew under another policy.
+"""Replay: judges recorded signals again under another policy.
 
-    survey.py         first the whole record is gone through once: who was heard until when, when the hub was away
-    watch.py          an engine that hears the record at the times it was heard
+    survey.py         reads the whole record once: each agent's last signal, and when the hub was away
+    watch.py          an engine that hears the record at the recorded times
     side_by_side.py   two of them, one under each policy
-    spells.py         the times in which each of them thought somebody unwell, and how they differ
+    spells.py         the times in which each judged an agent unwell, and how they differ
 
-What cannot be known is decided in favour of the agent, as the engine does. An agent was not asked then at the moments at
-which another policy would have asked it. If the same life of it spoke again later, it is taken to have answered; unless
-the hub did disconnect it in that very silence, for then it was asked and did not.
+Where the record cannot tell, we decide in favour of the agent, as the engine does. The hub did not ping an agent at the
+moments at which another policy would have pinged it. If the same life of it was heard again later, we assume that it
+would have answered; unless the hub disconnected it in that very silence, because then it was pinged and did not answer.
 """
 
 from lifesigns.replay.side_by_side import Replayed, Side, replay

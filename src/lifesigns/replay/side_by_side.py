@@ -1,4 +1,4 @@
-"""The replay itself: a record, two policies, and what they make of it."""
+"""The replay itself: a record, two policies, and their verdicts."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from lifesigns.replay.survey import Progress, Survey, survey
 from lifesigns.replay.watch import Watch
 
 WARM_UP: Final = 3600.0
-"""Seconds of the record before the time in question that are heard too: most rules look back half an hour, caps an hour."""
+"""Seconds of the record before the time in question that the engines hear too: most rules look back half an hour, caps
+an hour."""
 
 AHEAD: Final = 3600.0
 """Seconds after it in which an agent may still be heard again."""
 
 SURVEY_SHARE: Final = 0.3
-"""Of the work, about: two engines take longer than one look."""
+"""Its approximate share of the work: two engines take longer than one survey."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one policy makes of it."""
+    """The verdicts of one policy."""
 
     counts: Counter[str]
-    """Spells that began in that time, by what they are."""
+    """Spells that began in that time, by kind."""
     asked: int
     answered: int
     poisoned: int
@@ -41,17 +42,17 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What came out."""
+    """The result of a replay."""
 
     since: float
     until: float
     survey: Survey
     agents: int
-    """Whose judgement was compared."""
+    """The number of compared agents."""
     in_force: Side
     other: Side
     noted: Counter[str]
-    """What the hub itself judged in that time."""
+    """The hub's own verdicts in that time."""
     differences: Sequence[Difference]
 
 
@@ -65,28 +66,29 @@ async def replay(
     agents: Sequence[str] = (),
     progress: Progress = lambda _: None,
 ) -> Replayed:
-    """Judge what was heard from `since` to `until` under two policies; of these agents (none: all).
+    """Judge the signals from `since` to `until` under two policies; of these agents (none: all).
 
     Raises `UsageError` if there is nothing to judge by.
     """
     begin = since - WARM_UP
-    known = await survey(store, begin, until + AHEAD, lambda part: progress(part * SURVEY_SHARE))
-    await _check(store, known, since, until, agents)
-    watches = [Watch(config.policies, config.fleet, known) for config in (in_force, other)]
-    end = min(until, known.to_at)
-    await _run(store, watches, known, (begin, end), progress)
-    wanted = set(agents) or known.agents
+    record = await survey(store, begin, until + AHEAD, lambda part: progress(part * SURVEY_SHARE))
+    await _check(store, record, since, until, agents)
+    watches = [Watch(config.policies, config.fleet, record) for config in (in_force, other)]
+    end = min(until, record.to_at)
+    await _run(store, watches, record, (begin, end), progress)
+    compared = set(agents) or record.agents
     ours, theirs = (
-        [spell for spell in watch.spells.between(since, end) if spell.agent_id in wanted] for watch in watches
+        [spell for spell in watch.spells.between(since, end) if spell.agent_id in compared]
+        for watch in watches
     )
     return Replayed(
-        since=max(since, known.from_at),
+        since=max(since, record.from_at),
         until=end,
-        survey=known,
-        agents=len(wanted),
+        survey=record,
+        agents=len(compared),
         in_force=_side(watches[0], [spell.what for spell in ours if spell.began_at >= since]),
         other=_side(watches[1], [spell.what for spell in theirs if spell.began_at >= since]),
-        noted=known.noted(since, end, wanted),
+        noted=record.noted(since, end, compared),
         differences=compare(ours, theirs),
     )
 
@@ -98,15 +100,15 @@ def _side(watch: Watch, whats: Sequence[str]) -> Side:
 async def _run(
     store: Store,
     watches: Sequence[Watch],
-    known: Survey,
+    record: Survey,
     span: tuple[float, float],
     progress: Progress,
 ) -> None:
     """Let the watches hear everything, side by side."""
     begin, end = span
-    away = deque(known.away)
+    away = deque(record.away)
     for watch in watches:
-        watch.begin(known.from_at)
+        watch.begin(record.from_at)
     async for chunk in store.journal(begin, end):
         for at, signal in read(chunk):
             if at >= end:
@@ -114,7 +116,7 @@ async def _run(
             while away and away[0][1] <= at:
                 _come_back(watches, *away.popleft())
             agent_id: str = signal.agent_id  # type: ignore[union-attr]
-            if known.left_out_until.get(agent_id, 0.0) >= at:
+            if record.left_out_until.get(agent_id, 0.0) >= at:
                 continue
             for watch in watches:
                 watch.wait(at)
@@ -133,12 +135,12 @@ def _come_back(watches: Sequence[Watch], began_at: float, ended_at: float) -> No
         watch.come_back(ended_at)
 
 
-async def _check(store: Store, known: Survey, since: float, until: float, agents: Sequence[str]) -> None:
-    if known.to_at < since or known.from_at >= until or not known.signals:
+async def _check(store: Store, record: Survey, since: float, until: float, agents: Sequence[str]) -> None:
+    if record.to_at < since or record.from_at >= until or not record.signals:
         raise UsageError(await _nothing_there(store))
-    strange = sorted(set(agents) - known.agents)
+    strange = sorted(set(agents) - record.agents)
     if strange:
-        some = ", ".join(sorted(known.agents)[:5])
+        some = ", ".join(sorted(record.agents)[:5])
         raise UsageError(
             f"{strange[0]!r} is not in the journal of that time; {some} are among those that are"
         )

@@ -1,7 +1,7 @@
-"""Spells: the times in which somebody was thought unwell, and how those of two engines differ.
+"""Spells: the times in which an agent was judged unwell, and how those of two engines differ.
 
-A health other than well is a spell, and so is every finding; one that becomes worse is another. Two of the same kind
-that overlap are the same one, seen earlier or later.
+A health other than well is a spell, and so is every finding; one that becomes worse is another. Two overlapping spells
+of the same kind are the same one, seen earlier or later.
 """
 
 from __future__ import annotations
@@ -17,50 +17,50 @@ from lifesigns.core.effects import FindingClosed, FindingOpened, Flip
 from lifesigns.core.health import Health
 
 MOVED_MIN: Final = 0.1
-"""Seconds: what is found this much earlier or later is found at the same time."""
+"""Seconds: a smaller difference counts as the same time."""
 
 _UNSPOKEN: Final = frozenset({Health.HEALTHY, Health.STARTING})
 
 
 @dataclass(slots=True)
 class Spell:
-    """Somebody was thought unwell from one moment to another; `ended_at` is infinite if that has not come."""
+    """An agent was judged unwell from one moment to another; `ended_at` is infinite while it lasts."""
 
     agent_id: str
     what: str
-    """A health (`disconnected`), or the kind of a finding and how bad it is (`looping (stuck)`)."""
+    """A health (`disconnected`), or a finding's kind and severity (`looping (stuck)`)."""
     began_at: float
     text: str
     cause: str | None = None
     note: str = ""
-    """How sure this is."""
+    """How certain this is."""
     ended_at: float = inf
 
 
 class Spells:
-    """Collects those of one engine."""
+    """Collects the spells of one engine."""
 
     def __init__(self) -> None:
         self.all: list[Spell] = []
         self._open: dict[tuple[str, str], Spell] = {}
 
     def see(self, fact: Flip | FindingOpened | FindingClosed, note: str = "") -> None:
-        """A fact begins or ends a spell."""
+        """Let a fact begin or end a spell."""
         match fact:
             case Flip(now=now):
                 self._end(fact.agent_id, "", fact.at)
                 if now not in _UNSPOKEN:
                     spell = Spell(fact.agent_id, str(now), fact.at, fact.reason, fact.cause, note)
                     self._begin("", spell)
-            case FindingOpened(finding=found):
-                self._end(fact.agent_id, found.kind, fact.at)
-                what = f"{found.kind} ({found.severity})"
-                self._begin(found.kind, Spell(fact.agent_id, what, fact.at, found.text, note=note))
+            case FindingOpened(finding=finding):
+                self._end(fact.agent_id, finding.kind, fact.at)
+                what = f"{finding.kind} ({finding.severity})"
+                self._begin(finding.kind, Spell(fact.agent_id, what, fact.at, finding.text, note=note))
             case FindingClosed():
                 self._end(fact.agent_id, fact.kind, fact.at)
 
     def between(self, since: float, until: float) -> list[Spell]:
-        """Those that touch this time."""
+        """The spells that overlap this time."""
         return [spell for spell in self.all if spell.ended_at >= since and spell.began_at < until]
 
     def _begin(self, kind: str, spell: Spell) -> None:
@@ -84,8 +84,8 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A spell that only one of two engines saw, or one later than the other. `spell` is the other policy's, unless only the
-    one in force has it; `by` says how much earlier or later."""
+    """A spell that only one of two engines saw, or one later than the other. `spell` is the other policy's, unless only
+    the one in force has it; `by` says how much earlier or later."""
 
     change: Change
     spell: Spell
@@ -98,12 +98,12 @@ def compare(in_force: Iterable[Spell], other: Iterable[Spell]) -> list[Differenc
     for side, spells in enumerate((in_force, other)):
         for spell in spells:
             groups[spell.agent_id, spell.what][side].append(spell)
-    found = [difference for pair in groups.values() for difference in _differences(*pair)]
-    return sorted(found, key=lambda d: (d.spell.agent_id, d.spell.began_at, d.spell.what))
+    differences = [difference for pair in groups.values() for difference in _differences(*pair)]
+    return sorted(differences, key=lambda d: (d.spell.agent_id, d.spell.began_at, d.spell.what))
 
 
 def _differences(ours: list[Spell], theirs: list[Spell]) -> Iterator[Difference]:
-    """Of the spells of one agent and one kind, each list in order."""
+    """The differences of one agent's spells of one kind, each list in order."""
     mine, others = iter(ours), iter(theirs)
     one, two = next(mine, None), next(others, None)
     while one is not None or two is not None:

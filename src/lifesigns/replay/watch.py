@@ -1,4 +1,4 @@
-"""Watch: one engine that hears the record, at the times it was heard, as if it were there."""
+"""Watch: one engine that hears the record at the recorded times, as if it were live."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from lifesigns.replay.spells import Spells
 from lifesigns.replay.survey import Survey
 
 EPOCH: Final = 0
-"""No hub has it: the outcomes of orders that were given then are not taken for those of ours."""
+"""No hub has it: the engine ignores the outcomes of the recorded hub's orders."""
 
 ANSWER_AFTER: Final = 0.005
-"""Seconds a ping or a canary takes to come back. Not none: an engine wants to have heard somebody *after* it asked."""
+"""Seconds until a ping or a canary returns. Not zero: an engine needs a signal *after* its question."""
 
 
 class Watch:
@@ -38,14 +38,14 @@ class Watch:
         self.spells = Spells()
         self.asked = 0
         self.answered = 0
-        """Questions to agents, and those that are taken to have been answered."""
+        """Pings, and those that count as answered."""
         self.poisoned: list[Poisoned] = []
         self._policies = policies
         self._fleet = fleet
         self._survey = survey
         self._engine = Engine(policies, fleet, epoch=EPOCH)
         self._answers: deque[tuple[float, Signal]] = deque()
-        """On their way, and when they arrive."""
+        """Pending answers, and when they arrive."""
         self._slept = iter(sorted(survey.slept))
         self._sleep = next(self._slept, None)
 
@@ -53,7 +53,7 @@ class Watch:
         self._take(self._engine.advance(at), at)
 
     def wait(self, until: float) -> None:
-        """Let time pass, and look whenever something falls due; but not while the hub did not look."""
+        """Let time pass, and look whenever something is due; but not while the hub did not look."""
         engine, answers = self._engine, self._answers
         while True:
             due_at = engine.wake_at()
@@ -73,7 +73,7 @@ class Watch:
 
     def hear(self, signal: Signal, at: float) -> None:
         if isinstance(signal, TerminationDone):
-            # The order was another engine's. What it did to the agent is true all the same.
+            # The order was the recorded hub's, but its effect on the agent is true here, too.
             signal = AgentLeft(agent_id=signal.agent_id, incarnation=signal.incarnation, reason="was stopped")
         effects = self._engine.hear(signal, at)
         if effects:
@@ -107,7 +107,7 @@ class Watch:
 
     def _would_answer(self, ping: SendPing, at: float) -> bool:
         if self._was_blind(at):
-            return False  # What was said then did not reach us; and nobody is convicted by the blind.
+            return False  # Its answer would not have reached us; and a blind hub convicts no agent.
         return self._survey.would_answer(ping.agent_id, ping.incarnation, at)
 
     def _doubt(self, fact: Flip | FindingOpened | FindingClosed) -> str:
@@ -121,6 +121,6 @@ class Watch:
         return self._survey.doubt(fact.agent_id, fact.at) if silent else ""
 
     def _was_blind(self, at: float) -> bool:
-        """Whether what left the hub then did not come back: the hub knew it only when a canary was late."""
+        """Whether the hub's messages did not come back then: the hub knew it only when a canary was late."""
         late = self._fleet.canary_late_after + self._fleet.canary_every
         return any(began_at - late <= at < ended_at for began_at, ended_at in self._survey.blind)
