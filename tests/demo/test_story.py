@@ -23,7 +23,7 @@ from lifesigns.core.effects import (
     Stage,
 )
 from lifesigns.core.health import Cause, Health
-from lifesigns.demo.story import told
+from lifesigns.demo.story import sentence_of
 from lifesigns.events import event_of
 from lifesigns.views.events import event_view
 
@@ -33,7 +33,7 @@ NOTICE = Finding(Kind.LOOPING, 1.0, Severity.NOTICE, "search was called 4 times.
 
 def sentence(fact: Fact) -> str:
     """The story's sentence for a fact, as it comes out of a hub."""
-    return told(event_view(event_of(1, fact)))
+    return sentence_of(event_view(event_of(1, fact)))
 
 
 def step(rung: Rung, processes: Stage, text: str = "", by: str = "") -> Intervention:
@@ -129,4 +129,4 @@ def test_what_another_sentence_tells_is_not_told_twice(fact: Fact) -> None:
 
 def test_what_it_does_not_know_it_does_not_tell() -> None:
     unknown: Any = event_view(event_of(1, NeedsHuman(1.0, "a", "x", "y")))
-    assert told(unknown) == ""
+    assert sentence_of(unknown) == ""

@@ -1,4 +1,4 @@
-"""The fleet of the demo: who lives in it, what will happen to each, and what lifesigns should make of it."""
+"""The fleet of the demo: its agents, what happens to each, and what lifesigns should do about it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class DemoAgent:
     id: str
     task: str
     does: str
-    """What it does, as a person would say it."""
+    """What it does, in a person's words."""
     begins: str = ""
-    """The first words of the line it prints when its trouble begins."""
+    """The beginning of the line it prints when its trouble begins."""
     found: Kind | Doing | None = None
     """What lifesigns should find; None: nothing."""
     cause: Cause | None = None
@@ -94,5 +94,5 @@ FLEET: Final = (
 )
 
 QUESTION: Final = "deployer"
-"""Who asks a person something."""
+"""The agent that asks a person something."""
 ANSWER: Final = "Yes, deploy it."

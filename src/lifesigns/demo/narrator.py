@@ -1,6 +1,6 @@
-"""The narrator: what is seen and heard of the fleet while it lives, and the person the demo plays.
+"""The narrator: watches the fleet while it lives, and plays the person of the demo.
 
-It is over when everybody was found, named and helped, or when its time is up, or when the hub is gone.
+It is over when every trouble was found, named and helped, or when its time is up, or when the hub is gone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lifesigns.views import AgentHealth, EventView, FleetView, moment
 
 LOOK_EVERY: Final = 0.5
 CALM_FOR: Final = 3.0
-"""How long all must be well before it is over: somebody might do one thing too many."""
+"""How long all must be well before it is over: lifesigns might do one thing too many."""
 THINK_FOR: Final = 5
 """Turns that the person takes to answer."""
 
@@ -37,19 +37,19 @@ class Line(NamedTuple):
 
 
 def clock(at: float) -> str:
-    """A moment as the story tells it."""
+    """A moment in the story."""
     return moment(at)[11:19]
 
 
 class Look(NamedTuple):
-    """How everybody is."""
+    """All agents, and the fleet."""
 
     agents: Sequence[AgentHealth]
     fleet: FleetView
 
 
 class Narrator:
-    """Follows a stage. `tell` is given the story line by line."""
+    """Follows the demo's processes. Passes the story to `tell` line by line."""
 
     def __init__(self, fleet: Sequence[DemoAgent], turn: float, tell: Callable[[Line], None]) -> None:
         self.outcomes = {member.id: Outcome(member) for member in fleet}
@@ -60,7 +60,7 @@ class Narrator:
 
     @property
     def is_right(self) -> bool:
-        """Whether all is as it should be."""
+        """Whether all is right."""
         return is_right(list(self.outcomes.values()))
 
     async def follow(
@@ -72,8 +72,8 @@ class Narrator:
         to_the_end: bool = False,
         see: Callable[[Look], None] | None = None,
     ) -> None:
-        """Look and listen for so long; unless `to_the_end`, only until all is as it should be. `see` is given every look.
-        Raises `AdapterError` if the hub is gone."""
+        """Watch for so long; unless `to_the_end`, only until all is right. Passes every look to `see`. Raises
+        `AdapterError` if the hub is gone."""
         tasks = [
             asyncio.create_task(work)
             for work in (
@@ -93,7 +93,7 @@ class Narrator:
         for task in done:
             task.result()
 
-    # --- what goes on at the same time ----------------------------------------------------------------
+    # --- at the same time -----------------------------------------------------------------------------
 
     async def _listen(self, client: AsyncClient) -> None:
         async with aclosing(client.events(after=0)) as events:
@@ -106,8 +106,8 @@ class Narrator:
             outcome.happened(event)
             if event.agent_id == QUESTION and Action.TOLD in outcome.actions:
                 self._asked.set()
-        if said := story.told(event):
-            self._tell(Line(datetime.fromisoformat(event.at).timestamp(), event.agent_id, said))
+        if sentence := story.sentence_of(event):
+            self._tell(Line(datetime.fromisoformat(event.at).timestamp(), event.agent_id, sentence))
 
     async def _overhear(self, lines: AsyncIterator[tuple[str, str]]) -> None:
         async for agent_id, line in lines:
@@ -117,7 +117,7 @@ class Narrator:
     async def _look(
         self, client: AsyncClient, see: Callable[[Look], None] | None, *, to_the_end: bool
     ) -> None:
-        """Again and again; over when all has been right for a while."""
+        """Look again and again; ends when all has been right for a while."""
         while to_the_end or not self._is_calm():
             with suppress(HubError):
                 look = Look((await client.agent_list(sort="need")).agents, await client.fleet())
@@ -136,7 +136,7 @@ class Narrator:
         return self._right_since is not None and time.monotonic() - self._right_since >= CALM_FOR
 
     async def _answer(self, client: AsyncClient) -> None:
-        """Be the person who is asked, and think about it for a while; then be there no more."""
+        """Play the person: think for a while, answer once."""
         await self._asked.wait()
         await asyncio.sleep(THINK_FOR * self._turn)
         await client.nudge(QUESTION, ANSWER)

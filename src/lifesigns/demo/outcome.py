@@ -1,7 +1,7 @@
 """Outcome: what was found about each agent of the demo, what was done, and whether that was right. Pure.
 
-Right means: its trouble was found and named, exactly that was done about it that should be, and it is as it should be
-in the end. An agent that was called unwell for any other reason was wronged, however it ended.
+Right means: its trouble was found and named, exactly the right things were done about it, and it ends in the right
+state. An agent that was judged unwell for any other reason was wronged, however it ended.
 """
 
 from __future__ import annotations
@@ -41,42 +41,42 @@ class Outcome:
     found_at: float | None = None
     actions: list[Action] = field(default_factory=list)
     checkpoint: str | None = None
-    """What its last respawn went on from."""
+    """The checkpoint of its last respawn."""
     wronged: list[str] = field(default_factory=list)
-    """What was said or done about it that should not have been."""
+    """Wrong verdicts and acts."""
 
-    # --- what happens ---------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------
 
     def printed(self, line: str, at: float) -> bool:
-        """It printed a line. Whether this is where its trouble begins."""
+        """Take a printed line; whether its trouble begins there."""
         begins = self.began_at is None and bool(self.member.begins) and line.startswith(self.member.begins)
         if begins:
             self.began_at = at
         return begins
 
     def looked(self, health: AgentHealth, at: float) -> None:
-        """This is how it is."""
+        """Take its current health."""
         self.state, self.doing = health.state, health.doing
         if health.doing is self.member.found:
-            self._found(at)
+            self._note_found(at)
 
     def happened(self, event: EventView) -> None:
-        """Something happened to it."""
+        """Take an event about it."""
         at = datetime.fromisoformat(event.at).timestamp()
         match fact_told(event.type, at, event.agent_id, event.data):
-            case FindingOpened(finding=found) if found.kind == self.member.found:
-                self._found(at)
+            case FindingOpened(finding=finding) if finding.kind == self.member.found:
+                self._note_found(at)
             case Flip() as flip:
                 self._flipped(flip)
             case NeedsHuman(reason=Doing.WAITING_FOR_HUMAN):
-                self._found(at)
+                self._note_found(at)
                 self._did(Action.TOLD)
             case Intervention(rung=Rung.NUDGE, stage=Stage.ORDERED) as nudge:
                 self._did(Action.ANSWERED if nudge.by else Action.NUDGED)
             case Intervention(rung=Rung.ESCALATE, stage=Stage.ORDERED):
                 self._did(Action.ESCALATED)
             case Intervention(rung=Rung.TERMINATE, stage=Stage.ORDERED):
-                self._allow(Action.STOPPED)  # To want it is wrong already; to have done it is another thing.
+                self._allow(Action.STOPPED)  # Ordering it is wrong already; doing it is another thing.
             case Ending():
                 self._did(Action.STOPPED)
             case Recovery(stage=Recovered.INITIATED) as recovery:
@@ -84,7 +84,7 @@ class Outcome:
             case Recovery(stage=Recovered.COMPLETED):
                 self._did(Action.RESPAWNED)
 
-    def _found(self, at: float) -> None:
+    def _note_found(self, at: float) -> None:
         if self.found_at is None:
             self.found_at = at
 
@@ -98,7 +98,7 @@ class Outcome:
             self._wrong(f"called {self.state}{cause}: {flip.reason}")
 
     def _did(self, action: Action) -> None:
-        if self.actions[-1:] != [action]:  # A nudge that is repeated is still a nudge.
+        if self.actions[-1:] != [action]:  # A repeated nudge is still a nudge.
             self.actions.append(action)
         self._allow(action)
 
@@ -110,7 +110,7 @@ class Outcome:
         if what not in self.wronged:
             self.wronged.append(what)
 
-    # --- what came of it ------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------------
 
     @property
     def found_after(self) -> float | None:
@@ -121,23 +121,23 @@ class Outcome:
 
     @property
     def missing(self) -> list[str]:
-        """What should be so and is not, in words; empty if all is as it should be."""
+        """What is not right, in words; empty if all is."""
         member = self.member
-        said = [f"wrongly {what}" for what in self.wronged]
+        missing = [f"wrongly {what}" for what in self.wronged]
         if member.found is not None and self.found_at is None:
-            said.append(f"not found: {member.found}")
-        said += [f"not {action}" for action in member.actions if action not in self.actions]
-        if not said and tuple(self.actions) != member.actions:
-            said.append(f"not in this order: {', '.join(member.actions)}")
+            missing.append(f"not found: {member.found}")
+        missing += [f"not {action}" for action in member.actions if action not in self.actions]
+        if not missing and tuple(self.actions) != member.actions:
+            missing.append(f"not in this order: {', '.join(member.actions)}")
         if Action.RESPAWNED in self.actions and self.checkpoint is None:
-            said.append("not respawned from its checkpoint")
+            missing.append("not respawned from its checkpoint")
         if self.state is not member.ends:
-            said.append(f"is {self.state or 'unknown'} and should be {member.ends}")
+            missing.append(f"is {self.state or 'unknown'} and should be {member.ends}")
         elif self.state is Health.HEALTHY and self.doing in PARKED:
-            said.append(f"is still {self.doing}")
-        return said
+            missing.append(f"is still {self.doing}")
+        return missing
 
 
 def is_right(outcomes: Sequence[Outcome]) -> bool:
-    """Whether everybody was found, named and helped, and nobody wronged."""
+    """Whether every trouble was found, named and helped, and no agent wronged."""
     return not any(outcome.missing for outcome in outcomes)

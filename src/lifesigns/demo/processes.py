@@ -1,11 +1,11 @@
-"""The processes of the demo: a hub and the fleet, in a folder of their own; all of it gone when the block is left.
+"""The processes of the demo: a hub and the fleet, in their own folder; all of it is gone after the block.
 
-    async with Stage(FLEET, turn=2.0) as stage:
-        stage.url, stage.folder
-        async for agent_id, line in stage.lines(): ...
+    async with DemoProcesses(FLEET, turn=2.0) as processes:
+        processes.url, processes.folder
+        async for agent_id, line in processes.lines(): ...
 
-Each process has a session of its own, so that Ctrl-C reaches us alone and we end them in order: agents first, so that
-their good-byes are heard, then the hub. Should we be killed, a small guardian (a shell that waits on a pipe) does it.
+Each process has its own session, so that Ctrl-C reaches us alone and we end them in order: agents first, so that the
+hub hears their good-byes, then the hub. If we are killed, a small guardian (a shell that waits on a pipe) does it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ POLICY: Final = Path(__file__).with_name("lifesigns.yaml")
 PORT: Final = 8710
 START_WITHIN: Final = 60.0
 ASK_FOR: Final = 3.0
-"""How long an end may take that was asked for; then it is insisted on, and then forced."""
+"""How long a process may take to end after SIGTERM; then a second one, and then SIGKILL."""
 INSIST_FOR: Final = 2.0
 TAIL: Final = 3
-"""Lines of a log that say what was wrong."""
+"""Lines of a log in an error."""
 
 _GUARDIAN: Final = """
 pids=; while read -r pid; do pids="$pids $pid"; done
@@ -47,7 +47,7 @@ rm -rf "$0"
 
 
 class DemoProcesses:
-    """Starts everything when it is entered. `port` None: the usual one if it is free, else any."""
+    """Starts everything when it is entered. `port` None: the default if it is free, else any."""
 
     def __init__(
         self, fleet: Sequence[DemoAgent], *, turn: float, port: int | None = None, keep: bool = False
@@ -56,7 +56,7 @@ class DemoProcesses:
         self.token = ""
         self.folder = Path()
         self.ended: asyncio.Event = asyncio.Event()
-        """The hub has ended, which it should not."""
+        """Set if the hub has ended, which it should not."""
         self._fleet = fleet
         self._turn = turn
         self._port = port
@@ -84,12 +84,12 @@ class DemoProcesses:
         await self._stack.aclose()
 
     async def lines(self) -> AsyncIterator[tuple[str, str]]:
-        """What agents print, line by line, for ever."""
+        """The agents' output, line by line, for ever."""
         while True:
             yield await self._heard.get()
 
     def last_words(self, name: str) -> str:
-        """The end of what a process wrote to its log."""
+        """The end of a process's log."""
         with suppress(OSError):
             lines = (self.folder / f"{name}.log").read_text(errors="replace").splitlines()
             return " | ".join(line.strip() for line in lines[-TAIL:] if line.strip())
@@ -168,7 +168,7 @@ class DemoProcesses:
     # --- end ------------------------------------------------------------------------------------------
 
     async def _end_all(self) -> None:
-        """Agents, then the hub; whatever is left of them by force."""
+        """End the agents, then the hub; then kill whatever is left."""
         offspring = await _ended(list(self._agents.values()))
         if self._hub is not None:
             offspring |= await _ended([self._hub])
@@ -189,8 +189,8 @@ class DemoProcesses:
 
 
 async def _ended(processes: Sequence[Process]) -> set[psutil.Process]:
-    """Ask them to end, insist, and force those who do not. Returns everybody they had started: looked for each time anew,
-    because on a busy machine one of them starts somebody just when it is asked to end."""
+    """Ask them to end, twice, and kill the rest. Returns all their children, collected each time again: on a busy
+    machine one may start a child just when it is asked to end."""
     offspring: set[psutil.Process] = set()
     for number, wait_for in ((signal.SIGTERM, ASK_FOR), (signal.SIGTERM, INSIST_FOR), (signal.SIGKILL, None)):
         left = [process for process in processes if process.returncode is None]
@@ -207,22 +207,22 @@ async def _ended(processes: Sequence[Process]) -> set[psutil.Process]:
 
 
 def _offspring(processes: Sequence[Process]) -> set[psutil.Process]:
-    """Everybody who descends from these. They know each other by their time of birth, so that nobody else is hit later."""
-    found: set[psutil.Process] = set()
+    """All descendants of these. psutil identifies them by their start time, so that no other process is hit later."""
+    descendants: set[psutil.Process] = set()
     for process in processes:
         with suppress(psutil.Error):
-            found |= set(psutil.Process(process.pid).children(recursive=True))
-    return found
+            descendants |= set(psutil.Process(process.pid).children(recursive=True))
+    return descendants
 
 
 def environment(ours: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Ours, without whatever else is configured here: the demo is the same everywhere."""
+    """Our environment without other lifesigns settings: the demo is the same everywhere."""
     kept = {name: value for name, value in ours.items() if not name.startswith("LIFESIGNS_")}
     return {**kept, "LIFESIGNS_STATE": str(folder), "LIFESIGNS_CONFIG": str(POLICY)}
 
 
 def _free_port() -> int:
-    """The usual port, if nobody has it; else 0, for any."""
+    """The default port, if it is free; else 0, for any."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""The story of the demo: what happened, in sentences; empty for what nobody needs to hear. Pure."""
+"""The story of the demo: events in sentences; empty for those that nobody needs to read. Pure."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _CAUSES: Final = {Cause.CRASH: "has crashed", Cause.FREEZE: "is frozen", Cause.P
 _UNTOLD: Final = frozenset(
     {"waiting_for_human", "stopped", "broken chain", "review", "quarantined", "cannot stop"}
 )
-"""Reasons why a person is needed that no other sentence tells."""
+"""Reasons for `NeedsHuman` that no other sentence tells."""
 
 
-def told(event: EventView) -> str:
-    """What happened, in a sentence."""
+def sentence_of(event: EventView) -> str:
+    """An event as a sentence."""
     match fact_told(event.type, 0.0, event.agent_id, event.data):
         case Flip() as flip:
             return _flip(flip)
-        # What is worse than a notice changes its health, and is told by that.
+        # A more severe finding changes the health, which has its own sentence.
         case FindingOpened(agent_id=agent, finding=finding) if finding.severity is Severity.NOTICE:
             return f"{agent} is noticed: {finding.text}"
         case Ending(agent_id=agent):

@@ -1,2 +1,2 @@
-"""The programs of the demo's agents. Each is started by `lifesigns run`, which tells it who it is and where its hub is;
-its argument is how long a turn takes."""
+"""The programs of the demo's agents. `lifesigns run` starts each with its id and its hub; the argument is how long a
+turn takes."""

@@ -1,4 +1,4 @@
-"""coder works: it calls its model and its tools, comes forward and saves. Nobody should do anything about it."""
+"""coder works: it calls its model and its tools, makes progress and saves. Nobody should do anything about it."""
 
 import asyncio
 

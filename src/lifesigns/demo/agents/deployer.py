@@ -1,4 +1,4 @@
-"""deployer asks a person: it waits for the answer, however long that takes, and goes on with it."""
+"""deployer asks a person: it waits for the answer, however long that takes, and continues with it."""
 
 import asyncio
 

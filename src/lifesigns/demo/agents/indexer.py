@@ -1,7 +1,7 @@
 """indexer freezes: a blocking call in a coroutine, the commonest way to stop an event loop.
 
-Its beats go on, for they come from a thread of the sender's. Who follows it begins after its last checkpoint and has
-learnt from the handoff note that this page is better left out.
+Its beats continue, because they come from the sender's thread. Its successor begins after its last checkpoint and knows
+from the handoff note to skip this page.
 """
 
 import asyncio

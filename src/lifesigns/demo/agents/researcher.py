@@ -1,4 +1,4 @@
-"""researcher overspends: the dearest model for everything. Its cap, in the demo's lifesigns.yaml, is where it ends."""
+"""researcher overspends: the dearest model for everything. Its cap, in the demo's lifesigns.yaml, ends it."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""searcher loops: the same search with the same result, again and again, until somebody says so.
+"""searcher loops: the same search with the same result, again and again, until a nudge.
 
 It reads its nudges between two turns, answers, and tries something else.
 """
@@ -11,30 +11,30 @@ from lifesigns.demo.agents.turns import TURN, done_before, sender, turn, work_on
 LOOPS_AFTER = 6
 
 
-async def search(life: lifesigns.Sender, told: asyncio.Event) -> None:
+async def search(life: lifesigns.Sender, nudged: asyncio.Event) -> None:
     """Sure that it must be there somewhere."""
-    while not told.is_set():
+    while not nudged.is_set():
         with life.tool("search", {"query": "def frobnicate"}) as call:
             await asyncio.sleep(TURN / 2)
             call.result("no matches")
 
 
-async def listen(life: lifesigns.Sender, told: asyncio.Event) -> None:
+async def listen(life: lifesigns.Sender, nudged: asyncio.Event) -> None:
     async for nudge in life.nudges():
         print("is told, and tries something else", flush=True)
         nudge.answer("progress", "I repeat myself; I shall read the index instead")
-        told.set()
+        nudged.set()
 
 
 async def main() -> None:
     async with sender() as life:
-        told = asyncio.Event()
-        listening = asyncio.create_task(listen(life, told))
+        nudged = asyncio.Event()
+        listening = asyncio.create_task(listen(life, nudged))
         done = done_before(life)
         for number in range(done + 1, LOOPS_AFTER + 1):
             await turn(life, number)
         print("searches for the same thing again and again", flush=True)
-        await search(life, told)
+        await search(life, nudged)
         await work_on(life, after=max(done, LOOPS_AFTER))
         await listening
 

@@ -14,17 +14,17 @@ TURN: Final = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
 
 
 def sender() -> lifesigns.Sender:
-    """A beat a second, and patience when the machine is busy. Everything else it is told by `lifesigns run`."""
+    """A beat a second, and patience on a busy machine. `lifesigns run` passes everything else."""
     return lifesigns.Sender(profile="tolerant", interval=1.0)
 
 
 def done_before(life: lifesigns.Sender) -> int:
-    """How many turns the lives before this one have saved."""
+    """How many turns the earlier lives have saved."""
     return int(life.resume_from.removeprefix("turn-")) if life.resume_from else 0
 
 
 async def turn(life: lifesigns.Sender, number: int) -> None:
-    """Think, use a tool, come forward, save."""
+    """Think, use a tool, make progress, save."""
     with life.model() as call:
         await asyncio.sleep(TURN / 2)
         call.tokens(800 + number, 120, cost=0.002)

@@ -1,6 +1,6 @@
-"""writer meets a rate limit: it says until when, waits, and goes on. Waiting is no stall.
+"""writer meets a rate limit: it says until when, waits, and continues. Waiting is no stall.
 
-Its breaker refuses whatever would call the model meanwhile.
+Its breaker refuses all calls of the model meanwhile.
 """
 
 import asyncio
