@@ -1,11 +1,12 @@
 """Backup and restore of a hub's state folder, as one file.
 
-    manifest.json       what the file holds: its format, and size and digest of everything else
-    state/lifesigns.db  the SQLite store, as it was at one moment
+    manifest.json       the format, and size and digest of everything else
+    state/lifesigns.db  the SQLite store at one moment
     state/...           everything else of the state folder: the audit key, tokens, checkpoint contents, respawn records
 
-The order matters while the hub runs. The newest checkpoint of the audit log is copied before the store, or it could seal
-entries that the copy of the store does not have; checkpoint contents after it, for the store names them once they are kept.
+The order matters while the hub runs. We copy the newest checkpoint of the audit log before the store, or it could seal
+entries that the copy of the store does not have; checkpoint contents after it, because the store names them once they
+are stored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MANIFEST: Final = "manifest.json"
 INSIDE: Final = "state"
 MANIFEST_MAX: Final = 256 * 1024 * 1024
 _OF_ONE_RUN: Final = frozenset((LOCK, URL))
-"""Says who runs here and where: true of that process only."""
+"""The running process and its address: true of that process only."""
 _BLOCK: Final = 1024 * 1024
 
 
@@ -47,13 +48,13 @@ class BackupFile(msgspec.Struct):
 
 
 class Manifest(msgspec.Struct):
-    """What a backup holds."""
+    """The contents of a backup."""
 
     format: int
     lifesigns: str
     made_at: float
     store: str
-    """Where the store was, without passwords."""
+    """The store's address, without passwords."""
     store_included: bool
     """False if the store is a server: its own tools back it up."""
     schema: int
@@ -69,9 +70,9 @@ class Manifest(msgspec.Struct):
 
 
 def back_up(state: Path, store_url: str | None, to: Path, *, version: str) -> Manifest:
-    """Write everything of the state folder, and the store if it is SQLite, into the file `to`, which must not be there.
+    """Write everything of the state folder, and the store if it is SQLite, into the new file `to`.
 
-    `version` is the lifesigns that does it.
+    `version` is that of this lifesigns.
     """
     if not state.is_dir():
         raise UsageError(f"there is no state folder {state}; name the hub's with --state")
@@ -110,7 +111,7 @@ def back_up(state: Path, store_url: str | None, to: Path, *, version: str) -> Ma
 
 
 def _names(state: Path, database: Path | None) -> Iterator[str]:
-    """The files of the state folder that a hub needs again. Files that are being written begin with a dot."""
+    """The files of the state folder that a hub needs again. Files being written begin with a dot."""
     databases = {Path(DATABASE).name, *([] if database is None else [database.name])}
     left_out = {f"{name}{ending}" for name in databases for ending in ("", "-wal", "-shm", "-journal")}
     left_out |= {*_OF_ONE_RUN, seal_file.FILE_NAME}
@@ -156,14 +157,14 @@ def _pack(staging: Path, manifest: Manifest, to: Path) -> None:
 
 
 def _nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Owners of this machine mean nothing on another."""
+    """Remove the owner, which means nothing on another machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member
 
 
 def _publish(packed: Path, to: Path) -> None:
-    """Give it its name, unless somebody took that meanwhile."""
+    """Give it its name, unless that was taken meanwhile."""
     try:
         os.link(packed, to)
     except FileExistsError as error:
@@ -176,7 +177,7 @@ def _publish(packed: Path, to: Path) -> None:
 
 
 def restore(file: Path, state: Path) -> Manifest:
-    """Make the state folder anew from a backup: whole and checked, or not at all."""
+    """Restore the state folder from a backup: whole and checked, or not at all."""
     state = state.absolute()
     with claimed(state), _staging(state) as staging:
         there = sorted(path.name for path in state.iterdir() if path.name != LOCK)

@@ -1,8 +1,8 @@
 """HeartbeatMonitor: the worker's side of Task Sentinel's heartbeat protocol, over `Sender`.
 
-For people who come from there: same methods, same config keys, milliseconds as there. Stale locks are found by the hub, so the
-worker announces what its config says of them: after `stale_threshold` without a beat the worker is gone and its claims are
-stale, and a stale claim is looked at again after `detection_interval` before it is released.
+For its users: same methods, same config keys, milliseconds as there. The hub finds stale locks, so the worker announces
+its config: after `stale_threshold` without a beat the worker is gone and its claims are stale, and the hub checks a
+stale claim again after `detection_interval` before it releases it.
 """
 
 from __future__ import annotations
@@ -69,23 +69,23 @@ class HeartbeatMonitor:
         self._worker.start()
 
     def stop(self) -> None:
-        """Say good-bye."""
+        """Report the end, and stop."""
         self._worker.close()
 
     def add_task(self, task_id: str) -> None:
-        """The worker works on this task; its beats say so."""
+        """Add a task to the beats."""
         self._worker.take(task_id)
 
     def remove_task(self, task_id: str) -> None:
-        """The worker no longer works on this task. Whether it went well, `record_...` says."""
+        """Remove a task from the beats. `record_...` says whether it succeeded."""
         self._worker.put_down(task_id)
 
     def record_task_completion(self) -> None:
-        """One more task went well."""
+        """Count a successful task."""
         self._worker.count_task(done=True)
 
     def record_task_failure(self) -> None:
-        """One more task went wrong."""
+        """Count a failed task."""
         self._worker.count_task(done=False)
 
     def get_metrics(self) -> dict[str, float]:
@@ -100,7 +100,7 @@ class HeartbeatMonitor:
         }
 
     def get_health_status(self) -> str:
-        """`healthy`, `degraded` or `unhealthy`, by CPU and memory alone, as there."""
+        """`healthy`, `degraded` or `unhealthy`, by CPU and memory alone, as in Task Sentinel."""
         limits, metrics = OverloadPolicy(), self.get_metrics()
         cpu, memory = metrics["cpu_usage"], metrics["memory_usage"]
         if cpu > limits.cpu_unhealthy or memory > limits.memory_unhealthy_mb:
@@ -109,10 +109,10 @@ class HeartbeatMonitor:
 
 
 class _Worker(Sender):
-    """A sender whose tasks and counts are told apart, as that protocol does."""
+    """A sender that counts tasks apart from taking them, as that protocol does."""
 
     def announce(self, changes: Mapping[str, Mapping[str, float]]) -> None:
-        """More of the policy this worker wants to be judged by. Said with its registration."""
+        """Add to the policy that this worker registers with."""
         policy: dict[str, Any] = dict(self._orders.policy or {})
         for section, values in changes.items():
             policy[section] = {**policy.get(section, {}), **values}
