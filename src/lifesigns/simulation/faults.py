@@ -52,8 +52,8 @@ class Faults:
                 continue
             name, _, value = word.partition("=")
             if name not in USUAL:
-                known = ", ".join(USUAL)
-                raise UsageError(f"--faults: {name!r} is unknown; known are none, default, all, {known}")
+                names = ", ".join(USUAL)
+                raise UsageError(f"--faults: {name!r} is unknown; known are none, default, all, {names}")
             faults = replace(faults, **{name: _number(name, value) if value else USUAL[name]})
         return faults
 

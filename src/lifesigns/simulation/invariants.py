@@ -333,14 +333,14 @@ class Invariants:
 
     def _order(self, order: e.Order) -> None:
         record, agent = self._records[order.agent_id], self._world.agent(order.agent_id)
-        known = self._orders.setdefault(order.order_id, order)
+        first = self._orders.setdefault(order.order_id, order)
         if not isinstance(order, e.SendPing):
             self._under_way[order.order_id] = order
-        if known is not order:
-            again = isinstance(order, e.Terminate) and isinstance(known, e.Terminate)
-            if not again or known.agent_id != order.agent_id:
+        if first is not order:
+            again = isinstance(order, e.Terminate) and isinstance(first, e.Terminate)
+            if not again or first.agent_id != order.agent_id:
                 self.violate(
-                    "twice", f"{order.order_id} is {type(known).__name__} and {type(order).__name__}"
+                    "twice", f"{order.order_id} is {type(first).__name__} and {type(order).__name__}"
                 )
         if record.life and order.incarnation != record.life:
             self.violate("stale", f"{type(order).__name__} for {order.incarnation}, but {record.life} lives")

@@ -103,7 +103,7 @@ class Monitor:
             elif isinstance(effect, e.SendCanary):
                 world.send_canary(effect)
             elif isinstance(effect, e.FindingOpened):
-                world.found(effect)
+                world.check_finding(effect)
             elif isinstance(effect, e.FindingClosed):
                 world.agent(effect.agent_id).accused_of.discard(effect.kind)
             elif isinstance(effect, e.Recovery):

@@ -30,7 +30,7 @@ class Operators:
         """The last escalation about each agent."""
         self._known: set[str] = set()
 
-    def asked(self, order: e.Escalate) -> None:
+    def decide(self, order: e.Escalate) -> None:
         """An escalation reached the orchestrator."""
         self._world.invariants.arrived(order)
         if order.order_id in self._known:

@@ -232,8 +232,8 @@ def _targets(report: Report) -> Iterable[Target]:
     yield Target("failures found too late or not at all", "none", str(unfound), not unfound)
     if report.trials:
         failed = [outcome for outcome in report.trials if not outcome.ok]
-        told = f"{len(report.trials) - len(failed)} of {len(report.trials)}"
-        yield Target("sick and healthy look-alikes told apart", "all", told, not failed)
+        share = f"{len(report.trials) - len(failed)} of {len(report.trials)}"
+        yield Target("sick and healthy look-alikes told apart", "all", share, not failed)
     yield Target(
         "mean time to intervention",
         f"< {INTERVENTION_MAX / 60:.0f} min",

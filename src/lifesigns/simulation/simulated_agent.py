@@ -1,8 +1,8 @@
-"""A simulated agent: one agent as it really is. The body; what it lives through is written in `lives/`.
+"""A simulated agent: one agent as it really is. This is the body; `lives/` has what it lives through.
 
-A life is a generator that yields how many seconds pass until its next turn. Between turns the body answers
-by itself: it beats, it answers pings, it receives nudges, it is stopped and started anew. Whatever ends a
-life (a crash, a termination) puts another generator in its place.
+A life is a generator that yields how many seconds pass until its next turn. Between turns the body acts by itself: it
+beats, answers pings, receives nudges, is stopped and respawned. An end of a life (a crash, a termination) replaces the
+generator.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Life = Iterator[float]
 
 NUDGE_HELPS: Final = {Illness.LOOP: 0.6, Illness.HANG: 0.4, Illness.ERRORS: 0.4, Illness.STALE: 0.6}
-"""How often an agent that reads a nudge comes back to its senses."""
+"""How often a nudge that an agent reads helps it."""
 
 STOP_FAILS: Final = 0.03
 START_FAILS: Final = 0.03
@@ -47,7 +47,7 @@ class SimulatedAgent:
         self.capped = index % 5 == 0
         """Whether it has a budget, and may therefore overspend."""
         self.skew = chance.uniform(-6, 6) * 3600.0 if index % 20 == 7 else 0.0
-        """How wrong its own clock is."""
+        """The error of its own clock."""
         self.incarnation: str | None = ""
         self.heard_life: str | None = ""
         self.births = 0
@@ -56,23 +56,24 @@ class SimulatedAgent:
         self.heeds = True
         """Whether it reads the nudges it gets."""
         self.last_words: Callable[[], None] | None = None
-        """What it says when it is told to stop, and ends by itself."""
+        """What it reports when it is told to stop and ends by itself."""
         self.plain: Callable[[SimulatedAgent], s.BeatReceived] | None = None
-        """How it writes a beat that has only what a document lists; it says nothing beside."""
+        """How it writes a beat with only the fields of a document; then it reports nothing else."""
         self.supervised = index % 7 == 3
-        """Whether a supervisor watches its output and its CPU, beside the sender inside of it."""
+        """Whether a supervisor watches its output and its CPU, beside the sender inside it."""
         self.suspicious: Mapping[e.Kind, e.Severity] = {}
-        """What may well be found about it, though it is well, and how bad at most: it gives reason to."""
+        """Findings about it that are excusable although it is well, and their highest severity: it gives reason for
+        them."""
         self.suspicious_until = -inf
         """Until when it last gave reason."""
         self.leaving = False
-        """Whether it has said good-bye: what becomes of its process now is nobody's concern."""
+        """Whether it has said good-bye: what becomes of its process now concerns nobody."""
         self.goes_on = False
         """Whether its process lives on between two lives, and will begin the next one itself."""
         self.cuts = 0
         self.epoch = 0
         self.spool: list[s.Signal] = []
-        """What it has to say and cannot send."""
+        """Reports that it cannot send now."""
         self.line_at = 0.0
         self.frozen_at: float | None = None
         self.failure: Failure | None = None
@@ -80,13 +81,13 @@ class SimulatedAgent:
         self.well_since: float | None = None
         self.ill_until = -inf
         self.sick_until = -inf
-        """When it was last truly sick. To be cut off is not."""
+        """When it was last truly sick. Being cut off does not count."""
         self.heals_unheard = False
-        """Whether it got well while what it had said before could not be sent."""
+        """Whether it got well while its earlier reports could not be sent."""
         self.unlucky_at = -inf
-        """When the bus last lost or delayed a beat of it."""
+        """When the bus last lost or delayed one of its beats."""
         self.accused_of: set[e.Kind] = set()
-        """What the monitor holds against it."""
+        """The monitor's open findings about it."""
         self.well_for = 0.0
         self.doom: Illness | None = None
         self.task_id: str | None = None
@@ -95,7 +96,7 @@ class SimulatedAgent:
         self.tasks = 0
         self.calls = 0
         self.model_call = ""
-        """The model call it is in: who is interrupted ends it."""
+        """Its open model call: an interruption ends it."""
         self.checkpoints: list[str] = []
         self.checkpoint_at = 0.0
         self.thought_at = 0.0
@@ -105,7 +106,7 @@ class SimulatedAgent:
         self._beat_no = 0
         self._obeyed: dict[str, s.Signal | None] = {}
         self._waiting: dict[str, e.Terminate] = {}
-        """Terminations that wait for it while it is cut off. They are the first thing it gets when it returns."""
+        """Terminations that wait while it is cut off. They are the first thing it gets when it returns."""
 
     @property
     def now(self) -> float:
@@ -118,18 +119,18 @@ class SimulatedAgent:
 
     @property
     def remembered_until(self) -> float:
-        """When it last did what may be held against it."""
+        """When it last gave reason for a finding."""
         return max(self.sick_until, self.suspicious_until)
 
     @property
     def gives_reason(self) -> bool:
-        """Whether it may well be nudged, though it is well."""
+        """Whether a nudge is excusable although it is well."""
         return e.Severity.FAILING in self.suspicious.values()
 
     # --- living -------------------------------------------------------------------------------------
 
     def live(self, life: Life) -> None:
-        """Begin another life; the one before is over."""
+        """Begin another life; the previous one is over."""
         self._life = life
         self.last_words, self.suspicious = None, {}
         self._turn_no += 1
@@ -155,7 +156,7 @@ class SimulatedAgent:
         self._reckon()
 
     def speak_up(self) -> None:
-        """The first word of a life: from here on it beats."""
+        """Its first signal: from here on it beats."""
         self.speaking = True
         self.recover()
         self.phase = min(max(self.now % self.interval, 0.02 * self.interval), 0.95 * self.interval)
@@ -169,7 +170,7 @@ class SimulatedAgent:
             self.lost_task = None
 
     def keep_beating(self) -> None:
-        """Join those who beat as always, or beat by itself if there is more to say than that."""
+        """Join the agents with routine beats, or send its own beats if they carry more."""
         self._beat_no += 1
         alone = self.frozen_at is not None or self.plain is not None
         if alone or self.interval != self.world.bulk_beats.interval:
@@ -221,7 +222,7 @@ class SimulatedAgent:
         self.keep_beating()
         self._reckon()
 
-    # --- being well or not --------------------------------------------------------------------------
+    # --- health -------------------------------------------------------------------------------------
 
     def fall_ill(self, illness: Illness) -> Failure:
         """From now on it is really unwell."""
@@ -232,10 +233,10 @@ class SimulatedAgent:
     def recover(self) -> None:
         """It is well again, and shows it."""
         if self.failure is not None:
-            if self.unreachable is not None:  # As long as nobody could hear it, nobody could find it.
+            if self.unreachable is not None:  # Nobody could find it as long as nobody could hear it.
                 self.failure.due_at += self.now - max(self.unreachable.since, self.failure.since)
             self.heals_unheard = bool(self.spool) or self.world.monitor.down or self.world.bus.cut
-            if self.heals_unheard:  # It is told of both at once, and need not be found in between.
+            if self.heals_unheard:  # The monitor learns of both at once, and need not find it in between.
                 self.failure.due_at = inf
             self.failure.ended_at = self.ill_until = self.sick_until = self.now
             self.failure = None
@@ -251,7 +252,7 @@ class SimulatedAgent:
             self._reckon()
 
     def reconnect(self) -> None:
-        """Its link is back; what waited is sent first."""
+        """Its link is back; it sends what waited first."""
         self.cuts -= 1
         if self.cuts:
             return
@@ -273,7 +274,7 @@ class SimulatedAgent:
         self._reckon()
 
     def _speak_at_once(self) -> None:
-        """As a sender does after an outage, and when it is told to end for its silence: its next beat may be minutes away."""
+        """As a sender does after an outage, and after a termination for its silence: its next beat may be minutes away."""
         self.say(s.PongReceived(agent_id=self.id, incarnation=self.incarnation, seq=0))
 
     def flush(self) -> None:
@@ -293,10 +294,10 @@ class SimulatedAgent:
             self.well_since = None
 
     def well_time(self) -> float:
-        """How long it has been well so far, all its lives together."""
+        """How long it has been well so far, in all its lives."""
         return self.well_for + (self.now - self.well_since if self.well_since is not None else 0.0)
 
-    # --- what it does -------------------------------------------------------------------------------
+    # --- its acts -----------------------------------------------------------------------------------
 
     def say(self, signal: s.Signal) -> None:
         self.world.carry(self, signal)
@@ -314,7 +315,7 @@ class SimulatedAgent:
         )
 
     def take_task(self) -> None:
-        """A new task, from somebody who hands them out."""
+        """Take a new task from a dispatcher."""
         self.tasks += 1
         self.task_id = f"{self.id}/t{self.tasks}"
         self.checkpoints.clear()
@@ -326,7 +327,7 @@ class SimulatedAgent:
             )
         )
         if self.beat.doing is Doing.IDLE:
-            self.do(Doing.WORKING)  # Whatever cut its rest short: it does not go on saying that it idles.
+            self.do(Doing.WORKING)  # Whatever cut its rest short: it no longer reports idle.
 
     def finish_task(self) -> None:
         if self.task_id is not None:
@@ -334,12 +335,12 @@ class SimulatedAgent:
             self.task_id = None
 
     def lose_task(self) -> None:
-        """Its task is given to somebody else; it says so when it can."""
+        """Lose its task to another agent; it reports that when it can."""
         if self.task_id is not None:
             self.lost_task, self.task_id = self.task_id, None
 
     def do(self, doing: Doing, until: float | None = None, note: str = "") -> None:
-        """`until` is in the monitor's time: the door translates."""
+        """`until` is in the monitor's time: decoding translates it."""
         moment = None if until is None else until + self.world.monitor.offset
         self.say(
             s.DoingChanged(
@@ -349,10 +350,10 @@ class SimulatedAgent:
         self.beat.doing, self.beat.until = (
             doing,
             moment,
-        )  # Its beats say so too, should a word get lost or repeated.
+        )  # Its beats say so too, in case a report is lost or repeated.
 
     def start_tool(self, tool: str, args: str, bound: float | None = None) -> str:
-        """Announce a tool call; its id."""
+        """Announce a tool call; returns its id."""
         self.calls += 1
         call = f"c{self.calls}"
         self.say(
@@ -373,7 +374,7 @@ class SimulatedAgent:
         self.say(s.ModelStarted(agent_id=self.id, incarnation=self.incarnation, call_id=call_id))
 
     def end_model_call(self, tokens_in: int = 0, tokens_out: int = 0) -> None:
-        """The model call it is in is over, if it is in one."""
+        """End its open model call, if there is one."""
         call_id, self.model_call = self.model_call, ""
         if call_id:
             ended = s.ModelFinished(
@@ -396,7 +397,7 @@ class SimulatedAgent:
         call_id: str = "",
         retry: bool = False,
     ) -> None:
-        """A tool call is over; whether it was announced or not."""
+        """End a tool call, announced or not."""
         self.calls += not call_id
         self.say(
             s.ToolFinished(
@@ -414,19 +415,19 @@ class SimulatedAgent:
         )
 
     def work_a_little(self) -> None:
-        """A tool call like no other."""
+        """A unique tool call."""
         luck = self.chance.random()
         what = str(luck)
         self.use_tool(TOOLS[int(luck * len(TOOLS))], what, what)
 
     def think(self, tokens: float) -> None:
-        """A model call, reported when it is over."""
+        """A model call, reported at its end."""
         self.thought_at = self.now
         used = int(tokens * (0.6 + 0.8 * self.chance.random()))
         self.say(s.ModelFinished(agent_id=self.id, incarnation=self.incarnation, tokens_out=used))
 
     def save(self) -> None:
-        """A checkpoint, linked to the one before."""
+        """A checkpoint, linked to the previous one."""
         parent = self.checkpoints[-1] if self.checkpoints else None
         name = f"{self.task_id}/{self.now:.0f}"
         self.checkpoints.append(name)
@@ -444,7 +445,7 @@ class SimulatedAgent:
         )
 
     def come_round(self) -> None:
-        """Well again by itself or by a nudge: it moves at once, and goes on with its life."""
+        """Recover, by itself or by a nudge: it acts at once, and continues its life."""
         from lifesigns.simulation.lives import biography
 
         self.frozen_at = None
@@ -462,7 +463,7 @@ class SimulatedAgent:
     # --- orders -------------------------------------------------------------------------------------
 
     def obey(self, order: e.Order) -> None:
-        """An order reached this agent's side. A repeated one gets the answer it got before."""
+        """Carry an order out. A repeated one gets the same answer again."""
         if order.epoch < self.epoch:
             return
         self.epoch = order.epoch
@@ -497,7 +498,7 @@ class SimulatedAgent:
         return self.speaking and not self.cuts and order.incarnation == self.incarnation
 
     def _answer_ping(self, order: e.SendPing) -> None:
-        """By a pong, and by a beat on a connection of its own."""
+        """Answer by a pong, and by a beat on its own connection."""
         bus = self.world.bus
         if self._reachable(order) and not bus.cut and not bus.loses():
             pong = s.PongReceived(agent_id=self.id, incarnation=self.incarnation, seq=order.seq)
@@ -532,7 +533,7 @@ class SimulatedAgent:
             or not self._reachable(order)
             or (failure and failure.illness in (Illness.FREEZE, Illness.HUNG_CALL))
         ):
-            return  # A nudge is read between two calls, and there is no next one.
+            return  # An agent reads a nudge between two calls, and there is no next one.
         self.say(s.NudgeSeen(agent_id=self.id, incarnation=self.incarnation, nudge_id=order.order_id))
         if failure is None:
             self._answer(order, s.Answer.PROGRESS)
@@ -599,7 +600,7 @@ class SimulatedAgent:
         from lifesigns.simulation.lives import biography
 
         life = order.incarnation
-        # Whoever starts it on its own host sees that it is there.
+        # A starter on its own host sees that it runs.
         why = "it runs already" if self.running else "no room on the host"
         if self.running or self.chance.random() < START_FAILS:
             failed = s.RespawnFailed(agent_id=self.id, incarnation=life, order_id=order.order_id, reason=why)

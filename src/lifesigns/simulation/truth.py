@@ -1,4 +1,4 @@
-"""Truth: what is really the matter with an agent, known because we made it so. Reports are measured by it."""
+"""Truth: what is really wrong with an agent, known because we made it so. Reports are measured by it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class Illness(StrEnum):
     """The ways an agent really fails here."""
 
     CRASH_SEEN = "crash_seen"
-    """Its process ended and somebody saw it."""
+    """Its process ended, and a supervisor saw it."""
     CRASH = "crash"
     """Its process ended unseen."""
     FREEZE = "freeze"
     HANG = "hang"
     HUNG_CALL = "hung_call"
-    """It hangs inside of a call that it had announced."""
+    """It hangs inside an announced call."""
     STALE = "stale"
-    """It calls and calls, and saves nothing."""
+    """It makes calls and saves nothing."""
     LATE = "late"
-    """Its task should be over, and it says nothing about it."""
+    """Its task is overdue, and it reports nothing about it."""
     SPIN = "spin"
-    """It burns CPU and puts nothing out."""
+    """It burns CPU and prints nothing."""
     OVERLOAD = "overload"
     SELF_REPORTED = "self_reported"
-    """It says itself that something is wrong."""
+    """It reports itself that something is wrong."""
     TALK = "talk"
-    """It asks its model again and again, and does nothing."""
+    """It calls its model again and again, and does nothing else."""
     LOOP = "loop"
     ERRORS = "errors"
     SPENDING = "spending"
@@ -66,19 +66,19 @@ SHOWS_AS: Final[Mapping[Illness, frozenset[Kind]]] = {
     Illness.NEVER_STARTED: frozenset({Kind.NEVER_STARTED}),
     Illness.CUT: frozenset({Kind.SILENCE}),
 }
-"""The findings that name an illness rightly."""
+"""The findings that name an illness correctly."""
 
-TOLD_BY: Final[Mapping[Illness, type[s.Signal]]] = {
+REPORTED_BY: Final[Mapping[Illness, type[s.Signal]]] = {
     Illness.CRASH_SEEN: s.ProcessExited,
     Illness.NEVER_STARTED: s.AgentRegistered,
 }
-"""What cannot be known before somebody's word of it has come: its time begins there."""
+"""Illnesses that only a report reveals: their time begins with it."""
 
 SILENT: Final = frozenset({Illness.CRASH, Illness.CUT})
-"""What shows as silence: its time begins with the last thing heard."""
+"""Illnesses that show as silence: their time begins with the last signal."""
 
 AT_ONCE: Final = 2.0
-"""Found when it is heard, and no more than the way over the bus later."""
+"""Found when the report arrives, and no later than the bus takes."""
 
 LENIENCY: Final = 5 * MINUTE
 """How long after its threshold a stuck agent may stay unfound."""
@@ -92,14 +92,14 @@ class Failure:
     illness: Illness
     since: float
     due_at: float
-    """Until when it must be found; later when the monitor itself could not see."""
+    """When it must be found at the latest; later if the monitor itself could not see."""
     found_at: float | None = None
     acted_at: float | None = None
     ended_at: float | None = None
 
     @property
     def late(self) -> bool:
-        """Found, but after it had to be."""
+        """Found, but too late."""
         return self.found_at is not None and self.found_at > self.due_at
 
     def missed(self, now: float) -> bool:
@@ -114,8 +114,8 @@ class Failure:
 def bound(illness: Illness, policy: Policy, *, shaken: bool = False, late_host: bool = False) -> float:
     """How long after its onset a failure may stay unfound; `inf` where the onset is not what counts.
 
-    `shaken`: the monitor had reason to doubt itself lately, and every wait for an answer may be nine times as
-    long (a self-health score of 8). `late_host`: its whole host was late, and its verdict waited once more.
+    `shaken`: the monitor had reason to doubt itself lately, and every wait for an answer may be nine times as long (a
+    self-health score of 8). `late_host`: its whole host was late, and its verdict waited once more.
     """
     silence = policy.silence
     if illness in SILENT:
@@ -131,5 +131,5 @@ def bound(illness: Illness, policy: Policy, *, shaken: bool = False, late_host: 
         Illness.STALE: policy.stall.checkpoint_degraded_after + LENIENCY,
         Illness.NEVER_STARTED: silence.grace + AT_ONCE,
     }
-    # A loop, an error storm and a runaway are due when they have done enough to be seen: their lives say when.
+    # A loop, an error storm and a runaway are due when they have done enough to be visible: their lives say when.
     return waits.get(illness, inf)

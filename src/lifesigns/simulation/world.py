@@ -1,7 +1,7 @@
-"""World: virtual time, seeded chance, and everybody in it.
+"""World: virtual time, seeded chance, and all agents.
 
-One heap holds everything that will happen, except the beats of those who just live: `voices` makes them
-slot by slot, and the loop merges both in the order of time. The engine is woken when it wants to be.
+One heap holds all future events, except routine beats: `bulk_beats` makes them slot by slot, and the loop merges both
+in the order of time. The engine is woken at the times it asks for.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ from lifesigns.simulation.lives.healthy import send_what_a_document_lists
 from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
 from lifesigns.simulation.operators import Operators
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
-from lifesigns.simulation.truth import AT_ONCE, SHOWS_AS, SILENT, TOLD_BY, Failure, Illness, bound
+from lifesigns.simulation.truth import AT_ONCE, REPORTED_BY, SHOWS_AS, SILENT, Failure, Illness, bound
 
 DAY: Final = 86_400.0
 
 TIMER_LATE: Final = 0.01
-"""How late our timer may fire, in intervals. The next beat is usually closer, and hearing it does what was due."""
+"""How late our timer may fire, in intervals. The next beat is usually closer, and processing it does what was due."""
 TIMER_LATE_MAX: Final = 0.05
-"""And in seconds: at intervals of minutes, a monitor that looks a hundredth of one too late would doubt itself all day."""
+"""And in seconds: with intervals of minutes, a monitor that is late by a hundredth of one would doubt itself all day.
+"""
 
 TAIL: Final = 2 * MINUTE
 """After a failure has ended a finding may still come: it is late, not false. Silence may take its timeout."""
 
 ERRORS_TAIL: Final = 2 * HOUR
-"""What counts the failures of the last calls remembers those of an agent that has recovered; and it may be parked by a rate
-limit for an hour before it makes the next one."""
+"""A detector that counts failed calls still remembers those of a recovered agent; and a rate limit may park it for an
+hour before its next call."""
 
 OUTAGE_TAIL: Final = 45 * MINUTE
-"""For so long after an outage of ours a false finding is held to be its work."""
+"""For so long after an outage of ours we blame it for a false finding."""
 
 CUT_FOR_LONG: Final = 0.3
-"""How many who are cut off, or asleep with their laptop, are so for longer than anybody waits for an answer about them."""
+"""The share of cut-off agents and sleeping laptops that stay away longer than the hub waits for an answer."""
 
 LAPTOPS: Final = 4
-"""Every so manyth agent is the only one on its host: nobody beside it tells whether that is there."""
+"""Every fourth agent is the only one on its host: no other agent shows whether the host is there."""
 
 RESTARTED_FOR: Final = (10.0, 300.0)
 
@@ -74,21 +75,21 @@ class SimulationConfig:
     failure_every: float = 3 * DAY
     """The mean time between two failures of one agent."""
     ills: tuple[Illness, ...] = (*FAILURES, Illness.CUT)
-    """The ways agents fail here. The others are lived through in `trials/` only."""
+    """The ways agents fail here. The others occur in `trials/` only."""
     first: Callable[[SimulatedAgent], Life] | None = None
-    """What the first agent lives through, instead of a biography."""
+    """The life of the first agent, instead of a biography."""
     trials: bool = False
-    """Whether every detector is also shown the pairs it must tell apart (`trials/`), in worlds of their own."""
+    """Whether to run also the pairs that every detector must tell apart (`trials/`), in worlds of their own."""
     answered: bool = True
-    """Whether anybody answers an escalation, or comes when a person is called."""
+    """Whether people answer escalations and calls."""
     quiet_for: float = 4 * HOUR
     """Appended at the end: nothing new goes wrong, and everything must come to rest."""
     on_progress: Callable[[float], None] | None = field(default=None, compare=False)
-    """Called now and then with the part of the run that is done."""
+    """Called now and then with the finished part of the run."""
 
 
 def chance(seed: int, name: str) -> Random:
-    """Everybody has chance of their own: one agent more does not change the lives of the others."""
+    """Each agent has its own chance: another agent does not change the lives of the others."""
     return Random(f"{seed}/{name}")
 
 
@@ -115,7 +116,7 @@ class World:
         self.counts = Counts()
         self.invariants = Invariants(self)
         self.witnesses: list[Callable[[Sequence[e.Effect]], None]] = [self.invariants.see]
-        """Whoever looks at everything the engine says."""
+        """Observers of all effects of the engine."""
         self.operators = Operators(self, chance(config.seed, "people"))
         self.monitor = Monitor(self)
         self._parked: list[s.Signal] = []
@@ -138,17 +139,17 @@ class World:
     # --- time ---------------------------------------------------------------------------------------
 
     def at(self, when: float, do: Callable[[Any], None], what: Any = None) -> None:
-        """Let something happen at a moment; of equals the one that was planned first."""
+        """Schedule something; among equal times the first scheduled comes first."""
         self._events += 1
         heappush(self.heap, (when, self._events, do, what))
 
     @property
     def events(self) -> int:
-        """Everything that has happened so far, beats included."""
+        """The number of events so far, with beats."""
         return self._events + self.beats
 
     def run(self) -> None:
-        """To the end, the quiet time included."""
+        """Run to the end, with the quiet time."""
         last = self.end + self.config.quiet_for
         interval, slot = self.bulk_beats.interval, 0
         told_at = 0.0
@@ -166,10 +167,10 @@ class World:
         self.invariants.converge()
 
     def _live_through(self, arrivals: list[tuple[float, int]], slot: int) -> None:
-        """The beats of one slot, and everything else that happens between them. The hot loop of it all.
+        """The beats of one slot, and everything else between them. This is the hot loop.
 
-        The engine is woken (in `_happen`) only if its wake-up lies well before the next beat: hearing a beat
-        does everything that fell due before it.
+        It wakes the engine (in `_happen`) only if its wake-up is well before the next beat: processing a beat does
+        everything that was due before it.
         """
         heap, monitor, bulk_beats = self.heap, self.monitor, self.bulk_beats
         beats, mute_from, heard_at = bulk_beats.beats, bulk_beats.mute_from, bulk_beats.heard_at
@@ -197,14 +198,14 @@ class World:
             heard_at[index] = arrival
 
     def _beat_unheard(self, beat: s.BeatReceived, arrival: float, index: int) -> None:
-        """A beat that cannot be heard now. A stalled monitor will read it later."""
+        """A beat that the monitor cannot take now. A stalled monitor will read it later."""
         if not self.bus.cut and self.monitor.stalled:
             self.now = arrival
             self.monitor.hear(beat)
             self.bulk_beats.heard_at[index] = arrival
 
     def _happen(self, until: float) -> None:
-        """Everything up to a moment: what is on the heap, and what falls due for the engine, in order."""
+        """Everything up to a moment: the heap, and what is due for the engine, in order."""
         heap, monitor, late = self.heap, self.monitor, self._timer_late
         while True:
             due_at = inf if monitor.stalled or monitor.down else monitor.engine.wake_at()
@@ -222,10 +223,10 @@ class World:
                 self.now = until
                 return
 
-    # --- the way to the monitor ---------------------------------------------------------------------
+    # --- to the monitor -----------------------------------------------------------------------------
 
     def carry(self, agent: SimulatedAgent, signal: s.Signal) -> None:
-        """A signal sets out. It is sent until it is there, and in order, unless the bus reorders."""
+        """Send a signal. It is repeated until it arrives, and in order, unless the bus reorders."""
         if agent.cuts or self.bus.cut:
             agent.spool.append(signal)
             return
@@ -256,7 +257,7 @@ class World:
         kind, current = type(signal), getattr(signal, "incarnation", None) == agent.incarnation
         if kind in TELLING:
             self.invariants.heard(agent, signal)
-        if agent.failure is not None and TOLD_BY.get(agent.failure.illness) is kind:
+        if agent.failure is not None and REPORTED_BY.get(agent.failure.illness) is kind:
             self._begins_to_count(agent, agent.failure)
         if current and agent.incarnation != agent.heard_life:
             self._new_life(agent)
@@ -266,7 +267,7 @@ class World:
             self._silent_from_now(agent)
 
     def _begins_to_count(self, agent: SimulatedAgent, failure: Failure) -> None:
-        """The word may have been lost on its way and sent again; an end is told by silence too."""
+        """The report may have been lost and sent again; silence shows an end, too."""
         due_at = self.now + bound(failure.illness, agent.policy)
         if failure.illness is Illness.CRASH_SEEN:
             due_at = min(due_at, failure.since + bound(Illness.CRASH, agent.policy))
@@ -277,7 +278,7 @@ class World:
         self.invariants.new_life(agent)
 
     def carry_beat(self, agent: SimulatedAgent, beat: s.BeatReceived) -> None:
-        """A beat of its own sets out; if it is lost, it is lost."""
+        """Send a beat of its own; a lost one is lost."""
         if not (self.bus.cut or agent.cuts):
             self.at(self.now + self.bus.delay(), self._beat_arrives, (agent, beat))
 
@@ -310,7 +311,7 @@ class World:
             self.at(when + self.chance.uniform(0.0, 6.0), self._straggle, (agent, beat))
 
     def _straggle(self, what: tuple[SimulatedAgent, s.BeatReceived]) -> None:
-        """A beat that comes too late to say anything, but that there was somebody to send it."""
+        """A beat that comes too late to tell anything, except that an agent sent it."""
         agent, beat = what
         if not self.monitor.down and not self.bus.cut:
             self.monitor.hear(beat)
@@ -318,27 +319,27 @@ class World:
                 self._silent_from_now(agent)
 
     def _silent_from_now(self, agent: SimulatedAgent) -> None:
-        """What was still under way when somebody fell silent is the last that is heard of them."""
+        """What was under way when an agent fell silent is the last that is heard of it."""
         for failure in (agent.failure, agent.unreachable):
             if failure is not None and failure.illness in SILENT:
                 failure.due_at = max(failure.due_at, self.now + bound(failure.illness, agent.policy))
 
     def linger(self, agent: SimulatedAgent, life: str | None, how_long: float) -> None:
-        """The last beats of a life that is over are still on their way."""
+        """The last beats of an ended life are still on their way."""
         for number in range(int(how_long // agent.interval) + 1):
             seq = int((self.now + how_long) // agent.interval) + number
             beat = s.BeatReceived(agent.id, seq, life, loop_lag_ms=2.0, load=0.4, host=agent.host)
             self.at(self.now + number * agent.interval + self.bus.delay(), self._straggle, (agent, beat))
 
     def tell(self, signal: s.Signal, after: float = 0.0) -> None:
-        """The outcome of an order, or a person's word: it is told at the monitor's own door."""
-        self.at(self.now + after, self._told, signal)
+        """Deliver the outcome of an order, or a person's act, directly to the monitor."""
+        self.at(self.now + after, self._deliver, signal)
 
     def tell_by_bus(self, agent: SimulatedAgent, signal: s.Signal, after: float) -> None:
-        """What somebody beside the agent saw."""
+        """Send what a process beside the agent saw."""
         self.at(self.now + after, lambda _: self.carry(agent, signal))
 
-    def _told(self, signal: s.Signal) -> None:
+    def _deliver(self, signal: s.Signal) -> None:
         if self.monitor.down:
             self._parked.append(signal)
             return
@@ -346,7 +347,7 @@ class World:
             self.invariants.heard(self.agent(signal.agent_id), signal)
         self.monitor.hear(signal)
 
-    # --- what the monitor wants ---------------------------------------------------------------------
+    # --- from the monitor ---------------------------------------------------------------------------
 
     def dispatch(self, order: e.Order) -> None:
         agent = self.agent(order.agent_id)
@@ -361,9 +362,9 @@ class World:
         self.hand_over(order)
 
     def hand_over(self, order: e.Order) -> None:
-        """An order sets out to whom it is for; not for the first time, if the monitor was away."""
+        """Send an order to its receiver; again, if the monitor was away."""
         if isinstance(order, e.Escalate):
-            self.operators.asked(order)
+            self.operators.decide(order)
         else:
             self.at(self.now + self.bus.delay(), self.agent(order.agent_id).obey, order)
 
@@ -381,8 +382,8 @@ class World:
         if aware.carried_from != carried_from:
             self._silence_begins_anew()
 
-    def found(self, fact: e.FindingOpened) -> None:
-        """A detector says something: is it true?"""
+    def check_finding(self, fact: e.FindingOpened) -> None:
+        """Check a finding against the truth."""
         if fact.finding.severity is e.Severity.NOTICE:
             return
         agent = self.agent(fact.agent_id)
@@ -405,7 +406,7 @@ class World:
                 self.invariants.violate("downtime", f"{agent.id}: {fact.finding.text}")
 
     def _is_of_the_past(self, agent: SimulatedAgent, finding: e.Finding) -> bool:
-        """Whether it tells of an illness, or of a wait, that is over: late, not false."""
+        """Whether it is about an illness, or a wait, that is over: late, not false."""
         since = finding.since - self.monitor.offset
         if finding.kind is e.Kind.LOOPING and since <= agent.remembered_until:
             return True  # The same calls are still among the last ones, and it says since when.
@@ -414,13 +415,13 @@ class World:
         return self.now <= agent.ill_until + max(TAIL, agent.policy.silence.timeout)
 
     def _died_down(self, agent: SimulatedAgent) -> bool:
-        """Stopped on purpose, and the word of it is still on its way."""
+        """Stopped on purpose, and the report of it is still on its way."""
         return not agent.running and bool(agent.spool)
 
-    # --- what is due when ---------------------------------------------------------------------------
+    # --- deadlines ----------------------------------------------------------------------------------
 
     def failing(self, agent: SimulatedAgent, illness: Illness) -> Failure:
-        """A failure begins now; somebody who is held to be silent already has died in silence."""
+        """A failure begins now; an agent that already counts as silent has died in silence."""
         wait = bound(illness, agent.policy, shaken=self.now < self.monitor.shaken_until)
         due_at = self.now + wait + max(0.0, self.truce_until - self.now)
         failure = Failure(agent.id, illness, self.now, due_at)
@@ -446,7 +447,7 @@ class World:
         return max(failure.since, belief.heard_at - self.monitor.offset, self._anew_from)
 
     def _asked_on_a_late_host(self, agent: SimulatedAgent) -> None:
-        """Where a whole host is late, each of its agents is waited for longer."""
+        """Where a whole host is late, the monitor waits longer for each of its agents."""
         beliefs = self.monitor.engine.beliefs
         fleet = Fleet(self.fleet, beliefs.fleet, beliefs.agents)
         belief = self.monitor.engine.agent(agent.id)
@@ -460,7 +461,7 @@ class World:
                     failure.due_at = max(failure.due_at, self._counts_from(other, failure) + wait)
 
     def _silence_begins_anew(self) -> None:
-        """A canary was lost on its way: what agents said then may have been lost too."""
+        """A canary was lost: signals of agents may have been lost with it."""
         shaken = self.now < self.monitor.shaken_until
         self._anew_from = self.now
         for failure in self.failures:
@@ -481,14 +482,14 @@ class World:
         return self.cut_since if self.bus.cut else inf
 
     def cannot_see(self, agent: SimulatedAgent) -> bool:
-        """Whether the bus is cut for everybody, and so for somebody who is otherwise well."""
+        """Whether the bus is cut, for all agents and so for one that is otherwise well."""
         late = self.fleet.canary_late_after + 2 * self.fleet.canary_every + 1.0
         return self.bus.cut and (agent.failure is None or self.now - self.cut_since > late)
 
     def excuse(self, gone_for: float, *, asleep: bool) -> None:
-        """The monitor could not see for a while: nobody can be found in that time, nor in the truce after.
+        """The monitor could not see for a while: it can find nothing in that time, nor in the truce after it.
 
-        Who slept without noticing owes a truce as long as that; where every silence starts anew, a moment will do.
+        An unnoticed sleep needs a truce of the same length; where every silence starts again, a moment will do.
         """
         truce = min(max(self.fleet.truce_min, gone_for), TRUCE_MAX) if asleep else self.fleet.truce_min
         self.truce_until = max(self.truce_until, self.now + truce - 2.0)
@@ -500,7 +501,7 @@ class World:
                     failure.due_at += gone_for + truce + SHAKEN_FOR
 
     def monitor_changed(self) -> None:
-        """The monitor came back: what waited for it is sent again."""
+        """The monitor came back: send again what waited for it."""
         if not self.monitor.down:
             parked, self._parked = self._parked, []
             for signal in parked:
@@ -510,7 +511,7 @@ class World:
                     if agent.spool and not agent.cuts:
                         agent.flush()
 
-    # --- how it all begins, and what goes wrong -----------------------------------------------------
+    # --- setup and faults ---------------------------------------------------------------------------
 
     def _populate(self) -> Iterator[SimulatedAgent]:
         chances = chance(self.config.seed, "hosts")
@@ -558,10 +559,10 @@ class World:
             self.at(max(when, 10 * MINUTE), self._strike, agent)
 
     def _strike(self, agent: SimulatedAgent) -> None:
-        """Something goes wrong with one agent, if it is not wrong already."""
+        """Make one agent fail, if it has not failed already."""
         self._plan_strike(agent)
         ills = [illness for illness in self.config.ills if agent.capped or illness is not Illness.SPENDING]
-        if agent.plain is not None:  # Its beats stop, or do not get through: more cannot be told by them.
+        if agent.plain is not None:  # Its beats can only stop, or not get through.
             ills = [illness for illness in ills if illness in (Illness.CRASH, Illness.CUT)] or [Illness.CRASH]
         illness = agent.chance.choice(ills)
         if agent.failure is not None or not agent.speaking or agent.leaving or agent.doom is not None:
@@ -577,7 +578,7 @@ class World:
             agent.doom = illness
 
     def cut(self, agents: list[SimulatedAgent], how_long: float) -> None:
-        """Break links, and mend them after a while."""
+        """Break links, and restore them after a while."""
         for agent in agents:
             agent.cut_off()
             self.at(self.now + how_long, lambda one: one.reconnect(), agent)
@@ -595,17 +596,17 @@ class World:
             what[1]()
 
     def partition(self) -> None:
-        """A host's link is cut for a while."""
+        """Cut a host's link for a while."""
         host = self.chance.choice(self.agents).host
         self.cut([b for b in self.agents if b.host == host], self.chance.uniform(5, 600))
 
     def lose_host(self) -> None:
-        """A host vanishes, and half of its agents are dead."""
+        """Let a host vanish, with half of its agents dead."""
         host = self.chance.choice(self.agents).host
         self._vanish([b for b in self.agents if b.host == host], self.chance.uniform(60, 600), 0.5)
 
     def lose_half(self) -> None:
-        """Half of the fleet vanishes at once, and some of it is dead."""
+        """Let half of the fleet vanish at once, some of it dead."""
         half = self.chance.sample(self.agents, len(self.agents) // 2)
         self._vanish(half, 300.0, 0.1)
 
@@ -616,17 +617,17 @@ class World:
         self.cut(agents, how_long)
 
     def stall(self, how_long: float = 60.0) -> None:
-        """The monitor stands still."""
+        """Let the monitor stall."""
         self.monitor.stall()
         self.at(self.now + how_long, self.monitor.wake, how_long)
 
     def restart(self) -> None:
-        """The monitor ends within the next second, and comes back from its snapshot."""
+        """End the monitor within the next second, and restore it from its snapshot."""
         self.monitor.save()
         self.at(self.now + self.chance.random(), self.go_down, RESTARTED_FOR)
 
     def go_down(self, how_long: tuple[float, float]) -> None:
-        """The monitor ends, and comes back after a while."""
+        """End the monitor, and start it again after a while."""
         if not self.monitor.listening:
             return
         self.monitor.go_down()
@@ -634,7 +635,7 @@ class World:
         self.at(self.now + away, self.monitor.come_back, away)
 
     def blind(self, how_long: float = 600.0) -> None:
-        """The bus is cut for everybody."""
+        """Cut the bus for all agents."""
         self.bus.cut, self.cut_since = True, self.now
         self.at(self.now + how_long, self._see_again, how_long)
 
@@ -644,7 +645,7 @@ class World:
         self.monitor_changed()
 
     def jump_clock(self, by: float | None = None) -> None:
-        """Every wall clock jumps, by an hour if nothing else is said, and the monitor is restarted: before that it notices nothing."""
+        """Let every wall clock jump, by an hour by default, and restart the monitor: before that it notices nothing."""
         by = by or self.chance.choice((-HOUR, HOUR))
         for agent in self.agents:
             agent.skew += by

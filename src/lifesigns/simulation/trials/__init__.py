@@ -1,10 +1,10 @@
-"""Trials: for every detector, the sick it must find and the healthy that look like them and must be spared.
+"""Trials: for every detector, the sick agents it must find and the similar healthy ones it must spare.
 
     run_all(policies, seed)        every pair, in a second or two       ALL         the table of them
     trial.py                       one life before the real engine                  (of `lives/habits.py` and `lives/rounds.py`)
     silence.py freeze.py ...       one file per detector                seeds.py    agents that send what a document says
 
-To add one: write the life beside its likes (a generator, as in `lives/`) and a line into the `TRIALS` of its file.
+To add one: write the life beside similar ones (a generator, as in `lives/`) and a line into the `TRIALS` of its file.
 """
 
 from __future__ import annotations

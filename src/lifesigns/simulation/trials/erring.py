@@ -1,4 +1,4 @@
-"""Erring: whose calls fail too often, and who has the usual bad luck."""
+"""Erring: agents whose calls fail too often, and agents with the usual bad luck."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifesigns.simulation.truth import Illness
 
 
 def fails_at_everything(agent: SimulatedAgent) -> Life:
-    """Whatever it tries, and it tries something else each time."""
+    """Every call fails, and it tries something else each time."""
     yield from begin(agent, works_for=5 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     while True:
@@ -23,7 +23,7 @@ def fails_at_everything(agent: SimulatedAgent) -> Life:
 
 
 def fails_at_every_other(agent: SimulatedAgent) -> Life:
-    """Half of its calls."""
+    """Half of its calls fail."""
     yield from begin(agent, works_for=5 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     while True:
@@ -33,7 +33,7 @@ def fails_at_every_other(agent: SimulatedAgent) -> Life:
 
 
 def gives_up(agent: SimulatedAgent) -> Life:
-    """It says itself that it cannot go on."""
+    """It reports itself that it cannot continue."""
     yield from begin(agent, works_for=5 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     tell(agent, s.ErrorReported, message="the repository is gone", recoverable=False)
@@ -55,7 +55,7 @@ def its_beats_count_errors(agent: SimulatedAgent) -> Life:
 
 
 def one_in_ten(agent: SimulatedAgent) -> Life:
-    """One call in ten fails, and it goes on."""
+    """One call in ten fails, and it continues."""
     yield from begin(agent)
     number = 0
     while True:
@@ -80,7 +80,7 @@ def a_red_test_and_its_repair(agent: SimulatedAgent) -> Life:
 
 
 def waits_out_a_rate_limit(agent: SimulatedAgent) -> Life:
-    """A refusal, a pause as it was told, and on."""
+    """A refusal, the requested pause, and on."""
     yield from begin(agent)
     while True:
         yield from work(agent, 10 * MINUTE)

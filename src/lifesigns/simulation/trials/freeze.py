@@ -1,4 +1,4 @@
-"""Freeze: whose loop stands still, and whose is only late, or blocked as it said."""
+"""Freeze: agents whose loop stands still, and agents whose loop is only late, or blocked as announced."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def _freeze(agent: SimulatedAgent) -> Life:
 
 
 def freezes_at_work(agent: SimulatedAgent) -> Life:
-    """In the middle of good work."""
+    """Freezes in the middle of good work."""
     yield from begin(agent, works_for=15 * MINUTE)
     yield from _freeze(agent)
 
 
 def freezes_at_once(agent: SimulatedAgent) -> Life:
-    """With its first beat."""
+    """Freezes with its first beat."""
     yield from begin(agent)
     yield from _freeze(agent)
 
@@ -43,7 +43,7 @@ def _lags(agent: SimulatedAgent, lag: float) -> None:
 
 
 def lags_a_little(agent: SimulatedAgent) -> Life:
-    """All the time, and always just below the line."""
+    """Lags all the time, always just below the limit."""
     yield from begin(agent)
     while True:
         _lags(agent, 0.9 * agent.policy.freeze.after)
@@ -51,7 +51,7 @@ def lags_a_little(agent: SimulatedAgent) -> Life:
 
 
 def blocks_inside_a_call(agent: SimulatedAgent) -> Life:
-    """A call that holds its loop, as it had said."""
+    """An announced call that blocks its loop."""
     yield from begin(agent, works_for=5 * MINUTE)
     call = agent.start_tool("compress", "archive")
     agent.frozen_at = agent.now + 1.0
@@ -67,7 +67,7 @@ def blocks_inside_a_call(agent: SimulatedAgent) -> Life:
 
 
 def blocks_inside_a_model_call(agent: SimulatedAgent) -> Life:
-    """A model in its own process, which holds the loop while it thinks."""
+    """A model in its own process, which blocks the loop while it thinks."""
     yield from begin(agent)
     for _ in range(4):
         agent.save()

@@ -1,7 +1,7 @@
-"""Looping: who does the same over and over, and who waits, retries, checks or works through a list.
+"""Looping: agents that do the same over and over, and agents that wait, retry, check or work through a list.
 
-In a loop the model is asked each time, and thinks about nothing else; who waits lets time pass. That is what tells most of
-these pairs apart, so every life here shows how long its model calls and its tool calls take.
+In a loop the agent calls its model each time, about nothing else; a waiting agent lets time pass. That separates most
+of these pairs, so every life here shows how long its model calls and its tool calls take.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def repeats_fast(agent: SimulatedAgent) -> Life:
 
 
 def repeats_and_obeys(agent: SimulatedAgent) -> Life:
-    """It loops, and saves. Told to stop, it ends by itself: that cancels the call it is in or comes to next."""
+    """It loops, and saves. Told to stop, it ends by itself: that cancels its current or next call."""
     yield from _ill_after(agent)
     agent.last_words = lambda: rounds.cancel_and_leave(agent)
     while True:
@@ -97,7 +97,7 @@ def converts(agent: SimulatedAgent) -> Life:
 
 
 def _fails(agent: SimulatedAgent, pause: float) -> Life:
-    """The same failing call, thought about each time."""
+    """The same failing call, with a model call before each."""
     yield from _ill_after(agent)
     while True:
         yield from turn(agent, "bash", "make", error="no rule to make target")
@@ -105,7 +105,7 @@ def _fails(agent: SimulatedAgent, pause: float) -> Life:
 
 
 def fails_between_looks(agent: SimulatedAgent) -> Life:
-    """The same failing call, and in between it looks at what it has seen before."""
+    """The same failing call, and in between it reads what it has read before."""
     yield from _ill_after(agent)
     while True:
         yield from turn(agent, "bash", "make", error="no rule to make target")
@@ -120,7 +120,7 @@ def _looks_again(agent: SimulatedAgent) -> Life:
 
 
 def gives_up_at_last(agent: SimulatedAgent) -> Life:
-    """Its retries fail with growing pauses, and it says that it gives up."""
+    """Its retries fail with growing pauses, and it reports that it gives up."""
     yield from begin(agent, works_for=10 * MINUTE)
     agent.fall_ill(Illness.LOOP)
     yield from rounds.retry(agent, 7)
@@ -129,7 +129,7 @@ def gives_up_at_last(agent: SimulatedAgent) -> Life:
 
 
 def retries_and_succeeds(agent: SimulatedAgent) -> Life:
-    """Twice as long a pause after each failure; then it works. Until then it may well be asked about."""
+    """Twice as long a pause after each failure; then it works. Until then a question about it is excusable."""
     yield from begin(agent, works_for=10 * MINUTE)
     agent.fall_ill(Illness.ERRORS)
     yield from rounds.retry(agent, 10)
@@ -148,7 +148,7 @@ def retries_twice(agent: SimulatedAgent) -> Life:
 
 
 def retries_as_declared(agent: SimulatedAgent) -> Life:
-    """Each try is said to be one."""
+    """Each try is declared as one."""
     yield from begin(agent)
     while True:
         yield from work(agent, 15 * MINUTE)
@@ -200,7 +200,7 @@ def asks_again_and_saves(agent: SimulatedAgent) -> Life:
 
 
 def _watches(agent: SimulatedAgent, pause: float) -> Life:
-    """A job that gets on: another percentage each time."""
+    """A job that makes progress: another percentage each time."""
     yield from begin(agent, works_for=10 * MINUTE)
     while True:
         yield from turn(agent, "squeue", "job 7", f"{agent.now} done", thought=4.0)
@@ -231,7 +231,7 @@ def measures(agent: SimulatedAgent) -> Life:
 
 
 def _returns_to(agent: SimulatedAgent, share: int, error: str | None = None) -> Life:
-    """Every so many calls it is the same one again, with the same outcome; in between it reads what it has read before."""
+    """Every so many calls the same one again, with the same outcome; in between it reads what it has read before."""
     yield from _ill_after(agent)
     while True:
         for _ in range(agent.chance.randint(1, share)):
@@ -253,7 +253,7 @@ def looks_where_it_is(agent: SimulatedAgent) -> Life:
 
 
 def _talks(agent: SimulatedAgent, thought: float) -> Life:
-    """Model call after model call, and never a deed."""
+    """Model call after model call, and never an act."""
     yield from _ill_after(agent, Illness.TALK)
     while True:
         yield from think(agent, thought)
@@ -278,14 +278,14 @@ def writes(agent: SimulatedAgent) -> Life:
 
 
 def summarises(agent: SimulatedAgent) -> Life:
-    """A model call for each document, and nothing else: it has no tools and tells of no progress."""
+    """A model call for each document, and nothing else: it has no tools and reports no progress."""
     yield from begin(agent)
     while True:
         yield from think(agent, 8.0)
 
 
 def summarises_and_saves(agent: SimulatedAgent) -> Life:
-    """The same, and what it has is saved after every twenty."""
+    """The same, with a checkpoint after every twenty."""
     yield from begin(agent)
     while True:
         for _ in range(20):
@@ -294,7 +294,7 @@ def summarises_and_saves(agent: SimulatedAgent) -> Life:
 
 
 def chats(agent: SimulatedAgent) -> Life:
-    """It answers whoever writes, and does not say whose turn it is; now and then it looks something up."""
+    """It answers messages without saying whose turn it is; now and then it looks something up."""
     yield from begin(agent)
     while True:
         for _ in range(25):

@@ -1,4 +1,4 @@
-"""Overload: whose load is too much, and whose is a busy moment."""
+"""Overload: agents with too much load, and agents with a busy moment."""
 
 from __future__ import annotations
 

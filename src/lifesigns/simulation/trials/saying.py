@@ -1,4 +1,4 @@
-"""Own word: who says that something is wrong with it, and who says that it is busy, idle or something of its own."""
+"""Self-reports: agents that report a trouble, and agents that report busy, idle or something of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lifesigns.simulation.truth import Illness
 
 
 def _says(agent: SimulatedAgent, illness: Illness | None, *words: str) -> Life:
-    """Good work, and beats that say one of these words after the other; the last one for good."""
+    """Good work, and beats with one of these words after the other; the last one for good."""
     yield from begin(agent)
     agent.beat.status = "healthy"
     yield from work(agent, 5 * MINUTE)

@@ -1,5 +1,5 @@
-"""Agents that send what the documents say that lifesigns grew from, and nothing else: no life of their own id, no count of
-their beats, no word beside. What can be seen in so little must be seen, and nothing more be read into it."""
+"""Agents that send only what the documents behind lifesigns specify: no incarnation, no sequence, no other signal. The
+engine must see what can be seen in so little, and read nothing more into it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLEET: Final = 5 * MINUTE
 
 
 def _appear(agent: SimulatedAgent) -> None:
-    """It is there; it has no name for its life."""
+    """It exists, without an incarnation."""
     agent.born()
     agent.incarnation = None
     agent.speaking = True
@@ -60,7 +60,7 @@ def swarm_idles(agent: SimulatedAgent) -> Life:
 
 
 def swarm_works(agent: SimulatedAgent) -> Life:
-    """Busy all day, at full load: a beat proves that it lives, and nothing else was promised."""
+    """Busy all day, at full load: a beat proves that it lives, and promises nothing else."""
     _appear(agent)
     while True:
         yield from _swarm(agent, 20 * MINUTE, Doing.WORKING, 1.0)
@@ -121,7 +121,7 @@ def worker_dies(agent: SimulatedAgent) -> Life:
 
 
 def worker_is_overloaded(agent: SimulatedAgent) -> Life:
-    """Its metrics say that it is at its limit."""
+    """Its metrics are at their limit."""
     _appear(agent)
     yield from _works_at(agent, HOUR, 45.2, 2048.0)
     agent.fall_ill(Illness.OVERLOAD)
@@ -134,11 +134,11 @@ def worker_works(agent: SimulatedAgent) -> Life:
     yield from _works_at(agent, 10 * HOUR, 45.2, 2048.0)
 
 
-# --- seed 004: it is asked, and answers -------------------------------------------------------------------------
+# --- seed 004: it answers pings only ------------------------------------------------------------------------
 
 
 def _answers_only(agent: SimulatedAgent, role: str) -> None:
-    """It never beats by itself: a ping is what makes it speak."""
+    """It never beats by itself: only a ping makes it answer."""
     agent.born()
     agent.incarnation = None
     agent.speaking = True
@@ -147,7 +147,7 @@ def _answers_only(agent: SimulatedAgent, role: str) -> None:
 
 
 def answers(agent: SimulatedAgent) -> Life:
-    """Whenever it is asked."""
+    """It answers every ping."""
     _answers_only(agent, "active-development")
     yield FOREVER
 

@@ -1,4 +1,4 @@
-"""Silence: who is gone, and who only seems to be."""
+"""Silence: agents that are gone, and agents that only seem to be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUSY_FOR = 8 * MINUTE
 
 
 def killed(agent: SimulatedAgent) -> Life:
-    """Its process is gone, and nobody saw it go."""
+    """Its process is gone, unseen."""
     yield from begin(agent, works_for=20 * MINUTE)
     agent.fall_ill(Illness.CRASH)
     agent.stop()
@@ -24,7 +24,7 @@ def killed(agent: SimulatedAgent) -> Life:
 
 
 def killed_and_the_link_closed(agent: SimulatedAgent) -> Life:
-    """Its connection is closed with it: a reason to ask at once."""
+    """Its connection closes with it: a reason to ping at once."""
     yield from begin(agent, works_for=20 * MINUTE)
     agent.fall_ill(Illness.CRASH)
     life = agent.incarnation
@@ -34,7 +34,7 @@ def killed_and_the_link_closed(agent: SimulatedAgent) -> Life:
 
 
 def killed_in_a_call(agent: SimulatedAgent) -> Life:
-    """In the middle of a call that it had announced."""
+    """Killed in the middle of an announced call."""
     yield from begin(agent, works_for=5 * MINUTE)
     agent.start_tool("build", "all", bound=HOUR)
     yield 10.0
@@ -44,7 +44,7 @@ def killed_in_a_call(agent: SimulatedAgent) -> Life:
 
 
 def killed_and_its_last_beats_straggle(agent: SimulatedAgent) -> Life:
-    """What it had sent before still comes in for half a minute."""
+    """Its earlier messages still arrive for half a minute."""
     yield from begin(agent, works_for=20 * MINUTE)
     life = agent.incarnation
     agent.fall_ill(Illness.CRASH)
@@ -54,7 +54,7 @@ def killed_and_its_last_beats_straggle(agent: SimulatedAgent) -> Life:
 
 
 def never_heard(agent: SimulatedAgent) -> Life:
-    """It was announced, and never speaks."""
+    """It was announced, and never beats."""
     agent.born()
     agent.register()
     agent.fall_ill(Illness.NEVER_STARTED)
@@ -62,7 +62,7 @@ def never_heard(agent: SimulatedAgent) -> Life:
 
 
 def says_busy_and_dies(agent: SimulatedAgent) -> Life:
-    """It said until when it would be busy, and did not live to see it."""
+    """It said until when it would be busy, and died before that."""
     yield from begin(agent, works_for=20 * MINUTE)
     agent.do(Doing.BUSY, until=agent.now + BUSY_FOR)
     yield 1.0
@@ -76,7 +76,7 @@ def says_busy_and_dies(agent: SimulatedAgent) -> Life:
 
 
 def busy_and_silent(agent: SimulatedAgent) -> Life:
-    """A build takes all it has, its heartbeat too; it said until when."""
+    """A build takes all CPU, its heartbeat's too; it said until when."""
     yield from begin(agent)
     while True:
         yield from work(agent, 20 * MINUTE)
@@ -99,7 +99,7 @@ def idles(agent: SimulatedAgent) -> Life:
 
 
 def starts_slowly(agent: SimulatedAgent) -> Life:
-    """It takes nearly all the time it has for its first word."""
+    """It takes nearly all the grace before its first beat."""
     agent.born()
     agent.register()
     yield 0.9 * agent.policy.silence.grace
@@ -121,7 +121,7 @@ def beats_unevenly(agent: SimulatedAgent) -> Life:
 
 
 def loses_one_beat_in_ten(agent: SimulatedAgent) -> Life:
-    """Its link is bad; it answers when it is asked."""
+    """Its link is bad; it answers pings."""
     agent.born()
     agent.register()
     yield 2.0
@@ -135,7 +135,7 @@ def loses_one_beat_in_ten(agent: SimulatedAgent) -> Life:
 
 
 def its_clock_is_wrong(agent: SimulatedAgent) -> Life:
-    """By hours, and it jumps."""
+    """Its clock is wrong by hours, and jumps."""
     agent.skew = -7 * HOUR
     yield from begin(agent, works_for=10 * MINUTE)
     agent.skew = 3 * HOUR

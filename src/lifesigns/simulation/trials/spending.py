@@ -1,4 +1,4 @@
-"""Spending: who is over its budget or runs away, and who is only expensive."""
+"""Spending: agents over their budget or running away, and agents that are only expensive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUDGET: Final = {"spending": {"task_tokens_max": 200_000}}
 
 
 def over_its_budget(agent: SimulatedAgent) -> Life:
-    """Its calls report what they used, until it is too much."""
+    """Its calls report their usage, until it is too much."""
     yield from begin(agent, BUDGET)
     agent.fall_ill(Illness.SPENDING)
     while True:
@@ -40,7 +40,7 @@ def over_its_budget_by_its_beats(agent: SimulatedAgent) -> Life:
 
 
 def its_first_beat_says_all(agent: SimulatedAgent) -> Life:
-    """It had used all of it before it was first heard."""
+    """It had used all of it before its first beat."""
     agent.born()
     agent.say(s.AgentRegistered(agent_id=agent.id, incarnation=agent.incarnation, policy=MONEY))
     yield 2.0
@@ -58,7 +58,7 @@ MONEY: Final = {"spending": {"cost_max": 1.0}}
 
 
 def runs_away(agent: SimulatedAgent) -> Life:
-    """No cap; but ten times what it used to use, for good."""
+    """No cap; but ten times its usual consumption, for good."""
     yield from begin(agent)
     end = agent.now + 40 * MINUTE
     while agent.now < end:
@@ -75,7 +75,7 @@ def runs_away(agent: SimulatedAgent) -> Life:
 
 
 def runs_away_by_its_beats(agent: SimulatedAgent) -> Life:
-    """The same, told by the total in its beats alone: no call explains it."""
+    """The same, visible only in the total of its beats: no call explains it."""
     yield from begin(agent)
     agent.beat.token_count = 0
     while True:
@@ -103,7 +103,7 @@ def thinks_more_than_it_does(agent: SimulatedAgent) -> Life:
 
 
 def within_its_budget(agent: SimulatedAgent) -> Life:
-    """Half of what its task may use, in two hours."""
+    """Half of its task's budget, in two hours."""
     yield from begin(agent, BUDGET)
     while True:
         yield from think(agent, 20.0, 600)
@@ -125,7 +125,7 @@ def a_new_task_a_new_budget(agent: SimulatedAgent) -> Life:
 
 
 def expensive_from_the_start(agent: SimulatedAgent) -> Life:
-    """It uses a lot, all the time: that is its habit."""
+    """It always uses a lot: that is its habit."""
     yield from begin(agent)
     while True:
         yield from think(agent, 20.0, 40_000)
@@ -142,7 +142,7 @@ def one_large_call(agent: SimulatedAgent) -> Life:
 
 
 def changes_its_pace(agent: SimulatedAgent) -> Life:
-    """It looks at a job now and then; when that is done, it works: ten times the tokens, and ten times the calls."""
+    """It checks a job now and then; when that is done, it works: ten times the tokens, and ten times the calls."""
     yield from begin(agent)
     end = agent.now + 40 * MINUTE
     while agent.now < end:
@@ -184,7 +184,7 @@ def from_talk_to_work(agent: SimulatedAgent) -> Life:
 
 
 def a_new_life_begins_at_zero(agent: SimulatedAgent) -> Life:
-    """Its totals are those of its life: in the next one they begin again."""
+    """Its totals are those of its life: the next one begins at zero."""
     yield from begin(agent, BUDGET)
     for _ in range(4):
         agent.beat.token_count = 0

@@ -1,4 +1,4 @@
-"""Stall: who lives and does not come forward, and who has every reason to take so long."""
+"""Stall: agents that live and make no progress, and agents with a good reason to take so long."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOT: Final = 60.0
 
 
 def _stale(agent: SimulatedAgent, pause: float, takes: float = 2.0) -> Life:
-    """One checkpoint, then calls like no other for hours, in this rhythm."""
+    """One checkpoint, then unique calls for hours, in this rhythm."""
     yield from begin(agent)
     agent.save()
     agent.fall_ill(Illness.STALE)
@@ -41,7 +41,7 @@ def _stale(agent: SimulatedAgent, pause: float, takes: float = 2.0) -> Life:
 
 
 def stale_and_unannounced(agent: SimulatedAgent) -> Life:
-    """Its calls are told when they are over, and none of them is long."""
+    """It reports its calls at their end, and none of them is long."""
     yield from begin(agent)
     agent.save()
     agent.fall_ill(Illness.STALE)
@@ -51,7 +51,7 @@ def stale_and_unannounced(agent: SimulatedAgent) -> Life:
 
 
 def stale_after_a_good_hour(agent: SimulatedAgent) -> Life:
-    """It saved as it should, and stopped doing so."""
+    """It saved regularly, and stopped doing so."""
     yield from begin(agent, works_for=HOUR)
     agent.fall_ill(Illness.STALE)
     while True:
@@ -70,7 +70,7 @@ def saves_as_it_should(agent: SimulatedAgent) -> Life:
 
 
 def notes_instead(agent: SimulatedAgent) -> Life:
-    """One checkpoint; since then it says how far it is."""
+    """One checkpoint; since then it reports its progress."""
     yield from begin(agent)
     agent.save()
     while True:
@@ -104,7 +104,7 @@ def builds(agent: SimulatedAgent) -> Life:
 
 
 def is_rate_limited(agent: SimulatedAgent) -> Life:
-    """It waits, as its provider told it."""
+    """It waits, as its provider asked."""
     yield from begin(agent)
     while True:
         yield from work(agent, 5 * MINUTE)
@@ -123,7 +123,7 @@ def stands_still(agent: SimulatedAgent) -> Life:
 
 
 def stands_still_at_once(agent: SimulatedAgent) -> Life:
-    """After its very first call."""
+    """Stops after its very first call."""
     yield from begin(agent)
     yield from turn(agent)
     yield from forever(agent, Illness.HANG)
@@ -142,7 +142,7 @@ def stands_still_after_a_rest(agent: SimulatedAgent) -> Life:
 
 
 def its_tokens_stand_still(agent: SimulatedAgent) -> Life:
-    """Its beats carry a total that does not move any more."""
+    """Its beats carry a total that no longer moves."""
     yield from begin(agent)
     agent.beat.token_count = 0
     for _ in range(40):
@@ -152,7 +152,7 @@ def its_tokens_stand_still(agent: SimulatedAgent) -> Life:
 
 
 def calls_without_a_thought(agent: SimulatedAgent) -> Life:
-    """Its calls go on, but no model is asked any more."""
+    """Its calls continue, but without a model."""
     yield from begin(agent, works_for=10 * MINUTE)
     agent.fall_ill(Illness.HANG)
     while True:
@@ -204,7 +204,7 @@ def says_that_it_is_busy(agent: SimulatedAgent) -> Life:
 
 
 def _supervised(agent: SimulatedAgent, cpu: float) -> Life:
-    """A program that is watched from outside: a first line, and how much CPU it uses."""
+    """A program watched from outside: a first line, and its CPU."""
     yield from begin(agent)
     agent.beat.metrics = s.Metrics(cpu_percent=cpu)
     _print(agent)
@@ -231,7 +231,7 @@ def _falls_silent(agent: SimulatedAgent, cpu: float, illness: Illness, prints_fo
 
 
 def silent_outside_and_inside(agent: SimulatedAgent) -> Life:
-    """Its sender fell silent with it: only its beats go on."""
+    """Its sender fell silent with it: only its beats continue."""
     yield from _supervised(agent, COLD)
     for _ in range(10):
         yield from turn(agent)
@@ -252,7 +252,7 @@ def spins_after_its_calls(agent: SimulatedAgent) -> Life:
 
 
 def _busy_inside(agent: SimulatedAgent, cpu: float) -> Life:
-    """It prints nothing, but its own sender tells of calls, tokens and checkpoints."""
+    """It prints nothing, but its own sender reports calls, tokens and checkpoints."""
     yield from _supervised(agent, cpu)
     yield from on_and_on(agent)
 
@@ -265,7 +265,7 @@ def _prints(agent: SimulatedAgent, cpu: float, every: float) -> Life:
 
 
 def works_silently(agent: SimulatedAgent) -> Life:
-    """A compiler: nothing to say for an hour, and a quarter of a core."""
+    """A compiler: no output for an hour, and a quarter of a core."""
     yield from _supervised(agent, WARM)
     yield FOREVER
 
@@ -279,7 +279,7 @@ def waits_at_its_prompt(agent: SimulatedAgent) -> Life:
 
 
 def burns_inside_a_call(agent: SimulatedAgent) -> Life:
-    """It announced the computation it burns the core for."""
+    """It announced the computation that burns the core."""
     yield from _supervised(agent, HOT)
     while True:
         yield from call(agent, "train", takes=50 * MINUTE, bound=HOUR)
@@ -291,14 +291,14 @@ def burns_inside_a_call(agent: SimulatedAgent) -> Life:
 
 
 def a_tool_hangs(agent: SimulatedAgent) -> Life:
-    """A tool call that was announced and never comes back."""
+    """An announced tool call that never returns."""
     yield from begin(agent, works_for=10 * MINUTE)
     agent.start_tool("fetch", "http://x")
     yield from forever(agent, Illness.HUNG_CALL)
 
 
 def a_model_hangs(agent: SimulatedAgent) -> Life:
-    """A model call that was announced and never comes back."""
+    """An announced model call that never returns."""
     yield from begin(agent, works_for=10 * MINUTE)
     tell(agent, s.ModelStarted, call_id="m")
     yield from forever(agent, Illness.HUNG_CALL)
@@ -312,7 +312,7 @@ def busy_beyond_its_word(agent: SimulatedAgent) -> Life:
 
 
 def an_end_is_lost(agent: SimulatedAgent) -> Life:
-    """The end of one call never came; it got on with others."""
+    """The end of one call never came; it continued with others."""
     yield from begin(agent)
     agent.start_tool("read", "lost")
     yield from on_and_on(agent)
@@ -322,7 +322,7 @@ def an_end_is_lost(agent: SimulatedAgent) -> Life:
 
 
 def _late(agent: SimulatedAgent, expected_for: float) -> Life:
-    """Its task should be over, and it says nothing about it; its calls go on."""
+    """Its task is overdue, and it reports nothing about it; its calls continue."""
     yield from begin(agent, expected_for=expected_for)
     yield expected_for - 10.0
     agent.fall_ill(Illness.LATE)
@@ -332,7 +332,7 @@ def _late(agent: SimulatedAgent, expected_for: float) -> Life:
 
 
 def late_and_still(agent: SimulatedAgent) -> Life:
-    """Its task should be over, and nothing happens any more."""
+    """Its task is overdue, and nothing happens any more."""
     yield from begin(agent, expected_for=20 * MINUTE)
     yield from turn(agent)
     agent.fall_ill(Illness.LATE)
@@ -340,7 +340,7 @@ def late_and_still(agent: SimulatedAgent) -> Life:
 
 
 def late_and_says_why(agent: SimulatedAgent) -> Life:
-    """It takes three times as long, and says how far it is."""
+    """It takes three times as long, and reports its progress."""
     yield from begin(agent, expected_for=20 * MINUTE)
     for percent in range(12):
         for _ in range(8):
@@ -365,7 +365,7 @@ def in_time(agent: SimulatedAgent) -> Life:
 
 
 def answers_when_asked(agent: SimulatedAgent) -> Life:
-    """Nothing to be said, it thought; asked, it answers."""
+    """It reports nothing until asked; then it answers."""
     yield from begin(agent, expected_for=20 * MINUTE)
     yield from on_and_on(agent)
 

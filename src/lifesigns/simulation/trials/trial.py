@@ -1,8 +1,8 @@
-"""Trial: one agent lives one life, and the real engine says what it thinks of it.
+"""Trial: one agent lives one life, and the real engine judges it.
 
-A sick life must be found by its detector, and stay found until it is ended. A healthy one that looks like it must be spared:
-nothing found that it does not allow itself, and nothing done about it. Nobody reads a nudge here, nobody answers an
-escalation, no person comes: what the engine does when it is left alone is the hardest test of whom it spares.
+A detector must find a sick life, and keep its finding until the life is ended. It must spare a similar healthy one: no
+finding beyond those it allows, and no act. Nobody reads a nudge here, nobody answers an escalation, no person comes:
+left alone, the engine faces the hardest test of whom it spares.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from lifesigns.simulation.world import DAY, SimulationConfig, World
 NEVER_FAILS: Final = 1e12
 
 TICK: Final = 5.0
-"""How often the engine wants to be looked at: with one agent that is most of what it costs."""
+"""How often the engine looks: with one agent that is most of the cost."""
 
 HELD_MIN: Final = 0.9
-"""The part of the time after it was found during which a sickness must stay found: what opens and closes again was not seen."""
+"""The part of the time after the finding during which a sickness must stay found: a finding that opens and closes again
+does not count."""
 
 DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
     "silence": frozenset({Kind.SILENCE, Kind.NEVER_STARTED, Kind.EXIT}),
@@ -56,34 +57,35 @@ DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One life, and what the engine must think of it."""
+    """One life, and the verdict that the engine must reach."""
 
     detector: str
     name: str
     life: Callable[[SimulatedAgent], Life]
     sick: bool
     severity: Severity = Severity.DEGRADED
-    """Sick: at least this is found. Healthy: findings of the detector must be milder than this."""
+    """Sick: the lowest severity to find. Healthy: findings of the detector must be milder than this."""
     ended: bool = False
-    """Sick: it must also be ended, and started again (or a person told that it cannot be)."""
+    """Sick: the engine must also end it, and respawn it (or tell a person that it cannot)."""
     asked: bool = False
-    """Healthy: it may be found, nudged and asked about, for it gives every reason to; it must not be ended."""
+    """Healthy: findings, nudges and questions are excusable, because it gives every reason; but it must not be ended.
+    """
     profile: str | None = None
-    """A profile it needs instead of the one that is tried: the seed's own rhythm."""
+    """A profile it needs instead of the tried one: the seed's own rhythm."""
     hours: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a trial."""
+    """The result of a trial."""
 
     trial: Trial
     found_after_s: float | None
     """From the beginning of its illness; None if it was not found."""
     findings: tuple[str, ...]
-    """What was said about it, mild or not, each kind of sentence once."""
+    """Its findings, mild or not, each kind of sentence once."""
     done: tuple[str, ...]
-    """What was done about it: nudge, escalate, terminate, respawn."""
+    """The acts: nudge, escalate, terminate, respawn."""
     wrong: str
     """Why the trial failed; empty if it did not."""
 
@@ -93,7 +95,7 @@ class Outcome:
 
 
 def sick(detector: str, name: str, life: Callable[..., Life], *how: object, **more: Any) -> Trial:
-    """A life that must be found; `how` it is lived is told to it, `more` is about the trial."""
+    """A life that must be found; `how` are the life's arguments, `more` the trial's."""
     return Trial(detector, name, lambda agent: life(agent, *how), sick=True, **more)
 
 
@@ -103,7 +105,7 @@ def healthy(detector: str, name: str, life: Callable[..., Life], *how: object, *
 
 
 class Witness:
-    """Remembers what the engine says about the agent on trial."""
+    """Records what the engine says about the agent on trial."""
 
     def __init__(self, world: World, trial: Trial) -> None:
         self._world = world
@@ -118,7 +120,7 @@ class Witness:
         """When it was ended."""
         self.texts: dict[str, e.Finding] = {}
         self.done: list[str] = []
-        self.told: list[str] = []
+        self.person_called_for: list[str] = []
         """What a person was called for after its end."""
 
     def see(self, effects: Sequence[e.Effect]) -> None:
@@ -141,12 +143,12 @@ class Witness:
             case e.SendNudge() | e.Escalate() | e.Terminate() | e.Respawn():
                 self.done.append(ACTS[type(effect)])
             case e.NeedsHuman() if self.over_at < inf:
-                self.told.append(effect.reason)
+                self.person_called_for.append(effect.reason)
             case _:
                 pass
 
     def _look(self) -> None:
-        """Whether it is found now, and for how long it was until now."""
+        """Whether it is found now, and for how long it has been."""
         now = min(self._world.now, self.over_at)
         if self._held_from < inf:
             self.held_for += now - self._held_from
@@ -210,7 +212,7 @@ def _not_found(trial: Trial, witness: Witness, now: float) -> str:
         return f"it was found for {witness.held_for / lasted:.0%} of the time only"
     if trial.ended and witness.over_at == inf:
         return "it was not ended"
-    if trial.ended and "respawn" not in witness.done and not witness.told:
+    if trial.ended and "respawn" not in witness.done and not witness.person_called_for:
         return "it was ended, not started again, and nobody was told"
     return ""
 
