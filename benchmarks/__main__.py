@@ -25,7 +25,7 @@ class Row:
     target: float | None = None
     at_most: bool = False
     absolute: bool = False
-    """What is held against the target is the value itself, no ratio."""
+    """The target is for the value itself, not for a ratio."""
 
     @property
     def holds(self) -> bool:
@@ -35,7 +35,7 @@ class Row:
 
 
 def beats() -> Iterator[Row]:
-    """The cost of a healthy beat, and how it grows. A hub hears those that come together together."""
+    """The cost of a healthy beat, and how it grows. A hub processes simultaneous beats together."""
     from benchmarks import core
 
     for size, together in ((1_000, 100), (10_000, 100), (100_000, 100), (100_000, 1)):
@@ -154,7 +154,7 @@ def watching() -> Iterator[Row]:
 
 
 def sender() -> Iterator[Row]:
-    """What an agent pays for being heard."""
+    """What a sender costs its agent."""
     from benchmarks import sender as sending
 
     cpu, memory = alone(sending.cpu_percent, 0), alone(sending.memory_mb, 0)
@@ -181,7 +181,8 @@ def sender() -> Iterator[Row]:
 
 
 def hub() -> Iterator[Row]:
-    """What a hub on one core takes, beside the same server and decoder doing nothing; and where its time goes."""
+    """How many beats a hub takes on one core, beside the same server and decoder doing nothing; and where its time
+    goes."""
     from benchmarks import hub as taking
 
     targets = {"single posts": 8_000.0, "NATS, one a message": 50_000.0}
@@ -226,7 +227,7 @@ def hub_fleet() -> Iterator[Row]:
 
 
 def hub_million() -> Iterator[Row]:
-    """1,000,000 agents at a beat every ten seconds: more than one core may carry. What counts is what becomes of the hub."""
+    """1,000,000 agents at a beat every ten seconds: more than one core may carry. We look at what becomes of the hub."""
     from benchmarks import hub_fleet as living
 
     found = living.overload(1_000_000)
@@ -248,7 +249,7 @@ def hub_million() -> Iterator[Row]:
 
 
 def nudges() -> Iterator[Row]:
-    """From the moment a nudge was decided until it is with its agent, with 1,000 agents."""
+    """From the decision about a nudge until its agent has it, with 1,000 agents."""
     from benchmarks import nudges as nudging
 
     for way, by_bus in (("a long poll", False), ("NATS", True)):
@@ -299,13 +300,13 @@ T = TypeVar("T")
 
 
 def alone(measure: Callable[..., T], *sizes: int) -> T:
-    """Measure in a process of its own: what came before must not be in its memory."""
+    """Measure in a process of its own, with clean memory."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(measure, sizes)
 
 
 def main() -> int:
-    """Run the parts, print as they come, fail if a target is missed."""
+    """Run the parts, print results at once, fail if a target is missed."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--json", action="store_true")

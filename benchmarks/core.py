@@ -22,7 +22,7 @@ from lifesigns.core.signals import BeatReceived
 
 INTERVAL = Policy().silence.interval
 WARM_UP = 34
-"""Beats before anything is measured: more than the engine's first lessons take."""
+"""Beats before measuring: more than the engine needs to learn."""
 
 UNLIMITED = FleetPolicy(canary_every=0, agents_per_source=10**7, agents_max=10**7)
 
@@ -37,7 +37,7 @@ class Fleet:
         self.rounds = 0
 
     def round(self, together: int = 1) -> float:
-        """Everybody beats once, so many at a time. Seconds of work per beat, deadlines included."""
+        """All agents beat once, so many at a time. Seconds of work per beat, with deadlines."""
         start, step = self.rounds * INTERVAL, INTERVAL / len(self.beats)
         for beat in self.beats:
             beat.seq = self.rounds
@@ -63,7 +63,7 @@ class Timers:
         self.timers = {agent: self.loop.call_later(3600, self.loop.stop) for agent in self.ids}
 
     def round(self) -> float:
-        """Everybody beats once. Seconds of work per beat."""
+        """All agents beat once. Seconds of work per beat."""
         return self.loop.run_until_complete(self._round())
 
     async def _round(self) -> float:
@@ -85,7 +85,7 @@ class Timers:
 def cost_of_a_beat(size: int, together: int, rounds: int = 16) -> dict[str, float]:
     """Median nanoseconds per beat of both, with their spread, and the ratio.
 
-    Two rounds of ours count as one: deadlines come up about every second round.
+    Two rounds of ours count as one: deadlines are due about every second round.
     """
     fleet, timers = Fleet(size), Timers(size)
     for _ in range(WARM_UP):

@@ -28,7 +28,7 @@ SCROLLS = 5
 
 @dataclass(frozen=True)
 class Seen:
-    """What was measured."""
+    """The results."""
 
     packed_kb: float
     painted_ms: float
@@ -74,7 +74,7 @@ def _packed_kb() -> float:
 
 @contextmanager
 def _beating(hub: Hub) -> Iterator[None]:
-    """All of them beat meanwhile, each every five seconds."""
+    """Let all of them beat meanwhile, each every five seconds."""
     over = threading.Event()
     token = hub.operator_token
 

@@ -24,11 +24,11 @@ OURS = "lifesigns"
 
 
 def noop() -> None:
-    """What is guarded."""
+    """The guarded function."""
 
 
 async def anoop() -> None:
-    """What is guarded, awaited."""
+    """The guarded coroutine."""
 
 
 def sync_cases() -> dict[str, Callable[[], object]]:
@@ -85,7 +85,7 @@ def _rows(kind: str, rounds: list[dict[str, float]]) -> list[dict[str, Any]]:
 
 
 def _order(cases: dict[str, Any], turn: int) -> list[str]:
-    """Every round begins with another case and every second runs backwards, to be out of step with the machine."""
+    """Every round begins with another case and every second runs backwards, to avoid periodic noise of the machine."""
     names = list(cases)
     start = turn % len(names)
     return (names[start:] + names[:start])[:: 1 if turn % 2 else -1]

@@ -26,14 +26,14 @@ AGENTS = 10_000
 BATCH = 100
 SETTLE_MAX = 12.0
 NOBODY_DIES: dict[str, Any] = {"silence": {"interval": 300.0, "timeout": 900.0, "ping_wait": 30.0}}
-"""While the other one has its turn nobody beats here, and on a busy machine not everybody in ours: that must not be what
-is measured."""
+"""While the other one has its turn there are no beats here, and on a busy machine fewer in ours: that must not be what
+we measure."""
 EVERY_TEN_SECONDS: dict[str, Any] = {"silence": {"interval": 10.0, "timeout": 25.0, "ping_wait": 2.0}}
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way for beats to come in."""
+    """A way for beats to arrive."""
 
     name: str
     by_bus: bool
@@ -57,14 +57,14 @@ WAYS = (
 
 
 class Load:
-    """Messages of a fleet, which count on from one turn to the next."""
+    """Messages of a fleet, with sequences that continue from turn to turn."""
 
     def __init__(self, messages: list[bytes], beats_each: int) -> None:
         self._messages, self._beats_each = messages, beats_each
         self._seq = hub_load.SEQ_FROM
 
     def bring(self, to: Subject, seconds: float) -> Rate:
-        """Bring them for so long."""
+        """Send them for so long."""
         first = self._seq
         self._seq += int(seconds * 1000) + 1  # No round of all messages takes less than a millisecond.
         if to.bus is not None:
@@ -76,7 +76,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Subject:
-    """Who is measured, and the port of the bus it listens on."""
+    """The measured process, and the port of its bus."""
 
     process: UnderLoad
     bus: int | None
@@ -84,22 +84,22 @@ class Subject:
 
 @dataclass(frozen=True)
 class Taken:
-    """What one turn came to."""
+    """The result of one turn."""
 
     per_second: float
-    """By the clock on the wall."""
+    """By the wall clock."""
     per_core_second: float
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """What a hub takes, and its ceiling."""
+    """The hub's rate, and its ceiling."""
 
     hub: Taken
     bare: Taken
     ratio: float
     shares: dict[str, float]
-    """Of the hub's time, by room."""
+    """Shares of the hub's time, by room."""
 
 
 def throughput(way: Way, agents: int = AGENTS, turns: int = 5, seconds: float = 1.5) -> Throughput:
@@ -123,7 +123,7 @@ def throughput(way: Way, agents: int = AGENTS, turns: int = 5, seconds: float = 
 
 
 def _start(way: Way, stack: ExitStack, *, bare: bool) -> Subject:
-    """Each with a bus of its own: on one they would hear each other's beats."""
+    """Each with its own bus: on one they would receive each other's beats."""
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     bus = stack.enter_context(NatsServer()) if way.by_bus else None
     wanted = Wanted(bare, folder, None if bus is None else bus.url, NOBODY_DIES)
@@ -131,8 +131,8 @@ def _start(way: Way, stack: ExitStack, *, bare: bool) -> Subject:
 
 
 def _settle_in(load: Load, to: Subject, agents: int) -> None:
-    """Until everybody was heard as often as each beat is a lesson. By single posts that would take a minute, of which a
-    lesson is next to nothing."""
+    """Until the engine has learnt every agent's rhythm. By single posts that would take a minute, and learning is
+    cheap."""
     until = time.monotonic() + SETTLE_MAX
     while to.process.beats < agents * (MEMORY + 1) and time.monotonic() < until:
         load.bring(to, 1.0)

@@ -31,7 +31,7 @@ LINES = 8
 
 @dataclass(frozen=True)
 class Fleet:
-    """How large, how long, and how many die of it."""
+    """Its size, its length, and how many agents die."""
 
     agents: int = 100_000
     seconds: float = 45.0
@@ -50,15 +50,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Measured:
-    """What it came to."""
+    """The results."""
 
     cpu_share: float
     rss_mb: float
     beats_per_second: float
     found_late: float
-    """99 of 100 deaths were known no later than this many seconds after their verdict fell due."""
+    """99 of 100 deaths were known no later than this many seconds after their verdict was due."""
     told_late: list[float]
-    """Of each death: seconds from the moment its verdict fell due until it was kept and told."""
+    """Of each death: seconds from the moment its verdict was due until it was stored and published."""
     batches: list[float]
     """Seconds from posting a batch to its answer."""
     asked: Asked
@@ -70,7 +70,7 @@ def p99(values: list[float]) -> float:
 
 
 def _bound_of_99(counts: list[int]) -> float:
-    """The same of values that were only counted: the bound they lie below."""
+    """The same for values that were only counted: the bound they lie below."""
     wanted = sum(counts) * 99 / 100
     seen = accumulate(counts)
     return next(bound for bound, count in zip((*LATE_UP_TO, inf), seen, strict=True) if count >= wanted)
@@ -98,18 +98,18 @@ def live(fleet: Fleet) -> Measured:
 
 @dataclass(frozen=True)
 class Overloaded:
-    """What became of more agents than a core may carry."""
+    """The result of more agents than a core may carry."""
 
     agents: int
     met_after: float
-    """Seconds until everybody was known; infinite if that was not so within `MEET_AT_MOST`."""
+    """Seconds until all agents were known; infinite if not within `MEET_AT_MOST`."""
     wanted_per_second: float
     taken_per_second: float
     rss_mb: float
     rss_mb_later: float
-    """At the end of the full load, and how it went on from there."""
+    """At the end of the full load, and how it continued."""
     convicted: int
-    """Of a fleet in which nobody died."""
+    """Of a fleet in which no agent died."""
     answered_again: float
     """p99 of the answers in seconds when the load had fallen to a tenth."""
 
@@ -120,7 +120,7 @@ RELIEF_FOR = 20.0
 
 
 def overload(agents: int) -> Overloaded:
-    """All beat every ten seconds, whatever that comes to; then one in ten of them goes on."""
+    """All beat every ten seconds, whatever the load; then one in ten of them continues."""
     hub_load.on_core(LOAD_CORE)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -165,7 +165,7 @@ def _measured(before: Reading, after: Reading, took: list[float], asked: Asked) 
 
 
 class Crowd:
-    """Everybody who beats: batch after batch over a few connections, each when its time has come."""
+    """All agents: batch after batch over a few connections, each at its time."""
 
     def __init__(self, size: int, hub: UnderLoad) -> None:
         self._groups = [list(range(n, n + BATCH)) for n in range(0, size, BATCH)]
@@ -183,14 +183,14 @@ class Crowd:
         self.took: list[float] = []
 
     def lose(self, count: int, within: float) -> None:
-        """So many die, each at some moment in this time."""
+        """Let so many die, each at some moment in this time."""
         chance = random.Random(4)
         agents = chance.sample(range(len(self._groups) * BATCH), count)
         now = time.monotonic()
         self._dying = sorted((now + chance.uniform(0, within), agent) for agent in agents)
 
     def meet(self, until: float) -> None:
-        """Everybody beats once, as fast as the hub takes it."""
+        """All agents beat once, as fast as the hub takes it."""
         while not self.met_all and time.monotonic() < until:
             while not self._free:
                 self._hear(1.0)
@@ -203,14 +203,14 @@ class Crowd:
         return self._sent >= len(self._groups)
 
     def shrink(self, by: int) -> None:
-        """Only one batch in so many goes on; the others say no more."""
+        """Continue with one batch in so many."""
         self._groups, self._messages = self._groups[::by], self._messages[::by]
-        # Sequences go on from the highest that was sent, whoever comes next.
+        # Sequences continue from the highest sent, whoever comes next.
         self._sent = (self._sent // len(self._groups) + 1) * len(self._groups)
 
     def beat_for(self, seconds: float, every: float, *, at_most: bool = False) -> None:
-        """Beat for so long, everybody once in `every` seconds. A hub that does not keep up makes it longer, unless it is
-        `at_most`: then what is not taken in time is not sent."""
+        """Beat for so long, all agents once in `every` seconds. A slow hub makes it longer, unless it is `at_most`:
+        then what it does not take in time is not sent."""
         step = every / len(self._groups)
         due_at = began = time.monotonic()
         while due_at < began + seconds and not (at_most and time.monotonic() > began + seconds):
@@ -255,11 +255,11 @@ class Crowd:
         return hub_load.request(hub_load.array([hub_load.beat(n) for n in group]), self._token)
 
 
-# --- somebody who asks, in a process of his own -------------------------------------------------------
+# --- queries, in a process of their own ---------------------------------------------------------------
 
 
 class _asking:  # noqa: N801 -- used as a context
-    """Somebody asks for so long; `with _asking(hub, 45.0) as answers: ...; answers()`."""
+    """Sends queries for so long; `with _asking(hub, 45.0) as answers: ...; answers()`."""
 
     def __init__(self, hub: UnderLoad, seconds: float) -> None:
         self._pipe, other = get_context("spawn").Pipe()
@@ -308,7 +308,7 @@ def _paced(until: float) -> Iterator[int]:
 
 
 def _seen(line: socket.socket, who: bytes, seq: int, token: str) -> float:
-    """How long until the agent's last beat is this one."""
+    """How long until this is the agent's last beat."""
     took = 0.0
     while True:
         each, answer = _timed(line, _get(b"/api/v1/agents/%s/heartbeat" % who, token))

@@ -1,9 +1,4 @@
-"""Load for a hub, from another core: plain sockets and requests that are made beforehand, so that the hub is what is
-measured.
-
-A connection has one request under way and sends the next when the answer is here; only a 202 counts. On a bus there is
-no answer, so the sender keeps the number of beats that are under way below a bound.
-"""
+"""Load for a hub, from another core: plain sockets and requests made beforehand, so that we measure the hub."""
 
 from __future__ import annotations
 
@@ -16,14 +11,14 @@ from dataclasses import dataclass
 from itertools import count
 
 SEQ = b"1000000"
-"""Stands in every beat where its sequence goes; with as many digits, so that lengths hold."""
+"""The place of the sequence in every beat; with as many digits, so that lengths hold."""
 SEQ_FROM = 1_000_001
 
 UNDER_WAY_MAX = 20_000
 
 
 def beat(n: int) -> bytes:
-    """A beat as a sender of ours makes it while its agent works."""
+    """A beat as our sender makes it while its agent works."""
     return (
         b'{"agent_id":"agent-%06d","timestamp":"2026-11-15T18:00:00.000Z","seq":%s,'
         b'"incarnation":"01JD0F8Q3V9Z8M2K7T5N%06d","status":"working","load":0.4,"task_id":"t-%d",'
@@ -52,7 +47,7 @@ def request(body: bytes, token: str) -> bytes:
 
 @dataclass(frozen=True)
 class Rate:
-    """Beats that were taken, and in what time."""
+    """The number of accepted beats, and their time."""
 
     beats: int
     seconds: float
@@ -78,7 +73,7 @@ def post(
     until = began + seconds
     try:
         while time.monotonic() < until:
-            # Without sleeping: to wake us up would be done, and paid for, by the one who is measured.
+            # Without sleeping: the measured process would pay for waking us.
             for number, _ in poll.poll(0):
                 line = by_number[number]
                 answer = line.recv(65536)
@@ -97,7 +92,7 @@ def post(
 
 
 def _subject(message: bytes, beats_each: int) -> bytes:
-    """Where a sender says this: an agent under its own id, a process for its many agents as a relay."""
+    """The subject of a sender: an agent's own id, or a relay for a process with many agents."""
     if beats_each > 1:
         return b"heartbeat.relay:bench"
     return b"heartbeat." + message.split(b'"agent_id":"', 1)[1].split(b'"', 1)[0]
@@ -106,7 +101,7 @@ def _subject(message: bytes, beats_each: int) -> bytes:
 def publish(
     port: int, messages: list[bytes], beats_each: int, seconds: float, heard: Callable[[], int], first: int
 ) -> Rate:
-    """Publish these on a NATS server round and round, for so long, as fast as they are heard."""
+    """Publish these on a NATS server round and round, for so long, as fast as the hub reads them."""
     commands = [b"PUB %s %d\r\n%s\r\n" % (_subject(one, beats_each), len(one), one) for one in messages]
     upcoming = _rounds(commands, first)
     at_once = max(1, 500 // beats_each)

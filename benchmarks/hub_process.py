@@ -43,7 +43,7 @@ UNLIMITED = FleetPolicy(agents_per_source=10**7, agents_max=10**7)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to run: a hub, or only what it rests on."""
+    """What to run: a hub, or only its ceiling."""
 
     bare: bool = False
     folder: str = ""
@@ -53,17 +53,17 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the process is, at one moment."""
+    """The state of the process at one moment."""
 
     at: float
     cpu: float
-    """Seconds of all its threads."""
+    """CPU seconds of all its threads."""
     rss_mb: float
     beats: int
     found_late: list[int]
-    """How many disconnections were known how long after they fell due: by the bounds of `LATE_UP_TO`."""
+    """How many disconnections were known how long after they were due: by the bounds of `LATE_UP_TO`."""
     told_late: list[float]
-    """Seconds from the moment an agent's disconnection fell due until it was kept and told."""
+    """Seconds from the moment an agent's disconnection was due until it was stored and published."""
 
 
 class UnderLoad:
@@ -110,7 +110,7 @@ class UnderLoad:
         return reading
 
     def profile(self, begin: bool) -> dict[str, float]:
-        """Begin to look where the time goes; or end, and say it in shares."""
+        """Begin to profile; or end, and return shares."""
         self._pipe.send("profile" if begin else "shares")
         shares: dict[str, float] = self._pipe.recv()
         return shares
@@ -173,9 +173,9 @@ class _Hub:
         return _reading(self.beats, list(self.service.hub.pulse.finds_late.counts), list(self.told_late))
 
     async def listen(self) -> None:
-        """Note how late disconnections are told."""
+        """Record how late disconnections are published."""
         while not await self._listen_until_overrun():
-            pass  # Too slow for a moment, so something was missed: from here on it is heard again.
+            pass  # Too slow for a moment, so we missed something: continue from here.
 
     async def _listen_until_overrun(self) -> bool:
         """Whether nothing more will come."""
@@ -213,7 +213,7 @@ async def _hub(wanted: Wanted) -> AsyncIterator[_Hub]:
 
 
 class _Bare:
-    """What the hub rests on."""
+    """The ceiling."""
 
     def __init__(self, port: int) -> None:
         self.port, self.token, self.beats = port, "none", 0

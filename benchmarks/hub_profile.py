@@ -44,14 +44,14 @@ _samples: Counter[str] = Counter()
 
 
 def begin() -> None:
-    """Look from now on."""
+    """Begin to sample."""
     _samples.clear()
     signal.signal(signal.SIGPROF, _look)
     signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
 
 
 def end() -> dict[str, float]:
-    """Look no more. Shares of the loop's time, the largest first."""
+    """Stop. Shares of the loop's time, the largest first."""
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.signal(signal.SIGPROF, signal.SIG_IGN)
     total = sum(_samples.values()) or 1
@@ -72,7 +72,7 @@ def _look(number: int, frame: FrameType | None) -> None:
 
 
 def _is_the_loop(frame: FrameType) -> bool:
-    """Whether this frame runs the loop itself, so that what it called was called by the loop."""
+    """Whether this frame runs the loop itself, so that the loop called what it called."""
     return frame.f_code.co_name in ("run", "_run") and "asyncio" in Path(frame.f_code.co_filename).parts
 
 

@@ -32,7 +32,7 @@ HOUSE = 100
 BEAT_EVERY = 2.0
 READY_WITHIN = 60.0
 ERRORS = 4
-"""In a row, one more than is borne."""
+"""In a row, one more than the policy allows."""
 CONFIG = {
     "policy": {
         "silence": {"interval": 30.0, "timeout": 300.0, "ping_wait": 30.0},
@@ -44,7 +44,7 @@ CONFIG = {
 
 @dataclass
 class Nudged:
-    """What arrived, and how long it took, in seconds."""
+    """The arrived nudges, and their times in seconds."""
 
     by_people: list[float] = field(default_factory=list)
     by_engine: list[float] = field(default_factory=list)
@@ -87,7 +87,7 @@ async def _measure(agents: int, nudges: int, seconds: float, *, by_bus: bool) ->
 
 
 class Fleet:
-    """A thousand agents: they beat, wait for orders, and say that they have them."""
+    """A thousand agents: they beat, poll for orders, and acknowledge them."""
 
     def __init__(self, hub: tuple[str, str], names: list[str]) -> None:
         self.nudged = Nudged()
@@ -141,7 +141,7 @@ class Fleet:
         self._to_be_acknowledged.put_nowait(order)
 
     async def acknowledge(self) -> None:
-        """They have it, and say so."""
+        """Acknowledge it."""
         line = self._line()
         try:
             while True:
@@ -153,7 +153,7 @@ class Fleet:
             line.close()
 
     async def provoke(self, nudges: int, seconds: float) -> None:
-        """Reasons for nudges, evenly spread; then wait for the last to arrive."""
+        """Cause nudges, evenly spread; then wait for the last to arrive."""
         line = self._line()
         try:
             for n, name in enumerate(self._names[:nudges]):
@@ -175,7 +175,7 @@ class Fleet:
 
 @contextmanager
 def _hub(bus: str | None) -> Iterator[tuple[str, str]]:
-    """`lifesigns serve`: where it listens, and the admin's token."""
+    """`lifesigns serve`: its address, and the admin's token."""
     with tempfile.TemporaryDirectory() as folder:
         state, config = Path(folder), Path(folder) / "lifesigns.yaml"
         config.write_text(json.dumps(CONFIG))

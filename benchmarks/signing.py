@@ -64,7 +64,7 @@ class _Book:
 
 
 def _best(do: Callable[[], object]) -> float:
-    """Of the fastest round: what others on the machine do makes it slower, nothing makes it faster."""
+    """Of the fastest round: other load makes a round slower, and nothing makes it faster."""
     took = []
     for _ in range(ROUNDS):
         began = time.process_time()

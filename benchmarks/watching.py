@@ -17,7 +17,7 @@ from lifesigns.agent.monitor import Monitor
 INTERVAL, PING_WAIT = 2.0, 1.0
 """Those of `balanced`, which are the seed's."""
 SETTLE = 3.0
-"""Before anything is measured: everybody has been met."""
+"""Before measuring: the monitor has met all agents."""
 
 
 def cost_of_watching(size: int, seconds: float = 60.0) -> dict[str, float]:
@@ -56,7 +56,7 @@ async def _polled(size: int, seconds: float) -> float:
             await asyncio.sleep(INTERVAL)
 
     inboxes: list[asyncio.Queue[asyncio.Future[None]]] = [asyncio.Queue() for _ in range(size)]
-    # Agents begin when they begin, not all at once.
+    # Agents do not begin all at once.
     both: list[Callable[[int], Awaitable[None]]] = [
         lambda n: answer(inboxes[n]),
         lambda n: poll(inboxes[n], INTERVAL * n / size),

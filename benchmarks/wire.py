@@ -112,7 +112,7 @@ _bare_msgpack = msgspec.msgpack.Decoder(wire.WireBeat).decode
 
 @dataclass(frozen=True)
 class Case:
-    """What is read how, how many beats that is, and the two it is compared with."""
+    """A case: its reader, its number of beats, and the two alternatives."""
 
     read: Callable[[bytes], object]
     raw: bytes = FULL
@@ -159,8 +159,7 @@ def run(repeats: int = 300, budget: float = 0.001) -> list[dict[str, Any]]:
 
 
 def _order(turn: int) -> list[str]:
-    """Every turn begins with another case and every second runs backwards, to be out of step with whoever
-    shares the processor."""
+    """Every turn begins with another case and every second runs backwards, to avoid periodic noise of the machine."""
     names = list(CASES)
     start = turn % len(names)
     return (names[start:] + names[:start])[:: 1 if turn % 2 else -1]

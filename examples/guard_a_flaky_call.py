@@ -28,7 +28,7 @@ class Weather(BaseHTTPRequestHandler):
     asked = 0
 
     def do_GET(self) -> None:
-        """Tell the weather."""
+        """Answer with the weather."""
         type(self).asked += 1
         up = time.monotonic() >= self.up_at
         self.send_response(200 if up else 503)
@@ -36,11 +36,11 @@ class Weather(BaseHTTPRequestHandler):
         self.wfile.write(b"sunny" if up else b"")
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the client tells the story."""
+        """Log nothing: the client tells the story."""
 
 
 def client_of(url: str) -> Callable[[], str]:
-    """A guarded call: this decorator is all there is to it."""
+    """A guarded call: this decorator is all it takes."""
 
     @lifesigns.guard("weather-api", failure_threshold=3, recovery_timeout=0.5)
     def weather() -> str:
@@ -51,7 +51,7 @@ def client_of(url: str) -> Callable[[], str]:
 
 
 def ask_until_it_is_up(weather: Callable[[], str]) -> Counter[str]:
-    """Ask ten times a second until three answers came; how the questions ended."""
+    """Call ten times a second until three answers came; returns how the calls ended."""
     ends: Counter[str] = Counter()
     deadline = time.monotonic() + GIVE_UP_AFTER
     while ends["answered"] < 3 and time.monotonic() < deadline:
@@ -69,7 +69,7 @@ def ask_until_it_is_up(weather: Callable[[], str]) -> Counter[str]:
 
 
 def main() -> int:
-    """Serve, ask, and say what the breaker did; 0 if it ended closed."""
+    """Serve, call, and print what the breaker did; 0 if it ended closed."""
     Weather.up_at = time.monotonic() + DOWN_FOR
     unwatch = lifesigns.BREAKERS.watch(
         lambda name, turn: print(f"{name}: {turn.was} -> {turn.now} ({turn.reason})")

@@ -19,13 +19,13 @@ async def work() -> None:
 
 
 async def crash() -> None:
-    """Meets something it did not expect."""
+    """Meets something unexpected."""
     await asyncio.sleep(0.5)
     raise ValueError("the model answered with a poem")
 
 
 async def block() -> None:
-    """Forgets that it is not alone."""
+    """Forgets that it shares the loop."""
     await asyncio.sleep(1.0)
     time.sleep(5)  # noqa: ASYNC251 -- this is what the monitor is to find
 

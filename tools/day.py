@@ -19,7 +19,7 @@ from tests.hub.day import Count, Day, Plan, grown
 
 
 class Shown(Day):
-    """A day that is told while it passes."""
+    """A day that reports while it passes."""
 
     def _look(self) -> Count:
         count = super()._look()
@@ -33,7 +33,7 @@ class Shown(Day):
 
 
 def main() -> None:
-    """Live it."""
+    """Run it."""
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--agents", type=int, default=1000)
     reader.add_argument("--hours", type=int, default=24)

@@ -40,7 +40,7 @@ BREAKER_WHY: Final = {
 
 
 def health_picture(legal: Table = health.LEGAL) -> str:
-    """Five states of which each may follow each are twenty arrows and one thought: they are drawn as one."""
+    """Five states of which each may follow each are twenty arrows and one thought: we draw them as one."""
     judged = twins(legal, health.Health.HEALTHY)
     names = {state: "judged" if state in judged else str(state) for state in legal}
     arrows = {(names[was], names[to]) for was in legal for to in legal[was] if not {was, to} <= judged}
@@ -55,7 +55,7 @@ def health_picture(legal: Table = health.LEGAL) -> str:
 
 
 def breaker_picture(legal: Table = breaker.LEGAL) -> str:
-    """What it does by itself as arrows; what can be done by hand from anywhere as a note."""
+    """Its own transitions as arrows; those that a person can make from any state as a note."""
     by_hand = [state for state in legal if all(state in legal[was] for was in legal if was is not state)]
     arrows = {(str(was), str(to)) for was in legal for to in legal[was] if to not in by_hand}
     arrows |= {(was, to) for was, to in BREAKER_WHY if _allows(legal, was, to)}
@@ -106,7 +106,7 @@ def _picture(
 
 
 def _matrix(legal: Table) -> Iterator[str]:
-    """The whole table, for those who want to look something up."""
+    """The whole table, for looking something up."""
     yield "| from / to | " + " | ".join(f"`{state}`" for state in legal) + " |"
     yield "|---" * (len(legal) + 1) + "|"
     for was, allowed in legal.items():
@@ -123,7 +123,7 @@ def renewed(page: str, picture: str) -> str:
 
 
 def outdated(root: Path = ROOT) -> dict[Path, str]:
-    """The pages whose picture is not what the table says, each as it should be."""
+    """The pages whose picture differs from the table, with the correct content."""
     pages = {root / name: picture() for name, picture in PICTURES.items()}
     found = {path: path.read_text(encoding="utf-8") for path in pages}
     wanted = {path: renewed(found[path], picture) for path, picture in pages.items()}

@@ -24,7 +24,7 @@ from tests.acceptance.climbing import CHILD_DIES_AT, HUB_DIES_AT, Agent, Climb, 
 
 @dataclass(frozen=True)
 class Case:
-    """Who dies, at which step, and how long after it was told."""
+    """Which process dies, at which step, and how long after it."""
 
     hub: Step | None
     child: Step | None
@@ -38,7 +38,7 @@ class Case:
 
 
 def cases(rounds: int, chance: Random) -> Iterator[Case]:
-    """Every boundary once; then as many as are wanted by chance."""
+    """Every boundary once; then as many random cases as wanted."""
     yield from (Case(step, None) for step in HUB_DIES_AT)
     yield from (Case(None, step) for step in CHILD_DIES_AT)
     yield from (Case(step, step) for step in CHILD_DIES_AT)
@@ -49,7 +49,7 @@ def cases(rounds: int, chance: Random) -> Iterator[Case]:
 
 
 async def live(case: Case) -> list[str]:
-    """What was wrong."""
+    """The errors of a case."""
     with tempfile.TemporaryDirectory() as folder:
         async with climbing(Path(folder), "coder") as climb:
             (agent,) = climb.agents
@@ -89,7 +89,7 @@ def _wrong(case: Case, agent: Agent, climb: Climb) -> Iterator[str]:
                 yield f"{step.value} was never done: {climb.rungs(agent)}"
     wanted = {"cp-2"}
     if case.hub and case.child:
-        wanted.add("cp-1")  # Killed before the hub has the second one, which is then nobody's any more.
+        wanted.add("cp-1")  # Killed before the hub has the second one, which is lost then.
     first, *later = agent.lives
     if first["checkpoint"] is not None or not {life["checkpoint"] for life in later} <= wanted:
         yield f"not from the last checkpoint: {agent.lives}"

@@ -41,10 +41,10 @@ TARGETS = (
 ARGUED = Path("tools/mutants.toml")
 
 SLOW_AFTER = 0.5
-"""Tests that take more seconds than this are left out: long histories of chance that kill hardly anything by themselves."""
+"""We skip tests that take more seconds than this: long random histories that kill hardly anything by themselves."""
 
 PATIENCE = 5.0
-"""A test that takes this many times as long as without the change, and a second, will not end."""
+"""A test that takes this many times as long as without the change, and a second, counts as endless."""
 
 SEEN = "__seen__"
 
@@ -64,14 +64,14 @@ class Target:
 
 
 class Coverage(NamedTuple):
-    """What a test reaches without any change, and how long it takes."""
+    """The statements a test reaches without any change, and its time."""
 
     seconds: float
     reaches: frozenset[str]
 
 
 def main() -> int:
-    """Let pytest find the tests, and take over from there."""
+    """Let pytest collect the tests, and take over from there."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.mutants", description=(__doc__ or "").split("\n")[0]
     )
@@ -89,14 +89,14 @@ def main() -> int:
 
 
 class MutationRun:
-    """All mutants, one after the other, in the place of pytest's own loop over the tests."""
+    """Runs all mutants, one after the other, in place of pytest's own loop over the tests."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self.status: int | None = None
 
     def pytest_configure(self) -> None:
-        """The same examples every time, and none made smaller: that a test fails is all we ask."""
+        """The same examples every time, without shrinking: we only ask whether a test fails."""
         from hypothesis import Phase, settings
 
         phases = Phase.explicit, Phase.generate
@@ -164,7 +164,7 @@ def find_targets(patterns: Sequence[str]) -> Iterator[Target]:
 
 
 class ArguedSurvivors:
-    """The survivors that may live: `changes` are those of a function, "*" is all of them, `why` is for people."""
+    """The accepted survivors: `changes` are those of a function, "*" is all of them, `why` is for people."""
 
     def __init__(self, path: Path) -> None:
         content = tomllib.loads(path.read_text()) if path.exists() else {}
@@ -176,7 +176,7 @@ class ArguedSurvivors:
         return (where, mutation.change) in self._changes or (where, "*") in self._changes
 
     def stale(self, targets: Sequence[Target]) -> list[str]:
-        """What is argued about a change that these modules do not have."""
+        """Accepted changes that these modules do not have."""
         there = {
             (_where(target, mutation), change)
             for target in targets
@@ -194,7 +194,7 @@ def _where(target: Target, mutation: Mutation) -> str:
 
 
 class TestSelection:
-    """Which test to ask about which statement, and in what order."""
+    """Which tests to run for which statement, and in what order."""
 
     def __init__(
         self, items: Sequence[pytest.Item], coverage: Mapping[str, Coverage], seconds: float
@@ -210,14 +210,14 @@ class TestSelection:
         tests = list(self._reaching(target, mutation, kills))
 
         def run_tests() -> str | None:
-            """Which test fails."""
+            """The test that fails."""
             mutation.apply()
             if not swap_code(target):
                 return "it does not even load"
             for i, test in enumerate(tests):
                 following = self._items[tests[i + 1]] if i + 1 < len(tests) else None
                 limit = 1.0 + PATIENCE * self._coverage[test].seconds
-                # Time of this process alone: others may be at work.
+                # Time of this process alone: others may be running.
                 signal.setitimer(signal.ITIMER_VIRTUAL, limit)
                 if not _passes(self._items[test], following):
                     return test
@@ -227,10 +227,10 @@ class TestSelection:
         if killer:
             kills[killer] += 1
         assert status <= 0, f"the run itself failed with {mutation.change}"
-        return bool(killer) or status < 0  # It did not end, or took Python with it.
+        return bool(killer) or status < 0  # It did not end, or crashed Python.
 
     def _reaching(self, target: Target, mutation: Mutation, kills: Counter[str]) -> Iterator[str]:
-        """The tests to ask, in the order of how likely and how soon they will notice, up to as many as there is time for."""
+        """The tests to run, the likeliest and quickest first, as many as there is time for."""
         statement, own = _mark(target, mutation.statement), f"test_{target.name}"
         reaching = (
             test
@@ -249,7 +249,7 @@ class TestSelection:
 def measure_coverage(
     items: Sequence[pytest.Item], targets: Sequence[Target]
 ) -> dict[str, tuple[float, list[str]]] | str:
-    """How long each test takes and what it reaches; or which one fails."""
+    """The time of each test and what it reaches; or which one fails."""
     seen: set[str] = set()
     signal.signal(signal.SIGVTALRM, _stop)
     for target in targets:
@@ -271,7 +271,7 @@ def measure_coverage(
 
 
 class _TooSlow(BaseException):
-    """A test takes longer than we wait for any."""
+    """A test takes too long."""
 
 
 def _stop(*_: object) -> None:
@@ -279,7 +279,7 @@ def _stop(*_: object) -> None:
 
 
 def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
-    """Run a test that was not run before in this process, without a report: that costs more than the test."""
+    """Run a test that has not run in this process, without a report, which costs more than the test."""
     try:
         try:
             item.ihook.pytest_runtest_setup(item=item)
@@ -298,7 +298,7 @@ def _mark(target: Target, statement: int | None) -> str:
 
 
 class _CoverageMarker(ast.NodeTransformer):
-    """Makes every statement of a function say that it was reached; the module is, whenever any of them is."""
+    """Makes every statement of a function record that it was reached; the module counts as reached with any of them."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -325,7 +325,7 @@ class _CoverageMarker(ast.NodeTransformer):
 
 
 def swap_code(target: Target) -> bool:
-    """Give the functions of a module the code that its tree has now. False if that cannot be loaded."""
+    """Load the functions of a module from its current tree. False if that fails."""
     old, new = vars(target.module), {"__name__": target.module.__name__, "__file__": str(target.path)}
     try:
         code = compile(ast.fix_missing_locations(target.tree), str(target.path), "exec", dont_inherit=True)
@@ -356,20 +356,20 @@ def _swap(module: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
 
 
 def _closes_over(kind: type) -> tuple[str, ...]:
-    """What the constructor of a class takes from around it."""
+    """The free variables of a class's constructor."""
     made = vars(kind).get("__init__")
     return made.__code__.co_freevars if isinstance(made, FunctionType) else ()
 
 
 def _rebind(name: str, was: object, now: object) -> None:
-    """A constant has another value, wherever it was imported to."""
+    """Give a constant another value, wherever it was imported."""
     for module in list(sys.modules.values()):
         if getattr(module, "__dict__", {}).get(name) is was:
             vars(module)[name] = now
 
 
 def _in_fork(run: Callable[[], str | None]) -> tuple[int, str]:
-    """Run something in a child of this process: its exit status, and what it returned."""
+    """Run something in a child process: its exit status and its result."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 SHOWN_MAX = 90
-"""The longest expression by which a change is shown: the smallest around it that says what it is about."""
+"""The longest expression that shows a change: the smallest meaningful one around it."""
 
 BOUNDARY: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -52,10 +52,10 @@ REMOVED = (
     ast.Break,
     ast.Return,
 )
-"""Statements that are left out, if they do something."""
+"""Statements that are removed, if they do something."""
 
 SHOWN = (ast.expr, ast.keyword, ast.comprehension, *REMOVED)
-"""What a change may be shown by."""
+"""Nodes that may show a change."""
 
 UNTOUCHED = frozenset({"annotation", "returns", "decorator_list", "type_params", "bases"})
 
@@ -64,27 +64,27 @@ Enums = Mapping[str, type[enum.Enum]]
 
 @dataclass(frozen=True)
 class Mutation:
-    """One change of a syntax tree: `new` in the place of what is there, or nothing."""
+    """One change of a syntax tree: `new` instead of the old node, or nothing."""
 
     where: str
     """The function or class around it."""
     statement: int | None
-    """The first line of the statement of a function it is in; None outside of functions."""
+    """The first line of its statement in a function; None outside of functions."""
     line: int
     change: str
-    """What was and what is; of several that read alike in one function, which."""
+    """Before and after; numbered among equal ones in a function."""
     parent: ast.AST
     field: str
     index: int | None
     new: ast.AST | None
 
     def apply(self) -> None:
-        """Change the tree this was found in. It stays changed."""
+        """Change its own tree, for good."""
         _put(self.parent, self.field, self.index, self.new)
 
 
 def mutations(tree: ast.Module, enums: Enums) -> list[Mutation]:
-    """Every change of this tree we know, in the order of the source. The tree itself stays as it is."""
+    """All changes of this tree, in the order of the source. Leaves the tree unchanged."""
     found, times = [], Counter[tuple[str, str]]()
     for mutation in _Finder(enums).find(tree):
         times[mutation.where, mutation.change] += 1
@@ -153,7 +153,7 @@ class _Finder:
             shown = above
         return shown
 
-    # --- what else could stand there ---------------------------------------------------------------
+    # --- replacements -----------------------------------------------------------------------------
 
     def _changes(self, parent: ast.AST, field: str, node: ast.AST) -> Iterator[ast.AST | None]:
         if isinstance(node, ast.stmt):
@@ -236,7 +236,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _is_digits(parent: ast.AST, index: int | None) -> bool:
-    """To how many digits a number is rounded is for people, too."""
+    """The number of digits of a rounding is for people, too."""
     return (
         isinstance(parent, ast.Call)
         and isinstance(parent.func, ast.Name)

@@ -74,7 +74,7 @@ def _take_all(page: Page) -> None:
 
 @contextmanager
 def _demo() -> Iterator[str]:
-    """The demo, and the link it gives."""
+    """Start the demo; yields its link."""
     command = (
         sys.executable,
         "-m",
@@ -104,16 +104,16 @@ def _demo() -> Iterator[str]:
 
 
 def _take(page: Page, name: str, size: tuple[int, int] = WIDE) -> None:
-    """In light and dark."""
+    """Take it in light and dark."""
     _size(page, size)
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(300)  # Charts draw themselves anew.
+        page.wait_for_timeout(300)  # Charts redraw.
         (IMAGES / f"{name}-{scheme}.png").write_bytes(page.screenshot())
 
 
 def _make_smaller() -> None:
-    """When the demo is over: it takes a while, and the fleet would not wait."""
+    """Shrink them after the demo: it takes a while, and the fleet would not wait."""
     for file in sorted(IMAGES.glob("*.png")):
         before = file.read_bytes()
         if not is_small(before):
@@ -126,7 +126,7 @@ def _make_smaller() -> None:
 
 def _go(page: Page, route: str) -> None:
     page.evaluate("route => { location.hash = route; }", route)
-    page.wait_for_timeout(1500)  # Until what it asks for is there, and its charts have a beat or two.
+    page.wait_for_timeout(1500)  # Until its data is there, and its charts have a beat or two.
 
 
 def _size(page: Page, size: tuple[int, int]) -> None:
@@ -147,7 +147,7 @@ def is_small(png: bytes) -> bool:
 
 
 def smaller(png: bytes) -> bytes:
-    """The same picture with a palette of 256 colours: the most frequent ones, and for every other the nearest of these."""
+    """The same picture with a palette of 256 colours: the most frequent ones, and the nearest of these for all others."""
     width, height, pixels = _decoded(png)
     counts = Counter(pixels)
     palette = [colour for colour, _ in counts.most_common(256)]
@@ -172,7 +172,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _decoded(png: bytes) -> tuple[int, int, list[tuple[int, ...]]]:
-    """Width, height and pixels of what Chromium writes: eight bits, red, green and blue, perhaps with an alpha."""
+    """Width, height and pixels of Chromium's format: eight bits, red, green and blue, perhaps with an alpha."""
     place, data, width, height, depth = 8, b"", 0, 0, 3
     while place < len(png):
         length, kind = struct.unpack(">I4s", png[place : place + 8])

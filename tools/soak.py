@@ -21,7 +21,7 @@ from lifesigns.simulation.report import INTERVENTION_MAX
 
 @dataclass(frozen=True)
 class Week:
-    """What one seed showed."""
+    """The result of one seed."""
 
     seed: int
     took: float
@@ -43,7 +43,7 @@ def live(seed: int, words: list[str]) -> Week:
 
 
 def weeks(seeds: range, jobs: int, words: list[str]) -> Iterator[Week]:
-    """All seeds, `jobs` at a time, as they end."""
+    """All seeds, `jobs` at a time, in the order in which they end."""
     with ThreadPoolExecutor(jobs) as pool:
         for done in as_completed([pool.submit(live, seed, words) for seed in seeds]):
             yield done.result()
