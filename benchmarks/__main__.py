@@ -215,7 +215,7 @@ def hub_fleet() -> Iterator[Row]:
     told = 1000 * living.p99(found.told_late)
     beside = f"of {len(found.told_late)}; kept on disk and told: {told:,.1f} ms"
     yield most("  a death found after its deadline, p99 below", 1000 * found.found_late, 100, beside=beside)
-    asked = found.asked
+    asked = found.answers
     for what, took, limit in (
         ("GET /api/v1/agents?limit=100", asked.agents_page, 50),
         ("health of one agent", asked.one_agent, 100),

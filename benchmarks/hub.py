@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import hub_load
 from benchmarks.hub_load import Rate
-from benchmarks.hub_process import LOAD_CORE, UnderLoad, Wanted
+from benchmarks.hub_process import LOAD_CORE, ProcessOptions, UnderLoad
 from lifesigns.core.detectors.silence import MEMORY
 from tests.servers.nats import NatsServer
 
@@ -126,8 +126,8 @@ def _start(way: Way, stack: ExitStack, *, bare: bool) -> Subject:
     """Each with its own bus: on one they would receive each other's beats."""
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     bus = stack.enter_context(NatsServer()) if way.by_bus else None
-    wanted = Wanted(bare, folder, None if bus is None else bus.url, NOBODY_DIES)
-    return Subject(stack.enter_context(UnderLoad(wanted)), None if bus is None else bus.port)
+    options = ProcessOptions(bare, folder, None if bus is None else bus.url, NOBODY_DIES)
+    return Subject(stack.enter_context(UnderLoad(options)), None if bus is None else bus.port)
 
 
 def _settle_in(load: Load, to: Subject, agents: int) -> None:

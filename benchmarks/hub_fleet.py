@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 
 from benchmarks import hub_load
 from benchmarks.hub import BATCH, EVERY_TEN_SECONDS
-from benchmarks.hub_process import LOAD_CORE, Reading, UnderLoad, Wanted
+from benchmarks.hub_process import LOAD_CORE, ProcessOptions, Reading, UnderLoad
 from lifesigns.hub.pulse import LATE_UP_TO
 
 INTERVAL = 10.0
@@ -39,7 +39,7 @@ class Fleet:
 
 
 @dataclass
-class Asked:
+class AnswerTimes:
     """Seconds each answer took."""
 
     agents_page: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Measured:
     """Of each death: seconds from the moment its verdict was due until it was stored and published."""
     batches: list[float]
     """Seconds from posting a batch to its answer."""
-    asked: Asked
+    answers: AnswerTimes
 
 
 def p99(values: list[float]) -> float:
@@ -81,16 +81,16 @@ def live(fleet: Fleet) -> Measured:
     hub_load.on_core(LOAD_CORE)
     with (
         tempfile.TemporaryDirectory() as folder,
-        UnderLoad(Wanted(folder=folder, policy=EVERY_TEN_SECONDS)) as hub,
+        UnderLoad(ProcessOptions(folder=folder, policy=EVERY_TEN_SECONDS)) as hub,
     ):
         crowd = Crowd(fleet.agents, hub)
         crowd.beat_for(MEET_FOR, MEET_FOR)
         crowd.beat_for(INTERVAL, INTERVAL)
         before, crowd.took = hub.read(), []
-        with _asking(hub, fleet.seconds) as asked:
+        with _asking(hub, fleet.seconds) as collect:
             crowd.lose(fleet.deaths, max(1.0, fleet.seconds - 2.5 * INTERVAL - 5.0))
             crowd.beat_for(fleet.seconds, INTERVAL)
-            answers = asked()
+            answers = collect()
         after = hub.read()
         crowd.close()
     return _measured(before, after, crowd.took, answers)
@@ -124,7 +124,7 @@ def overload(agents: int) -> Overloaded:
     hub_load.on_core(LOAD_CORE)
     with (
         tempfile.TemporaryDirectory() as folder,
-        UnderLoad(Wanted(folder=folder, policy=EVERY_TEN_SECONDS)) as hub,
+        UnderLoad(ProcessOptions(folder=folder, policy=EVERY_TEN_SECONDS)) as hub,
     ):
         crowd = Crowd(agents, hub)
         began = time.monotonic()
@@ -151,7 +151,7 @@ def overload(agents: int) -> Overloaded:
     )
 
 
-def _measured(before: Reading, after: Reading, took: list[float], asked: Asked) -> Measured:
+def _measured(before: Reading, after: Reading, took: list[float], answers: AnswerTimes) -> Measured:
     seconds = after.at - before.at
     return Measured(
         (after.cpu - before.cpu) / seconds,
@@ -160,7 +160,7 @@ def _measured(before: Reading, after: Reading, took: list[float], asked: Asked) 
         _bound_of_99([now - then for now, then in zip(after.found_late, before.found_late, strict=True)]),
         after.told_late[len(before.told_late) :],
         took,
-        asked,
+        answers,
     )
 
 
@@ -271,9 +271,9 @@ class _asking:  # noqa: N801 -- used as a context
         self._process.start()
         return self
 
-    def __call__(self) -> Asked:
-        asked: Asked = self._pipe.recv()
-        return asked
+    def __call__(self) -> AnswerTimes:
+        answers: AnswerTimes = self._pipe.recv()
+        return answers
 
     def __exit__(self, *_: object) -> None:
         self._process.join(30)
@@ -282,20 +282,20 @@ class _asking:  # noqa: N801 -- used as a context
 
 def _ask(port: int, token: str, seconds: float, pipe: Connection) -> None:
     hub_load.on_core(LOAD_CORE)
-    asked, until = Asked(), time.monotonic() + seconds
+    answers, until = AnswerTimes(), time.monotonic() + seconds
     with socket.create_connection(("127.0.0.1", port)) as line:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for seq in _paced(until):
             who = b"asker-%d" % (seq % 10)
-            asked.agents_page.append(_timed(line, _get(b"/api/v1/agents?limit=100", token))[0])
-            asked.one_agent.append(
+            answers.agents_page.append(_timed(line, _get(b"/api/v1/agents?limit=100", token))[0])
+            answers.one_agent.append(
                 _timed(line, _get(b"/api/v1/agents/agent-%06d" % (seq * 37 % 1000), token))[0]
             )
             post = hub_load.request(b'{"agent_id":"%s","seq":%d}' % (who, seq), token)
             answered, _ = _timed(line, post)
-            asked.beat_answered.append(answered)
-            asked.beat_visible.append(answered + _seen(line, who, seq, token))
-    pipe.send(asked)
+            answers.beat_answered.append(answered)
+            answers.beat_visible.append(answered + _seen(line, who, seq, token))
+    pipe.send(answers)
     pipe.close()
 
 

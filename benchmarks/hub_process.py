@@ -42,7 +42,7 @@ UNLIMITED = FleetPolicy(agents_per_source=10**7, agents_max=10**7)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProcessOptions:
     """What to run: a hub, or only its ceiling."""
 
     bare: bool = False
@@ -67,14 +67,14 @@ class Reading:
 
 
 class UnderLoad:
-    """`with UnderLoad(Wanted(...)) as hub: hub.port, hub.token, hub.beats, hub.read()`."""
+    """`with UnderLoad(ProcessOptions(...)) as hub: hub.port, hub.token, hub.beats, hub.read()`."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, options: ProcessOptions) -> None:
         context = get_context("spawn")
         self._pipe, other = context.Pipe()
         self._beats = context.Value("q", 0, lock=False)
         self._process: BaseProcess = context.Process(
-            target=_run, args=(wanted, other, self._beats), daemon=True
+            target=_run, args=(options, other, self._beats), daemon=True
         )
         self._other = other
 
@@ -119,17 +119,17 @@ class UnderLoad:
 # --- in the process -----------------------------------------------------------------------------------
 
 
-def _run(wanted: Wanted, pipe: Connection, beats: Any) -> None:
+def _run(options: ProcessOptions, pipe: Connection, beats: Any) -> None:
     os.sched_setaffinity(0, {OWN_CORE})
-    uvloop.run(_serve(wanted, pipe, beats))
+    uvloop.run(_serve(options, pipe, beats))
 
 
-async def _serve(wanted: Wanted, pipe: Connection, beats: Any) -> None:
+async def _serve(options: ProcessOptions, pipe: Connection, beats: Any) -> None:
     async with AsyncExitStack() as stack:
-        if wanted.bare:
-            subject: _Bare | _Hub = await stack.enter_async_context(_bare(wanted))
+        if options.bare:
+            subject: _Bare | _Hub = await stack.enter_async_context(_bare(options))
         else:
-            subject = await stack.enter_async_context(_hub(wanted))
+            subject = await stack.enter_async_context(_hub(options))
         stack.enter_context(living_set_aside())
         pipe.send((subject.port, subject.token))
         asked = asyncio.Event()
@@ -191,11 +191,11 @@ class _Hub:
 
 
 @asynccontextmanager
-async def _hub(wanted: Wanted) -> AsyncIterator[_Hub]:
+async def _hub(options: ProcessOptions) -> AsyncIterator[_Hub]:
     service = Service(
-        SqliteStore(Path(wanted.folder) / "bench.db"),
-        None if wanted.bus is None else bus_at(wanted.bus),
-        policies=PolicyBook(Policy().but(wanted.policy)),
+        SqliteStore(Path(options.folder) / "bench.db"),
+        None if options.bus is None else bus_at(options.bus),
+        policies=PolicyBook(Policy().but(options.policy)),
         fleet=UNLIMITED,
     )
     await service.start()
@@ -245,10 +245,10 @@ class _Bare:
 
 
 @asynccontextmanager
-async def _bare(wanted: Wanted) -> AsyncIterator[_Bare]:
+async def _bare(options: ProcessOptions) -> AsyncIterator[_Bare]:
     listener = listen("127.0.0.1", 0)
     bare = _Bare(listener.getsockname()[1])
-    bus = None if wanted.bus is None else bus_at(wanted.bus)
+    bus = None if options.bus is None else bus_at(options.bus)
     if bus is not None:
         await bus.connect()
         await bus.subscribe("heartbeat.>", bare.hear)

@@ -44,6 +44,6 @@ def test_a_small_fleet_is_watched_and_its_dead_are_found(monkeypatch: pytest.Mon
         assert tries < 5, found
     assert 0 < found.found_late <= 2.0
     assert hub_fleet.p99(found.told_late) < 2.0
-    assert found.asked.agents_page
-    assert found.asked.beat_visible
+    assert found.answers.agents_page
+    assert found.answers.beat_visible
     assert found.rss_mb < 400
