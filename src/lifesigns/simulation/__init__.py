@@ -3,13 +3,14 @@
     report = simulate(SimulationConfig(agents=40, days=7, seed=1))
     report.ok, report.detections["crash"].p99_s, report.false_findings
 
-    world.py       virtual time, and what goes wrong around all agents      faults.py  what can be asked for
-    simulated_agent.py one agent as it really is                            truth.py   what is really wrong with it
-    lives/         what agents go through                                  bulk_beats.py their beats, by the million
-    bus.py         the way to the monitor                                  operators.py  the people and orchestrator
-    monitor.py     the engine, and its bad days                            trials/    sick agents, and healthy ones
-    that look like them invariants.py  the laws, checked on everything the engine says         report.py  what came of
-    it
+    world.py            virtual time, and what goes wrong around all agents
+    faults.py           the faults that can be configured
+    simulated_agent.py  one agent as it really is            truth.py       what is really wrong with it
+    lives/              what agents go through               bulk_beats.py  their beats, by the million
+    bus.py              the way to the monitor               operators.py   the people and the orchestrator
+    monitor.py          the engine, and its bad days         report.py      the results
+    trials/             sick agents, and healthy ones that look like them
+    invariants.py       the laws, checked on everything the engine says
 
 The same configuration and seed give the same run, event for event.
 """
