@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from lifesigns.core.effects import Refusal
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.quotas import Quota
+from lifesigns.core.quotas import Quota, Sourced
 from lifesigns.core.signals import (
     ActivitySeen,
     AgentLeft,
@@ -33,12 +31,12 @@ def kept(watch: Watch, quota: Quota, whose: str) -> int:
     beliefs = watch.engine.beliefs
     if quota is Quota.AGENTS:
         return sum(one.source == whose for one in beliefs.agents.values())
-    table: dict[Quota, dict[str, Any]] = {
-        Quota.MESSAGES: beliefs.messages,
-        Quota.CLAIMS: beliefs.claims,
-        Quota.TASKS: beliefs.tasks,
+    things: dict[Quota, list[Sourced]] = {
+        Quota.MESSAGES: [*beliefs.messages.values()],
+        Quota.CLAIMS: [*beliefs.claims.values()],
+        Quota.TASKS: [*beliefs.tasks.values()],
     }
-    return sum(one.source == whose for one in table[quota].values())
+    return sum(one.source == whose for one in things[quota])
 
 
 def wish(quota: Quota, source: str, n: int) -> Signal:

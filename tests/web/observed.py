@@ -17,6 +17,7 @@ from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.hub.service import Service
 from lifesigns.ports import Bus, Store
 from lifesigns.web.prometheus import Metrics
+from lifesigns.web.quotas import WebQuotas
 from lifesigns.web.rates import Rates
 
 WAIT_MAX = 20.0
@@ -36,7 +37,9 @@ class Observed:
             fleet=FleetPolicy(canary_every=0),
             clock=lambda: self.now,
         )
-        self.metrics = Metrics(self.service, self.answered, Rates(Limits()))
+        self.metrics = Metrics(
+            self.service, self.answered, Rates(Limits()), WebQuotas(self.service, Limits())
+        )
 
     async def __aenter__(self) -> Self:
         await self.service.start()

@@ -75,6 +75,14 @@ class Limits:
     """Of bodies, unpacked, with one token of role agent."""
     unknown_requests_per_second: int = 500
     """From one address without a valid token: probes, files of the dashboard, wrong tokens."""
+    events_per_second: int = 500
+    """Kept because of reports with one token of role agent, over a minute: what it fills the disk with. Beats always count."""
+    streams_per_token: int = 200
+    """Listeners to the live events, of 1,000 in all."""
+    links_per_token: int = 20
+    """Sign-in links that nobody opened yet, of 200 in all."""
+    sessions_per_token: int = 200
+    """Of 2,000 in all: one more ends the one that was not used for longest."""
     agent_token_for: float = 90 * 86400.0
     """For a token of role agent that was made without an expiry."""
     session_for: float = 7 * 86400.0

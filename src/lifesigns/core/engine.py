@@ -140,6 +140,10 @@ class Engine:
         """How much we doubt ourselves, 0 to 8."""
         return self._awareness.score_now(now, self._context.limits)
 
+    def quota_refusal(self, quota: Quota, agent: Agent) -> str | None:
+        """Why the source of this agent can keep no more of these here, or None."""
+        return self._context.quotas.refusal(quota, agent.source)
+
     def quota_refusals(self) -> Mapping[Quota, int]:
         """How often a source had used up what it may keep here."""
         return self._context.quotas.refused

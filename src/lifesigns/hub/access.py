@@ -23,7 +23,7 @@ from lifesigns.events.hub_facts import OLD_SECRET
 from lifesigns.hub import admin_token
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.principals import NOBODY, Patterns, Principal, Role
-from lifesigns.hub.sign_in import SESSION_MAX_FOR, Session, SignIns
+from lifesigns.hub.sign_in import SESSION_MAX_FOR, SESSIONS_MAX, Session, SignIns
 from lifesigns.hub.throttle import Failures, Throttle
 from lifesigns.hub.token_macs import TokenMacs, token_macs
 from lifesigns.hub.tokens import TOKEN_MAX, digest_of, id_of, new_secret, new_token
@@ -135,15 +135,22 @@ class Access:
         """A code with which somebody may sign in once, as this principal, within five minutes."""
         return self._signed_in.link(principal.token_id, now)
 
+    def links_of(self, token_id: str, now: float) -> Sequence[float]:
+        """Of each link that was made with this token and not opened yet: for how long it is still good."""
+        return self._signed_in.links_of(token_id, now)
+
     def maker(self, code: str, now: float) -> Principal | None:
         """As whom this code would sign somebody in; None if it opens nothing."""
         token_id = self._signed_in.maker(code, now)
         known = None if token_id is None else self._holder(token_id, now)
         return None if known is None else known.principal
 
-    def redeem(self, code: str, now: float, address: str = "") -> str | None:
-        """The session that this code opens; None if it is unknown, used or too old, or its maker's token is gone."""
-        opened = self._signed_in.redeem(code, now, address)
+    def redeem(
+        self, code: str, now: float, address: str = "", sessions_max: int = SESSIONS_MAX
+    ) -> str | None:
+        """The session that this code opens; None if it is unknown, used or too old, or its maker's token is gone. A token has
+        so many sessions at most; then the one that was not used for longest ends."""
+        opened = self._signed_in.redeem(code, now, address, sessions_max)
         if opened is None:
             return None
         session, token_id = opened

@@ -24,8 +24,10 @@ LISTENERS_MAX: Final = 1000
 class Listener:
     """One who listens: `async with feed.listen() as listener: events = await listener.next()`."""
 
-    def __init__(self, feed: Feed, types: frozenset[str]) -> None:
+    def __init__(self, feed: Feed, types: frozenset[str], token_id: str = "") -> None:
         self._feed = feed
+        self.token_id = token_id
+        """Of whoever listens."""
         self._types = types
         self._waiting: deque[Event] = deque()
         self._woken = asyncio.Event()
@@ -98,9 +100,13 @@ class Feed:
     def beats_wanted(self) -> bool:
         return any(listener.hears_beats for listener in self._listeners)
 
-    def listen(self, types: Sequence[str] = ()) -> Listener:
+    def listeners_of(self, token_id: str) -> int:
+        """How many listen with this token."""
+        return sum(listener.token_id == token_id for listener in self._listeners)
+
+    def listen(self, types: Sequence[str] = (), token_id: str = "") -> Listener:
         """Hear what is told from now on, of these types; of all but beats if none is named."""
-        listener = Listener(self, frozenset(types))
+        listener = Listener(self, frozenset(types), token_id)
         self._listeners.add(listener)
         if self._ended:
             listener.end()

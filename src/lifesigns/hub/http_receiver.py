@@ -112,15 +112,21 @@ class HttpReceiver:
             return [TAKEN] * len(raws)
         return [_with_orders(beat.agent_id, waiting) for beat in together.beats]
 
-    async def take_reports(self, raw: bytes, who: Principal) -> IngestResult:
-        """As beats; but words are said once, so they are acknowledged only when what they changed is kept."""
+    async def take_reports(
+        self, raw: bytes, who: Principal, charge: Callable[[int], None] | None = None
+    ) -> IngestResult:
+        """As beats; but words are said once, so they are acknowledged only when what they changed is kept. `charge` is told
+        how much that was."""
         now, bounded = self._clock(), not who.speaks_for_all
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
         batch = await self._read(raw, decode)
         own = self._own(batch, who, signer)
         if any(isinstance(signal, Report) for signal in own):
-            batch.rejected += _policies_refused(own, await self.keep(own))
+            effects = await self.keep(own)
+            if charge is not None:
+                charge(len(effects))
+            batch.rejected += _policies_refused(own, effects)
         elif self._hub.committer.deposed:
             raise NotLeader
         elif not self._hub.hear(own):

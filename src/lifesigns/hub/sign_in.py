@@ -94,11 +94,22 @@ class SignIns:
         known = self._links.get(_digest(code))
         return None if known is None or now >= known.until else known.token_id
 
-    def redeem(self, code: str, now: float, address: str = "") -> tuple[str, str] | None:
-        """A new session and the id of its token; None for a code that is unknown, used or too old."""
+    def links_of(self, token_id: str, now: float) -> list[float]:
+        """Of each link that was made with this token and not opened yet: for how long it is still good."""
+        waits = (link.until - now for link in self._links.values() if link.token_id == token_id)
+        return [wait for wait in waits if wait > 0]
+
+    def redeem(
+        self, code: str, now: float, address: str = "", sessions_max: int = SESSIONS_MAX
+    ) -> tuple[str, str] | None:
+        """A new session and the id of its token; None for a code that is unknown, used or too old. If there are too many of
+        this token, the one that was not used for longest ends."""
         known = self._links.pop(_digest(code), None)
         if known is None or now >= known.until:
             return None
+        same = [key for key, one in self._sessions.items() if one.token_id == known.token_id]
+        for key in same[: max(0, len(same) - sessions_max + 1)]:
+            del self._sessions[key]
         ends_at = now + self._session_for
         made = Session(known.token_id, min(now + SESSION_FOR, ends_at), now, ends_at, now, address)
         session = _add(self._sessions, SESSIONS_MAX, made)

@@ -34,6 +34,7 @@ from lifesigns.web.fleet_snapshot import FleetSnapshot
 from lifesigns.web.history_reader import HistoryReader
 from lifesigns.web.ids import check_path
 from lifesigns.web.prometheus import Metrics
+from lifesigns.web.quotas import WebQuotas
 from lifesigns.web.rates import Rates
 from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route, RouteTable
 from lifesigns.web.table import CALLS
@@ -59,11 +60,14 @@ class Site:
     host_policy: HostPolicy
     limits: Limits
     rates: Rates
+    quotas: WebQuotas
     metrics: Metrics
     past: HistoryReader
     answered: dict[int, int] = field(default_factory=dict)
     """Answers by their status."""
 
+
+BEATS: Final = "/api/v1/beats"
 
 NOT_IN_OFFICE_WAIT: Final = "30"
 """Seconds after which somebody may look whether this hub has been started again."""
@@ -83,13 +87,14 @@ class Web:
         self.service = service
         answered: dict[int, int] = {}
         limits = limits or Limits()
-        rates = Rates(limits)
+        rates, quotas = Rates(limits), WebQuotas(service, limits)
         self.site = Site(
             FleetSnapshot(service),
             host_policy or HostPolicy(),
             limits,
             rates,
-            Metrics(service, answered, rates),
+            quotas,
+            Metrics(service, answered, rates, quotas),
             HistoryReader(service.hub, service.feed),
             answered,
         )
@@ -144,6 +149,8 @@ class Web:
                 await self._note_refusal(scope, headers, receive, refusal)
                 raise refusal
             _check_role(call, principal, path)
+            if call.method != "GET" and call.path != BEATS:
+                site.rates.check_events(principal, service.clock())
         if path:
             check_path(path)
         query = _query(call.query, scope["query_string"]) if call.query is not NoQuery else None

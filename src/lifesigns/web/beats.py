@@ -19,7 +19,10 @@ async def beats(request: Request) -> Answer:
 
 async def signals(request: Request) -> Answer:
     """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
-    reception = await request.service.http_receiver.take_reports(request.body, request.principal)
+    who, rates = request.principal, request.site.rates
+    reception = await request.service.http_receiver.take_reports(
+        request.body, who, lambda events: rates.events.charge(who.token_id, request.now, events)
+    )
     return _receipt(request, reception)
 
 

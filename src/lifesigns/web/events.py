@@ -62,6 +62,7 @@ async def listen(request: Request) -> Stream:
     """Events as they happen, as Server-Sent Events: `id`, `event` with the type, `data` with the event as JSON. Without
     `Last-Event-ID` it begins with what happens from now on. A listener that is too slow is cut off and comes again by
     itself; one that was away for too long is told so by an event `GAP`."""
+    request.site.quotas.check_stream(request.principal)
     if request.service.feed.full:
         raise Problem(503, "there are too many listeners already", headers={"Retry-After": "10"})
     return Stream(_pieces(request), STREAM, HEADERS)
@@ -83,7 +84,7 @@ async def list_events(request: Request) -> Answer:
 
 async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
     service, agent, clock = request.service, request.query.agent, asyncio.get_running_loop().time
-    async with service.feed.listen(request.query.types) as listener:
+    async with service.feed.listen(request.query.types, request.principal.token_id) as listener:
         # With the id a listener that is cut off before its first event knows where to go on.
         yield b"retry: %d\nid: %d\n\n" % (RETRY_AFTER_MS, _begins_after(request))
         seen = 0
@@ -185,7 +186,7 @@ CALLS: Final = (
         str,
         query=EventsQuery,
         content_types=("text/event-stream",),
-        also={503: "there are too many listeners already"},
+        also={429: "this token has too many open", 503: "there are too many listeners already"},
     ),
     Route("GET", "/api/v1/events/list", READERS, list_events, EventList, query=EventsPage),
 )

@@ -8,6 +8,7 @@ from uuid import uuid4
 import msgspec
 
 from lifesigns.core.messages import PendingMessage
+from lifesigns.core.quotas import Quota
 from lifesigns.core.signals import MessageAcked, MessageSent, MessageWithdrawn, Priority
 from lifesigns.hub.ownership import may_know
 from lifesigns.views import MessageList, MessageView
@@ -78,6 +79,7 @@ async def send(request: Request) -> Answer:
     await request.service.http_receiver.keep([sent])
     message = engine.beliefs.messages.get(message_id)
     if message is None:
+        request.site.quotas.check(Quota.MESSAGES, said.agent_id)
         raise Problem(
             409, f"message {message_id!r} was refused: {said.agent_id!r} has ended, or too many are open"
         )
@@ -135,6 +137,7 @@ CALLS: Final = (
         status=202,
         also={
             404: "nobody has heard of the recipient",
+            429: "the token of the sender has too many that are not acknowledged",
             409: "this id is another message's, or the sender has too many that are not acknowledged",
         },
     ),

@@ -30,6 +30,7 @@ from lifesigns.hub.pulse import BUS, HTTP, Pulse, Spread
 from lifesigns.hub.service import Service
 from lifesigns.views.census import Census, FreshCensus
 from lifesigns.web.connections import Connections
+from lifesigns.web.quotas import WebQuotas
 from lifesigns.web.rates import Rates
 
 PER_AGENT_MAX: Final = 200
@@ -50,10 +51,13 @@ class Metrics:
 
     connections: Connections | None = None
 
-    def __init__(self, service: Service, answered: Mapping[int, int], rates: Rates) -> None:
+    def __init__(
+        self, service: Service, answered: Mapping[int, int], rates: Rates, quotas: WebQuotas
+    ) -> None:
         self._service = service
         self._answered = answered
         self._rates = rates
+        self._quotas = quotas
         self._census = FreshCensus()
         self._version = version("lifesigns")
         self._registry = CollectorRegistry()
@@ -80,6 +84,7 @@ class Metrics:
         yield from _hub(service)
         yield from self._http()
         yield _limits(self._rates)
+        yield _quotas(self._quotas)
         yield from _store_and_bus(service)
         if 0 < len(agents) <= PER_AGENT_MAX:
             yield from _each(agents.values())
@@ -218,6 +223,15 @@ def _limits(rates: Rates) -> Metric:
     )
     for limit, rate in rates:
         refused.add_metric([limit], rate.refused)
+    return refused
+
+
+def _quotas(quotas: WebQuotas) -> Metric:
+    refused = CounterMetricFamily(
+        "lifesigns_over_quota", "What was refused because one token had enough of it", labels=["quota"]
+    )
+    for quota, count in quotas.refused():
+        refused.add_metric([quota], count)
     return refused
 
 

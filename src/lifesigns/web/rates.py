@@ -3,6 +3,7 @@
     requests    with one token of role agent, and how much is in them:
     signals     beats and reports
     bytes       of bodies, unpacked
+    events      kept because of its reports: the disk. Beats are heard however many there are
     unknown     requests from one address that showed no good token
 
 For each, who says something has a moment up to which it is paid for; what it says moves it on by its price. Who is ahead
@@ -17,10 +18,14 @@ from math import ceil
 from typing import Final
 
 from lifesigns.config.values import Limits
+from lifesigns.hub.principals import Principal, Role
 from lifesigns.web.answers import Problem
 
 BURST_FOR: Final = 1.0
 """Seconds' worth that may come at once."""
+
+EVENTS_BURST_FOR: Final = 60.0
+"""Seconds' worth of events that may come at once: when a large fleet starts, each of its agents makes a few."""
 
 KEYS_MAX: Final = 20_000
 """More than a hub has tokens; revoked ones are let go with the others when it is reached, and nobody suffers by it."""
@@ -29,8 +34,9 @@ KEYS_MAX: Final = 20_000
 class Rate:
     """What each token, or each address, has used of one kind."""
 
-    def __init__(self, per_second: float) -> None:
+    def __init__(self, per_second: float, burst_for: float = BURST_FOR) -> None:
         self._price = 1.0 / max(per_second, 1.0)
+        self._burst_for = burst_for
         self._paid_until: dict[str, float] = {}
         self.refused = 0
 
@@ -40,15 +46,15 @@ class Rate:
         if paid_until < now:
             paid_until = self._begin(now)
         ahead = paid_until - now
-        if ahead >= BURST_FOR:
-            return ahead - BURST_FOR + self._price
+        if ahead >= self._burst_for:
+            return ahead - self._burst_for + self._price
         self._paid_until[key] = paid_until + self._price
         return 0.0
 
     def owes(self, key: str, now: float) -> float:
         """The seconds after which it may say more; 0 for now."""
         ahead = self._paid_until.get(key, 0.0) - now
-        return ahead - BURST_FOR + self._price if ahead >= BURST_FOR else 0.0
+        return ahead - self._burst_for + self._price if ahead >= self._burst_for else 0.0
 
     def charge(self, key: str, now: float, amount: int) -> None:
         """So much was said, whether it may or not."""
@@ -72,11 +78,12 @@ class Rates:
         self.requests = Rate(min(limits.requests_per_second, limits.signals_per_second))
         self.signals = Rate(limits.signals_per_second)
         self.bytes = Rate(limits.bytes_per_second)
+        self.events = Rate(limits.events_per_second, EVENTS_BURST_FOR)
         self.unknown = Rate(limits.unknown_requests_per_second)
 
     def __iter__(self) -> Iterator[tuple[str, Rate]]:
         yield from (("requests", self.requests), ("signals", self.signals))
-        yield from (("bytes", self.bytes), ("unknown_requests", self.unknown))
+        yield from (("bytes", self.bytes), ("events", self.events), ("unknown_requests", self.unknown))
 
     def check_token(self, token_id: str, name: str, now: float) -> None:
         """Count a request with this token; raises a `Problem` if it has to wait, for whatever reason."""
@@ -90,6 +97,18 @@ class Rates:
                 rate.refused += 1
                 detail = f"{name!r} sent more than {limit} a second; beats can be sent in batches"
                 raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
+
+    def check_events(self, who: Principal | None, now: float) -> None:
+        """Count a request that leads to an event; raises a `Problem` if those with this token have filled enough of the disk."""
+        if who is None or who.role is not Role.AGENT:
+            return
+        wait_for = self.events.wait_for(who.token_id, now)
+        if wait_for:
+            self.events.refused += 1
+            detail = (
+                f"reports of {who.name!r} led to more than {self._limits.events_per_second} events a second"
+            )
+            raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
 
     def take_bytes(self, token_id: str, name: str, size: int, now: float) -> None:
         """Count a piece of a body; raises a `Problem` when all that come at once are more than one body and a burst."""

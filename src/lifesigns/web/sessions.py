@@ -63,6 +63,7 @@ class SignInBody(msgspec.Struct):
 async def make_link(request: Request) -> Answer:
     """A link that signs its first visitor in to the dashboard, as you. It works once, for five minutes."""
     now = request.now
+    request.site.quotas.check_link(request.principal, now)
     code = request.service.access.link(request.principal, now)
     scheme = "https" if request.site.host_policy.is_secure(dict(request.scope["headers"])) else "http"
     url = f"{scheme}://{request.header(b'host')}/sign-in?code={code}"
@@ -96,7 +97,8 @@ async def redeem(request: Request) -> Answer:
     if not nonce or not compare_digest(nonce.encode(), form.get("nonce", "").encode()):
         raise Problem(403, "this sign-in was not begun in this browser; open the link again")
     address = host_policy.address(request.scope)
-    session = access.redeem(form.get("code", "")[:CODE_MAX], now, address)
+    sessions_max = request.site.limits.sessions_per_token
+    session = access.redeem(form.get("code", "")[:CODE_MAX], now, address, sessions_max)
     if session is None:
         return _of_no_use(request)
     principal = access.session(session, now)
@@ -183,7 +185,15 @@ async def me(request: Request) -> Answer:
 
 
 CALLS: Final = (
-    Route("POST", "/api/v1/sign-in-links", READERS, make_link, SignInLink, status=201),
+    Route(
+        "POST",
+        "/api/v1/sign-in-links",
+        READERS,
+        make_link,
+        SignInLink,
+        status=201,
+        also={429: "too many of this token wait"},
+    ),
     Route(
         *("GET", "/sign-in", NO_TOKEN, sign_in, str),
         query=SignInBody,

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns.core.claims import Claim
+from lifesigns.core.quotas import Quota
 from lifesigns.core.signals import CheckpointSaved, TaskClaimed, TaskReleased
 from lifesigns.views import CheckpointList, CheckpointView, ClaimGranted, TaskList, TaskView, moment
 from lifesigns.views.tasks import checkpoint_view, checkpoints, claim_granted, task_ids, tasks_view
@@ -77,6 +78,7 @@ async def claim(request: Request) -> Answer:
     await request.service.http_receiver.keep([wish])
     claim = engine.beliefs.claims.get(task_id)
     if claim is None:
+        request.site.quotas.check(Quota.CLAIMS, said.agent_id)
         raise Problem(
             409, f"the claim was refused: {said.agent_id!r} has ended, or holds too many tasks already"
         )
@@ -183,7 +185,10 @@ CALLS: Final = (
         claim,
         ClaimGranted,
         body=ClaimBody,
-        also={409: "somebody else holds it: the detail says who"},
+        also={
+            409: "somebody else holds it: the detail says who",
+            429: "the token of the agent holds too many tasks",
+        },
     ),
     Route(
         "POST",
