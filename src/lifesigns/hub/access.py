@@ -106,9 +106,10 @@ class Access:
             self._note(known, now)
         return known.kept.digest, known.principal.patterns
 
-    def still_in(self, token_id: str, now: float) -> bool:
-        """Whether somebody who came in with this token, and stays to listen, may still do so."""
-        return self._holder(token_id, now) is not None
+    def still_in(self, token_id: str, now: float, session: str | None = None) -> bool:
+        """Whether somebody who came in with this token, or by this session made with it, and stays to listen, may still do so."""
+        is_open = session is None or self._signed_in.is_open(session, now)
+        return is_open and self._holder(token_id, now) is not None
 
     def failed(self, address: str, now: float) -> Failures:
         """A wrong token, code or session came from this address."""

@@ -129,6 +129,11 @@ class SignIns:
         self._sessions.move_to_end(key)
         return known.token_id
 
+    def is_open(self, session: str, now: float) -> bool:
+        """Whether this session goes on. To ask does not keep it alive."""
+        known = self._sessions.get(_digest(session))
+        return known is not None and now < known.until
+
     def sessions(self, now: float) -> dict[str, Session]:
         """Those that are open, by their id."""
         return {_id(key): known for key, known in self._sessions.items() if now < known.until}

@@ -28,6 +28,7 @@ __all__ = [
     "headers_of",
     "refused",
     "session_of",
+    "session_shown",
 ]
 
 SAFE: Final = frozenset({"GET", "HEAD"})
@@ -133,6 +134,12 @@ def session_of(headers: Headers, scope: Scope, host_policy: HostPolicy, ending: 
         if key == name
     ]
     return found[0].decode("latin-1") if len(found) == 1 else None
+
+
+def session_shown(scope: Scope, host_policy: HostPolicy) -> str | None:
+    """The session by which a request was let in; None if it was by a token."""
+    headers = headers_of(scope)
+    return None if b"authorization" in headers else session_of(headers, scope, host_policy)
 
 
 def cookie_name(scope: Scope, host_policy: HostPolicy) -> str:

@@ -25,6 +25,7 @@ from lifesigns.views.events import event_view
 from lifesigns.web.answers import Answer, Problem, Stream, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import READERS, Request, Route
+from lifesigns.web.voices import still_in
 
 RETRY_AFTER_MS: Final = 2000
 KEEP_ALIVE_EVERY: Final = 15.0
@@ -84,6 +85,7 @@ async def list_events(request: Request) -> Answer:
 
 async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
     service, agent, clock = request.service, request.query.agent, asyncio.get_running_loop().time
+    may_hear = still_in(request)
     async with service.feed.listen(request.query.types, request.principal.token_id) as listener:
         # With the id a listener that is cut off before its first event knows where to go on.
         yield b"retry: %d\nid: %d\n\n" % (RETRY_AFTER_MS, _begins_after(request))
@@ -93,9 +95,9 @@ async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
             if events:
                 yield _told(events)
         told_at = clock()
-        while not listener.ended and service.access.still_in(request.principal.token_id, request.now):
+        while not listener.ended:
             events = await listener.next(KEEP_ALIVE_EVERY)
-            if listener.overrun:
+            if listener.overrun or not may_hear():
                 return
             fresh = [e for e in events if (e.id > seen or not e.id) and agent in (None, e.agent_id)]
             if fresh or clock() - told_at >= KEEP_ALIVE_EVERY * 0.9:

@@ -16,7 +16,7 @@ from lifesigns.views import Orders, OrdersByAgent
 from lifesigns.web.answers import JSON, Answer, Problem, Stream, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import SPEAKERS, Request, Route
-from lifesigns.web.voices import check_voice
+from lifesigns.web.voices import check_voice, still_in
 
 WAIT_MAX: Final = 60.0
 EXCLUDED_MAX: Final = 50
@@ -89,10 +89,11 @@ async def _answered(
 async def _later(
     request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> AsyncGenerator[bytes, None]:
+    may_hear = still_in(request)
     waiting = await request.service.http_receiver.wait_for_orders(
         agent_ids, request.query.wait, request.query.exclude
     )
-    yield msgspec.json.encode(shown(waiting))
+    yield msgspec.json.encode(shown(waiting if may_hear() else {}))
 
 
 CALLS: Final = (

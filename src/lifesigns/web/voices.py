@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lifesigns.core.signals import CheckpointSaved, MessageSent, TaskClaimed
+from lifesigns.web.access import session_shown
 from lifesigns.web.answers import Problem
 from lifesigns.web.routes import Request
 
@@ -13,6 +16,13 @@ def check_voice(request: Request, *agent_ids: str, field: str = "agent_id") -> N
     for agent_id in agent_ids:
         if not principal.may_speak_for(agent_id):
             raise Problem(403, f"is {agent_id!r}, for which {principal.name!r} may not speak", field=field)
+
+
+def still_in(request: Request) -> Callable[[], bool]:
+    """Whether who asked, and is kept waiting, may still be told something: its token or session may end meanwhile."""
+    access, token_id = request.service.access, request.principal.token_id
+    session = session_shown(request.scope, request.site.host_policy)
+    return lambda: access.still_in(token_id, request.now, session)
 
 
 def check_owner(request: Request, signal: CheckpointSaved | MessageSent | TaskClaimed) -> None:
