@@ -328,6 +328,15 @@ def test_a_supervisor_that_leaves_a_start_unanswered_is_gone(answers: bool, gone
     assert watch.engine.beliefs.lineages["a"].supervisor_gone is gone
 
 
+def test_a_supervisor_that_ended_nobody_in_three_orders_is_gone_and_may_be_back_with_its_agent() -> None:
+    """A start is not offered to it first: that would be waited for in vain, for five minutes."""
+    watch = lost(respawned=True)
+    lineage = watch.engine.beliefs.lineages["a"]
+    assert lineage.supervisor_gone
+    watch.beat(incarnation="i-1", seq=100)
+    assert (watch.health(), lineage.supervisor_gone) == (Health.HEALTHY, False)
+
+
 def test_an_orphan_says_that_its_supervisor_is_gone_and_its_next_life_has_one_again() -> None:
     watch = Watch(SLOW)
     watch.beat(incarnation="i-1")

@@ -311,7 +311,7 @@ class Respawns:
         elif lineage.phase is Phase.REVIEW:
             # There is no agent left to replace; the number of tries still counts.
             self._enter(lineage, Phase.IDLE, now, NEVER)
-        lineage.ended = None
+        lineage.ended, lineage.supervisor_gone = None, False
 
     def cleaned_up(self, lineage: Lineage, now: float) -> None:
         """The clean-up after the last life is over or given up: the next one need not wait for it."""

@@ -163,6 +163,7 @@ class Watching:
         elif self.may_be_well(agent):
             context.respawns.ask(lineage, f"{reason} {ASLEEP}", now, doubted=True)
         else:
+            lineage.supervisor_gone = True  # One that is there would have ended it.
             context.respawns.begin(lineage, agent, reason, policy.respawn, now, wanted=bool(case.by))
         context.deadlines.arm(lineage, context.respawns.due_at(lineage))
 
