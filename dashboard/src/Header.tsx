@@ -15,6 +15,7 @@ const PAGES = [
   ["recovery", "#/recovery", "Recovery"],
   ["alerts", "#/alerts", "Alerts"],
   ["audit", "#/audit", "Audit"],
+  ["sessions", "#/sessions", "Sessions"],
 ] as const;
 
 export function Header() {

@@ -22,6 +22,7 @@ import { Breakers } from "./views/Breakers";
 import { Fleet } from "./views/Fleet";
 import { Help, helping } from "./views/Help";
 import { Recovery } from "./views/Recovery";
+import { Sessions } from "./views/Sessions";
 import { SignedOut } from "./views/SignedOut";
 
 function Page() {
@@ -54,6 +55,8 @@ function View({ route }: { route: Route }) {
       return <Alerts />;
     case "audit":
       return <Audit />;
+    case "sessions":
+      return <Sessions />;
     case "unknown":
       return (
         <Empty title="There is nothing here">

@@ -9,9 +9,10 @@ export type Route =
   | { page: "recovery" }
   | { page: "alerts" }
   | { page: "audit" }
+  | { page: "sessions" }
   | { page: "unknown"; hash: string };
 
-const PLAIN = ["breakers", "recovery", "alerts", "audit"] as const;
+const PLAIN = ["breakers", "recovery", "alerts", "audit", "sessions"] as const;
 
 /** The route an address means. */
 export function read(hash: string): Route {

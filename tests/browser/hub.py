@@ -46,7 +46,11 @@ class Hub(Server):
     @cached_property
     def client(self) -> Client:
         """An admin's."""
-        return Client(self.url, (self.state / "admin.token").read_text().strip())
+        return Client(self.url, self.admin_token)
+
+    @property
+    def admin_token(self) -> str:
+        return (self.state / "admin.token").read_text().strip()
 
     @cached_property
     def viewer_token(self) -> str:

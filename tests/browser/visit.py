@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.hub import Hub
 
-VIEWS = ("#/", "#/breakers", "#/recovery", "#/alerts", "#/audit")
+VIEWS = ("#/", "#/breakers", "#/recovery", "#/alerts", "#/audit", "#/sessions")
 """All but that of an agent."""
 
 

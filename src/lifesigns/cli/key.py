@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def key() -> None:
-    """Make, list and revoke the keys with which agents sign their messages."""
+    """Make, list and revoke the keys with which agents sign what they say.
+
+    An agent that has a key signs its beats and reports, so that nobody else can speak as that agent, even on a shared bus.
+    access.signed in lifesigns.yaml says which agents have to.
+    """
 
 
 @key.command()
@@ -27,7 +31,11 @@ def key() -> None:
 @click.option(
     "--expires", "expires_after", type=Duration(), metavar="30d", help="Good for this long.  [for ever]"
 )
-@click.option("--public", metavar="HEX", help="The public half of a key that was made elsewhere.")
+@click.option(
+    "--public",
+    metavar="HEX",
+    help="Make none, but register the public half (64 hex digits) of one that was made elsewhere.",
+)
 @prints_json
 @asks_a_hub
 def create(
@@ -38,9 +46,10 @@ def create(
     public: str | None,
     as_json: bool,
 ) -> None:
-    """Make a key for AGENTS (ids, or 'coder-*'; commas between) and print it: this is the only time it can be seen.
+    """Make a key and print it: this is the only time it can be seen.
 
-    It is made here. The hub gets its public half, and can verify with it but not sign.
+    AGENTS are the ids that may sign with it, or beginnings of ids: coder-7,tester-*. The key is made on this machine. The hub
+    gets its public half, with which it can verify but not sign. Give the key to the agent as LIFESIGNS_KEY.
     """
     from lifesigns.assembly.keys import key_pair
 
@@ -59,7 +68,7 @@ def create(
 @prints_json
 @asks_a_hub
 def list_(client: Client, as_json: bool) -> None:
-    """List all keys; the hub has their public halves."""
+    """Show all keys: for which agents, when they were used, how soon they expire."""
     keys = [one for one in client.tokens().tokens if one.role == "key"]
     if as_json:
         print_json(keys)
@@ -76,6 +85,9 @@ def list_(client: Client, as_json: bool) -> None:
 @click.argument("key_id", metavar="ID")
 @asks_a_hub
 def revoke(client: Client, key_id: str) -> None:
-    """Revoke the key ID: the hub no longer believes its signatures."""
+    """Revoke the key ID: the hub refuses what is signed with it.
+
+    lifesigns key list shows the ids.
+    """
     client.revoke_token(key_id)
     say(f"{key_id} is revoked.")

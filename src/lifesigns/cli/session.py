@@ -24,7 +24,7 @@ def session() -> None:
 @prints_json
 @asks_a_hub
 def list_(client: Client, as_json: bool) -> None:
-    """Who is signed in to the dashboard, from where, since when and until when.
+    """Show who is signed in to the dashboard, from where and until when.
 
     An admin sees all sessions, others those that were made with the same token.
     """
@@ -46,6 +46,9 @@ def list_(client: Client, as_json: bool) -> None:
 @click.argument("session_id", metavar="ID")
 @asks_a_hub
 def end(client: Client, session_id: str) -> None:
-    """Sign out the browser that has the session ID; lifesigns session list shows the ids."""
+    """Sign out the browser that has the session ID.
+
+    lifesigns session list shows the ids. To keep somebody out, revoke the token too: lifesigns token revoke.
+    """
     client.end_session(session_id)
     say(f"Session {session_id} is ended.")

@@ -92,12 +92,21 @@ def list_(client: Client, as_json: bool) -> None:
 @token.command()
 @click.argument("token_id", metavar="ID")
 @click.option(
-    "--grace", type=Duration(), default="1d", metavar="1d", help="The old secret is good for this long.  [1d]"
+    "--grace",
+    type=Duration(),
+    default="1d",
+    metavar="1d",
+    help="How long the old secret is still good.  [1d]",
 )
 @prints_json
 @asks_a_hub
 def rotate(client: Client, token_id: str, grace: float, as_json: bool) -> None:
-    """Give the token ID a new secret and print it. Until the grace is over the old one is valid, too."""
+    """Give the token ID a new secret and print it.
+
+    It stays the same token, with its role and agents, and lasts as long again. The old secret is good for the grace, too: hand
+    out the new one meanwhile. If the old one is in wrong hands, revoke the token and make another one. lifesigns token list shows
+    the ids.
+    """
     made = client.rotate_token(token_id, grace=grace)
     if as_json:
         print_json(made)

@@ -23,10 +23,11 @@ from lifesigns.ports import Store, StoredToken
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def accept(state: Path | None, store: str | None, yes: bool) -> None:
-    """Believe the tokens in the store that this hub does not recognize as its own.
+    """Accept tokens in the store that this hub has not signed.
 
-    A hub refuses rows of tokens without its MAC: somebody wrote them into the store, or its tokens.key was lost. This
-    shows them, asks, and signs them with the key in the state folder. Afterwards revoke those that nobody knows.
+    A hub signs every token that it stores, and refuses those without its signature: somebody else wrote them into the store, or
+    the file tokens.key of the state folder was lost, as after a move without it. This command shows them, asks you, and signs
+    them. It needs no token, but the state folder. Revoke afterwards what nobody knows: lifesigns token revoke.
     """
     from lifesigns.assembly.hub import store_to_read
 

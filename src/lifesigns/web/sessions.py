@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from hmac import compare_digest
-from html import escape
 from typing import Annotated, Final
 from urllib.parse import parse_qsl
 
@@ -21,6 +20,7 @@ from lifesigns.events.hub_facts import SessionEnded, SignedIn
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.sign_in import LINK_FOR, Session, session_id
 from lifesigns.views import Me, SessionList, SessionView, SignInLink, moment
+from lifesigns.web import sign_in_page
 from lifesigns.web.access import cookie_name, refused, session_of
 from lifesigns.web.answers import Answer, Header, Problem, answer
 from lifesigns.web.routes import EVERYBODY, NO_TOKEN, READERS, Request, Route
@@ -32,26 +32,6 @@ UNSEEN: Final[tuple[Header, ...]] = (
 NONCE: Final = "_sign_in"
 """What the cookie of the nonce is called, after ours."""
 CODE_MAX: Final = 128
-
-PAGE_GUARDED: Final[tuple[Header, ...]] = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    (b"cache-control", b"no-store"),
-    # With no-referrer a browser would not say the Origin of the form.
-    (b"referrer-policy", b"origin"),
-)
-PAGE: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in to lifesigns</title></head><body>
-<h1>lifesigns</h1>
-<p>This link signs this browser in as <strong><bdi>{name}</bdi></strong> ({role}). Did you ask for it?</p>
-<form method="post" action="/sign-in">
-<input type="hidden" name="code" value="{code}"><input type="hidden" name="nonce" value="{nonce}">
-<button type="submit" autofocus>Sign in</button>
-</form>
-</body></html>
-"""
 
 
 class SignInBody(msgspec.Struct):
@@ -77,13 +57,12 @@ async def sign_in(request: Request) -> Answer:
     if principal is None:
         return _of_no_use(request)
     nonce = secrets.token_urlsafe(16)
-    page = PAGE.format(
-        name=escape(principal.name), role=escape(principal.role), code=escape(request.query.code), nonce=nonce
-    )
     cookie = _cookie(
         request, f"{cookie_name(request.scope, request.site.host_policy)}{NONCE}", nonce, LINK_FOR
     )
-    return Answer(page.encode(), content_type=b"text/html; charset=utf-8", headers=(cookie, *PAGE_GUARDED))
+    page = sign_in_page.page(principal, request.query.code, nonce)
+    headers = (cookie, *sign_in_page.GUARDED)
+    return Answer(page, content_type=b"text/html; charset=utf-8", headers=headers)
 
 
 async def redeem(request: Request) -> Answer:
