@@ -6,8 +6,6 @@ from typing import Final, Protocol
 
 from lifesigns.errors import AdapterError
 
-DIGEST_SIZE: Final = 64
-"""SHA-256 in lower-case hexadecimal."""
 
 HERE: Final = "hub:sha256:"
 """The prefix of a checkpoint's digest if the hub keeps its content."""

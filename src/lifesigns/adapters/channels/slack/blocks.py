@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from lifesigns.ports import Notice, NoticeSeverity, NoticeStage
 
-HEADER_MAX: Final = 150
 SECTION_MAX: Final = 3000
 FIELD_MAX: Final = 2000
 FIELDS_MAX: Final = 10
