@@ -6,7 +6,6 @@ from typing import Final, Protocol
 
 from lifesigns.errors import AdapterError
 
-
 HERE: Final = "hub:sha256:"
 """The prefix of a checkpoint's digest if the hub keeps its content."""
 
