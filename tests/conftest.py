@@ -7,8 +7,11 @@ None has a deadline, because a busy machine is not a failure. Chosen by `CI` in 
 `--hypothesis-profile`.
 """
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 
 from hypothesis import Phase, settings
 
@@ -19,3 +22,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 # Whoever was started by `nohup` ignores SIGHUP, and so would every child in these tests; some are about just that signal.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# No test may find the hub of the person who runs it, or leave anything in that person's state folder.
+FOR_TESTS = ("LIFESIGNS_CHROMIUM", "LIFESIGNS_OVERLOAD")
+for name in [name for name in os.environ if name.startswith("LIFESIGNS_") and name not in FOR_TESTS]:
+    del os.environ[name]
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="lifesigns-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
