@@ -24,6 +24,8 @@ from typing import Any
 import pytest
 
 import lifesigns
+from lifesigns.adapters.signing.agent_key import new_key, signer_of
+from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.assembly.links import bus_at
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
@@ -31,6 +33,7 @@ from lifesigns.hub import forgeries
 from lifesigns.hub.bus_receiver import Relays
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.ports import Bus
+from lifesigns.wire.signed import Seal
 from tests.adapters.executors.ground import until
 from tests.servers.nats import NatsServer
 from tests.servers.process import Server
@@ -282,11 +285,27 @@ VALID = [
     ),
 ]
 SEED, MESSAGES = 14, 3000
+SIGNER = signer_of(new_key())
+SEALED = Seal(SIGNER)
+"""Of a key that the hub knows, in the test of all messages."""
+ANSWERS = [
+    (
+        "lifesigns.order.a",
+        b'{"type":"nudge","order_id":"1-1","epoch":1,"agent_id":"a","attempt":1,"text":"x"}',
+    ),
+    ("lifesigns.kept.relay:r", b"1"),
+    ("lifesigns.kept.relay:r.a", b"apart"),
+    ("lifesigns.event.HEALTH_STATE_CHANGED", b"{}"),
+    ("lifesigns.canary.hub", b"1"),
+]
+"""What the hub says, said by somebody else: nobody at the hub listens to it, but for its own canary."""
 
 
 def mutated(chance: random.Random) -> tuple[str, bytes]:
     """A valid message with a few bytes changed, doubled, cut or moved, on a subject that may be another's."""
     subject, payload = chance.choice(VALID)
+    if chance.random() < 0.3:
+        payload = SEALED.signed(payload)
     if chance.random() < 0.3:
         subject = f"{chance.choice(('heartbeat', 'lifesigns.signal', 'lifesigns.report'))}.{chance.randrange(10**9)}"
     raw = bytearray(payload)
@@ -312,7 +331,7 @@ async def test_no_message_harms_the_hub_and_each_is_counted(
 ) -> None:
     url = nats_or_none.url if nats_or_none else f"memory://{random.random()}"
     chance = random.Random(SEED)
-    async with hub_on(url) as hub, connected(url) as bus:
+    async with hub_on(url, verifies=verifies) as hub, connected(url) as bus:
         pulse, door = hub.service.hub.pulse, hub.service.door
         assert door is not None
         await say(bus, "heartbeat.honest", {"agent_id": "honest", "seq": 1})
@@ -333,6 +352,12 @@ async def test_no_message_harms_the_hub_and_each_is_counted(
                 if "relay:r." not in subject:  # What has a number is heard once.
                     await until(partial(has_counted, expected))
 
+        body = {"public_key": SIGNER.public.hex(), "name": "k", "agents": "a,b"}
+        assert (await hub.post("/api/v1/keys", body)).status_code == 201
+        for subject, payload in ANSWERS * 20:
+            cut = payload[: chance.randrange(len(payload) + 1)] + bytes([chance.randrange(256)])
+            await bus.publish(subject, chance.choice((payload, cut)))
+        await bus.flush()
         await send(MESSAGES // 3)
         tracemalloc.start()
         try:
@@ -355,3 +380,30 @@ def nats_or_none(kind: str) -> Iterator[NatsServer | None]:
         return
     with NatsServer() as server:
         yield server
+
+
+async def test_whatever_is_said_to_an_agent_its_sender_goes_on() -> None:
+    """Orders and acknowledgements that are none: cut, changed, of another kind, or not readable at all."""
+    url, chance = f"memory://{random.random()}", random.Random(SEED)
+    async with hub_on(url) as hub, connected(url) as bus, lifesigns.Sender("a", url, interval=0.1) as life:
+        await until(lambda: health(hub, "a") is Health.HEALTHY)
+        for _ in range(500):
+            _, payload = chance.choice(ANSWERS)
+            raw = bytearray(payload)
+            for _ in range(1 + chance.randrange(4)):
+                at = chance.randrange(len(raw) + 1)
+                raw[at : at + chance.randrange(3)] = chance.choice(
+                    (b"\xff", b"{", b"null", b"", b"[" * 300, b"9" * 30)
+                )
+            for subject in ("lifesigns.order.a", "lifesigns.kept.relay:r.a"):
+                await bus.publish(subject, bytes(raw))
+        await bus.flush()
+        before = pulse_of(hub)
+        await until(lambda: pulse_of(hub) > before + 3)
+        life.checkpoint("cp-after")
+        await until(lambda: not life.stats.buffered)
+        assert health(hub, "a") is Health.HEALTHY
+
+
+def pulse_of(hub: RunningHub) -> int:
+    return hub.service.hub.pulse.beats
