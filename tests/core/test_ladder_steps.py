@@ -1078,3 +1078,13 @@ def test_how_long_an_end_may_take_to_be_confirmed_is_policy() -> None:
 
 def test_an_end_is_ordered_three_times_and_may_take_a_minute_to_be_confirmed() -> None:
     assert (POLICY.confirm_for, ladder_module.TERMINATE_TRIES) == (60.0, 3)
+
+
+def test_a_case_knows_what_was_decided_about_its_escalation() -> None:
+    climb = Climb(LOOP).open().to(Rung.ESCALATE)
+    order_id = climb.case.order_id
+    answer = EscalationDecided(
+        agent_id="a", order_id=order_id, decision=Decision.IGNORE, by="ann", note="known"
+    )
+    assert climb.ladder.decided(climb.agent, answer, climb.policy, climb.now)
+    assert climb.case.said == f"{order_id} ignore: known"
