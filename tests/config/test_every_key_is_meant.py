@@ -73,6 +73,8 @@ WORDS: Mapping[str, object] = {
     "url": "nats://elsewhere",
     "relays": "refused",
     "signed": "required",
+    "key": "/elsewhere.key",
+    "witnesses": "file:/elsewhere",
     "host": "localhost",
     "tls_cert": "/elsewhere.pem",
     "tls_key": "/elsewhere.pem",

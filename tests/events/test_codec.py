@@ -96,6 +96,8 @@ OF_THE_HUB: list[e.Fact] = [
     h.SilenceEnded(5.0, "s-1", "ann"),
     h.AuditRetired(5.0, 7, 86400.0),
     h.AuditBroken(5.0, "changed"),
+    h.AuditAccepted(5.0, 40, ("7 9f3a",), "ann@home", "restored", "changed"),
+    h.HistoryForgotten(5.0, 21, 86400.0),
     h.Gap(5.0, "too old", 7),
 ]
 

@@ -18,7 +18,7 @@ from lifesigns.hub.audit import notes
 from tests.hub.audited import AUDITED, Log, new_signer, written_log
 from tests.servers.postgres import PostgresServer
 
-TABLES = ("deeds", "seals", "events")
+TABLES = ("deeds", "seals", "events", "beliefs")
 COLUMNS = "event_id, at, agent_id, who, leaf, entry"
 
 
@@ -76,7 +76,7 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record
 async def test_a_log_that_nobody_touched_is_verified(log: Log) -> None:
     found = await log.verify()
     assert found.faults == []
-    assert (found.entries, found.sealed, found.seals) == (AUDITED, AUDITED, 5)
+    assert (found.entries, found.sealed, found.seals) == (AUDITED, AUDITED, 6)
     assert (await log.verify(state=False)).good
 
 
@@ -234,8 +234,9 @@ async def test_one_fault_is_told_once(log: Log, tamper: Deed) -> None:
 
 
 async def test_a_deed_that_is_cut_off_is_still_known_by_the_history(log: Log) -> None:
-    """Where even the state folder is gone; each by its event."""
+    """Where even the state folder and the row of the log are gone; each by its event."""
     await truncated_with_its_seals(log)
+    await log.sql("DELETE FROM beliefs WHERE kind = 'audit'")
     found = await log.verify(state=False)
     assert [fault.how for fault in found.faults] == [FaultKind.REMOVED] * 10
     assert "AGENT_PAUSED" in found.faults[0].text
@@ -258,19 +259,21 @@ async def test_what_was_rewritten_is_bounded_by_the_seals_round_it(log: Log) -> 
         "UPDATE deeds SET entry = $1, leaf = $2, who = 'eve' WHERE n = 27", entry, merkle.leaf(entry)
     )
     await log.sql("DELETE FROM events")
-    (fault,) = (await log.verify()).faults
+    fault, gone = (await log.verify()).faults
     assert (fault.how, fault.n) == (FaultKind.REWRITTEN, 20)
     assert "first 30 entries" in fault.text
+    assert "gone from the history" in gone.text
 
 
 async def test_another_key_vouches_for_nothing(log: Log) -> None:
     found = await log.verify(key=new_signer().public)
-    assert {fault.how for fault in found.faults} == {FaultKind.WRONG_KEY}
-    assert found.faults_total == 5
+    assert {fault.how for fault in found.faults} == {FaultKind.WRONG_KEY, FaultKind.UNSEALED}
+    assert found.faults_total == 7
     assert found.sealed == 0
 
 
 async def test_a_log_without_any_seal_is_not_verified(log: Log) -> None:
     await log.sql("DELETE FROM seals")
+    await log.sql("DELETE FROM beliefs WHERE kind = 'audit'")
     (fault,) = (await log.verify(state=False)).faults
     assert fault.how is FaultKind.UNSEALED

@@ -43,6 +43,8 @@ DONE: list[tuple[e.Fact, str, str]] = [
     (h.SilenceEnded(1.0, "s-1", "ann"), "ann", "silence ended"),
     (h.AuditRetired(1.0, 7, 86400.0), "lifesigns", "entries retired"),
     (h.AuditBroken(1.0, "changed"), "lifesigns", "audit log found broken"),
+    (h.AuditAccepted(1.0, 40, (), "ann@home", "restored", "changed"), "ann@home", "audit log accepted"),
+    (h.HistoryForgotten(1.0, 21, 86400.0), "lifesigns", "history forgotten"),
 ]
 
 

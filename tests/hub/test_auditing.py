@@ -22,9 +22,10 @@ from lifesigns.core.health import Health
 from lifesigns.core.signals import BeatReceived, NudgeRequested
 from lifesigns.errors import UsageError, WireError
 from lifesigns.events import event_of, message
-from lifesigns.hub.audit import log, notes, records
+from lifesigns.hub.audit import acceptance, log, notes, records
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.seal_file import SealFile
+from lifesigns.hub.audit.state import AuditState, encode_state
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
 from lifesigns.ports import AuditRecord, Event
@@ -168,6 +169,7 @@ async def test_a_disk_that_takes_no_seal_is_logged_and_nothing_else(
     service = Service(MemoryStore(), signer=new_signer(), state=state)
     await service.start()
     await read(service)
+    (state / "audit.checkpoint").unlink()
     (state / "audit.checkpoint").mkdir()
     await act(service, 1)
     await until(
@@ -212,32 +214,34 @@ async def test_a_hub_does_not_seal_what_was_changed(
 
 
 @pytest.mark.parametrize("value", [None, b"another", b"\xc1"])
-async def test_a_hub_that_was_robbed_of_its_own_memory_of_the_log_goes_on(
-    value: bytes | None, tmp_path: Path
+async def test_a_hub_that_was_robbed_of_its_own_memory_of_the_log_goes_on_when_a_person_wants_it(
+    value: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log is whole and the seals hold: it is told, the mark is in the log, and the log goes on."""
+    monkeypatch.setattr(log, "HEED_EVERY", 0.01)
     log_ = await written_log(str(tmp_path / "x.db"), tmp_path)
     if value is None:
         await log_.sql("DELETE FROM beliefs WHERE kind = 'audit'")
     elif value == b"\xc1":
         await log_.sql("UPDATE beliefs SET value = $1 WHERE kind = 'audit'", value)
     else:
-        other = log.AuditState(merkle.Frontier())
+        other = AuditState(merkle.Frontier())
         for n in range(40):
             other.frontier.append(bytes([n]) * 32)
-        await log_.sql("UPDATE beliefs SET value = $1 WHERE kind = 'audit'", log._encode(other))
+        await log_.sql("UPDATE beliefs SET value = $1 WHERE kind = 'audit'", encode_state(other))
     async with log_.hub() as service:
         await act(service, 40, 41)
         await read(service)
-        assert service.hub.audit.trouble == ""
-        await service.hub.committer.kept()
-        await service.hub.audit.seal(service.hub.committer, service.clock())
-        await check_proofs(service, 43)
+        assert "its last entries are not those that the last hub wrote" in service.hub.audit.trouble
+        acceptance.ask(tmp_path, "ann@home", "a migration went wrong")
+        await until(lambda: service.hub.audit.newest and service.hub.audit.newest.size == 44)
+        await check_proofs(service, 44)
     async with log_.hub() as service:
         await read(service)
+        assert service.hub.audit.trouble == ""
         assert len(await service.store.events(types=["AUDIT_BROKEN"])) == 1
     found = await log_.verify()
-    assert (found.faults, found.entries, found.sealed) == ([], 43, 43)
+    assert (found.faults, found.entries, found.sealed) == ([], 44, 44)
 
 
 async def test_a_seal_in_the_store_that_nobody_can_read_is_not_in_the_way(tmp_path: Path) -> None:
@@ -257,19 +261,22 @@ async def test_a_seal_in_the_folder_that_nobody_can_read_is(tmp_path: Path) -> N
         assert "cannot be read" in service.hub.audit.trouble
 
 
-async def test_who_takes_the_old_seal_away_has_the_log_sealed_anew(tmp_path: Path) -> None:
-    """After he has looked what was done to it. The mark stays in the log."""
+async def test_who_takes_the_old_seal_away_gets_no_other(tmp_path: Path) -> None:
     log_ = await written_log(str(tmp_path / "x.db"), tmp_path)
-    await log_.sql("UPDATE deeds SET leaf = zeroblob(32) WHERE n = 7")
-    async with log_.hub() as service:
-        await read(service)
-        assert service.hub.audit.trouble
     SealFile(tmp_path).path.unlink()
+    for _ in range(2):
+        async with log_.hub() as service:
+            await read(service)
+            assert "its newest checkpoint" in service.hub.audit.trouble
+    assert SealFile(tmp_path).read() is None
+
+
+async def test_an_empty_log_is_sealed_so_that_a_missing_seal_says_something(tmp_path: Path) -> None:
+    log_ = Log(str(tmp_path / "x.db"), tmp_path, new_signer())
     async with log_.hub() as service:
         await read(service)
-        assert service.hub.audit.trouble == ""
-    note = notes.read(SealFile(tmp_path).read() or "")
-    assert note.size >= 41
+        assert notes.read(SealFile(tmp_path).read() or "").size == 0
+    assert (await log_.verify()).good
 
 
 async def test_what_comes_while_the_log_is_read_is_not_mistaken(tmp_path: Path) -> None:

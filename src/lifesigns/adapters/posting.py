@@ -92,11 +92,11 @@ class Poster:
         self._client: httpx2.AsyncClient | None = None
         self._turn = asyncio.Lock()
 
-    async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str], method: str = "POST") -> Answer:
         """Post, and return the answer if it is 2xx; raise otherwise. An empty path is the address itself."""
         url = self._url.copy_with(path=self._url.path.rstrip("/") + path) if path else self._url
         try:
-            answer = await self._post(url, body, {"Content-Type": "application/json", **headers})
+            answer = await self._post(method, url, body, {"Content-Type": "application/json", **headers})
         except httpx2.TimeoutException as error:
             late = f"{self.host}: no answer within {self._timeout:g} s"
             raise self._failure(late, uncertain=not isinstance(error, _BEFORE_SENDING)) from None
@@ -121,9 +121,9 @@ class Poster:
             client, self._client = self._client, None
             await client.aclose()
 
-    async def _post(self, url: httpx2.URL, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def _post(self, method: str, url: httpx2.URL, body: bytes, headers: Mapping[str, str]) -> Answer:
         client = await self._connected()
-        async with client.stream("POST", url, content=body, headers=dict(headers)) as response:
+        async with client.stream(method, url, content=body, headers=dict(headers)) as response:
             received = bytearray()
             async for piece in response.aiter_bytes():
                 received += piece

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from lifesigns.errors import UsageError
+from lifesigns.hub.audit import notes
 from lifesigns.hub.audit.seal_file import SealFile
+
+TIMEOUT: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,8 @@ class KeptCheckpoint:
     """A checkpoint, and where it was found."""
 
     where: str
-    note: str
+    note: str | None
+    """None: it is missing, where a hub would have written it."""
 
 
 def kept_checkpoints(files: Iterable[Path], state: Path | None = None) -> list[KeptCheckpoint]:
@@ -28,7 +33,36 @@ def kept_checkpoints(files: Iterable[Path], state: Path | None = None) -> list[K
             raise UsageError(f"the checkpoint {file} cannot be read: {error}") from error
     if state is not None:
         file_ = SealFile(state)
-        note = file_.read()
-        if note is not None:
-            found.append(KeptCheckpoint(f"the checkpoint {file_.path}", note))
+        found.append(KeptCheckpoint(f"the checkpoint {file_.path}", file_.read()))
     return found
+
+
+def witnessed(place: str) -> list[KeptCheckpoint]:
+    """Every checkpoint that this witness has: a file, or what an address answers to GET."""
+    text = (
+        _fetched(place)
+        if place.startswith(("http://", "https://"))
+        else _read(Path(place.removeprefix("file:")))
+    )
+    found = [KeptCheckpoint(f"a checkpoint of the witness {place}", note) for note in notes.split(text)]
+    if not found:
+        raise UsageError(f"the witness {place} has no checkpoint")
+    return found
+
+
+def _fetched(url: str) -> str:
+    import httpx2
+
+    try:
+        answer = httpx2.get(url, timeout=TIMEOUT, follow_redirects=True)
+        answer.raise_for_status()
+    except httpx2.HTTPError as error:
+        raise UsageError(f"the witness {url} does not answer: {error}") from error
+    return answer.text
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the witness {path} cannot be read: {error}") from error

@@ -10,10 +10,10 @@ import msgspec
 
 from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.audit.checkpoints import KeptCheckpoint
-from lifesigns.audit.stored import AT_ONCE, Progress, records_of, seals_of
+from lifesigns.audit.stored import AT_ONCE, Progress, records_of, row_of, seals_of
 from lifesigns.audit.verifying import AuditVerdict, Verifier
 from lifesigns.core.printable import spelled_out_json
-from lifesigns.errors import UsageError
+from lifesigns.errors import UsageError, WireError
 from lifesigns.hub.audit import notes
 from lifesigns.ports import AuditRecord, Store
 
@@ -43,13 +43,20 @@ async def exported(
 ) -> AsyncIterator[bytes]:
     """The whole log, line by line: who sealed it, its checkpoints, its entries."""
     yield _written(_Line(lifesigns_audit=1, keys=[notes.write_key(key) for key in keys]))
-    for one in checkpoints:
-        yield _written(_Line(checkpoint=one.note))
+    total = [audit_record.n + 1 for audit_record in await store.audit_records(newest_first=True, limit=1)]
+    row = await row_of(store)
+    # What a hub writes meanwhile is left out, for it is not sealed by what was read before; but what nobody sealed is not.
+    size = max([*total, *(_size_in(one) for one in row)], default=0)
+    for one in [*checkpoints, *row]:
+        if one.note is not None:
+            yield _written(_Line(checkpoint=one.note))
     async for seal in seals_of(store):
-        yield _written(_Line(checkpoint=seal.note, at=seal.at))
+        if seal.size <= size:
+            yield _written(_Line(checkpoint=seal.note, at=seal.at))
     async for some in records_of(store):
         for audit_record in some:
-            yield _written(_entry_line(audit_record))
+            if audit_record.n < size:
+                yield _written(_entry_line(audit_record))
 
 
 def verify_export(
@@ -78,6 +85,13 @@ def verify_export(
 def _written(line: _Line) -> bytes:
     """As a line that may be looked at on a terminal. The bytes of its entry are the same when it is read."""
     return spelled_out_json(msgspec.json.encode(line).decode()).encode() + b"\n"
+
+
+def _size_in(checkpoint: KeptCheckpoint) -> int:
+    try:
+        return notes.read(checkpoint.note or "").size
+    except WireError:
+        return 0
 
 
 def _hear_line(verifier: Verifier, number: int, raw: bytes, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The key that seals the audit log, in the state folder; and its public half beside it, for those who verify."""
+"""The key that seals the audit log, in the state folder or apart from it; and its public half there, for those who verify."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from lifesigns.core import merkle
 from lifesigns.errors import UsageError, WireError
 from lifesigns.files import write_whole
 from lifesigns.hub.audit import notes
+from lifesigns.hub.audit.seal_file import SealFile
 
 if TYPE_CHECKING:
     from lifesigns.ports import Signer
@@ -17,11 +19,22 @@ KEY: Final = "audit.key"
 PUBLIC: Final = "audit.pub"
 
 
-def signer_in(state: Path) -> Signer:
-    """The signer of the hub in this folder; its key is made at the first start."""
+def signer_in(state: Path, key: Path | None = None) -> Signer:
+    """The signer of the hub in this folder; its key is made at the first start, there or where `key` says.
+
+    One that has moved away is not made anew: what it has sealed would not be believed any more.
+    """
     from lifesigns.adapters.signing.ed25519 import Ed25519Signer
 
-    signer = Ed25519Signer.at(state / KEY)
+    first_start = not (state / PUBLIC).exists()
+    if key is not None and not key.exists() and not first_start:
+        raise UsageError(
+            f"audit.key: there is no {key}, and the log is sealed already. Mount the disk it is on, or move {state / KEY} there"
+        )
+    signer = Ed25519Signer.at(key or state / KEY)
+    if first_start:
+        # A second hub of the store finds a log here, and no seal of it: the missing one of another day is known by this.
+        SealFile(state).begin(notes.write(0, merkle.EMPTY, signer))
     public = f"{notes.write_key(signer.public)}\n"
     with suppress(OSError):  # For those who verify; `lifesigns audit key` says so if it is not there.
         if not (state / PUBLIC).is_file() or (state / PUBLIC).read_text() != public:

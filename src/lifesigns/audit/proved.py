@@ -69,8 +69,8 @@ class _Proving:
 
     def continues(self, older: KeptCheckpoint) -> None:
         """Whether the log goes on from this checkpoint."""
-        old = self.note(older.where, older.note)
-        if old is None:
+        old = None if older.note is None else self.note(older.where, older.note)
+        if old is None or old.size == 0:
             return
         newest = self.note("the hub's checkpoint", self._client.audit_checkpoint())
         if newest is not None and newest.size < old.size:

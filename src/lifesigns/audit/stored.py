@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from lifesigns.adapters.signing.ed25519 import verifies
 from lifesigns.audit.checkpoints import KeptCheckpoint
 from lifesigns.audit.verifying import AuditVerdict, Verifier
-from lifesigns.hub.audit.records import AUDITED
+from lifesigns.hub.audit.state import KIND, decode_state
 from lifesigns.ports import AuditRecord, Seal, Store
 from lifesigns.views import moment
 
@@ -29,7 +31,9 @@ async def verify_store(
     speak of.
     """
     verifier = Verifier(keys, verifies)
-    for one in checkpoints:
+    total = [audit_record.n + 1 for audit_record in await store.audit_records(newest_first=True, limit=1)]
+    verifier.must_be_sealed(*total or [0])
+    for one in [*checkpoints, *await row_of(store)]:
         verifier.seal(one.where, one.note)
     async for seal in seals_of(store):
         verifier.seal(f"the checkpoint of {moment(seal.at)} in the store", seal.note)
@@ -37,29 +41,44 @@ async def verify_store(
     until = [event.id for event in await store.events(newest_first=True, limit=1)]
     if first:
         verifier.watch_events(first[0].id)
-    total = [audit_record.n + 1 for audit_record in await store.audit_records(newest_first=True, limit=1)]
+    last = -1
     async for some in records_of(store):
         verifier.hear(some)
-        progress(some[-1].n / max(1, *total))
-    if until:
-        await _verify_events(store, verifier, until[0])
+        last = some[-1].n
+        progress(last / max(1, *total))
+    await _verify_events(store, verifier, *until or [0])
+    async for some in records_of(store, after=last):
+        verifier.hear(some)  # A hub may have forgotten events meanwhile, and has said so before.
     return verifier.verdict()
 
 
+async def row_of(store: Store) -> list[KeptCheckpoint]:
+    """The seal in the row of the log, which is written with every entry."""
+    row = await store.belief(KIND, "")
+    try:
+        note = "" if row is None else decode_state(row).note
+    except msgspec.MsgspecError:
+        note = ""  # Not ours: as if there were none, and then nothing vouches for the last entries.
+    return [KeptCheckpoint("the checkpoint beside the newest entry", note)] if note else []
+
+
 async def _verify_events(store: Store, verifier: Verifier, until: int) -> None:
-    """What the history says of audited acts must be what the log says."""
-    after, types = 0, tuple(AUDITED)
-    while some := await store.events(after=after, until=until, types=types, limit=AT_ONCE):
+    """What the history says of audited acts must be what the log says, and none of it is gone."""
+    after = 0
+    while some := await store.events(after=after, until=until, limit=AT_ONCE):
+        for event in some:
+            if event.id != after + 1:
+                verifier.gone_from_history(after + 1, event.id)
+            after = event.id
         for n, event in verifier.compare_events(some):
             for audit_record in await store.audit_records(after=n - 1, before=n + 1):
                 verifier.differs(event, audit_record)
-        after = some[-1].id
         await asyncio.sleep(0)
+    verifier.history_ends(after)
 
 
-async def records_of(store: Store) -> AsyncIterator[Sequence[AuditRecord]]:
+async def records_of(store: Store, after: int = -1) -> AsyncIterator[Sequence[AuditRecord]]:
     """All entries, some at a time."""
-    after = -1
     while some := await store.audit_records(after=after, limit=AT_ONCE):
         yield some
         after = some[-1].n

@@ -17,9 +17,10 @@ import msgspec
 from lifesigns.core import merkle
 from lifesigns.errors import WireError
 from lifesigns.events import fact_told, message
-from lifesigns.events.hub_facts import AuditRetired
+from lifesigns.events.hub_facts import AuditAccepted, AuditRetired, HistoryForgotten
 from lifesigns.hub.audit import notes, records
 from lifesigns.hub.audit.notes import Note, Trust
+from lifesigns.hub.audit.reading import changed_word
 from lifesigns.ports import AuditRecord, Event
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.codec import written
@@ -65,6 +66,8 @@ class AuditVerdict:
     root: bytes = merkle.EMPTY
     faults: list[Fault] = field(default_factory=list)
     faults_total: int = 0
+    accepted: list[str] = field(default_factory=list)
+    """When, by whom, why: people wanted it gone on with as it was."""
 
     @property
     def good(self) -> bool:
@@ -85,6 +88,10 @@ class VerifiedSeal:
     note: Note
 
 
+_Accepted = Sequence[tuple[AuditRecord, AuditAccepted]]
+"""What people have accepted, and the entries that say so. Their word counts if it is sealed."""
+
+
 class Verifier:
     """Hears a log entry by entry, then says what it is worth."""
 
@@ -100,21 +107,39 @@ class Verifier:
         """One more than the number of the last entry."""
         self._held = 0
         """Up to here the seals hold."""
-        self._unlike: tuple[int, str] | None = None
-        """The first seal that does not, and where it was found."""
+        self._unlike: list[tuple[int, str, int]] = []
+        """Seals that do not, where each was found, and up to where others held."""
         self._last_event = 0
+        self._newest_event = 0
+        """Of the entries that were there before the history was read."""
         self._first_event: int | None = None
         self._gone: list[tuple[int, int]] = []
         """Ranges of entries that are retired, or were removed."""
         self._retired_before = 0
+        self._to_be_sealed: int | None = None
         self._watch_from: int | None = None
+        self._missing: list[str] = []
+        """Seals that are not where a hub puts them."""
+        self._accepted: list[tuple[AuditRecord, AuditAccepted]] = []
+        """Where people wanted the log gone on with as it was."""
+        self._changed: dict[int, str] = {}
+        """Entries that do not have their hash, and how they would be accepted."""
+        self._history_from = 1
+        """Events before this one were forgotten: an entry says so."""
+        self._gone_events: list[tuple[int, int]] = []
+        """Ranges of events that are not in the history."""
+        self._unlogged: list[tuple[int, Fault]] = []
+        """Events of the history that the log does not have, or has otherwise."""
         self._logged: dict[int, tuple[int, bytes]] = {}
         """Number and leaf of each event that is still in the history."""
 
     # --- what is heard --------------------------------------------------------------------------------
 
-    def seal(self, where: str, text: str) -> None:
-        """A seal that was found somewhere. All of them come before the entries."""
+    def seal(self, where: str, text: str | None) -> None:
+        """A seal that was found somewhere, or None where one should be. All of them come before the entries."""
+        if text is None:
+            self._missing.append(where)
+            return
         try:
             note = notes.read(text)
         except WireError as error:
@@ -169,8 +194,12 @@ class Verifier:
             )
             self._verdict.blame(FaultKind.SWAPPED, text, one.n)
         self._last_event = max(self._last_event, one.event_id)
+        if self._to_be_sealed is not None and one.n < self._to_be_sealed:
+            self._newest_event = max(self._newest_event, one.event_id)
         if one.entry is None:
             self._note_gone(one.n)
+        elif merkle.leaf(one.entry) != one.leaf:
+            self._changed[one.n] = changed_word(one.n, merkle.leaf(one.entry))
         elif wrong := self._wrong(one, one.entry):
             self._verdict.blame(FaultKind.CHANGED, f"entry {one.n} was changed: {wrong}", one.n)
         if self._watch_from is not None and one.event_id >= self._watch_from:
@@ -181,8 +210,6 @@ class Verifier:
             self._compare(self._read.size)
 
     def _wrong(self, one: AuditRecord, entry: bytes) -> str:
-        if merkle.leaf(entry) != one.leaf:
-            return "it is not what its hash says"
         try:
             told, at = records.read(entry), written(one.at)
         except (msgspec.MsgspecError, ValueError):
@@ -190,6 +217,10 @@ class Verifier:
         fact = fact_told(told.type, one.at, one.agent_id, told.data)
         if isinstance(fact, AuditRetired):
             self._retired_before = max(self._retired_before, min(fact.before, one.n))
+        if isinstance(fact, AuditAccepted):
+            self._accepted.append((one, fact))
+        if isinstance(fact, HistoryForgotten):
+            self._history_from = max(self._history_from, min(fact.first_event, one.event_id))
         who = records.who_did(told.data.get("by"))
         if (told.id, told.agent_id, who) != (one.event_id, one.agent_id, one.who) or told.at != at:
             return "the columns beside it say something else than it does"
@@ -205,8 +236,8 @@ class Verifier:
         for sealed in self._seals.pop(size, ()):
             if sealed.note.root == self._read.root():
                 self._held = size
-            elif self._unlike is None:
-                self._unlike = size, sealed.where
+            else:
+                self._unlike.append((size, sealed.where, self._held))
 
     def compare_events(self, events: Iterable[Event]) -> Sequence[tuple[int, Event]]:
         """Events of the history, after all entries: each that is an audited act must be in the log. Those that look otherwise there
@@ -218,10 +249,19 @@ class Verifier:
             logged = self._logged.get(event.id)
             if logged is None:
                 text = f"event {event.id} ({event.type} {event.agent_id}, {written(event.at)}) is missing in the log"
-                self._verdict.blame(FaultKind.REMOVED, text)
+                self._unlogged.append((event.id, Fault(FaultKind.REMOVED, text)))
             elif logged[1] != merkle.leaf(message(event)):
                 differing.append((logged[0], event))
         return differing
+
+    def gone_from_history(self, first: int, before: int) -> None:
+        """Events `first <= id < before` are not in the history."""
+        self._gone_events.append((first, before))
+
+    def history_ends(self, last: int) -> None:
+        """This is the id of the last event in the history; the log may know of later ones."""
+        if self._newest_event > last:
+            self.gone_from_history(last + 1, self._newest_event + 1)
 
     def differs(self, event: Event, one: AuditRecord) -> None:
         """An event and its entry, which do not look the same; they may still mean the same."""
@@ -231,7 +271,7 @@ class Verifier:
             same = False
         if not same:
             text = f"event {event.id} was changed in the history: the log has it otherwise, as entry {one.n}"
-            self._verdict.blame(FaultKind.CHANGED, text, one.n)
+            self._unlogged.append((event.id, Fault(FaultKind.CHANGED, text, one.n)))
 
     def unreadable(self, what: str) -> None:
         """Something that should be there cannot be read."""
@@ -243,23 +283,70 @@ class Verifier:
         """All of it was heard."""
         found = self._verdict
         found.root, found.sealed = self._read.root(), self._held
+        accepted = [(one, fact) for one, fact in self._accepted if one.n < self._held]
+        self._blame_changed(accepted)
         self._blame_gone()
-        if self._unlike is not None:
-            size, where = self._unlike
-            since = f"from entry {self._held} on" if self._held else "somewhere from the beginning on"
-            text = (
-                f"the first {size} entries are not those that were sealed ({where}): something was changed, removed or "
-                f"swapped together with its hash, {since}"
-            )
-            found.blame(FaultKind.REWRITTEN, text, self._held)
+        self._blame_seals(accepted)
+        self._blame_history(accepted)
+        found.accepted = [
+            f"{written(fact.at)} by {fact.by}, with entry {one.n}: {fact.reason} (found: {fact.wrong or 'nothing'})"
+            for one, fact in accepted
+        ]
+        return found
+
+    def must_be_sealed(self, size: int) -> None:
+        """So many entries were there when the seals were read. Without this word all of them are to be sealed."""
+        self._to_be_sealed = size
+
+    def _blame_changed(self, accepted: _Accepted) -> None:
+        known = {word for _, fact in accepted for word in fact.changed}
+        for n, word in self._changed.items():
+            if word not in known:
+                text = f"entry {n} was changed: it is not what its hash says"
+                self._verdict.blame(FaultKind.CHANGED, text, n)
+
+    def _blame_seals(self, accepted: _Accepted) -> None:
+        """Seals that do not fit, unless they were known when somebody accepted the log as it was; and what has none."""
+        found, explained = self._verdict, not self._whole
+        since = max((max(one.n, fact.sealed) for one, fact in accepted), default=-1)
+        for size, where, held in self._unlike:
+            if size > since:
+                after = f"from entry {held} on" if held else "somewhere from the beginning on"
+                text = (
+                    f"the first {size} entries are not those that were sealed ({where}): something was changed, removed or "
+                    f"swapped together with its hash, {after}"
+                )
+                found.blame(FaultKind.REWRITTEN, text, held)
+                explained = True
+                break
         longest = max(self._seals, default=0)
-        if longest > self._end:
+        if longest > max(self._end, since):
             (sealed, *_) = self._seals[longest]
             text = f"the end is missing: the log has {self._end} entries, but {longest} were sealed ({sealed.where})"
             found.blame(FaultKind.TRUNCATED, text, self._end)
-        if not found.seals and self._read.size and found.good:
-            found.blame(FaultKind.UNSEALED, "there is no seal at all: nothing vouches for this log")
-        return found
+            explained = True
+        for where in self._missing if self._read.size else ():
+            found.blame(FaultKind.UNSEALED, f"{where} is missing: a hub always keeps one there")
+        to_be_sealed = self._read.size if self._to_be_sealed is None else self._to_be_sealed
+        if self._held < to_be_sealed and not explained:
+            text = f"entry {self._held} and those after it are not sealed, as a hub does with every entry it writes"
+            if not self._held:
+                text = "there is no good seal at all: nothing vouches for this log"
+            found.blame(FaultKind.UNSEALED, text, self._held)
+
+    def _blame_history(self, accepted: _Accepted) -> None:
+        """What does not fit the log, since the last time that somebody accepted it as it was."""
+        since = max([self._history_from, *(one.event_id for one, _ in accepted)])
+        for event_id, fault in self._unlogged:
+            if event_id >= since:
+                self._verdict.blame(fault.how, fault.text, fault.n)
+        for first, before in self._gone_events:
+            first = max(first, since)
+            if first < before:
+                which = f"event {first} is" if before == first + 1 else f"events {first} to {before - 1} are"
+                logged = [str(n) for one, (n, _) in self._logged.items() if first <= one < before]
+                known = f"; the log still has entries {', '.join(logged[:3])} of them" if logged else ""
+                self._verdict.blame(FaultKind.REMOVED, f"{which} gone from the history{known}")
 
     def _blame_gone(self) -> None:
         for first, end in self._gone:

@@ -41,6 +41,7 @@ def audit(
     \b
       lifesigns audit verify                  whether the record is what was written
       lifesigns audit checkpoint --out FILE   something to hold the hub to
+      lifesigns audit accept --reason WHY     go on with a log that was found broken
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -85,6 +86,33 @@ def checkpoint(client: Client, out: Path | None) -> None:
         out.write_text(note, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror}") from error
+
+
+@audit.command()
+@click.option("--reason", required=True, help="Why; it is on record.")
+@audit_verify.of_a_folder
+def accept(reason: str, state: Path | None) -> None:
+    """Go on with an audit log that was found broken, as it is now.
+
+    A hub that finds its log changed seals nothing any more. Look what was done (`lifesigns audit verify`), keep it (`lifesigns audit
+    export`), and then say so here: the hub of this state folder heeds it within seconds, or at its next start. Who accepted it, and
+    why, is an entry of the log.
+    """
+    import getpass
+    import socket
+
+    from lifesigns.hub.audit import acceptance
+
+    folder = audit_verify.folder_of(state)
+    if not folder.is_dir():
+        raise UsageError(f"there is no state folder {folder}; name the hub's with --state")
+    if not reason.strip():
+        raise UsageError("--reason is empty: say why the log is to be believed")
+    try:
+        acceptance.ask(folder, f"{getpass.getuser()}@{socket.gethostname()}", reason)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
+    say("The hub of this folder goes on with its audit log as it is, within seconds or at its next start.")
 
 
 @audit.command()

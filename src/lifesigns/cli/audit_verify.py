@@ -62,6 +62,13 @@ def _of_a_store(command: F) -> F:
 @click.option(
     "--export", "file", type=click.Path(dir_okay=False, path_type=Path), help="Verify this export instead."
 )
+@click.option(
+    "--witness",
+    "witnesses",
+    multiple=True,
+    metavar="PLACE",
+    help="A witness's file, or the address where it answers with checkpoints; may be repeated.",
+)
 @click.option("--entry", "entries", type=int, multiple=True, metavar="N", help="With --hub: this entry.")
 @finds_a_hub
 @prints_json
@@ -72,6 +79,7 @@ def verify(
     keys: tuple[str, ...],
     files: tuple[Path, ...],
     file: Path | None,
+    witnesses: tuple[str, ...],
     entries: tuple[int, ...],
     hub: str | None,
     token: str | None,
@@ -86,6 +94,7 @@ def verify(
     \b
       lifesigns audit verify
       lifesigns audit verify --checkpoint monday.txt --key "$(cat audit.pub)"
+      lifesigns audit verify --witness /mnt/other/hub.checkpoints
       lifesigns audit verify --export audit.ndjson --key audit.pub
       lifesigns audit verify --hub https://hub.example.org --checkpoint monday.txt --key audit.pub
     """
@@ -94,7 +103,10 @@ def verify(
     if entries and hub is None:
         raise UsageError("--entry is for --hub; otherwise every entry is looked at")
     folder = folder_of(state)
+    from lifesigns.audit.checkpoints import witnessed
+
     public_keys, checkpoints = _keys_and_checkpoints(folder, keys, files)
+    checkpoints += [one for place in witnesses for one in witnessed(place)]
     try:
         if hub is not None:
             verdict = _by_proofs(hub, token, public_keys, checkpoints, entries)
@@ -241,6 +253,7 @@ def _print(verdict: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_pr
                 "root": verdict.root.hex(),
                 "faults": [{"how": one.how, "n": one.n, "text": one.text} for one in verdict.faults],
                 "faults_total": verdict.faults_total,
+                "accepted": verdict.accepted,
             }
         )
         return
@@ -260,7 +273,7 @@ def _lines(verdict: AuditVerdict, key: str, *, by_proofs: bool) -> Iterator[str]
         yield f"Verified: the hub has proven {verdict.entries} entries of the {verdict.sealed} that it sealed with {key}."
         return
     yield f"Verified: {verdict.entries} entries, {verdict.seals} checkpoints of {key}."
+    for word in verdict.accepted:
+        yield f"It was once broken, and gone on with: {word}."
     if verdict.retired:
         yield f"{verdict.retired} of them are retired: their hashes hold, what was in them is gone by policy."
-    if verdict.entries > verdict.sealed:
-        yield f"The newest {verdict.entries - verdict.sealed} are not sealed yet: that takes a minute."

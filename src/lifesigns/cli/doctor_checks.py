@@ -23,7 +23,7 @@ from lifesigns.core.health import UNWELL, Health
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError
 from lifesigns.events import fact_told, types_of
-from lifesigns.events.hub_facts import HubPart, HubTroubleBegan, TokenExpiring
+from lifesigns.events.hub_facts import AuditBroken, HubPart, HubTroubleBegan, TokenExpiring
 from lifesigns.hub.state_folder import faults
 from lifesigns.views import FleetView, Me
 
@@ -139,6 +139,7 @@ def _state_folder(environ: Mapping[str, str]) -> Iterator[Check]:
         finding, _, mend = one.partition(". If you trust it: ")
         yield Check("state folder", "bad", finding, f"if you trust it: {mend}")
     yield from _admin_token(folder / TOKEN_FILE)
+    yield from _audit_key(environ, folder)
 
 
 def _admin_token(file: Path) -> Iterator[Check]:
@@ -156,6 +157,34 @@ def _admin_token(file: Path) -> Iterator[Check]:
         )
     else:
         yield Check("admin token", "ok", f"{file} is readable by its owner only")
+
+
+def _audit_key(environ: Mapping[str, str], folder: Path) -> Iterator[Check]:
+    """Where the key of the audit log is, if a hub has run here."""
+    try:
+        elsewhere = load(environ=environ).audit.key
+    except LifesignsError:
+        return  # The check of the configuration says so.
+    key = elsewhere or folder / "audit.key"
+    if not (folder / "audit.pub").is_file():
+        return
+    try:
+        mode = stat.S_IMODE(key.stat().st_mode)
+    except OSError as error:
+        said = f"{key} cannot be read ({error.strerror}): without it no hub seals this log, nor starts"
+        yield Check(
+            "audit key", "bad", said, "mount the disk it is on; audit.key in lifesigns.yaml says where"
+        )
+        return
+    if mode & OTHERS:
+        said = f"{key} may be read by others (mode {mode:04o}): whoever reads it can seal a false audit log"
+        yield Check("audit key", "bad", said, f"chmod 600 {key}")
+    elif elsewhere is None:
+        yield Check(
+            "audit key", "ok", f"{key}, beside the store: who has the folder has both (audit.key moves it)"
+        )
+    else:
+        yield Check("audit key", "ok", f"{key}, apart from the state folder")
 
 
 # --- the hub ------------------------------------------------------------------------------------------
@@ -276,6 +305,10 @@ HUB_TROUBLES: Final = {
         "truces",
         "give the hub's host a free core, and see what stops it: swapping, a machine that is paused, too many beats",
     ),
+    HubPart.WITNESSES: (
+        "witnesses",
+        "see that it answers, and audit.witnesses in lifesigns.yaml; it is tried again for ever, and gets what it missed",
+    ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 
@@ -296,6 +329,9 @@ def _hub_troubles(client: Client) -> Iterator[Check]:
         if alert.standing and isinstance(trouble, HubTroubleBegan) and trouble.part in HUB_TROUBLES:
             what, mend = HUB_TROUBLES[trouble.part]
             yield Check(what, "bad", alert.text, mend)
+        if alert.standing and isinstance(trouble, AuditBroken):
+            mend = "lifesigns audit verify shows what was done: docs/runbooks/broken-audit-log.md"
+            yield Check("audit log", "bad", alert.text, mend)
 
 
 def _clock(skew: float) -> Check:

@@ -51,6 +51,9 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     kept = {f.name: getattr(config.checkpoints, f.name) for f in fields(config.checkpoints) if f.repr}
     yield from _section("checkpoints", kept, settings)
     yield from _section("limits", settable(config.limits), settings)
+    yield "audit.key", config.audit.key and str(config.audit.key), _source(settings, "audit", "key")
+    witnesses = tuple(masked(one) for one in config.audit.witnesses)
+    yield "audit.witnesses", witnesses, _source(settings, "audit", "witnesses")
 
 
 def masked(url: str | None) -> str | None:

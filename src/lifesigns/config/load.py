@@ -16,7 +16,7 @@ from lifesigns.config.executors import EXECUTORS, CheckpointSettings
 from lifesigns.config.fitting import fitted, nested
 from lifesigns.config.layers import Layers, Settings, layers, under
 from lifesigns.config.schema import ANY, POLICY, Schema
-from lifesigns.config.values import AccessSettings, BusSettings, Config, Limits, Listen
+from lifesigns.config.values import AccessSettings, AuditSettings, BusSettings, Config, Limits, Listen
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 
@@ -31,6 +31,7 @@ SCHEMA: Final[Schema] = {
     **executors.SECTIONS,
     "access": schema.keys(AccessSettings),
     "limits": schema.keys(Limits),
+    "audit": schema.keys(AuditSettings),
 }
 """The whole file."""
 
@@ -99,6 +100,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         listen=_changed(Listen(), settings, "listen"),
         channels={channel.name: channel for channel in _entries(settings, "channels")},
         limits=_changed(Limits(), settings, "limits"),
+        audit=_changed(AuditSettings(), settings, "audit"),
         routes=_entries(settings, "routes"),
         silences=_entries(settings, "silences"),
         maintenance=_entries(settings, "maintenance"),

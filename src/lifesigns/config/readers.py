@@ -115,6 +115,18 @@ def signed(value: object) -> tuple[str, ...]:
     return patterns
 
 
+def witnesses(value: object) -> tuple[str, ...]:
+    """Who keeps the checkpoints of the audit log; a single one is a list, too."""
+    return tuple(_witness(part) for part in _parts(value))
+
+
+def _witness(value: object) -> str:
+    # Not repeated: an address may hold a secret.
+    if not isinstance(value, str) or not re.match(r"(file:|env:|(post|put):https?://)[^\s]", value):
+        raise ValueError("needs file:/path, post:https://host/path, put:https://host/path or env:NAME")
+    return value
+
+
 def listen(value: object) -> dict[str, object]:
     """`host:port`, `[::1]:port` or a port alone, as parts of `Listen`."""
     if isinstance(value, str) and ":" in value:

@@ -96,6 +96,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """The audit log: the key that seals it, and who keeps its checkpoints elsewhere."""
+
+    key: Annotated[Path | None, readers.file] = None
+    """None: `audit.key` in the state folder."""
+    witnesses: Annotated[tuple[str, ...], readers.witnesses] = field(default=(), repr=False)
+    """`file:/path`, `post:https://...`, `put:https://...`, or `env:NAME` that says one of these."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything a hub needs to know before it starts.
 
@@ -116,6 +126,7 @@ class Config:
     listen: Listen
     channels: Mapping[str, ChannelSettings] = field(repr=False)
     limits: Limits
+    audit: AuditSettings
     routes: Sequence[RouteSettings]
     silences: Sequence[SilenceSettings]
     maintenance: Sequence[MaintenanceSettings]

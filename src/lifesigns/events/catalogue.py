@@ -340,12 +340,22 @@ _TABLE: Final = (
          sentence=_with_reason("Tokens in the store are forged"), level=_CRITICAL, alert="hub_tokens_forged"),
     _row("HUB_TOKENS_GENUINE", _Over, "all tokens in the store are the hub's own", where={"part": HubPart.TOKEN_ROWS}, named=_WITHOUT_PART,
          ends="hub_tokens_forged"),
+    _row("HUB_WITNESS_LOST", _Began, "a witness does not take the checkpoints of the audit log", where={"part": HubPart.WITNESSES}, named=_WITHOUT_PART,
+         sentence=_with_reason("A witness of the audit log takes nothing"), level=_ERROR, alert="hub_witness_lost"),
+    _row("HUB_WITNESS_BACK", _Over, "all witnesses take them", where={"part": HubPart.WITNESSES}, named=_WITHOUT_PART,
+         sentence=_with_reason("The witnesses of the audit log have all checkpoints. It was so"), level=_INFO, ends="hub_witness_lost"),
+    _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
+         audit=lambda fact: (
+             "history forgotten", f"all before event {fact.first_event}, older than {fact.keep_for_s / 86400:g} days")),
     _row("AUDIT_RETIRED", h.AuditRetired, "the policy retired old entries of the audit log",
          audit=lambda fact: (
              "entries retired", f"all before {fact.before}, older than {fact.keep_for_s / 86400:g} days")),
     _row("AUDIT_BROKEN", h.AuditBroken, "the audit log was changed",
          sentence=_with_reason("The audit log is not what was sealed"), level=_CRITICAL, alert="audit_broken",
          audit=lambda fact: ("audit log found broken", fact.reason)),
+    _row("AUDIT_ACCEPTED", h.AuditAccepted, "somebody wants the audit log gone on with as it is, though it was found broken", ends="audit_broken",
+         sentence=lambda fact: f"The audit log is accepted as it is by {fact.by}: {fact.reason}", level=_WARNING,
+         audit=lambda fact: ("audit log accepted", f"{fact.reason} (found: {fact.wrong or 'nothing'})")),
     # --- published, and not stored
     _row(AGENT_HEARTBEAT, None, "a beat, unchanged: for listeners that ask for it, at most once a second for each agent"),
     _row("GAP", h.Gap, "the hub no longer has what came after event `after`: read the state again",

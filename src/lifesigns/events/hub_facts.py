@@ -23,6 +23,7 @@ class HubPart(StrEnum):
     TRUCE = "TRUCE"
     SPEAKERS = "SPEAKERS"
     TOKEN_ROWS = "TOKEN_ROWS"  # noqa: S105 -- no password
+    WITNESSES = "WITNESSES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,27 @@ class AuditBroken(Fact):
     """The audit log differs from what was sealed."""
 
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAccepted(Fact):
+    """Somebody wants the audit log gone on with as it is. Seals of up to `sealed` entries that do not fit, these changed entries, and events
+    that are gone from the history before this one are no faults any more."""
+
+    sealed: int
+    changed: tuple[str, ...] = ()
+    """Of each its number, and the hash of what it says now."""
+    by: str = ""
+    reason: str = ""
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryForgotten(Fact):
+    """Events with a smaller id than `first_event` are dropped, because they are older than `keep_for_s`."""
+
+    first_event: int
+    keep_for_s: float
 
 
 @dataclass(frozen=True, slots=True)

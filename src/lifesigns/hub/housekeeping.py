@@ -150,7 +150,8 @@ class Housekeeping:
         """What is to be done once an hour: drop from the store what is too old."""
         hub, keeping = self._hub, self._keeping
         try:
-            await hub.store.forget(now, keep_for=keeping.history_for, raw_for=keeping.raw_for)
+            since = await hub.audit.forget_history(now, keeping.history_for, hub.committer, hub.announce)
+            await hub.store.forget(now, keep_for=now - since, raw_for=keeping.raw_for)
             await hub.audit.retire(now, keeping.audit_for, hub.committer, hub.announce)
         except AdapterError as error:
             log.warning("nothing was forgotten: %s", error, extra={"action": "forgetting_failed"})

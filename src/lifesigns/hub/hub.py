@@ -521,3 +521,4 @@ class Hub:
         else:
             if seal is not None:
                 await asyncio.to_thread(self.audit.put_down, seal)
+                self.audit.tell_witnesses(seal)

@@ -27,6 +27,7 @@ from lifesigns.hub.alerting.notifier import Notifier
 from lifesigns.hub.alerting.rules import Rules
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.audit.seal_file import SealFile
+from lifesigns.hub.audit.witnesses import Witnesses
 from lifesigns.hub.bus_receiver import BusReceiver, Relays
 from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
@@ -45,7 +46,7 @@ from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.tokens import digest_of, id_of, is_token
-from lifesigns.ports import Bus, Channel, Contents, Signer, Store
+from lifesigns.ports import Bus, Channel, Contents, Signer, Store, Witness
 from lifesigns.ports.signer import Verifies
 
 BURSTS_TOLD_EVERY: Final = 60.0
@@ -69,6 +70,7 @@ class Service:
         keeping: Retention | None = None,
         state: Path | None = None,
         signer: Signer | None = None,
+        witnesses: Sequence[Witness] = (),
         contents: Contents | None = None,
         rules: Rules | None = None,
         channels: Mapping[str, Channel] | None = None,
@@ -80,12 +82,18 @@ class Service:
         self.feed = Feed()
         self.access = Access(store, session_for)
         self._state = state
+        self.witnesses = Witnesses(store, witnesses, self.clock)
         self.hub = Hub(
             store,
             policies=policies,
             fleet=fleet,
             clock=self.clock,
-            audit=AuditLog(store, signer, None if state is None or signer is None else SealFile(state)),
+            audit=AuditLog(
+                store,
+                signer,
+                None if state is None or signer is None else SealFile(state),
+                self.witnesses,
+            ),
         )
         self.notifier = Notifier(
             rules or Rules({}),
@@ -126,6 +134,7 @@ class Service:
         self.housekeeping.watched[HubPart.TOKENS] = self._why_refused
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
         self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.why_forged
+        self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -145,6 +154,7 @@ class Service:
         self.engine.clean_up_after(self.executors.cleans_up)
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
         self.notifier.start()
+        self.witnesses.start()
         self._tasks = [
             asyncio.create_task(self.housekeeping.keep_on(), name="lifesigns housekeeping"),
             asyncio.create_task(self.housekeeping.forget_on(), name="lifesigns forgetting"),
@@ -177,6 +187,7 @@ class Service:
         await self.executors.close()
         await self.notifier.stop()
         await self.hub.stop()
+        await self.witnesses.stop()
 
     # --- troubles -------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from lifesigns.ports.store import (
     StoredState,
     StoredToken,
 )
+from lifesigns.ports.witness import Witness
 
 __all__ = [
     "AuditRecord",
@@ -53,5 +54,6 @@ __all__ = [
     "StoredToken",
     "Subscription",
     "TooLarge",
+    "Witness",
     "sameness",
 ]

@@ -26,6 +26,10 @@ SEALS_FOR: Final = 7 * 24 * 3600.0
 of a year ago has a seal from then."""
 
 
+CLOCK_WRONG: Final = 24 * 3600.0
+"""Who tells of something that happens later than this was wrong about the time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Belief:
     """One stored belief; `value` None deletes it."""
@@ -176,6 +180,9 @@ class Store(Protocol):
         that is not the next, of a commit or of an event, is our `Bug`: so the hub passes the next commit only after
         this one. Refused for good (not transient) if another hub has taken over since."""
 
+    async def belief(self, kind: str, key: str) -> bytes | None:
+        """The value of one belief, also beside a hub that runs; None if there is none."""
+
     async def events(
         self,
         *,
@@ -215,9 +222,10 @@ class Store(Protocol):
         """Signed checkpoints of logs longer than `after`, the shortest first."""
 
     async def forget(self, now: float, *, keep_for: float, raw_for: float = RAW_FOR) -> int:
-        """Thin out samples, drop events and samples older than `keep_for`, chunks older than `raw_for`, the oldest
-        chunks beyond `RAW_MAX`, and seals older than `SEALS_FOR` except the newest; returns the number of rows. Never
-        drops a belief or an audited act. Works in small steps with commits in between. Refused like a commit."""
+        """Thin out samples, drop samples older than `keep_for` and the events before the `first_event_since` then, chunks
+        older than `raw_for`, the oldest chunks beyond `RAW_MAX`, and seals older than `SEALS_FOR` except the newest; returns
+        the number of rows. Never drops a belief or an audited act. Works in small steps with commits in between. Refused
+        like a commit."""
 
     async def retire(self, first: int, before: int) -> int:
         """Drop the contents of audit entries with `first <= n < before`, and whom they name; returns their number.
@@ -239,3 +247,17 @@ class Store(Protocol):
         """Return if it would take a commit now; fail if not."""
 
     async def close(self) -> None: ...
+
+
+async def first_event_since(store: Store, moment: float, now: float) -> int:
+    """The id of the first event that is not older than this; one more than the last id if all are.
+
+    Events go by their ids, so that the history has no gaps, ever: a moment is when something fell due, and may be
+    earlier than that of the event before. One that lies ahead, of a clock that was wrong, keeps nothing."""
+    after = 0
+    while some := await store.events(after=after, since=moment, limit=100):
+        for event in some:
+            if event.at <= now + CLOCK_WRONG:
+                return event.id
+        after = some[-1].id
+    return 1 + max((event.id for event in await store.events(newest_first=True, limit=1)), default=0)

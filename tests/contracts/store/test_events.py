@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 
 from lifesigns.ports import Commit, Event
-from tests.contracts.store.ground import AnyStore, Ground, event, fill
+from lifesigns.ports.store import first_event_since
+from tests.contracts.store.ground import AnyStore, Ground, believed, event, fill
 
 TYPES = ["HEALTH_STATE_CHANGED", "FINDING_OPENED", "HUB_BLIND"]
 AGENTS = ["coder-7", "coder-70", "a/b:c@d.e_f", ""]
@@ -108,3 +109,22 @@ async def test_an_event_is_seen_as_soon_as_its_page_is_kept(ground: Ground) -> N
     for number in range(1, 20):
         await store.commit(Commit(number, events=[event(number)]))
         assert [one.id for one in await store.events(after=number - 1)] == [number]
+
+
+async def test_an_event_in_the_future_keeps_nothing_from_being_forgotten(ground: Ground) -> None:
+    """It is of a clock that was wrong. Just within a day of now it may be true."""
+    store, now, day = await ground.store(), 1_000_000_000.0, 86400.0
+    ahead = event(2, at=now + day + 1)
+    await fill(store, event(1, at=now - 50 * day), ahead, event(3, at=now - 40 * day), event(4, at=now + day))
+    assert await first_event_since(store, now - 30 * day, now) == 4
+    assert await store.forget(now, keep_for=30 * day) == 3
+    assert [one.id for one in await store.events()] == [4]
+    assert await first_event_since(store, now + 2 * day, now) == 5
+
+
+async def test_one_belief_is_read_beside_a_hub(ground: Ground) -> None:
+    store = await ground.store()
+    await store.commit(Commit(1, beliefs=[believed("a", b"1"), believed("a", b"2", kind="other")]))
+    assert [await store.belief(kind, "a") for kind in ("agent", "other", "third")] == [b"1", b"2", None]
+    await store.commit(Commit(2, beliefs=[believed("a", None)]))
+    assert await store.belief("agent", "a") is None

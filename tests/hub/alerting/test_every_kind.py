@@ -239,6 +239,14 @@ async def token_is_rotated(house: House) -> None:
     house.hub.service.expiring_tokens.look([], house.hub.service.clock())
 
 
+async def witness_is_away(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.WITNESSES] = lambda _: "/mnt/other: no such file"
+
+
+async def witness_is_back(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.WITNESSES] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -260,6 +268,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_messages_forged": (somebody_forges, nobody_forges_any_more),
     "hub_tokens_forged": (row_is_forged, row_is_removed),
     "token_expiring": (token_expires, token_is_rotated),
+    "hub_witness_lost": (witness_is_away, witness_is_back),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

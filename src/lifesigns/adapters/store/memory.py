@@ -26,7 +26,7 @@ from lifesigns.ports import (
     StoredState,
     StoredToken,
 )
-from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR
+from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR, first_event_since
 
 
 @dataclass
@@ -92,6 +92,12 @@ class MemoryStore:
         kept.seals.update((seal.size, seal) for seal in commit.seals)
         kept.ledger = ledger
 
+    async def belief(self, kind: str, key: str) -> bytes | None:
+        """One of them."""
+        self._refuse_if_closed()
+        found = self._kept.beliefs.get((kind, key))
+        return None if found is None else found.value
+
     async def events(
         self,
         *,
@@ -133,7 +139,8 @@ class MemoryStore:
         self._refuse_if_closed()
         check_turn(self._name, self._kept.ledger, self._epoch)
         gone = self._drop_chunks(now - min(raw_for, keep_for)) + self._drop_seals(now - SEALS_FOR)
-        return gone + self._drop(now - keep_for) + self._thin(first_kept_hour(now))
+        gone += self._drop_events(await first_event_since(self, now - keep_for, now))
+        return gone + self._drop_samples(now - keep_for) + self._thin(first_kept_hour(now))
 
     async def audit_records(
         self,
@@ -218,11 +225,14 @@ class MemoryStore:
         if self._closed:
             raise AdapterError(f"{self._name} is closed", transient=False)
 
-    def _drop(self, before: float) -> int:
+    def _drop_events(self, before: int) -> int:
+        old = [event_id for event_id in self._kept.events if event_id < before]
+        for event_id in old:
+            del self._kept.events[event_id]
+        return len(old)
+
+    def _drop_samples(self, before: float) -> int:
         kept, gone = self._kept, 0
-        for old_event in [event for event in kept.events.values() if event.at < before]:
-            del kept.events[old_event.id]
-            gone += 1
         for samples in (kept.minutes, kept.hours):
             for key in [key for key, sample in samples.items() if sample.at < before]:
                 del samples[key]

@@ -35,7 +35,7 @@ from lifesigns.adapters.store.sql import Dialect, in_words_of, queries
 from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
 from lifesigns.ports import AuditRecord, Chunk, Commit, Event, Sample, Seal, StoredState, StoredToken
-from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR
+from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR, first_event_since
 
 AGENTS_AT_ONCE: Final = 100
 """Thinned out in one step: 6,000 rows, about 20 ms for which a commit waits."""
@@ -107,6 +107,11 @@ class SqlStore(ABC):
     async def commit(self, commit: Commit) -> None:
         """Store a commit: on disk when this returns, also after a power cut."""
         await self._write(self._keep(commit))
+
+    async def belief(self, kind: str, key: str) -> bytes | None:
+        """One of them."""
+        rows = await self._read(self._sql["belief"], (escaped(kind), escaped(key)))
+        return rows[0][0] if rows and isinstance(rows[0][0], bytes) else None
 
     async def events(
         self,
@@ -180,7 +185,7 @@ class SqlStore(ABC):
         """Drop what is older than `keep_for`, of the journal what is older than `raw_for` or too much, and make hours
         of minutes older than a day; returns the number of rows."""
         before = now - keep_for
-        gone = await self._drop("drop_events", before)
+        gone = await self._drop("drop_events", await first_event_since(self, before, now))
         gone += await self._drop("drop_minutes", numbers(before, before, MINUTE)[0])
         gone += await self._drop("drop_hours", numbers(before, before, HOUR)[0])
         gone += await self._drop("drop_chunks", now - min(raw_for, keep_for), CHUNKS_AT_ONCE)

@@ -30,6 +30,7 @@ from lifesigns.events import CATALOGUE, fact_of, row_of, types_of
 from lifesigns.events.alert_kinds import OWN_FACTS, kind_of
 from lifesigns.events.hub_facts import (
     OLD_SECRET,
+    AuditAccepted,
     AuditBroken,
     HubTroubleBegan,
     HubTroubleOver,
@@ -84,7 +85,14 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "somebody has written tokens into the hub's store; they are refused",
         "all tokens in the hub's store are its own",
     ),
-    "audit_broken": ("the audit log is not what was sealed: see lifesigns audit verify", ""),
+    "hub_witness_lost": (
+        "a witness of the audit log takes no checkpoints",
+        "all witnesses of the audit log have its checkpoints",
+    ),
+    "audit_broken": (
+        "the audit log is not what was sealed: see lifesigns audit verify",
+        "somebody accepts the audit log as it is",
+    ),
 }
 """Alerts about the hub itself: their titles, and what is said when they are over."""
 _TEXTS_MAX: Final = 5
@@ -145,7 +153,7 @@ def changes(event: Event) -> Sequence[Change]:
             return [_opened(fact, fact.agent_id, title, text)]
         case Brake():
             return [_brake(replace(fact, group=line(fact.group)))]
-        case HubVisibility() | HubTroubleBegan() | HubTroubleOver() | AuditBroken():
+        case HubVisibility() | HubTroubleBegan() | HubTroubleOver() | AuditBroken() | AuditAccepted():
             return [_hub(fact)]
         case TokenExpiring():
             return [_expiring(fact)]
@@ -291,7 +299,9 @@ def mend_of(token_id: str, role: str) -> str:
     return f"Give it a new secret: lifesigns token rotate {token_id.removesuffix(OLD_SECRET)}"
 
 
-def _hub(fact: HubVisibility | HubTroubleBegan | HubTroubleOver | AuditBroken) -> Change:
+def _hub(
+    fact: HubVisibility | HubTroubleBegan | HubTroubleOver | AuditBroken | AuditAccepted,
+) -> Change:
     row = row_of(fact)
     if row.ends:
         return Closed((row.ends,), fact.at, _HUB[row.ends][1])

@@ -1,12 +1,13 @@
 """The audit log of a running hub.
 
-Audited acts get their numbers when their page is made, and are kept in the same transaction as the events they are. What is
-kept is sealed: at once after a quiet time, then at most once a minute, and when the hub stops. So what came in the last
-minute before a crash is on record, but not sealed; the next hub seals it with what comes.
+Audited acts get their numbers when their page is made, and are kept in the same transaction as the events they are, with a
+seal over the whole log (`state.py`). A checkpoint for others, in the table of seals, in the state folder and to the
+witnesses, is made at once after a quiet time, then at most once a minute, and when the hub stops.
 
 The law: a hub seals only what goes on from its last seal. After a start the whole log is read once, in the background, and
-compared with the seal in the state folder (`reading.py`). If it is not what was sealed, people are told, the old seal
-stays where it is, and nothing is sealed any more: a seal over a changed log would make the change good.
+compared with the seals (`reading.py`). If it is not what was sealed, people are told, the old seals stay where they are, and
+nothing is sealed any more: a seal over a changed log would make the change good. Only a person's word (`acceptance.py`) lets
+the log go on from how it is then, and that is an entry of it.
 """
 
 from __future__ import annotations
@@ -15,39 +16,35 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
 
 from lifesigns.core import merkle
 from lifesigns.core.effects import Fact
-from lifesigns.errors import AdapterError
-from lifesigns.events.hub_facts import AuditBroken, AuditRetired
-from lifesigns.hub.audit import notes
+from lifesigns.core.printable import clean
+from lifesigns.errors import AdapterError, UsageError
+from lifesigns.events.hub_facts import AuditAccepted, AuditBroken, AuditRetired, HistoryForgotten
+from lifesigns.hub.audit import acceptance, notes
 from lifesigns.hub.audit.proofs import Tiles
-from lifesigns.hub.audit.reading import AT_ONCE, read_log
+from lifesigns.hub.audit.reading import AT_ONCE, Reading, changed_word, compare_log, read_log
 from lifesigns.hub.audit.records import audit_record, is_deed
 from lifesigns.hub.audit.seal_file import SealFile
+from lifesigns.hub.audit.state import KIND, AuditState, decode_state, encode_state
+from lifesigns.hub.audit.witnesses import Witnesses
 from lifesigns.ports import AuditRecord, Belief, Event, Seal, Signer, Store
+from lifesigns.ports.store import first_event_since
 
-KIND: Final = "audit"
 SEAL_EVERY: Final = 60.0
 RETIRE_EVERY: Final = 86400.0
+HEED_EVERY: Final = 2.0
+"""How often a hub looks whether somebody accepts the log as it is."""
+CHANGED_MAX: Final = 100
+"""So many changed entries can be accepted. Where there are more, a backup is put back."""
 
 log: Final = logging.getLogger("lifesigns.hub")
-
-
-@dataclass(slots=True)
-class AuditState:
-    """What has to be known to go on with a log: a row of the store, on every commit that has audit records."""
-
-    frontier: merkle.Frontier = field(default_factory=merkle.Frontier)
-    retired_from: int = 0
-    """What was retired last; done again after a crash in the middle of it."""
-    retired: int = 0
-    """All entries before this number are retired."""
-    retired_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +56,6 @@ class AuditWrites:
     beliefs: Sequence[Belief] = ()
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder(AuditState).decode
 NOTHING: Final = AuditWrites()
 
 Announce = Callable[[Fact], None]
@@ -78,18 +73,27 @@ class AuditWriter(Protocol):
 class AuditLog:
     """Numbers audited acts, seals them, proves them. Without a signer nothing is sealed."""
 
-    def __init__(self, store: Store, signer: Signer | None = None, file: SealFile | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        signer: Signer | None = None,
+        file: SealFile | None = None,
+        witnesses: Witnesses | None = None,
+    ) -> None:
         self._store = store
         self._signer = signer
         self._file = file
+        self._witnesses = witnesses
         self._next = 0
         """The number of the next entry: the size of the log, unless that is broken."""
         self._kept = merkle.Frontier()
         """The log without the page that is on its way."""
         self._standing = AuditState()
         """With that page."""
-        self._found = merkle.Frontier()
+        self._found = AuditState()
         """As it was when the hub started."""
+        self._goes_on = False
+        """What was found then is signed by us: to seal what comes after it makes no change of older entries good."""
         self._tiles = Tiles()
         self._unread: list[bytes] | None = []
         """Leaves that came before the older ones were read; None: those were."""
@@ -120,16 +124,24 @@ class AuditLog:
                 with suppress(
                     msgspec.MsgspecError
                 ):  # Not ours: as if there were none, which will be noticed.
-                    self._standing = _decode(row.value)
-        self._kept, self._found = _copy(self._standing.frontier), _copy(self._standing.frontier)
+                    self._standing = decode_state(row.value)
+                    self._found = decode_state(row.value)
+        self._kept = _copy(self._standing.frontier)
         newest = await self._store.audit_records(newest_first=True, limit=1)
         self._next = max([self._kept.size, *(one.n + 1 for one in newest)])
+        self._goes_on = self._next == 0 or self._is_sealed(self._found)
+        if self._witnesses is not None:
+            self._witnesses.go_on_from(self._standing.witnessed)
         if self._kept.size:
             self._grown.set()
 
+    def _is_sealed(self, state: AuditState) -> bool:
+        note = None if self._signer is None else notes.signed_by(state.note, self._signer)
+        return note is not None and (note.size, note.root) == (state.frontier.size, state.frontier.root())
+
     def record(self, events: Sequence[Event]) -> AuditWrites:
         """These events are kept next, together with what this returns."""
-        frontier = self._standing.frontier
+        state, frontier = self._standing, self._standing.frontier
         found: list[AuditRecord] = []
         for event in events:
             if is_deed(event):
@@ -142,7 +154,9 @@ class AuditLog:
         seals, self._to_keep = self._to_keep, []
         for one in found:
             self._read_on(one.leaf)
-        return AuditWrites(found, seals, [Belief(KIND, "", _encode(self._standing))] if found else ())
+        if found and self._signer is not None and not self.trouble and (self.proves or self._goes_on):
+            state.note = notes.write(frontier.size, frontier.root(), self._signer)
+        return AuditWrites(found, seals, [Belief(KIND, "", encode_state(state))] if found else ())
 
     def page_kept(self) -> None:
         """The page with what was recorded last is kept."""
@@ -171,6 +185,11 @@ class AuditLog:
             except AdapterError as error:
                 log.warning("the audit log was not read: %s", error, extra={"action": "audit_unread"})
                 await asyncio.sleep(SEAL_EVERY)
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._seal_on(pages, clock), name="lifesigns audit seals")
+            both.create_task(self._heed_on(pages, clock, announce), name="lifesigns audit acceptance")
+
+    async def _seal_on(self, pages: AuditWriter, clock: Callable[[], float]) -> None:
         while True:
             await self._grown.wait()
             self._grown.clear()
@@ -189,6 +208,7 @@ class AuditLog:
                 pages.wanted()
                 await pages.kept()
                 await asyncio.to_thread(self.put_down, seal)
+                self.tell_witnesses(seal)
 
     def last_seal(self, now: float) -> Seal | None:
         """A seal over everything that is kept; None if there is nothing new, or nothing may be sealed."""
@@ -203,41 +223,116 @@ class AuditLog:
         if self._file is not None:
             self._file.write(seal.size, seal.note)
 
+    def tell_witnesses(self, seal: Seal) -> None:
+        """This seal is kept, and goes elsewhere."""
+        if self._witnesses is not None:
+            self._witnesses.tell(seal)
+
     # --- after a start --------------------------------------------------------------------------------
 
     async def _read_all(self, broken: Callable[[str], None]) -> None:
         """Read the whole log once; `broken` says why it is not what was sealed."""
-        found = await read_log(self._store, self._next - len(self._unread or ()), self._file)
+        size = self._next - len(self._unread or ())
+        found = await self._compare(size)
         self._tiles, self.newest = found.tiles, found.newest
         unread, self._unread = self._unread or [], None
         for leaf in unread:
             self._tiles.append(leaf)
+        if not found.wrong and found.log.root() != self._found.frontier.root():
+            found.wrong = "its last entries are not those that the last hub wrote"
+        self.trouble = found.wrong
         if found.wrong:
-            self.trouble = found.wrong
-            self._complain(f"{found.wrong}. Nothing is sealed any more", found.wrong, broken)
-        elif found.log.root() != self._found.root():
-            # The seals hold, so the log is good as far as anybody can know: it is gone on with, and the mark stays in it.
-            self._adopt(found.log, unread)
-            wrong = "its last entries are not those that the last hub wrote"
-            self._complain(f"{wrong}, though the seals hold", wrong, broken)
+            self._complain(found.wrong, "Nothing is sealed any more", broken)
         elif found.changed:
-            self._complain(f"{found.changed}, though its hash was not", found.changed, broken)
+            # The hash beside an entry is what is sealed, and convicts whoever changed the entry alone.
+            self._complain(_named(found.changed), "Their hashes were not", broken)
 
-    def _adopt(self, log: merkle.Frontier, unread: Sequence[bytes]) -> None:
-        kept = self._kept.size - self._found.size
-        self._kept, self._standing.frontier = _copy(log), _copy(log)
-        for n, leaf in enumerate(unread):
-            self._standing.frontier.append(leaf)
-            if n < kept:
-                self._kept.append(leaf)
+    async def _compare(self, size: int) -> Reading:
+        if self._signer is None:
+            return await read_log(self._store, size)
+        found = await compare_log(self._store, size, self._signer, self._file, self._found.note)
+        if size == 0 and not found.wrong and self._file is not None:
+            # So that there always is a seal in the folder: one that is missing was taken away.
+            await asyncio.to_thread(self._file.begin, notes.write(0, merkle.EMPTY, self._signer))
+        return found
 
-    def _complain(self, text: str, wrong: str, broken: Callable[[str], None]) -> None:
+    def _complain(self, wrong: str, more: str, broken: Callable[[str], None]) -> None:
         log.critical(
-            "the audit log was changed: %s; see lifesigns audit verify",
-            text,
+            "the audit log was changed: %s. %s; see lifesigns audit verify and lifesigns audit accept",
+            wrong,
+            more,
             extra={"action": "audit_broken"},
         )
         broken(wrong)
+
+    # --- a person's word ------------------------------------------------------------------------------
+
+    async def _heed_on(self, pages: AuditWriter, clock: Callable[[], float], announce: Announce) -> None:
+        """See now and then whether a person accepts the log as it is."""
+        if self._file is None or self._signer is None:
+            return
+        folder = self._file.path.parent
+        while True:
+            try:
+                if (word := acceptance.asked(folder)) is not None:
+                    await self._accept(word, folder, pages, clock, announce)
+            except (UsageError, AdapterError) as error:
+                log.error("the audit log is not accepted: %s", error, extra={"action": "audit_not_accepted"})
+                if isinstance(error, UsageError) or not error.transient:
+                    acceptance.done(folder)
+            await asyncio.sleep(HEED_EVERY)
+
+    async def _accept(
+        self,
+        word: acceptance.Acceptance,
+        folder: Path,
+        pages: AuditWriter,
+        clock: Callable[[], float],
+        announce: Announce,
+    ) -> None:
+        """Go on from the log as it is now: an entry says who wanted that, and why."""
+        async with self._sealing:
+            size, self._unread = self._next, []
+            try:
+                await pages.kept()
+                found = await read_log(self._store, size)
+                if found.wrong:
+                    raise UsageError(
+                        f"{found.wrong}, and there is nothing to seal in its place; put a backup back"
+                    )
+                if len(found.changed) > CHANGED_MAX:
+                    raise UsageError(f"{len(found.changed)} entries were changed; put a backup back")
+                sealed = await self._longest_sealed(size)
+            finally:
+                unread, self._unread = self._unread or [], None
+            # What came meanwhile may be on its way to the store: it is in the log when its page is kept.
+            self._kept, self._standing.frontier = _copy(found.log), _copy(found.log)
+            self._tiles, self.newest = found.tiles, None
+            for leaf in unread:
+                self._tiles.append(leaf)
+                self._standing.frontier.append(leaf)
+            wrong, self.trouble = self.trouble or _named(found.changed), ""
+            if self._witnesses is not None:
+                self._witnesses.go_back_to(size)
+            by, reason = clean(word.by, 200), clean(word.reason, 1000)
+            log.warning(
+                "the audit log is accepted as it is by %s: %s", by, reason, extra={"action": "audit_accepted"}
+            )
+            changed = tuple(changed_word(n, content) for n, content in found.changed.items())
+            acceptance.done(
+                folder
+            )  # Before it is on record: a word that is lost is said again, one that stays would be heeded twice.
+            announce(AuditAccepted(clock(), sealed, changed, by, reason, wrong))
+            await pages.kept()
+        await self.seal(pages, clock())
+
+    async def _longest_sealed(self, size: int) -> int:
+        """Of how many entries there is a seal of ours."""
+        assert self._signer is not None
+        found = [self._standing.note, "" if self._file is None else self._file.read() or ""]
+        found += [seal.note for seal in await self._store.seals(newest_first=True, limit=AT_ONCE)]
+        signed = [notes.signed_by(one, self._signer) for one in found]
+        return max([size, *(note.size for note in signed if note is not None)])
 
     # --- proofs ---------------------------------------------------------------------------------------
 
@@ -273,6 +368,40 @@ class AuditLog:
         if standing.retired > standing.retired_from:
             await self._store.retire(standing.retired_from, standing.retired)
 
+    async def forget_history(
+        self, now: float, keep_for: float, pages: AuditWriter, announce: Announce
+    ) -> float:
+        """Since when the history is to be kept. Once a day, or more often if it is short, that is later than before: then it is an entry, kept before
+        anything is dropped, so that what was forgotten can be told from what somebody removed."""
+        state, since = self._standing, now - keep_for
+        if since - state.kept_since >= min(RETIRE_EVERY, keep_for / 10):
+            state.kept_since = since
+            first = await first_event_since(self._store, since, now)
+            gone = await self._gone_before(first)
+            if gone and not self.trouble:
+                self.trouble = gone
+                self._complain(
+                    gone, "Nothing is sealed any more", lambda why: announce(AuditBroken(now, why))
+                )
+            if first > state.history_from:
+                state.history_from = first
+                announce(HistoryForgotten(now, first, keep_for))
+                await pages.kept()
+        return min(since, state.kept_since)
+
+    async def _gone_before(self, first: int) -> str:
+        """Which events are not there to be forgotten: to forget them would make it good that somebody removed them."""
+        expected = self._standing.history_from
+        while expected < first:
+            some = await self._store.events(after=expected - 1, until=first - 1, limit=AT_ONCE)
+            for event in some:
+                if event.id != expected:
+                    return f"events {expected} to {event.id - 1} are gone from the history"
+                expected += 1
+            if not some:
+                return f"events {expected} to {first - 1} are gone from the history"
+        return ""
+
     async def _first_kept(self, oldest: float) -> int:
         """The number of the first entry that is not too old. Numbers count, not moments: a clock may be set back."""
         n = self._standing.retired
@@ -286,3 +415,10 @@ class AuditLog:
 
 def _copy(frontier: merkle.Frontier) -> merkle.Frontier:
     return merkle.Frontier(frontier.size, list(frontier.peaks))
+
+
+def _named(changed: Iterable[int]) -> str:
+    """Which entries were changed, the first of them."""
+    numbers = list(changed)
+    more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
+    return f"entries {', '.join(map(str, numbers[:3]))}{more} were changed" if numbers else ""

@@ -84,6 +84,27 @@ def read(note: str) -> Note:
     return Note(lines[0], int(lines[1]), root, f"{text}\n".encode(), signatures)
 
 
+def signed_by(note: str, signer: Signer) -> Note | None:
+    """What a note says, if this signer has signed it. The same text is always signed the same, so what it would not sign is not its own."""
+    try:
+        found = read(note)
+    except WireError:
+        return None
+    return found if note == write(found.size, found.root, signer) else None
+
+
+def split(text: str) -> list[str]:
+    """The notes in a text that has several, one after the other, with a blank line behind each."""
+    found: list[list[str]] = [[]]
+    for line in text.replace("\r\n", "\n").split("\n"):
+        ended = found[-1] and found[-1][-1].startswith("— ")
+        if ended and not line.startswith("— "):
+            found.append([])
+        if line or found[-1]:
+            found[-1].append(line)
+    return ["\n".join(lines) + "\n" for lines in found if any(lines)]
+
+
 def key_name(public: bytes) -> str:
     """What a key, and the log that it seals, is called."""
     return f"lifesigns/{sha256(public).hexdigest()[:16]}"

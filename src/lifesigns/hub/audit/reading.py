@@ -1,26 +1,30 @@
 """The log, read from its beginning after a start: whether it is what was sealed, and what is needed to go on with it.
 
-The seal in the state folder decides: whoever can change that one has the key beside it, and could seal anything.
+Three places have seals: the state folder, the row of the log (`state.py`), the table of seals. The one in the folder has
+to be there and has to fit, and some seal has to vouch for the last entry.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.core import merkle
 from lifesigns.errors import UsageError, WireError
+from lifesigns.events.hub_facts import AuditAccepted
 from lifesigns.hub.audit import notes
 from lifesigns.hub.audit.proofs import Tiles
+from lifesigns.hub.audit.records import fact_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lifesigns.hub.audit.seal_file import SealFile
-    from lifesigns.ports import AuditRecord, Seal, Store
+    from lifesigns.ports import AuditRecord, Seal, Signer, Store
 
 AT_ONCE: Final = 1000
+SEALS_MAX: Final = 20
+"""The newest ones; beyond them there may be some that do not fit."""
 
 
 @dataclass(slots=True)
@@ -31,50 +35,106 @@ class Reading:
     tiles: Tiles = field(default_factory=Tiles)
     newest: Seal | None = None
     """The newest seal in the store, if it fits."""
+    sealed: int = 0
+    """Up to here there is a seal that fits."""
     wrong: str = ""
     """Why the log is not what was sealed; empty if it is."""
-    changed: str = ""
-    """The first entry that does not have its hash. The hash is what is sealed, and convicts the change for ever."""
-
-    def hear(self, some: Sequence[AuditRecord], sealed: notes.Note | None, in_store: dict[int, Seal]) -> None:
-        """The next entries."""
-        for one in some:
-            if one.n != self.log.size:
-                break
-            if not self.changed and one.entry is not None and merkle.leaf(one.entry) != one.leaf:
-                self.changed = f"entry {one.n} was changed"
-            self.log.append(one.leaf)
-            self.tiles.append(one.leaf)
-            if (seal := in_store.get(self.log.size)) is not None and _fits(seal.note, self.log):
-                self.newest = seal
-            if sealed is not None and sealed.size == self.log.size and sealed.root != self.log.root():
-                self.wrong = f"its first {sealed.size} entries are not those that were sealed"
-                return
-        if not some or some[-1].n != self.log.size - 1:
-            self.wrong = f"entry {self.log.size} is missing"
+    changed: dict[int, bytes] = field(default_factory=dict)
+    """Entries that do not have their hash, each with the hash it would have. The hash beside it is what is sealed, and convicts the change for
+    ever; unless somebody has accepted it."""
 
 
-async def read_log(store: Store, size: int, file: SealFile | None) -> Reading:
-    """Read a log of this size."""
+async def read_log(store: Store, size: int) -> Reading:
+    """Read a log of this size as it is."""
     found = Reading()
-    try:
-        note = None if file is None else file.read()
-        sealed = None if note is None else notes.read(note)
-    except (UsageError, WireError) as error:
-        found.wrong = f"its seal cannot be read: {error}"
-        return found
-    in_store = {seal.size: seal for seal in await store.seals(newest_first=True, limit=1)}
-    while found.log.size < size and not found.wrong:
-        some = await store.audit_records(after=found.log.size - 1, before=size, limit=AT_ONCE)
-        found.hear(some, sealed, in_store)
-        await asyncio.sleep(0)
-    if not found.wrong and sealed is not None and sealed.size > found.log.size:
-        found.wrong = f"it has {found.log.size} entries, and {sealed.size} were sealed"
+    await _read(store, size, found, {}, None)
     return found
 
 
-def _fits(note: str, log: merkle.Frontier) -> bool:
+async def compare_log(store: Store, size: int, signer: Signer, file: SealFile | None, row: str) -> Reading:
+    """Read a log of this size, and compare it with what this signer has sealed."""
+    found = Reading()
+    in_folder: notes.Note | None = None
+    if file is not None:
+        in_folder, found.wrong = _in_folder(file, size, signer)
+    await _read(store, size, found, await _in_store(store, signer, row), in_folder)
+    if in_folder is not None and not found.wrong and in_folder.size > found.log.size:
+        found.wrong = f"it has {found.log.size} entries, and {in_folder.size} were sealed"
+    if not found.wrong and found.sealed < size:
+        found.wrong = f"entry {found.sealed} and those after it are not sealed, as this hub would have done"
+    return found
+
+
+def _in_folder(file: SealFile, size: int, signer: Signer) -> tuple[notes.Note | None, str]:
+    """The seal in the state folder; or what is wrong with it."""
     try:
-        return notes.read(note).root == log.root()
-    except WireError:
-        return False
+        text = file.read()
+        note = None if text is None else notes.read(text)
+    except (UsageError, WireError) as error:
+        return None, f"its seal cannot be read: {error}"
+    if note is None or text is None:
+        return None, f"its newest checkpoint, {file.path}, is missing" if size else ""
+    if notes.signed_by(text, signer) is None:
+        return None, f"its newest checkpoint, {file.path}, is not signed with the key of this hub"
+    return note, ""
+
+
+_Seals = Mapping[int, Mapping[bytes, "Seal | None"]]
+"""By size and root; None: it is that of the row."""
+
+
+async def _in_store(store: Store, signer: Signer, row: str) -> _Seals:
+    """The seals in the store that are this signer's. Anybody may have written the others."""
+    found: dict[int, dict[bytes, Seal | None]] = {}
+    if (note := notes.signed_by(row, signer)) is not None:
+        found[note.size] = {note.root: None}
+    for seal in await store.seals(newest_first=True, limit=SEALS_MAX):
+        if (note := notes.signed_by(seal.note, signer)) is not None:
+            found.setdefault(note.size, {})[note.root] = seal
+    return found
+
+
+async def _read(store: Store, size: int, found: Reading, seals: _Seals, in_folder: notes.Note | None) -> None:
+    while found.log.size < size and not found.wrong:
+        some = await store.audit_records(after=found.log.size - 1, before=size, limit=AT_ONCE)
+        _hear(found, some, seals, in_folder)
+        await asyncio.sleep(0)
+
+
+def _hear(found: Reading, some: Sequence[AuditRecord], seals: _Seals, in_folder: notes.Note | None) -> None:
+    """The next entries."""
+    log = found.log
+    for one in some:
+        if one.n != log.size:
+            break
+        _note_change(found, one)
+        log.append(one.leaf)
+        found.tiles.append(one.leaf)
+        if log.size in seals and log.root() in seals[log.size]:
+            found.sealed, found.newest = log.size, seals[log.size][log.root()] or found.newest
+        if in_folder is not None and in_folder.size == log.size:
+            if in_folder.root != log.root():
+                found.wrong = f"its first {log.size} entries are not those that were sealed"
+                return
+            found.sealed = log.size
+    if not some or some[-1].n != log.size - 1:
+        found.wrong = f"entry {log.size} is missing"
+
+
+def _note_change(found: Reading, one: AuditRecord) -> None:
+    if one.entry is None:
+        return
+    content = merkle.leaf(one.entry)
+    if content != one.leaf:
+        found.changed[one.n] = content
+        return
+    fact = fact_in(one) if b"AUDIT_ACCEPTED" in one.entry else None
+    if isinstance(fact, AuditAccepted):
+        found.changed = {
+            n: now for n, now in found.changed.items() if changed_word(n, now) not in fact.changed
+        }
+
+
+def changed_word(n: int, content: bytes) -> str:
+    """How the entry that accepts a changed one names it: its number, and the hash of what it says now."""
+    return f"{n} {content.hex()}"

@@ -11,8 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from lifesigns.core import merkle
+from lifesigns.core.effects import Fact
 from lifesigns.core.health import Health
-from lifesigns.events import CATALOGUE, message
+from lifesigns.events import CATALOGUE, fact_told, message
 from lifesigns.events.catalogue import HEALTH_STATE_CHANGED
 from lifesigns.ports import AuditRecord, Event
 
@@ -60,6 +61,15 @@ def audit_record(n: int, event: Event) -> AuditRecord:
     entry = message(event)
     who = who_did(_who(event.data).by)
     return AuditRecord(n, event.id, event.at, event.agent_id, who, merkle.leaf(entry), entry)
+
+
+def fact_in(record: AuditRecord) -> Fact | None:
+    """The fact that an entry tells; None if it is retired, or cannot be read."""
+    try:
+        told = read(record.entry or b"")
+    except msgspec.MsgspecError:
+        return None
+    return fact_told(told.type, record.at, record.agent_id, told.data)
 
 
 def who_did(by: object) -> str:

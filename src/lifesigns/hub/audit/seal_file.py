@@ -34,6 +34,11 @@ class SealFile:
         except OSError as error:
             raise UsageError(f"{self.path} cannot be read: {error.strerror}") from error
 
+    def begin(self, note: str) -> None:
+        """The seal of an empty log, if there is none yet."""
+        if not self.path.exists():
+            self.write(0, note)
+
     def write(self, size: int, note: str) -> None:
         """Put a seal in its place. A disk that does not take it is logged: the log itself is kept elsewhere."""
         with self._writing:

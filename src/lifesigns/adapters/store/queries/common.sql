@@ -21,6 +21,9 @@ UPDATE hub SET page = page;
 -- beliefs --
 SELECT kind, key, value FROM beliefs;
 
+-- belief --
+SELECT value FROM beliefs WHERE kind = $1 AND key = $2;
+
 -- keep_beliefs --
 INSERT INTO beliefs (kind, key, value) VALUES ($1::text, $2::text, $3::bytea)
 ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value;

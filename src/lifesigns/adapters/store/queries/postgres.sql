@@ -54,8 +54,8 @@ WHERE minute = ANY (ARRAY(SELECT generate_series($1::bigint * 60, $1::bigint * 6
 RETURNING minutes.*;
 
 -- drop_events --
--- Some of those before a moment. An array takes half the time of a join with the rows to drop.
-DELETE FROM events WHERE id = ANY (ARRAY(SELECT id FROM events WHERE at < $1 LIMIT $2)) RETURNING id;
+-- Some of those before an id. An array takes half the time of a join with the rows to drop.
+DELETE FROM events WHERE id = ANY (ARRAY(SELECT id FROM events WHERE id < $1 ORDER BY id LIMIT $2)) RETURNING id;
 
 -- drop_minutes --
 -- Some of those before a minute.

@@ -47,8 +47,8 @@ WHERE minute IN (
 RETURNING *;
 
 -- drop_events --
--- Some of those before a moment.
-DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < $1 LIMIT $2) RETURNING id;
+-- Some of those before an id.
+DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < $1 ORDER BY id LIMIT $2) RETURNING id;
 
 -- drop_minutes --
 -- Some of those before a minute.

@@ -1,0 +1,1 @@
+"""Witnesses of the audit log: one driver per file."""

@@ -1,0 +1,45 @@
+"""A person's word that a log is to be gone on with as it is: a file in the state folder, made by `lifesigns audit accept`.
+
+Not a call of the API: a stolen token must not be able to say it. Who can write to the state folder owns the hub.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lifesigns.errors import UsageError
+from lifesigns.files import read_private, write_whole
+
+FILE_NAME: Final = "audit.accept"
+SIZE_MAX: Final = 16_384
+
+
+class Acceptance(msgspec.Struct):
+    """Who accepts it, and why."""
+
+    by: str
+    reason: str
+
+
+def ask(folder: Path, by: str, reason: str) -> None:
+    """Put it down for the hub."""
+    write_whole(folder / FILE_NAME, msgspec.json.encode(Acceptance(by, reason)))
+
+
+def asked(folder: Path) -> Acceptance | None:
+    """What somebody put down. Raises `UsageError` if it is not the word of who runs the hub."""
+    found = read_private(folder / FILE_NAME, SIZE_MAX)
+    if found is None:
+        return None
+    try:
+        return msgspec.json.decode(found[0], type=Acceptance)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{folder / FILE_NAME} cannot be read: {error}") from error
+
+
+def done(folder: Path) -> None:
+    """It was heard."""
+    (folder / FILE_NAME).unlink(missing_ok=True)
