@@ -80,7 +80,9 @@ def test_made_up_agents_that_are_well_do_not_release_a_host_that_fails(tmp_path:
         hub.request("POST", BEATS, beats(names), good)
         hub.request("POST", SIGNALS, [failing(name) for name in names], good)
         hub.until(
-            lambda: "host h" in [one["data"]["group"] for one in hub.events("GROUP_BRAKED")], "it is braked"
+            lambda: "host h" in [one["data"]["group"] for one in hub.events("GROUP_BRAKED")],
+            "it is braked",
+            within=5,
         )
 
 
