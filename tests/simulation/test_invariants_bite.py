@@ -117,7 +117,7 @@ def a_life_gets_two_successors(patch: pytest.MonkeyPatch) -> None:
         start(self, lineage, agent, policy, now)
 
     patch.setattr(Respawns, "_start", twice)
-    patch.setattr(Fleet, "_limit", lambda self, rung, now: None)
+    patch.setattr(Pace, "_limit", lambda self, agent, rung, now: None)
 
 
 def a_killed_hub_forgets_its_orders(patch: pytest.MonkeyPatch) -> None:

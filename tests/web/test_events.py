@@ -242,9 +242,10 @@ async def test_a_revoked_token_hears_no_more(hub: RunningHub) -> None:
 async def test_a_thousand_listen_and_the_next_is_told_to_come_later(hub: RunningHub) -> None:
     async with AsyncExitStack() as stack:
         ears: list[Ear] = []
+        tokens = [await hub.token_for(Role.VIEWER) for _ in range(5)]  # Each may have 200 of them.
         for n in range(feed.LISTENERS_MAX):
             address = f"127.0.0.{1 + n % 4}"
-            ears.append(await stack.enter_async_context(listening(hub.url, hub.token, address=address)))
+            ears.append(await stack.enter_async_context(listening(hub.url, tokens[n % 5], address=address)))
         async with listening(hub.url, hub.token, address="127.0.0.5") as late:
             assert late.status == 503
             assert late.headers["retry-after"] == "10"
