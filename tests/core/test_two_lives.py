@@ -184,12 +184,12 @@ def test_an_agent_that_is_back_by_itself_stays_and_its_successor_is_stopped() ->
 # --- lost ----------------------------------------------------------------------------------------------------
 
 
-def lost(*, respawned: bool = False, host: str = "shared") -> Watch:
+def lost(*, respawned: bool = False, host: str = "shared", life: str | None = "i-1") -> Watch:
     """Nothing is heard of it, people are asked and do not answer, and nobody ends it."""
     watch = Watch(SLOW)
     watch.beat("b", incarnation="i-1", host="shared")
-    watch.beat("a", incarnation="i-1", host=host)
-    watch.live(START + MINUTE, "a", "b", incarnation="i-1")
+    watch.beat("a", incarnation=life, host=host)
+    watch.live(START + MINUTE, "a", "b", incarnation=life)
     while not (watch.orders(Respawn, "a") if respawned else watch.orders(Terminate, "a")):
         watch.live(watch.now + MINUTE, "b", incarnation="i-1")
         assert watch.now < START + HOUR
@@ -204,6 +204,23 @@ def test_a_crash_known_only_by_silence_gets_a_successor_when_nobody_could_end_it
     (order,) = watch.orders(Respawn, "a")
     assert "Nobody could end it" in order.handoff
     assert "cannot stop" in told(watch)
+
+
+@pytest.mark.parametrize("late", ["before", "after"])
+def test_the_successor_of_an_agent_that_never_named_its_life_is_not_ended_in_its_place(late: str) -> None:
+    """Its first beat names a life that we started: it is the successor, and not the old one that has named itself. What is
+    reported late of the end of the old one is about that one."""
+    watch = lost(respawned=True, life=None)
+    (order,) = watch.orders(Respawn, "a")
+    ended = TerminationDone(agent_id="a", order_id=watch.orders(Terminate, "a")[0].order_id)
+    if late == "before":
+        watch.hear(ended)
+    watch.beat(incarnation=watch.orders(Respawn, "a")[-1].new_incarnation, seq=1)
+    if late == "after":
+        watch.hear(ended)
+    watch.live(watch.now + MINUTE, "a", "b", incarnation=watch.agent().incarnation)
+    assert (watch.health(), phase(watch)) == (Health.HEALTHY, Phase.PROBATION)
+    assert watch.orders(Respawn, "a") == [order]
     watch.beat(incarnation=order.new_incarnation, seq=1)
     assert (watch.health(), phase(watch), watch.agent().case) == (Health.HEALTHY, Phase.PROBATION, None)
 

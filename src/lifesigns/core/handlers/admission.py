@@ -108,7 +108,7 @@ class Admission:
             return self._refuse(
                 agent, "this life has ended", now
             )  # The one who ended it knows more about its end.
-        if life is not None and known is not None and life != known:
+        if life is not None and life != known and (known is not None or self._is_started(agent, life)):
             # Work for the life after one that has ended: it overtook that life's first signal. What others say never
             # replaces a life that goes on.
             if not begins and not (isinstance(signal, s.TaskAssigned) and ended(agent)):
@@ -152,11 +152,16 @@ class Admission:
             and signal.incarnation in lineage.starts
         )
 
+    def _is_started(self, agent: Agent, life: str) -> bool:
+        """Whether we ordered the start of this life. An agent that never named its life has not just named it then: this is its
+        successor."""
+        lineage = self._context.beliefs.lineages.get(agent.id)
+        return lineage is not None and life in lineage.starts
+
     def _started_twice(self, agent: Agent, life: str) -> Lineage | None:
         """The agent's lineage, if we started this life and another one lives."""
-        lineage = self._context.beliefs.lineages.get(agent.id)
-        incarnations = agent.alive and agent.suspicion is None
-        return lineage if lineage is not None and life in lineage.starts and incarnations else None
+        lives = agent.alive and agent.suspicion is None
+        return self._context.beliefs.lineages[agent.id] if lives and self._is_started(agent, life) else None
 
     def _latecomer(self, agent: Agent, lineage: Lineage, life: str, now: float) -> bool:
         """We stop this one once we hear the other after it. Until then the other may have died a moment ago: as soon

@@ -48,6 +48,7 @@ class Incarnations:
         if agent.incarnation is not None:
             agent.retired = (*agent.retired, agent.incarnation)[-RETIRED_MAX:]
         context.ladder.drop(agent, now, "a new life began")
+        agent.withdrawn = ""  # Whoever still carries that order out ends the old life.
         context.side_orders.drop(agent, now, "a new life began", Rung.BREAKER, Rung.CLEANUP)
         self.let_go(agent, now, "its holder was restarted")
         self.lose_breakers(agent, now)

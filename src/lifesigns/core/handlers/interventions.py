@@ -266,10 +266,7 @@ class InterventionHandlers:
         context.outbox.fact(Clearance(now, agent.id, signal.by or SOMEBODY))
         agent.poisoned, agent.paused_until = False, 0.0
         context.ladder.drop(agent, now, f"cleared by {signal.by or SOMEBODY}")
-        saves = agent.work is not None and (agent.work.saves or agent.work.checkpoint_at is not None)
         self._work.rest(agent, now)
-        if agent.work is not None:
-            agent.work.saves = saves  # It goes on with the same work.
         lineage = context.beliefs.lineages.get(agent.id)
         if lineage is not None:
             context.respawns.clear(lineage, now)
