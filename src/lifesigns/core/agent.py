@@ -288,6 +288,8 @@ class Agent:
     source: str = ""
     via: str = ""
     """The door of its last signal; `source` is the door of its first one, and the one that counts it."""
+    beatless: bool = False
+    """It never beats: others report on it afterwards, and how late their reports come says nothing about the agent."""
     grace: float | None = None
     """How long it may take to speak, if it asked for a value other than its policy's."""
     retired: tuple[str, ...] = ()

@@ -200,6 +200,8 @@ class AgentRegistered(AgentSignal):
     policy: Mapping[str, object] | None = None
     bounded: bool = False
     """Whether it may only tighten what the administrator set: it is no operator's word. Set by us, as the source is."""
+    beats: bool = True
+    """Whether it is going to beat. If others only report on it afterwards, as by spans, its silence means nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +234,9 @@ class ToolFinished(AgentSignal):
     error: str | None = None
     error_kind: str | None = None
     duration_s: float | None = None
+    ended_at: float | None = None
+    """When it ended, if that was earlier: a time of *our* clock, the receiver translates. The time between calls is judged
+    by it, and no deadline depends on it."""
     retry: bool = False
     """The agent declares it as the retry of a failed call: it never counts as a loop."""
 
@@ -254,6 +259,9 @@ class ModelFinished(AgentSignal):
     cost_usd: float = 0.0
     ok: bool = True
     error_kind: str | None = None
+    duration_s: float | None = None
+    ended_at: float | None = None
+    """As of a tool call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ class Watching:
             return aware.due(agent.suspicion.waited_from, agent.suspicion.wait)
         if agent.health is Health.TERMINATED:
             return agent.since + policy.silence.forget_after
-        if gone(agent):
+        if gone(agent) or agent.beatless:
             return max(agent.since, agent.heard_at) + policy.silence.forget_after
         if agent.health is Health.STARTING:
             wait = grace(agent, policy)
@@ -136,7 +136,7 @@ class Watching:
         if agent.work is not None:
             self.judge_stall(agent, policy, at)
         if self.silence_at(agent, policy) <= at:
-            if gone(agent):
+            if gone(agent) or agent.beatless:
                 return False
             self._step_silence(agent, policy, at, now)
         self._context.ladder.review(agent, policy.ladder, now)
@@ -289,6 +289,7 @@ def _is_calm(agent: Agent) -> bool:
         and not agent.overloaded
         # A beat of an agent that declared itself busy ends its longer silence: its deadline moves closer.
         and agent.doing is not Doing.BUSY
+        and not agent.beatless  # From its first beat on its silence has a deadline.
     )
 
 

@@ -31,7 +31,7 @@ from lifesigns.wire.limits import (
     check_id,
 )
 
-MOMENTS: Final = frozenset({"answer_by", "at", "since", "until"})
+MOMENTS: Final = frozenset({"answer_by", "at", "ended_at", "since", "until"})
 AGENT_IDS: Final = frozenset({"agent_id", "to"})
 
 KEYS_MAX: Final = 256

@@ -73,6 +73,9 @@ _EXTRA: Final[dict[str, dict[str, Any]]] = {
 _OTHER_NAMES: Final = {"cost": "cost_usd", "task": "task_id"}
 """The contract's short names of two fields; we read either."""
 
+_TRANSLATED: Final = frozenset({"until", "ended_at"})
+"""Moments of the agent's clock."""
+
 _SHAPES: Final = Shapes(
     [Shape(of, tag, {"timestamp": Moment} | _EXTRA.get(tag, {})) for tag, of in _KINDS.items()]
 )
@@ -83,7 +86,7 @@ SIGNAL_TYPES: Final = _SHAPES.structs
 def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Signal:
     """One signal, JSON or MessagePack. Raises `WireError` and nothing else.
 
-    Translates an `until` on the agent's clock to ours if the signal has a `timestamp`.
+    Translates an `until` or `ended_at` on the agent's clock to ours if the signal has a `timestamp`.
     """
     check_size(raw, SIGNAL_MAX)
     shape, message = _SHAPES.read(raw)
@@ -93,8 +96,9 @@ def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = F
     for short, name in _OTHER_NAMES.items():
         if name not in values and (value := getattr(message, short, None)) is not None:
             values[name] = value
-    if "until" in values and message.timestamp is not None:
-        values["until"] = on_our_clock(values["until"], seconds(message.timestamp), now)
+    if message.timestamp is not None:
+        for name in _TRANSLATED & values.keys():
+            values[name] = on_our_clock(values[name], seconds(message.timestamp), now)
     if (args := getattr(message, "args", None)) is not None:
         values.setdefault("args_digest", digest_of(args, exact=True))
     if (result := getattr(message, "result", None)) is not None:
@@ -114,13 +118,13 @@ def decode_signals(raw: bytes, *, now: float, source: str = "", bounded: bool = 
 def encode_signal(signal: Signal, *, msgpack: bool = False, sent_at: float | None = None) -> bytes:
     """A signal or a beat of an agent, with moments in whole milliseconds.
 
-    `sent_at` goes with an `until`, so that the other side can translate it to its own clock.
+    `sent_at` goes with an `until` or `ended_at`, so that the other side can translate it to its own clock.
     """
     if isinstance(signal, BeatReceived | WireBeat):
         return encode_beat(signal, msgpack=msgpack)
     message = _SHAPES.message(signal)
     if message is None:
         raise UsageError(f"{type(signal).__name__} is no signal an agent sends")
-    if sent_at is not None and "until" in message:
+    if sent_at is not None and _TRANSLATED & message.keys():
         message["timestamp"] = codec.written(sent_at)
     return codec.write(message, msgpack=msgpack)

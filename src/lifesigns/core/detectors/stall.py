@@ -1,7 +1,7 @@
 """Stall: an agent that lives but makes no progress.
 
 We judge it only while it has work (a task, an open call or the status "working") and is neither idle, nor waiting for
-a human, nor parked. And only by signs it has shown before in this life: an agent that never saved a checkpoint has no
+a human, nor parked; never if others only report on it afterwards. And only by signs it has shown before in this life: an agent that never saved a checkpoint has no
 stale one, unless an earlier life saved some for the same task or the policy says that every agent saves.
 
 While a declared call runs within its bound, the only new finding is a call that takes too long. Earlier findings stay
@@ -114,7 +114,7 @@ def _excused_until(at: float, work: Work, due: Due) -> float:
 
 def _rules(agent: Agent, work: Work, policy: StallPolicy) -> Iterator[Rule]:
     """The rules that apply, milder before worse of the same kind."""
-    if agent.doing not in AT_WORK:
+    if agent.doing not in AT_WORK or agent.beatless:
         return
     if work.calls:
         yield _long_call(work)

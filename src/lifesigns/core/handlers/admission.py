@@ -80,7 +80,7 @@ class Admission:
     def address(self, signal: Any, now: float) -> Agent | None:
         """The agent a signal is about; None if we refuse the signal."""
         agent = self._find(signal, now)
-        if agent is not None and _own_voice(signal):
+        if agent is not None and _own_voice(signal) and not _is_belated(agent, signal):
             agent.via = signal.source or agent.via
             self._sign_of_life(agent, now)
         return agent
@@ -278,3 +278,8 @@ class Admission:
 
 def _own_voice(signal: s.Signal) -> bool:
     return not isinstance(signal, s.Report) or type(signal) in OWN_REPORTS
+
+
+def _is_belated(agent: Agent, signal: Any) -> bool:
+    """Whether this reports what an agent did a while ago. One that beats says itself whether it lives now."""
+    return agent.beats > 0 and getattr(signal, "ended_at", None) is not None

@@ -194,6 +194,7 @@ class BeatHandlers:
 
     def beat(self, agent: Agent, beat: s.Beat, now: float) -> None:
         context = self._context
+        agent.beatless = False
         receive(agent, beat, now)
         if (beat.role or agent.role) != agent.role or (beat.host or agent.host) != agent.host:
             self._moved(agent, beat.role, beat.host, now)

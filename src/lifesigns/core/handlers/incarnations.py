@@ -35,6 +35,7 @@ class Incarnations:
             incarnation=signal.incarnation,
             since=now,
             heard_at=now,
+            beatless=not getattr(signal, "beats", True),
         )
         agent.policy_no = context.book.number(agent.id, agent.role)
         agent.interval = context.policy(agent).silence.interval

@@ -86,7 +86,8 @@ class WorkHandlers:
         if signal.call_id in work.closed:
             return
         work.end_call(signal.call_id, now, self._context.awareness.lapsed)
-        slept_for = 0.0 if work.tool_at is None else self._context.awareness.lapsed(work.tool_at, now)
+        told_now = signal.ended_at is None
+        slept_for = self._context.awareness.lapsed(work.tool_at, now) if told_now and work.tool_at else 0.0
         work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
         work.last_tool, work.tool_at = signal.tool, now
         work.tool_calls += 1
@@ -96,15 +97,17 @@ class WorkHandlers:
             self._erred(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
         if agent.call_history is None:
             agent.call_history = looping.CallHistory()
-        aware = self._context.awareness
+        aware, truce_until = self._context.awareness, 0.0
+        if told_now:
+            # Signals that arrive before we see again were delayed together with our canary.
+            truce_until = NEVER if aware.blind_to(agent) else aware.truce_until
         found = looping.observe(
             agent.call_history,
             signal,
             self._context.policy(agent).looping,
-            now,
+            _ended_at(signal, now),
             slept_for,
-            # Signals that arrive before we see again were delayed together with our canary.
-            NEVER if aware.blind_to(agent) else aware.truce_until,
+            truce_until,
         )
         self._settle_loop(agent, found, now)
         self._settle_stall(agent, now)
@@ -143,26 +146,29 @@ class WorkHandlers:
             return
         call = work.end_call(signal.call_id, now, self._context.awareness.lapsed)
         if signal.call_id != s.TOKENS_ONLY:
-            self._thought(agent, call, signal.ok, now)
+            self._thought(agent, call, signal, now)
         if agent.spending is None:
             agent.spending = Spending()
         if not agent.spending.by_beat:
             tokens, cost = max(0, signal.tokens_in) + max(0, signal.tokens_out), max(0.0, signal.cost_usd)
             agent.spending.reported += tokens  # This part of a beat's first total is already counted.
             agent.spending.reported_cost += cost
-            self.spend(agent, agent.spending, tokens, cost, now)
+            self.spend(agent, agent.spending, tokens, cost, now, _ended_at(signal, now))
         if not signal.ok:
             self._erred(agent, "A model call failed", signal.error_kind, now)
         self._settle_stall(agent, now)
 
-    def _thought(self, agent: Agent, call: Call | None, ok: bool, now: float) -> None:
+    def _thought(self, agent: Agent, call: Call | None, signal: s.ModelFinished, now: float) -> None:
         if agent.call_history is None:
             agent.call_history = looping.CallHistory(
                 acts=agent.work is not None and agent.work.tool_calls > 0
             )
         call_history, policy = agent.call_history, self._context.policy(agent).looping
+        ended_at = _ended_at(signal, now)
         started_at = call.started_at if call is not None and call.what == MODEL_CALL else None
-        looping.thought(call_history, started_at, ok, now)
+        if started_at is None and signal.duration_s is not None:
+            started_at = ended_at - signal.duration_s
+        looping.thought(call_history, started_at, signal.ok, ended_at)
         if call_history.talk >= policy.talk_notice:
             self._settle_loop(agent, looping.holding(call_history, policy), now)
 
@@ -307,10 +313,20 @@ class WorkHandlers:
             self._context.changes.tasks[task.id] = None
             self._context.tasks.progressed(task, agent, now)
 
-    def spend(self, agent: Agent, spent: Spending, tokens: int, cost: float, now: float) -> None:
+    def spend(
+        self,
+        agent: Agent,
+        spent: Spending,
+        tokens: int,
+        cost: float,
+        now: float,
+        used_at: float | None = None,
+    ) -> None:
+        """It used so much, at a moment that may be a while ago. A minute that has been judged is not opened again."""
         policy = self._context.policy(agent).spending
         calls = 0 if agent.work is None else agent.work.tool_calls
-        spending.spend(spent, tokens, cost, policy, now, calls)
+        spent_at = now if used_at is None else max(used_at, spent.minute_at)
+        spending.spend(spent, tokens, cost, policy, spent_at, calls)
         if tokens and agent.work is not None:
             agent.work.tokens_at = now
             self._settle_stall(agent, now)
@@ -358,3 +374,8 @@ class WorkHandlers:
             and lineage.task_id == agent.task_id
             and bool(lineage.chain)
         )
+
+
+def _ended_at(signal: s.ToolFinished | s.ModelFinished, now: float) -> float:
+    """When a call ended: now, or before, if it is reported afterwards."""
+    return now if signal.ended_at is None else min(now, signal.ended_at)
