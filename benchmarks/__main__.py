@@ -93,6 +93,17 @@ def wire() -> Iterator[Row]:
         yield Row(row["name"], cost, "pydantic, same fields and limits", against, target)
 
 
+def otlp() -> Iterator[Row]:
+    """Reading spans, from the bytes of a request to the calls in them."""
+    from benchmarks import otlp as spans
+
+    for form in ("protobuf", "json"):
+        rate = alone(spans.spans_per_second, form)
+        beside = f"opentelemetry-proto: {rate['official']:,.0f}, {rate['ratio']:.2f} times"
+        what = f"spans a second of CPU, {form}"
+        yield Row(what, f"{rate['ours']:,.0f}", beside, rate["ours"], 50_000.0, absolute=True)
+
+
 def signing() -> Iterator[Row]:
     """What a signature adds to a beat."""
     from benchmarks import signing as sealing
@@ -284,6 +295,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "looking": looking,
     "memory": memory,
     "wire": wire,
+    "otlp": otlp,
     "sender": sender,
     "signing": signing,
     "guard": guard,
@@ -299,7 +311,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
 T = TypeVar("T")
 
 
-def alone(measure: Callable[..., T], *sizes: int) -> T:
+def alone(measure: Callable[..., T], *sizes: int | str) -> T:
     """Measure in a process of its own, with clean memory."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(measure, sizes)

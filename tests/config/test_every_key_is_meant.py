@@ -60,10 +60,13 @@ HOW = {"effective", "sources", "path", "policies"}
 
 DEFAULTS: Mapping[tuple[str, ...], Any] = {
     **flat({"policy": settable(Policy()), "fleet": settable(FleetPolicy()), "limits": settable(Limits())}),
+    **flat({"otlp": settable(defaults().otlp)}),
     **flat({"policy": {"breakers": {NAME: settable(BreakerPolicy())}}}),
     **flat({"listen": settable(Listen()), "alerting": settable(defaults().pacing)}),
 }
 WORDS: Mapping[str, object] = {
+    "agent_id": "elsewhere",
+    "task_id": "elsewhere",
     "profile": "swift",
     "role": "standby",
     "nudge_template": "{facts} Go on.",

@@ -19,6 +19,7 @@ from lifesigns.hub.principals import Patterns
 from lifesigns.hub.service import Service
 from lifesigns.hub.state_folder import check, default_store, sqlite_path
 from lifesigns.ports import Store
+from lifesigns.wire.otlp import Identities
 
 
 def hub_of(config: Config, state: Path, url: str = "") -> Service:
@@ -37,6 +38,8 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         keeping=Retention(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),
         state=state,
         session_for=config.limits.session_for,
+        identities=Identities(config.otlp.agent_id, config.otlp.task_id, config.otlp.role),
+        reorder_for=config.otlp.reorder_for,
         rules=rules_of(
             config.channels,
             alerting=config.alerting,

@@ -54,6 +54,7 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "audit.key", config.audit.key and str(config.audit.key), _source(settings, "audit", "key")
     witnesses = tuple(masked(one) for one in config.audit.witnesses)
     yield "audit.witnesses", witnesses, _source(settings, "audit", "witnesses")
+    yield from _section("otlp", settable(config.otlp), settings)
 
 
 def masked(url: str | None) -> str | None:

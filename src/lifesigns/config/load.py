@@ -16,7 +16,15 @@ from lifesigns.config.executors import EXECUTORS, CheckpointSettings
 from lifesigns.config.fitting import fitted, nested
 from lifesigns.config.layers import Layers, Settings, layers, under
 from lifesigns.config.schema import ANY, POLICY, Schema
-from lifesigns.config.values import AccessSettings, AuditSettings, BusSettings, Config, Limits, Listen
+from lifesigns.config.values import (
+    AccessSettings,
+    AuditSettings,
+    BusSettings,
+    Config,
+    Limits,
+    Listen,
+    OtlpSettings,
+)
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 
@@ -32,6 +40,7 @@ SCHEMA: Final[Schema] = {
     "access": schema.keys(AccessSettings),
     "limits": schema.keys(Limits),
     "audit": schema.keys(AuditSettings),
+    "otlp": schema.keys(OtlpSettings),
 }
 """The whole file."""
 
@@ -101,6 +110,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         channels={channel.name: channel for channel in _entries(settings, "channels")},
         limits=_changed(Limits(), settings, "limits"),
         audit=_changed(AuditSettings(), settings, "audit"),
+        otlp=_changed(OtlpSettings(), settings, "otlp"),
         routes=_entries(settings, "routes"),
         silences=_entries(settings, "silences"),
         maintenance=_entries(settings, "maintenance"),

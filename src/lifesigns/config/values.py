@@ -106,6 +106,25 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OtlpSettings:
+    """How spans and log events of others become agents. The first attribute that is there counts; `a/b` needs both."""
+
+    agent_id: tuple[str, ...] = (
+        "lifesigns.agent.id",
+        "resource.gen_ai.agent.id",
+        "resource.gen_ai.agent.name",
+        "service.name/session.id",
+        "service.name/conversation.id",
+        "service.name",
+    )
+    """An attribute of the record or its resource; after `resource.` of the resource alone."""
+    task_id: tuple[str, ...] = ("lifesigns.task.id",)
+    role: tuple[str, ...] = ("lifesigns.role",)
+    reorder_for: float = 5.0
+    """How long a batch may be overtaken by later ones."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything a hub needs to know before it starts.
 
@@ -127,6 +146,7 @@ class Config:
     channels: Mapping[str, ChannelSettings] = field(repr=False)
     limits: Limits
     audit: AuditSettings
+    otlp: OtlpSettings
     routes: Sequence[RouteSettings]
     silences: Sequence[SilenceSettings]
     maintenance: Sequence[MaintenanceSettings]

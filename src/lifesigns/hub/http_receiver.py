@@ -26,6 +26,7 @@ from lifesigns.hub.pulse import HTTP
 from lifesigns.hub.signatures import Signatures
 
 T = TypeVar("T", bound=Signal)
+Read = TypeVar("Read")
 
 Orders = dict[str, list[msgspec.Raw]]
 """By agent, as they read them."""
@@ -85,7 +86,7 @@ class HttpReceiver:
             raise NotLeader
         now = self._clock()
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
-        batch = await self._read(raw, partial(wire.decode_beats, raw, who.token_id, now))
+        batch = await self.read_beside(raw, partial(wire.decode_beats, raw, who.token_id, now))
         own = self._own(batch, who, signer)
         if not self._hub.hear_beats(own, raw, who.token_id, self._clock()):
             raise InboxFull
@@ -120,7 +121,7 @@ class HttpReceiver:
         now, bounded = self._clock(), not who.speaks_for_all
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
-        batch = await self._read(raw, decode)
+        batch = await self.read_beside(raw, decode)
         own = self._own(batch, who, signer)
         if any(isinstance(signal, Report) for signal in own):
             effects = await self.keep(own)
@@ -145,10 +146,7 @@ class HttpReceiver:
         While it is known that nothing is kept, words are not heard either: they come again and again until they are
         kept, and an error or a call that is heard twenty times looks like twenty of them.
         """
-        if self._hub.committer.deposed:
-            raise NotLeader from self._hub.committer.trouble
-        if not self.keeps:
-            raise NotStored from self._hub.committer.trouble
+        self.check_open()
         try:
             async with asyncio.timeout(KEEP_WAIT):
                 effects = await self._hub.keep(reports)
@@ -157,6 +155,32 @@ class HttpReceiver:
         if effects is None:
             raise InboxFull
         return effects
+
+    # --- for other receivers --------------------------------------------------------------------------
+
+    def check_open(self) -> None:
+        """Raises `NotLeader` or `NotStored` if nothing that comes now would be kept, as far as it is known."""
+        if self._hub.committer.deposed:
+            raise NotLeader from self._hub.committer.trouble
+        if not self.keeps:
+            raise NotStored from self._hub.committer.trouble
+
+    def why_not(self, agent_id: str, who: Principal, signer: Patterns | None = None) -> str | None:
+        """Why this sender may not speak for this agent; None if it may."""
+        if not who.may_speak_for(agent_id):
+            self._hub.pulse.forged.note(Forgery.SPEAKER, f"{agent_id!r} from {who.name!r}", self._clock())
+            return f"is {agent_id!r}, for which {who.name!r} may not speak"
+        if (fault := self._signatures.fault(agent_id, signer)) is not None:
+            self._hub.pulse.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
+            return f"is {agent_id!r}, {NOT_SIGNED[fault]}"
+        return None
+
+    async def read_beside(self, raw: bytes, decode: Callable[[], Read]) -> Read:
+        """What is large is read in another thread, one after the other: meanwhile the loop has its turns."""
+        if len(raw) <= READ_BESIDE_FROM:
+            return decode()
+        async with self._reading:
+            return await asyncio.to_thread(decode)
 
     # --- orders ---------------------------------------------------------------------------------------
 
@@ -187,13 +211,6 @@ class HttpReceiver:
 
     # --- parts ----------------------------------------------------------------------------------------
 
-    async def _read(self, raw: bytes, decode: Callable[[], wire.Batch[T]]) -> wire.Batch[T]:
-        """What is large is read in another thread, one after the other: meanwhile the loop has its turns."""
-        if len(raw) <= READ_BESIDE_FROM:
-            return decode()
-        async with self._reading:
-            return await asyncio.to_thread(decode)
-
     def _own(self, batch: wire.Batch[T], who: Principal, signer: Patterns | None) -> list[T]:
         """Those messages its sender may say; the others are rejected."""
         if who.speaks_for_all and signer is None and self._signatures.must_sign is None:
@@ -211,13 +228,8 @@ class HttpReceiver:
 
     def _refused(self, signal: T, who: Principal, signer: Patterns | None) -> tuple[str, str] | None:
         """The field by which this is not its sender's to say, and why; None if it is."""
-        agent_id = getattr(signal, "agent_id", "")
-        if not who.may_speak_for(agent_id):
-            self._hub.pulse.forged.note(Forgery.SPEAKER, f"{agent_id!r} from {who.name!r}", self._clock())
-            return "agent_id", f"is {agent_id!r}, for which {who.name!r} may not speak"
-        if (fault := self._signatures.fault(agent_id, signer)) is not None:
-            self._hub.pulse.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
-            return "agent_id", f"is {agent_id!r}, {NOT_SIGNED[fault]}"
+        if (why := self.why_not(getattr(signal, "agent_id", ""), who, signer)) is not None:
+            return "agent_id", why
         return self.not_own(signal, who)
 
     def not_own(self, signal: Signal, who: Principal) -> tuple[str, str] | None:

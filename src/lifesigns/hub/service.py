@@ -41,6 +41,7 @@ from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.life_tokens import revoke_ended
+from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
@@ -48,6 +49,7 @@ from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.tokens import digest_of, id_of, is_token
 from lifesigns.ports import Bus, Channel, Contents, Signer, Store, Witness
 from lifesigns.ports.signer import Verifies
+from lifesigns.wire.otlp import Identities
 
 BURSTS_TOLD_EVERY: Final = 60.0
 EXPIRY_LOOKED_AT_EVERY: Final = 10.0
@@ -75,6 +77,8 @@ class Service:
         rules: Rules | None = None,
         channels: Mapping[str, Channel] | None = None,
         session_for: float = SESSION_MAX_FOR,
+        identities: Identities | None = None,
+        reorder_for: float = REORDER_FOR,
         clock: Clock | None = None,
     ) -> None:
         self.clock = steady_clock(clock)
@@ -112,6 +116,7 @@ class Service:
         self.feed.observe(self.dispatcher.tell)
         self.signatures = Signatures(self.access, self.hub.pulse.forged, verifies, must_sign)
         self.http_receiver = HttpReceiver(self.hub, self.clock, self.signatures)
+        self.otlp_receiver = OtlpReceiver(self.hub, self.clock, self.http_receiver, identities, reorder_for)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.door = (
             None
@@ -184,6 +189,7 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.door is not None:
             await self.door.close()
+        self.otlp_receiver.hear_all()
         await self.executors.close()
         await self.notifier.stop()
         await self.hub.stop()

@@ -44,7 +44,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
-SPOKEN_TO: Final = frozenset({"/api/v1/beats", "/api/v1/signals"})
+SPOKEN_TO: Final = frozenset({"/api/v1/beats", "/api/v1/signals", "/v1/traces", "/v1/logs", "/v1/metrics"})
 """Where agents report."""
 NAMED_MAX: Final = 64 * 1024
 """Bytes read of somebody who is not let in, to know who it says to be."""

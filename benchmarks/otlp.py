@@ -1,0 +1,149 @@
+"""What reading spans costs: from the bytes of a request to what agents did, all digests made.
+
+Beside it what another would write: the official messages (`opentelemetry-proto`, parsed in C), their attributes asked for one by
+one, and the same steps from there. A turn of an agent is three spans: a model call, a tool call with other arguments and another
+result each time, and the request that the model's client makes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+from lifesigns.hub.otlp_receiver import AGENT_ID, ROLE, TASK_ID
+from lifesigns.wire.otlp import Batch, Identities, Kind, Record, calls_of, read_json, read_protobuf
+
+TURNS = 200
+"""In one request: 600 spans, as a batch processor sends at most 512."""
+REQUESTS = 20
+ROUNDS = 5
+
+
+def spans_per_second(form: str) -> dict[str, float]:
+    """Spans a second of CPU time, ours and the alternative's, by turns; the median of some rounds."""
+    requests = [request(n) for n in range(REQUESTS)]
+    binary = [one.SerializeToString() for one in requests]
+    read: Any = read_protobuf
+    raw = binary
+    if form == "json":
+        read, raw = read_json, [as_json(one) for one in requests]
+    identities = Identities(AGENT_ID, TASK_ID, ROLE)
+    ours, official = [], []
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        for one in raw:
+            calls_of(read(one, Kind.TRACES), Kind.TRACES, identities)
+        ours.append(time.process_time() - began)
+        began = time.process_time()
+        for one in binary:
+            calls_of(read_official(one), Kind.TRACES, identities)
+        official.append(time.process_time() - began)
+    spans = 3 * TURNS * REQUESTS
+    mine, other = sorted(ours)[ROUNDS // 2], sorted(official)[ROUNDS // 2]
+    return {"ours": spans / mine, "official": spans / other, "ratio": other / mine}
+
+
+def read_official(raw: bytes) -> Batch:
+    """The same records by the official messages."""
+    batch = Batch()
+    for source in ExportTraceServiceRequest.FromString(raw).resource_spans:
+        resource = {pair.key: plain(pair.value) for pair in source.resource.attributes}
+        for scope in source.scope_spans:
+            for span in scope.spans:
+                batch.records.append(
+                    Record(
+                        span.name,
+                        {pair.key: plain(pair.value) for pair in span.attributes},
+                        resource,
+                        span.start_time_unix_nano * 1e-9,
+                        span.end_time_unix_nano * 1e-9,
+                        span.trace_id.hex(),
+                        span.span_id.hex(),
+                        span.parent_span_id.hex(),
+                        span.status.code == 2,
+                        span.status.message,
+                    )
+                )
+    return batch
+
+
+def plain(value: AnyValue) -> Any:
+    """The value of an attribute."""
+    which = value.WhichOneof("value")
+    return None if which is None else getattr(value, which)
+
+
+def request(number: int) -> ExportTraceServiceRequest:
+    """What one agent did."""
+    made = ExportTraceServiceRequest()
+    source = made.resource_spans.add()
+    named = {"service.name": f"coder-{number}", "telemetry.sdk.name": "opentelemetry", "host.name": "ws-1"}
+    source.resource.attributes.extend(pairs(named))
+    spans = source.scope_spans.add().spans
+    for turn in range(TURNS):
+        n = number * TURNS + turn
+        for kind, attributes in enumerate(turn_of(n)):
+            began = 1_790_000_000_000_000_000 + n * 3_000_000_000 + kind * 1_000_000_000
+            spans.add(
+                name=str(next(iter(attributes.values()))),
+                trace_id=number.to_bytes(16),
+                span_id=(3 * n + kind + 1).to_bytes(8),
+                parent_span_id=(7).to_bytes(8),
+                start_time_unix_nano=began,
+                end_time_unix_nano=began + 900_000_000,
+                attributes=pairs(attributes),
+            )
+    return made
+
+
+def turn_of(n: int) -> tuple[dict[str, str | int], ...]:
+    """The attributes of the spans of one turn."""
+    model = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "m-1",
+        "gen_ai.response.model": "m-1",
+        "gen_ai.response.id": f"resp_{n:024d}",
+        "gen_ai.usage.input_tokens": 9000 + n,
+        "gen_ai.usage.output_tokens": n % 900,
+        "server.address": "api.example.com",
+        "server.port": 443,
+    }
+    tool = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "read_file",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": f"call_{n:024d}",
+        "gen_ai.tool.call.arguments": json.dumps({"path": f"/src/module_{n}.py", "lines": 200}),
+        "gen_ai.tool.call.result": f"def module_{n}():\n    return {n}\n",
+    }
+    post = {
+        "http.request.method": "POST",
+        "url.full": "https://api.example.com/v1/chat/completions",
+        "server.address": "api.example.com",
+        "server.port": 443,
+        "http.response.status_code": 200,
+        "network.protocol.version": "1.1",
+    }
+    return model, tool, post
+
+
+def pairs(attributes: dict[str, Any]) -> list[KeyValue]:
+    """As they are sent."""
+    return [KeyValue(key=key, value=value_of(value)) for key, value in attributes.items()]
+
+
+def value_of(value: str | int) -> AnyValue:
+    """As it is sent."""
+    return AnyValue(string_value=value) if isinstance(value, str) else AnyValue(int_value=value)
+
+
+def as_json(made: ExportTraceServiceRequest) -> bytes:
+    """The request as JSON."""
+    from google.protobuf.json_format import MessageToJson  # type: ignore[import-untyped]
+
+    return str(MessageToJson(made, indent=None)).encode()  # Its ids are no hex, and as long to read.

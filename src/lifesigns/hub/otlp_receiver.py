@@ -1,0 +1,271 @@
+"""OTLP receiver: what exporters send, checked, put in order, and heard.
+
+Exporters send in batches, collectors send several batches at once, and whoever got no answer sends again. So what an agent did
+waits here for a moment (`reorder_for`) and is heard in the order in which it happened, once. A record that comes later than
+that still counts, but is no evidence of a loop: what was done between two equal calls may be what came too late.
+
+What waits here is acknowledged and not stored: a hub that is killed loses these seconds of evidence, and nobody is judged by
+what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from lifesigns.core.health import Health
+from lifesigns.core.signals import ActivitySeen, AgentRegistered, Signal
+from lifesigns.hub.clock import Clock
+from lifesigns.hub.http_receiver import HttpReceiver, InboxFull
+from lifesigns.hub.hub import Hub
+from lifesigns.hub.principals import Principal
+from lifesigns.wire import otlp
+from lifesigns.wire.otlp import Calls, Form, Identity, Kind, OtlpCall
+
+AGENT_ID: Final = (
+    "lifesigns.agent.id",
+    "resource.gen_ai.agent.id",
+    "resource.gen_ai.agent.name",
+    "service.name/session.id",
+    "service.name/conversation.id",
+    "service.name",
+)
+TASK_ID: Final = ("lifesigns.task.id",)
+ROLE: Final = ("lifesigns.role",)
+
+REORDER_FOR: Final = 5.0
+"""As long as exporters gather a batch: two batches that overtake each other are seldom further apart."""
+
+WAITING_MAX: Final = 200_000
+"""Calls that wait to be heard; more are turned away, and come again."""
+REMEMBERED_MAX: Final = 100_000
+"""Calls of which a second telling is known. An exporter repeats within a minute or so."""
+LINES_MAX: Final = 100_000
+AWAY_MAX: Final = 86_400.0
+"""How far a call's end may be from now: further away it is somebody's archive, or no time at all."""
+
+AGAIN_AFTER: Final = 1.0
+"""Seconds after which the hub is asked again whether it has room."""
+
+GONE: Final = (Health.DISCONNECTED, Health.TERMINATED)
+
+
+@dataclass(slots=True)
+class OtlpResult:
+    """What became of a delivery."""
+
+    records: int
+    rejected: int = 0
+    reason: str = ""
+    taken: int = 0
+    """Records that say something about an agent."""
+    forbidden: int = 0
+    """Of those rejected: agents for which their sender may not speak."""
+
+    def reject(self, count: int, reason: str) -> None:
+        if count:
+            self.rejected += count
+            self.reason = self.reason or reason
+
+
+@dataclass(slots=True)
+class _Line:
+    """One agent's calls that wait."""
+
+    source: str
+    waiting: list[tuple[float, str, OtlpCall]] = field(default_factory=list)
+    heard_to: float = 0.0
+    """The end of the last call that was heard, by its own clock."""
+    ahead: float = 0.0
+    """How far that clock is ahead of ours at least."""
+
+
+class OtlpReceiver:
+    """Takes in spans, logs and metrics."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        clock: Clock,
+        receiver: HttpReceiver,
+        identities: otlp.Identities | None = None,
+        reorder_for: float = REORDER_FOR,
+    ) -> None:
+        self._hub = hub
+        self._clock = clock
+        self._receiver = receiver
+        self._identities = identities or otlp.Identities(AGENT_ID, TASK_ID, ROLE)
+        self._reorder_for = reorder_for
+        self._lines: dict[str, _Line] = {}
+        self._due: deque[tuple[float, str, float]] = deque()
+        """When something falls due, whose it is, and up to which end of theirs everything is to be heard."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._told: dict[str, None] = {}
+        self._inner: dict[str, None] = {}
+        self.waiting = 0
+
+    async def take(self, raw: bytes, form: Form, kind: Kind, who: Principal) -> OtlpResult:
+        """A request of an exporter. Raises `WireError` if it cannot be read, `InboxFull` and the like if it has to come again."""
+        self._receiver.check_open()
+        read = otlp.read_protobuf if form is Form.PROTOBUF else otlp.read_json
+
+        def decode() -> tuple[otlp.Batch, Calls]:
+            batch = read(raw, kind)
+            return batch, otlp.calls_of(batch, kind, self._identities)
+
+        batch, calls = await self._receiver.read_beside(raw, decode)
+        now = self._clock()
+        result = OtlpResult(len(batch.records) + batch.points)
+        if kind is Kind.METRICS:
+            self._hear_life(batch, who)
+            return result
+        if self.waiting + len(calls.found) > WAITING_MAX:
+            raise InboxFull
+        result.reject(
+            calls.nameless, "a record names no agent; set service.name, or otlp.agent_id at the hub"
+        )
+        result.reject(calls.endless, "a record does not say when it ended")
+        self._take_calls(calls.found, who, now, result)
+        self._hub.pulse.unreadable += result.rejected
+        self._arm(now)
+        return result
+
+    def hear_due(self) -> None:
+        """Hear what has waited long enough, and come back for the rest."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock()
+        if self._hub.waiting > WAITING_MAX // 2:
+            self._timer = asyncio.get_running_loop().call_later(AGAIN_AFTER, self.hear_due)
+            return
+        signals: list[Signal] = []
+        while self._due and self._due[0][0] <= now:
+            _, agent_id, ended = self._due.popleft()
+            signals += self._release(agent_id, ended)
+        if signals and not self._hub.hear(signals):
+            self._hub.pulse.unreadable += len(signals)
+        self._arm(now)
+
+    def hear_all(self) -> None:
+        """Hear what waits now: the hub is about to stop."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        signals = [
+            signal for agent_id in list(self._lines) for signal in self._release(agent_id, float("inf"))
+        ]
+        if signals:
+            self._hub.hear(signals)
+
+    # --- taking ---------------------------------------------------------------------------------------
+
+    def _take_calls(self, calls: Iterable[OtlpCall], who: Principal, now: float, result: OtlpResult) -> None:
+        refused: dict[str, str | None] = {}
+        newest: dict[str, float] = {}
+        for call in calls:
+            agent_id = call.who.agent_id
+            if agent_id not in refused:
+                refused[agent_id] = self._receiver.why_not(agent_id, who)
+            if (why := refused[agent_id]) is not None:
+                result.forbidden += 1
+                result.reject(1, why)
+                continue
+            if abs(call.ended - now) > AWAY_MAX:
+                result.reject(1, "a record ended more than a day away from the hub's clock")
+                continue
+            result.taken += 1
+            if call.key in self._told:
+                continue
+            _remember(self._told, call.key, REMEMBERED_MAX)
+            newest[agent_id] = max(call.ended, newest.get(agent_id, 0.0))
+            self._wait(call, who, now)
+        for agent_id, ended in newest.items():
+            self._due.append((now + self._reorder_for, agent_id, ended))
+
+    def _wait(self, call: OtlpCall, who: Principal, now: float) -> None:
+        line = self._lines.get(call.who.agent_id)
+        if line is None:
+            if len(self._lines) >= LINES_MAX:
+                self._forget_idle()
+            line = self._lines[call.who.agent_id] = _Line(who.token_id)
+        line.ahead = max(line.ahead, call.ended - now)
+        heapq.heappush(line.waiting, (call.ended, call.key, call))
+        self.waiting += 1
+
+    def _forget_idle(self) -> None:
+        """Of agents of whom nothing waits. What comes of them later is taken as it comes."""
+        self._lines = {agent_id: line for agent_id, line in self._lines.items() if line.waiting}
+
+    def _hear_life(self, batch: otlp.Batch, who: Principal) -> None:
+        """Metrics are totals of what spans and events tell one by one; so they count for nothing but a sign of life."""
+        known = {self._identities.of({}, resource) for resource in batch.resources}
+        signals = [
+            ActivitySeen(agent_id=one.agent_id, kind="telemetry")
+            for one in known
+            if one is not None
+            and self._is_beatless(one)
+            and self._receiver.why_not(one.agent_id, who) is None
+        ]
+        if signals and not self._hub.hear(signals):
+            raise InboxFull
+
+    def _is_beatless(self, who: Identity) -> bool:
+        agent = self._hub.engine.agent(who.agent_id)
+        return agent is not None and agent.beatless
+
+    # --- hearing --------------------------------------------------------------------------------------
+
+    def _arm(self, now: float) -> None:
+        if self._due and self._timer is None:
+            wait = max(0.0, self._due[0][0] - now)
+            self._timer = asyncio.get_running_loop().call_later(wait, self.hear_due)
+
+    def _release(self, agent_id: str, to: float) -> list[Signal]:
+        """What an agent did up to there, in order; first who it is, if that is news."""
+        line = self._lines.get(agent_id)
+        signals: list[Signal] = []
+        if line is None:
+            return signals
+        agent = self._hub.engine.agent(agent_id)
+        # An agent that says by itself when it lives is not brought back by what is told after its end.
+        unheard = agent is not None and not agent.beatless and agent.health in GONE
+        role, task_id = (None, None) if agent is None else (agent.role, agent.task_id)
+        introduced = agent is not None
+        while line.waiting and line.waiting[0][0] <= to:
+            call = heapq.heappop(line.waiting)[2]
+            self.waiting -= 1
+            if unheard or f"{call.key} {call.tool}" in self._inner:
+                continue
+            if call.inside:
+                _remember(self._inner, call.inside, REMEMBERED_MAX)
+            said = call.who
+            if not introduced or (said.role or role) != role or (said.task_id or task_id) != task_id:
+                introduced, role, task_id = True, said.role or role, said.task_id or task_id
+                signals.append(_introduction(said, line.source))
+            if call.ended < line.heard_to:
+                call = replace(call, args_digest="", result_digest="", ended=line.heard_to)
+            line.heard_to = call.ended
+            signals.append(call.signal(call.ended - line.ahead))
+        return signals
+
+
+def _introduction(who: Identity, source: str) -> AgentRegistered:
+    return AgentRegistered(
+        agent_id=who.agent_id,
+        role=who.role,
+        task_id=who.task_id,
+        source=source,
+        bounded=True,
+        beats=False,
+    )
+
+
+def _remember(known: dict[str, None], key: str, most: int) -> None:
+    known[key] = None
+    if len(known) > most:
+        del known[next(iter(known))]
