@@ -102,7 +102,7 @@ def request(number: int) -> ExportTraceServiceRequest:
 
 def turn_of(n: int) -> tuple[dict[str, str | int], ...]:
     """The attributes of the spans of one turn."""
-    model = {
+    model: dict[str, str | int] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "m-1",
@@ -113,7 +113,7 @@ def turn_of(n: int) -> tuple[dict[str, str | int], ...]:
         "server.address": "api.example.com",
         "server.port": 443,
     }
-    tool = {
+    tool: dict[str, str | int] = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "read_file",
         "gen_ai.tool.type": "function",
@@ -121,7 +121,7 @@ def turn_of(n: int) -> tuple[dict[str, str | int], ...]:
         "gen_ai.tool.call.arguments": json.dumps({"path": f"/src/module_{n}.py", "lines": 200}),
         "gen_ai.tool.call.result": f"def module_{n}():\n    return {n}\n",
     }
-    post = {
+    post: dict[str, str | int] = {
         "http.request.method": "POST",
         "url.full": "https://api.example.com/v1/chat/completions",
         "server.address": "api.example.com",
