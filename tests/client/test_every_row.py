@@ -15,8 +15,11 @@ from lifesigns.web.routes import RouteTable
 from lifesigns.web.table import CALLS
 
 NAMES = sorted(name for name in dir(Calls) if isinstance(getattr(Calls, name), Call))
-ELSEWHERE = {"/sign-in", "/sign-out", "/openapi.json", "/docs", "/v1/traces", "/v1/logs", "/v1/metrics"}
-"""For browsers, those who read, and exporters of OpenTelemetry."""
+ELSEWHERE = {"/sign-in", "/sign-out", "/openapi.json", "/docs", "/v1/traces", "/v1/logs", "/v1/metrics"} | {
+    "/ping/{agent_id}",
+    "/ping/{agent_id}/{result}",
+}
+"""For browsers, those who read, exporters of OpenTelemetry, and cron."""
 
 
 class Remembers(Calls):

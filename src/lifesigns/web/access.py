@@ -10,6 +10,7 @@ is returned: some calls are open to everybody.
 from __future__ import annotations
 
 import logging
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ __all__ = [
     "session_shown",
 ]
 
+PINGED: Final = "/ping/"
 SAFE: Final = frozenset({"GET", "HEAD"})
 HEADERS_MAX: Final = 100
 HEADER_BYTES_MAX: Final = 32 * 1024
@@ -76,6 +78,8 @@ def admit(
     if b"authorization" not in headers:
         return _by_cookie(scope, headers, access, now, host_policy)
     bearer = bearer_of(headers)
+    if bearer is None and scope["path"].startswith(PINGED):
+        bearer = _password_of(headers)
     if bearer is None:
         return _nobody("Authorization has to be: Bearer <token>")
     principal = access.principal(bearer, now)
@@ -99,6 +103,18 @@ def bearer_of(headers: Headers) -> bytes | None:
     """The token that is shown, if one is."""
     said = headers.get(b"authorization", b"")
     return said[7:].strip() if said[:7].lower() == b"bearer " else None
+
+
+def _password_of(headers: Headers) -> bytes | None:
+    """The password of Basic authentication: what fetches a URL often knows no other (`curl --netrc`). Whoever it says to be, the
+    password is the token. Only where jobs ping, so that no browser ever keeps a token for the rest."""
+    said = headers.get(b"authorization", b"")
+    if said[:6].lower() != b"basic ":
+        return None
+    try:
+        return b64decode(said[6:].strip(), validate=True).partition(b":")[2]
+    except ValueError:
+        return None
 
 
 def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, detail: str) -> Problem:
