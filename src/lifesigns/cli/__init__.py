@@ -39,6 +39,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "doctor": Entry("lifesigns.cli.doctor", "Find what is wrong with a set-up, and how to mend it."),
     "escalate": Entry("lifesigns.cli.acts", "Ask somebody to decide about an agent."),
     "key": Entry("lifesigns.cli.key", "Make, list and revoke the keys with which agents sign."),
+    "mcp": Entry("lifesigns.cli.mcp", "Serve the hub as tools for a model (MCP)."),
     "nudge": Entry("lifesigns.cli.acts", "Tell an agent something at its next turn boundary."),
     "open": Entry("lifesigns.cli.open", "Make a link that signs you in to the dashboard."),
     "pause": Entry("lifesigns.cli.acts", "Leave an agent alone for a while."),
