@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from lifesigns.agent.sender.bus_link import BusLink
+from lifesigns.config.hub_locator import NO_HUB
 from lifesigns.errors import UsageError
 from lifesigns.ports import Bus, Link, Signer
 from lifesigns.wire.addresses import addresses_of
@@ -14,6 +15,10 @@ from lifesigns.wire.addresses import addresses_of
 
 def link_to(url: str, token: str | None = None, signer: Signer | None = None) -> Link:
     """The link to a hub, or to one of several. Imports only the driver it needs."""
+    if url == NO_HUB:
+        from lifesigns.agent.sender.no_link import NoLink
+
+        return NoLink()
     hubs = addresses_of(url)
     if len(hubs) > 1:
         from lifesigns.agent.sender.failover_link import FailoverLink

@@ -18,7 +18,7 @@ class Sender(agent.Sender):
     """Reports one life of an agent to a hub: `http(s)://`, `nats://`, `redis://` or `memory://`. Use it as `async with`
     or `with`; it lives once. By default the hub is `LIFESIGNS_HUB`, else the one on this machine, with the token of its
     state folder; `LIFESIGNS_TOKEN` is for any other. Of several addresses, with commas between them, it tries the next
-    when the current one takes no beats. `key`, by default `LIFESIGNS_KEY`, signs its messages.
+    when the current one takes no beats; `none` stays alone. `key`, by default `LIFESIGNS_KEY`, signs its messages.
 
     `on_nudge`, `on_stop` and `on_alert` may be plain functions (called in a thread of their own) or coroutine functions
     (run on the agent's loop). `on_stop` is the save hook: it has the time the hub grants, and may return the id of a

@@ -42,7 +42,7 @@ class Duration(click.ParamType[float]):
     type=Secret(),
     metavar="URL",
     envvar="LIFESIGNS_HUB",
-    help="A hub to report to and obey; with a password rather as LIFESIGNS_HUB or @FILE.",
+    help="A hub to report to and obey, or none; with a password rather as LIFESIGNS_HUB or @FILE.  [this machine's, if it runs]",
 )
 @allows_insecure
 @click.option(
@@ -92,12 +92,16 @@ def run(
     from lifesigns.agent.supervise.child import die_of
     from lifesigns.agent.supervise.settings import NudgeBy, Restart, RestartPolicy, Settings, Verbosity
     from lifesigns.assembly.supervision import supervise
+    from lifesigns.config.hub_locator import NO_HUB, running_hub
 
+    alone = hub == NO_HUB
+    hub = None if alone else hub or running_hub(os.environ)
     settings = Settings(
         command=command,
         agent_id=agent_id or default_id(command[0], hub),
         task_id=task_id,
         hub=hub,
+        child_hub=NO_HUB if alone else None,
         restart=RestartPolicy(when=Restart(restart)),
         nudge=NudgeBy(nudge),
         idle_after=idle_after,

@@ -10,6 +10,7 @@ that hub's address.
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import sys
 from collections.abc import Mapping
@@ -22,6 +23,9 @@ from urllib.parse import urlsplit
 from lifesigns.errors import UsageError
 
 HUB: Final = "http://127.0.0.1:8710"
+NO_HUB: Final = "none"
+"""Instead of an address: stay alone, whatever runs on this machine."""
+ANSWERS_WITHIN: Final = 0.3
 URL_FILE: Final = "hub.url"
 TOKEN_FILE: Final = "admin.token"  # noqa: S105 -- the name of a file
 FILE_MAX: Final = 4096
@@ -62,6 +66,25 @@ def state_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Pa
 def hub_address(environ: Mapping[str, str]) -> str:
     """`LIFESIGNS_HUB`, else the hub that this user started last, else the default address."""
     return environ.get("LIFESIGNS_HUB") or _own_hub(environ) or HUB
+
+
+def running_hub(environ: Mapping[str, str]) -> str | None:
+    """`LIFESIGNS_HUB`, else the hub that this user started if somebody listens there; None to stay alone.
+
+    An address stays behind after a crash. Who can do without a hub must not wait for one that is not there.
+    """
+    named = environ.get("LIFESIGNS_HUB")
+    if named:
+        return None if named == NO_HUB else named
+    url = _own_hub(environ)
+    parts = None if url is None else urlsplit(url)
+    if parts is None or parts.hostname is None:
+        return None
+    try:
+        with socket.create_connection((parts.hostname, parts.port or _PORTS[parts.scheme]), ANSWERS_WITHIN):
+            return url
+    except OSError:
+        return None
 
 
 def token_for(environ: Mapping[str, str], hub: str) -> str | None:

@@ -304,7 +304,7 @@ def environment(settings: Settings, inherited: Handoff, incarnation: str, folder
         "AGENT_ID": settings.agent_id,
         "INCARNATION": incarnation,
         "TASK": settings.task_id,
-        "HUB": settings.hub,
+        "HUB": settings.hub or settings.child_hub,
         "RUN": str(folder),
         "NUDGES": str(folder / "nudges") if settings.nudge in (NudgeBy.FILE, NudgeBy.SIGNAL) else None,
         "ATTEMPT": str(inherited.attempt),

@@ -60,6 +60,8 @@ class Settings:
     task_id: str | None = None
     hub: str | None = None
     """Passed to the child, so that a sender in it can report."""
+    child_hub: str | None = None
+    """What the child is told instead, if we have no hub: that it stays alone, too."""
     restart: RestartPolicy = field(default_factory=RestartPolicy)
     nudge: NudgeBy = NudgeBy.NONE
     idle_after: float | None = None
