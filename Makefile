@@ -11,7 +11,7 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test check check-types check-page format bench soak mutants chromium screenshots diagrams lock clean
+.PHONY: help demo dashboard test check check-types check-page format integrations bench soak mutants chromium screenshots diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -43,6 +43,10 @@ check-page:
 format:  ## put the code into shape, mend what can be mended by itself
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
+
+integrations:  ## the real coding agents, offline against a scripted model: fetched into .tools, watched, caught
+	$(RUN) python -m tools.coding_agents
+	LIFESIGNS_INTEGRATIONS=1 $(RUN) pytest -q tests/integrations
 
 bench:  ## what things cost, as ratios to the alternatives
 	$(RUN) python -m benchmarks

@@ -15,11 +15,13 @@ from lifesigns.web.routes import RouteTable
 from lifesigns.web.table import CALLS
 
 NAMES = sorted(name for name in dir(Calls) if isinstance(getattr(Calls, name), Call))
-ELSEWHERE = {"/sign-in", "/sign-out", "/openapi.json", "/docs", "/v1/traces", "/v1/logs", "/v1/metrics"} | {
-    "/ping/{agent_id}",
-    "/ping/{agent_id}/{result}",
+ELSEWHERE = {
+    *("/sign-in", "/sign-out", "/openapi.json", "/docs"),
+    *("/v1/traces", "/v1/logs", "/v1/metrics"),
+    *("/ping/{agent_id}", "/ping/{agent_id}/{result}"),
+    "/hooks/claude-code",
 }
-"""For browsers, those who read, exporters of OpenTelemetry, and cron."""
+"""For browsers, those who read, exporters of OpenTelemetry, cron, and hooks, which have a client of their own."""
 
 
 class Remembers(Calls):

@@ -29,12 +29,12 @@ DOORS = {
     "audit": "client hub events views wire ports core files errors",
     "backup": "hub config files errors",
     "assembly": "agent hub adapters audit views config wire ports core errors",
-    "integrations": "assembly agent core errors",
-    "web": "hub views config events wire ports core errors",
+    "integrations": "assembly agent hub core files errors",
+    "web": "integrations hub views config events wire ports core errors",
     "simulation": "core ports hub config errors",
     "replay": "core ports hub events config errors",
     "demo": "assembly client views config events core errors",
-    "cli": "web assembly audit backup hub agent client views config events ports core errors simulation replay demo __version__",
+    "cli": "web integrations assembly audit backup hub agent client views config events ports core files errors simulation replay demo __version__",
     "__main__": "cli",
 }
 DRIVERS_OF = {

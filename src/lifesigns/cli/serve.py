@@ -121,7 +121,11 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
         try:
             # Announced before it answers, so that a client that sees it answer finds it.
             with announced(folder, url):
-                async with observed(service, grpc_port, trace), serving(web, listener, tls=config.listen.tls):
+                async with (
+                    observed(service, grpc_port, trace),
+                    web.site.hooks.watching(),
+                    serving(web, listener, tls=config.listen.tls),
+                ):
                     with living_set_aside():
                         _welcome(service, config, folder, url)
                         await stopping.wait()

@@ -146,6 +146,11 @@ class Service:
     def engine(self) -> Engine:
         return self.hub.engine
 
+    @property
+    def state_folder(self) -> Path | None:
+        """Where the hub keeps its things, if it has such a place."""
+        return self._state
+
     # --- beginning and end ----------------------------------------------------------------------------
 
     async def start(self) -> None:

@@ -25,6 +25,7 @@ from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
 from lifesigns.hub.throttle import network
+from lifesigns.integrations.hooks.registry import HookSessions
 from lifesigns.web import pages
 from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, guarded, squeezed
@@ -44,6 +45,8 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
+HOOKS: Final = "hooks"
+"""The folder, below the hub's state, in which hooks find their client and leave what they could not say."""
 SPOKEN_TO: Final = frozenset({"/api/v1/beats", "/api/v1/signals", "/v1/traces", "/v1/logs", "/v1/metrics"})
 """Where agents report."""
 NAMED_MAX: Final = 64 * 1024
@@ -63,6 +66,7 @@ class Site:
     quotas: WebQuotas
     metrics: Metrics
     past: HistoryReader
+    hooks: HookSessions
     answered: dict[int, int] = field(default_factory=dict)
     """Answers by their status."""
 
@@ -88,6 +92,7 @@ class Web:
         answered: dict[int, int] = {}
         limits = limits or Limits()
         rates, quotas = Rates(limits), WebQuotas(service, limits)
+        folder = None if service.state_folder is None else service.state_folder / HOOKS
         self.site = Site(
             FleetSnapshot(service),
             host_policy or HostPolicy(),
@@ -96,6 +101,7 @@ class Web:
             quotas,
             Metrics(service, answered, rates, quotas),
             HistoryReader(service.hub, service.feed),
+            HookSessions(service.hub, folder, Path.home()),
             answered,
         )
         self.table = RouteTable((*calls, *pages.calls(dashboard)))

@@ -1,0 +1,234 @@
+"""`lifesigns hooks`: coding agents that tell of themselves, set up and taken away."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from lifesigns.cli.requests import asking, exit_if
+from lifesigns.cli.say import say
+from lifesigns.errors import UsageError
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
+
+FOLDER: Final = "hooks"
+PROGRAMS: Final = ("claude-code",)
+AGENTS: Final = "claude/*,codex/*"
+
+program = click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
+user = click.option(
+    "--user", "scope", flag_value="user", default="user", help="For all of your sessions.  [default]"
+)
+project = click.option("--project", "scope", flag_value="project", help="For the sessions in this folder.")
+
+
+@click.group()
+def hooks() -> None:
+    """Watch coding agents that you did not write: claude-code."""
+
+
+@hooks.command()
+@program
+@user
+@project
+@click.option("--print", "only_print", is_flag=True, help="Change nothing; show what would be put in.")
+def install(program: str, scope: str, only_print: bool) -> None:
+    """Have every session of PROGRAM watched by the hub of this machine.
+
+    \b
+      lifesigns serve &
+      lifesigns hooks install claude-code
+
+    Puts hooks into the program's settings, beside what is there. With --project the settings are those of this folder, which
+    may be shared: no path and no secret of yours is in them.
+    """
+    from lifesigns.integrations.hooks import settings
+
+    folder = _state_folder()
+    client_path = folder / FOLDER / "client"
+    command = (
+        settings.command(program, str(client_path)) if scope == "user" else settings.shared_command(program)
+    )
+    events = _events(program)
+    if only_print:
+        say(json.dumps({"hooks": settings.hooks_of(events, command)}, indent=2))
+        return
+    path = _settings_path(program, scope)
+    text = _text(path)
+    changed = settings.with_hooks(
+        text, str(path), events, command
+    )  # Before anything is done: it may be refused.
+    with asking(_own_hub(), None) as client:
+        _make_token(client, folder)
+    _put_client(client_path)
+    if changed == text:
+        say(f"{path} has the hooks already.")
+    else:
+        _write(path, changed, shared=scope == "project")
+        say(f"{path} has the hooks now; remove them with: lifesigns hooks uninstall {program}" + _flag(scope))
+    say("Sessions that you start from now on are agents: lifesigns watch")
+
+
+@hooks.command()
+@program
+@user
+@project
+def uninstall(program: str, scope: str) -> None:
+    """Take the hooks out of the settings of PROGRAM. Everything else in there stays as it is."""
+    from lifesigns.integrations.hooks import settings
+
+    path = _settings_path(program, scope)
+    text = _text(path)
+    changed = settings.without_hooks(text, str(path))
+    if changed == text:
+        say(f"{path} has no hooks of lifesigns.")
+        return
+    _write(path, changed, shared=scope == "project")
+    say(f"{path} has no hooks of lifesigns any more.")
+
+
+@hooks.command()
+@program
+def status(program: str) -> None:
+    """Say where the hooks are, and whether they reach a hub. Exits with 1 if they do not, or are nowhere."""
+    from lifesigns.config.hub_locator import URL_FILE
+    from lifesigns.integrations.hooks import settings
+
+    folder, events, found = _state_folder(), _events(program), False
+    for scope in ("user", "project"):
+        path = _settings_path(program, scope)
+        text = _text(path)
+        has = settings.installed(text, str(path))
+        found = found or bool(has)
+        missing = [event for event in events if event not in has]
+        state = "no hooks" if not has else "installed" if not missing else f"without {', '.join(missing)}"
+        say(f"{scope:8} {path}: {state}")
+        if has and '"disableAllHooks": true' in text:
+            say(f"{'':8} but its disableAllHooks is true: no hook runs")
+    wrong = _why_unheard(folder, URL_FILE)
+    say(f"hub      {wrong or 'hears them'}")
+    waiting = (
+        len(list((folder / FOLDER / "spool").glob("*@*"))) if (folder / FOLDER / "spool").is_dir() else 0
+    )
+    if waiting:
+        say(f"spool    {waiting} events wait for the hub")
+    exit_if(wrong or not found)
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+def _state_folder() -> Path:
+    from lifesigns.config.hub_locator import state_folder
+
+    return state_folder(os.environ).absolute()
+
+
+def _own_hub() -> str:
+    """The hub of the state folder, whatever `LIFESIGNS_HUB` says: its processes are the ones that hub can see."""
+    from lifesigns.config.hub_locator import hub_address
+
+    return hub_address({name: value for name, value in os.environ.items() if name != "LIFESIGNS_HUB"})
+
+
+def _events(program: str) -> tuple[str, ...]:
+    from lifesigns.integrations.hooks import claude_code
+
+    return {"claude-code": claude_code.EVENTS}[program]
+
+
+def _settings_path(program: str, scope: str) -> Path:
+    if scope == "project":
+        return Path.cwd() / ".claude" / "settings.json"
+    own = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(own) if own else Path.home() / ".claude") / "settings.json"
+
+
+def _flag(scope: str) -> str:
+    return "" if scope == "user" else f" --{scope}"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}; it is left as it is") from None
+
+
+def _write(path: Path, text: str, *, shared: bool) -> None:
+    """In place of what is there, with its mode; if it is a link, at its end."""
+    from lifesigns.files import write_whole
+
+    path = path.resolve()
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        mode = 0o644 if shared else 0o600
+    try:
+        write_whole(path, text.encode(), mode)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _put_client(path: Path) -> None:
+    from lifesigns.files import write_whole
+
+    bash = shutil.which("bash")
+    if bash is None:
+        raise UsageError("the client of the hooks needs bash, and there is none on the PATH")
+    script = files("lifesigns.integrations.hooks").joinpath("client.sh").read_text()
+    write_whole(path, script.replace("#!/bin/bash", f"#!{bash}", 1).encode(), 0o700)
+
+
+def _make_token(client: Client, folder: Path) -> None:
+    """A token for the agents of hooks and no other, where only its user can read it; the one that is there, if it is good."""
+    from lifesigns.files import write_whole
+
+    path = folder / FOLDER / "token"
+    if not folder.is_dir():
+        raise UsageError(
+            f"there is no state folder {folder}: hooks report to a hub of this machine. Start one with: lifesigns serve"
+        )
+    if _is_good(client, path):
+        return
+    made = client.create_token("agent", "hooks of coding agents", agents=AGENTS, expires_after="never")
+    write_whole(path, f"{made.token}\n".encode())
+
+
+def _is_good(client: Client, path: Path) -> bool:
+    from lifesigns.files import read_private
+    from lifesigns.hub.tokens import id_of, is_token
+
+    found = read_private(path, 4096)
+    if found is None or not is_token(found[0].strip()):
+        return False
+    known = id_of(found[0].decode("ascii").strip())
+    return any(one.id == known for one in client.tokens().tokens)
+
+
+def _why_unheard(folder: Path, url_file: str) -> str:
+    """Why the hub does not hear the hooks; empty if it does."""
+    if not (folder / FOLDER / "client").is_file():
+        return "no client in the state folder: run lifesigns hooks install"
+    try:
+        url = (folder / url_file).read_text().strip()
+    except OSError:
+        return f"no hub runs from {folder}: what matters of the events waits in the spool"
+    if not url.startswith("http://"):
+        return f"at {url}, but the client of the hooks speaks plain HTTP on loopback only"
+    try:
+        with asking(_own_hub(), None, timeout=2.0) as client:
+            good = _is_good(client, folder / FOLDER / "token")
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it is the answer
+        return str(error)
+    return "" if good else "the token of the hooks is unknown: run lifesigns hooks install"

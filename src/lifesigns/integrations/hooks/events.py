@@ -1,0 +1,109 @@
+"""Events: what a hook says, read within bounds. Prompts, tool arguments and results are read to be compared, never kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from lifesigns.core.printable import clean
+from lifesigns.errors import WireError
+
+Name = Annotated[str, Meta(max_length=256)]
+SessionId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{8,64}$")]
+Path = Annotated[str, Meta(max_length=4096)]
+
+CALLS_MAX: Final = 64
+"""Calls of one batch that are looked at."""
+TEXT_MAX: Final = 500
+
+
+class ToolCall(msgspec.Struct):
+    """One call of a batch."""
+
+    tool_use_id: Name = ""
+    tool_name: Name = ""
+    tool_input: Any = None
+    tool_response: Any = None
+
+
+class TokenUsage(msgspec.Struct):
+    """What one model call used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class BackgroundTask(msgspec.Struct):
+    """Something that goes on after the turn has ended."""
+
+    id: Name = ""
+    type: Name = ""
+
+
+class HookEvent(msgspec.Struct):
+    """One event of a coding agent. Fields that an event does not have are empty; those that nobody reads are skipped."""
+
+    session_id: SessionId
+    hook_event_name: Name
+    cwd: Path = ""
+    transcript_path: Path | None = None
+    agent_id: Name | None = None
+    """Inside a subagent: which."""
+    agent_type: Name | None = None
+    tool_name: Name = ""
+    tool_input: Any = None
+    tool_response: Any = None
+    tool_use_id: Name = ""
+    tool_calls: list[ToolCall] = []
+    duration_ms: float | None = None
+    error: Any = None
+    is_interrupt: bool = False
+    message: str = ""
+    notification_type: Name = ""
+    reason: Name = ""
+    source: Name = ""
+    stop_hook_active: bool = False
+    last_assistant_message: str | None = None
+    background_tasks: list[BackgroundTask] = []
+    status: Any = None
+    token_usage: TokenUsage | None = None
+
+
+class Origin(msgspec.Struct):
+    """What the client knows and the event does not say."""
+
+    pid: Annotated[int, Meta(gt=0, lt=2**31)] | None = None
+    """The program's process."""
+    started: Annotated[str, Meta(max_length=64)] = ""
+    """When that process started, in ticks since boot: a pid alone may be somebody else's tomorrow."""
+    project: Annotated[str, Meta(max_length=256)] = ""
+    """The name of the folder the session was started in."""
+
+
+_decode: Final = msgspec.json.Decoder(HookEvent).decode
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def read(raw: bytes) -> HookEvent:
+    """An event; raises `WireError` that names the field."""
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError as error:
+        detail, _, place = str(error).partition(" - at `$")
+        raise WireError(place.strip("`."), detail[:300]) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WireError("", f"the event cannot be read: {error}") from None
+
+
+def name_of(text: str, most: int, otherwise: str = "session") -> str:
+    """A text as a part of an agent's id."""
+    return _NOT_IN_A_NAME.sub("-", text).strip("-.")[:most] or otherwise
+
+
+def line(text: object) -> str:
+    """The first line of a text, printable and short."""
+    words = text if isinstance(text, str) else "" if text is None else str(text)[:TEXT_MAX]
+    return clean(words.strip().partition("\n")[0][:TEXT_MAX])

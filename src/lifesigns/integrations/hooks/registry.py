@@ -1,0 +1,344 @@
+"""The registry: all sessions a hub knows by their hooks, and the watch over their processes.
+
+An event comes in, is heard as signals, and is answered with what waits for its agent. Nobody waits for the store: the
+program stands still meanwhile. Between events the watch looks at each process once a second: while it runs its agents
+beat, and when it is gone without a word that is an exit. The sessions are written down beside the hub's other things, so
+that a hub that is started anew goes on watching processes whose model happens to think.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from lifesigns.core.effects import Order, TurnBreaker
+from lifesigns.core.health import Doing
+from lifesigns.core.signals import (
+    TOKENS_ONLY,
+    ActivitySeen,
+    AgentLeft,
+    BeatReceived,
+    DoingChanged,
+    ModelFinished,
+    ProcessExited,
+    Signal,
+    TerminationDone,
+    ToolFinished,
+)
+from lifesigns.errors import LifesignsError
+from lifesigns.files import read_private, write_whole
+from lifesigns.hub.hub import Hub
+from lifesigns.integrations.hooks import claude_code, processes, spool
+from lifesigns.integrations.hooks.answers import DENIES, reply_to
+from lifesigns.integrations.hooks.breakers import ToolBreakers
+from lifesigns.integrations.hooks.events import HookEvent, Origin
+from lifesigns.integrations.hooks.sessions import Session, Speaker, begin, registered
+from lifesigns.integrations.hooks.transcripts import Transcript, transcript
+
+SESSIONS_MAX: Final = 1000
+LOOK_EVERY: Final = 1.0
+STOPPED_AFTER: Final = 3.0
+"""Seconds without an event after a program was told to stop: then it has stopped. It does not say so itself."""
+FORGET_AFTER: Final = 24 * 3600.0
+"""Of a session whose process we cannot see."""
+FILE: Final = "sessions.json"
+FILE_MAX: Final = 4 * 1024 * 1024
+
+PROGRAMS: Final[Mapping[str, Callable[[Session, HookEvent], list[Signal]]]] = {
+    "claude-code": claude_code.signals
+}
+
+log: Final = logging.getLogger("lifesigns.hooks")
+
+
+class NoRoom(LifesignsError):
+    """The hub's inbox is full."""
+
+
+class HookSessions:
+    """The sessions of one hub. In `folder`, if there is one, it keeps them; `home` is where transcripts are."""
+
+    def __init__(self, hub: Hub, folder: Path | None, home: Path) -> None:
+        self._hub = hub
+        self._folder = folder
+        self._home = home
+        self._host = socket.gethostname()
+        self._sessions: dict[tuple[str, str], Session] = {}
+        self._transcripts: dict[tuple[str, str], Transcript | None] = {}
+        self._breakers = ToolBreakers()
+        self._beaten: dict[str, float] = {}
+        self._changed = False
+
+    # --- events ---------------------------------------------------------------------------------------
+
+    def find(self, program: str, event: HookEvent, origin: Origin, source: str) -> Session:
+        """The session this event is from; one that is not known begins here, but is not kept before it is heard."""
+        known = self._sessions.get((program, event.session_id))
+        if known is not None and (origin.pid is None or origin.pid == known.pid):
+            return known
+        if origin.pid is not None:
+            origin.started = origin.started or processes.started(origin.pid)
+            if processes.look(origin.pid, origin.started) is processes.Life.GONE:
+                origin = Origin(
+                    None, "", origin.project
+                )  # In a container of its own, or over: nothing to look at.
+        if known is not None and origin.pid is None:
+            return known
+        begun = begin(program, event, origin, source)
+        if known is not None:
+            begun.main.id = known.main.id  # The same session in another process.
+        return begun
+
+    def hear(self, session: Session, event: HookEvent, now: float) -> dict[str, Any]:
+        """Hear an event of a session, and say what it is answered. Raises `NoRoom`."""
+        self.catch_up(now)
+        said = self._introduced(session)
+        refusal = ""
+        if session.stopping and event.hook_event_name == "UserPromptSubmit":
+            said += self._stopped(session)
+        said += self._mapped(session, event)
+        speaker = _speaker(session, event)
+        if event.hook_event_name == DENIES:
+            refusal = self._breakers.begin(speaker.id, event.tool_name, event.tool_use_id, now)
+        reply = reply_to(session, speaker, event, self._orders(speaker), refusal, now)
+        if reply.prolongs:
+            said = [one for one in said if not _is_idle(one)]
+        for one in said:
+            if isinstance(one, ToolFinished):
+                self._breakers.end(one.agent_id, one.call_id, now, ok=one.ok)
+        said += [*reply.outcomes, *self._breakers.news(speaker.id, session.incarnation, now)]
+        session.spoke_at = now
+        if event.transcript_path:
+            self._follow(session, event.transcript_path)
+        if event.hook_event_name == "SessionEnd":
+            said = self._over(session, [*self._look_at_transcripts(session), *said])
+        self._tell(said, now)
+        for order_id in reply.acknowledged:
+            self._hub.ledger.acknowledge(speaker.id, order_id)
+        return reply.answer
+
+    def catch_up(self, now: float) -> None:
+        """Hear what the client left while the hub was away, before anything newer."""
+        if self._folder is None:
+            return
+        for program, event, origin in spool.take(self._folder / "spool"):
+            if program not in PROGRAMS:
+                continue
+            known = (program, event.session_id) in self._sessions
+            gone = origin.pid is None or processes.look(origin.pid, origin.started) is processes.Life.GONE
+            if gone and not known:
+                continue  # It came and went while nobody looked.
+            session = self.find(program, event, origin, "spool")
+            said = self._introduced(session) + self._mapped(session, event)
+            if event.hook_event_name == "SessionEnd":
+                said = self._over(session, said)
+            self._tell(said, now)
+
+    # --- the watch --------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look at every process once a second, for the time of the block."""
+        self._recall()
+        task = asyncio.create_task(self._watch(), name="lifesigns hooks")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await self._keep()
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                self.catch_up(self._hub.clock())
+                self.look(self._hub.clock())
+                await self._keep()
+            except Exception:
+                log.exception("looking at the processes of sessions failed", extra={"action": "hooks_watch"})
+            await asyncio.sleep(LOOK_EVERY)
+
+    def look(self, now: float) -> None:
+        """Look at every process, once."""
+        for session in list(self._sessions.values()):
+            said: list[Signal] = []
+            life = processes.Life.RUNS
+            if session.pid is not None:
+                life = processes.look(session.pid, session.started)
+            elif now - session.spoke_at > FORGET_AFTER:
+                self._forget(session)
+                continue
+            said += self._look_at_transcripts(session)
+            if life is processes.Life.GONE:
+                said += self._gone(session)
+            else:
+                if session.pid is not None and (life is processes.Life.RUNS or not session.main.thinks):
+                    said += self._beats(session, now)
+                if session.stopping and now - max(session.stopping_at, session.spoke_at) > STOPPED_AFTER:
+                    said += self._stopped(session)
+                said += self._turned(session, now)
+            self._tell(said, now)
+
+    def _beats(self, session: Session, now: float) -> Iterator[Signal]:
+        for speaker in session.speakers():
+            agent = self._hub.engine.agent(speaker.id)
+            every = 5.0 if agent is None else self._hub.engine.policy_of(agent).silence.interval
+            if now - self._beaten.get(speaker.id, 0.0) < min(every, 60.0) - LOOK_EVERY / 2:
+                continue
+            self._beaten[speaker.id] = now
+            metadata = {"program": session.program, "folder": session.project[:1000], "session": session.id}
+            if speaker is not session.main:
+                metadata["parent"] = session.main.id
+            yield BeatReceived(
+                speaker.id,
+                incarnation=session.incarnation,
+                host=self._host,
+                pid=session.pid,
+                metadata=metadata,
+                source=session.source,
+            )
+
+    def _look_at_transcripts(self, session: Session) -> Iterator[Signal]:
+        for speaker in session.speakers():
+            found = self._transcripts.get((session.id, speaker.id))
+            growth = None if found is None else found.look()
+            if growth is None or not growth.size:
+                continue
+            life = session.incarnation
+            yield ActivitySeen(agent_id=speaker.id, incarnation=life, kind="transcript")
+            if growth.tokens_in or growth.tokens_out:
+                yield ModelFinished(
+                    agent_id=speaker.id,
+                    incarnation=life,
+                    call_id=TOKENS_ONLY,
+                    tokens_in=growth.tokens_in,
+                    tokens_out=growth.tokens_out,
+                )
+            if growth.rested_at > session.spoke_at and speaker is session.main:
+                yield from claude_code.rest(session, speaker)  # Its user has interrupted it.
+
+    def _follow(self, session: Session, path: str) -> None:
+        """Note where the transcripts of a session and its subagents are, when they are first heard of."""
+        session.transcript = path
+        for key, speaker in ((None, session.main), *session.subagents.items()):
+            if (session.id, speaker.id) not in self._transcripts:
+                own = path if key is None else f"{path.removesuffix('.jsonl')}/subagents/agent-{key}.jsonl"
+                self._transcripts[session.id, speaker.id] = transcript(session.program, own, self._home)
+
+    # --- ends -------------------------------------------------------------------------------------------
+
+    def _gone(self, session: Session) -> Sequence[Signal]:
+        """Its process is gone, and it did not say good-bye."""
+        said = list(self._stopped(session)) if session.stopping else []
+        stopped = bool(said)
+        detail = f"process {session.pid} of {session.program} is gone, and its session did not end"
+        for speaker in session.speakers():
+            if not (stopped and speaker is session.main):
+                said.append(
+                    ProcessExited(agent_id=speaker.id, incarnation=session.incarnation, detail=detail)
+                )
+        self._forget(session)
+        return said
+
+    def _stopped(self, session: Session) -> list[Signal]:
+        """The run that was to be stopped has stopped. If its user goes on with the session, that is another life."""
+        done = TerminationDone(
+            agent_id=session.main.id, incarnation=session.incarnation, order_id=session.stopping
+        )
+        session.stopping = ""
+        session.life += 1
+        self._changed = True
+        return [done]
+
+    def _over(self, session: Session, said: list[Signal]) -> list[Signal]:
+        if session.stopping:
+            end = self._stopped(session)
+            said = [
+                one for one in said if not (isinstance(one, AgentLeft) and one.agent_id == session.main.id)
+            ]
+            said += end
+        self._forget(session)
+        return said
+
+    def _forget(self, session: Session) -> None:
+        self._sessions.pop((session.program, session.id), None)
+        for speaker in session.speakers():
+            self._breakers.forget(speaker.id)
+            self._beaten.pop(speaker.id, None)
+        for key in [one for one in self._transcripts if one[0] == session.id]:
+            del self._transcripts[key]
+        self._changed = True
+
+    # --- parts ------------------------------------------------------------------------------------------
+
+    def _introduced(self, session: Session) -> list[Signal]:
+        key = (session.program, session.id)
+        if self._sessions.get(key) is session:
+            return []
+        while len(self._sessions) >= SESSIONS_MAX:
+            self._forget(next(iter(self._sessions.values())))
+        self._sessions[key] = session
+        self._changed = True
+        return [registered(session, session.main, self._host)]
+
+    def _mapped(self, session: Session, event: HookEvent) -> list[Signal]:
+        """What the event says; a subagent that is new is announced before."""
+        known = set(session.subagents)
+        said = PROGRAMS[session.program](session, event)
+        new = [one for key, one in session.subagents.items() if key not in known]
+        self._changed = True
+        return [*(registered(session, one, self._host) for one in new), *said]
+
+    def _orders(self, speaker: Speaker) -> list[Order]:
+        return self._hub.ledger.waiting_for([speaker.id]).get(speaker.id, [])
+
+    def _turned(self, session: Session, now: float) -> Iterator[Signal]:
+        for speaker in session.speakers():
+            outcomes = [
+                self._breakers.turn(order, now)
+                for order in self._orders(speaker)
+                if isinstance(order, TurnBreaker)
+            ]
+            # The new state first: who reads the outcome can already see it.
+            yield from self._breakers.news(speaker.id, session.incarnation, now)
+            yield from outcomes
+
+    def _tell(self, said: Sequence[Signal], now: float) -> None:
+        if said and not self._hub.hear(said, now):
+            raise NoRoom
+
+    # --- across a restart -------------------------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        if self._changed and self._folder is not None:
+            self._changed = False
+            written = msgspec.json.encode(list(self._sessions.values()))
+            await asyncio.to_thread(write_whole, self._folder / FILE, written)
+
+    def _recall(self) -> None:
+        if self._folder is None:
+            return
+        with suppress(msgspec.MsgspecError, LifesignsError, OSError):
+            found = read_private(self._folder / FILE, FILE_MAX)
+            if found is not None:
+                kept = msgspec.json.decode(found[0], type=list[Session])
+                self._sessions = {(one.program, one.id): one for one in kept[:SESSIONS_MAX]}
+        for session in self._sessions.values():
+            if session.transcript:
+                self._follow(session, session.transcript)
+
+
+def _speaker(session: Session, event: HookEvent) -> Speaker:
+    return session.subagents.get(event.agent_id or "", session.main)
+
+
+def _is_idle(signal: Signal) -> bool:
+    return isinstance(signal, DoingChanged) and signal.doing is Doing.IDLE

@@ -1,0 +1,54 @@
+"""Hooks: coding agents tell of themselves, and are answered in their own words.
+
+The answer is JSON that the program understands: context for its model, the denial of a call, the end of its run; or `{}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from lifesigns.hub.http_receiver import InboxFull, NotLeader
+from lifesigns.integrations.hooks.events import HookEvent, Origin
+from lifesigns.integrations.hooks.registry import NoRoom
+from lifesigns.web.answers import Answer, answer
+from lifesigns.web.routes import SPEAKERS, Request, Route
+from lifesigns.web.voices import check_voice
+
+
+class OriginQuery(Origin):
+    """What the client of a hook knows, and the event does not say."""
+
+
+async def claude_code(request: Request) -> Answer:
+    """One event of a hook of Claude Code, as the hook gets it. The session is an agent, and so is each of its subagents.
+    Answered at once, with what waits for that agent: the store is not waited for, because the program stands still."""
+    return await _heard(request, "claude-code")
+
+
+async def _heard(request: Request, program: str) -> Answer:
+    hooks, event = request.site.hooks, request.body
+    session = hooks.find(program, event, request.query, request.principal.token_id)
+    check_voice(request, session.main.id, field="session_id")
+    if request.service.hub.committer.deposed:
+        raise NotLeader
+    try:
+        return answer(hooks.hear(session, event, request.now))
+    except NoRoom:
+        raise InboxFull from None
+
+
+def _row(path: str, handle: Callable[[Request], Awaitable[Any]]) -> Route:
+    return Route(
+        "POST",
+        path,
+        SPEAKERS,
+        handle,
+        dict[str, Any],
+        query=OriginQuery,
+        body=HookEvent,
+        also={400: "the event cannot be read", 403: "the token is not for the agents of this program"},
+    )
+
+
+CALLS: Final = (_row("/hooks/claude-code", claude_code),)

@@ -1,0 +1,223 @@
+"""A hub and the client of the hooks, from outside: recorded events of Claude Code go in by the shell script that Claude Code
+would start, and what comes out is what its user sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integrations.hooked import recorded
+from tests.journeys.outside import Hub, Json, Refused, serving
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the client of the hooks needs bash")
+
+MAIN = "claude/shop/043381dc"
+SESSION = "043381dc-b151-4818-bf59-b65753ec8421"
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    """A hub that Claude Code reports to."""
+    with serving(tmp_path) as hub:
+        installed(hub)
+        yield hub
+
+
+def installed(hub: Hub) -> None:
+    hub.cli("hooks", "install", "claude-code", HOME=str(hub.folder))
+
+
+class Program:
+    """A process that stands for Claude Code: its events carry its pid."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self.process = hub.started(sys.executable, "-c", "import time; time.sleep(600)")
+
+    def says(self, event: Json) -> Json:
+        """One event through the client; its answer."""
+        done = subprocess.run(
+            [str(self.hub.state / "hooks/client"), "claude-code"],
+            input=json.dumps(event, separators=(",", ":")),
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+            env={
+                "PATH": os.environ["PATH"],
+                "CLAUDE_PID": str(self.process.pid),
+                "CLAUDE_PROJECT_DIR": "/home/dev/shop",
+            },
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return json.loads(done.stdout) if done.stdout else {}
+
+    def plays(self, name: str, until: str = "") -> None:
+        for event in recorded("claude-code", name):
+            if event["hook_event_name"] == until:
+                return
+            self.says(event)
+
+
+def call(event: str, n: int, **more: Any) -> Json:
+    said = {"session_id": SESSION, "cwd": "/home/dev/shop", "hook_event_name": event, "tool_name": "Bash"}
+    return {**said, "tool_input": {"command": "cat x"}, "tool_use_id": f"toolu_{n}", **more}
+
+
+def test_a_recorded_run_is_an_agent_that_came_worked_and_left(hub: Hub) -> None:
+    program = Program(hub)
+    program.plays("three-calls", until="SessionEnd")
+    hub.until(lambda: hub.agent(MAIN.replace("/", "%2F")), "it is known")
+    agent = hub.agent(MAIN.replace("/", "%2F"))
+    assert agent is not None
+    assert (agent["state"], agent["doing"], agent["metrics"]["tool_call_count"]) == ("healthy", "idle", 3)
+    program.says(recorded("claude-code", "three-calls")[-1])
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "terminated", "it left")
+    assert hub.events("FINDING_OPENED") == []
+
+
+def test_a_process_that_is_gone_without_a_word_is_a_crash(hub: Hub) -> None:
+    program = Program(hub)
+    program.plays("three-calls", until="Stop")
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "healthy", "it lives")
+    program.process.kill()
+    program.process.wait()
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "disconnected", "it is found dead", within=15)
+    agent = hub.agent(MAIN.replace("/", "%2F"))
+    assert agent is not None
+    assert agent["cause"] == "crash"
+
+
+def test_a_session_at_rest_is_not_taken_for_dead_also_by_the_next_hub(hub: Hub) -> None:
+    """Hooks say nothing for hours. The hub sees the process, and so does the hub after it, which never heard an event."""
+    program = Program(hub)
+    program.plays("three-calls", until="Stop")
+
+    def beats() -> int:
+        agent = hub.agent(MAIN.replace("/", "%2F"))
+        return 0 if agent is None else int(agent["metrics"]["total_heartbeats"])
+
+    hub.until(beats, "its process is watched")
+    hub.kill()
+    hub.start()
+    before = beats()
+    hub.until(lambda: beats() >= before + 2, "it is watched again")
+    assert hub.disconnected() == set()
+
+
+def test_a_loop_is_found_nudged_and_the_nudge_is_seen(hub: Hub) -> None:
+    program = Program(hub)
+    program.plays("three-calls", until="PreToolUse")
+    answers = []
+    for n in range(8):
+        answers.append(program.says(call("PreToolUse", n)))
+        answers.append(program.says(call("PostToolUseFailure", n, error="Exit code 1\nno x")))
+        answers.append(program.says(call("PostToolBatch", n, tool_calls=[])))
+        time.sleep(0.05)  # As a model would think: the hub stores its order before it gives it.
+    told = [one["hookSpecificOutput"]["additionalContext"] for one in answers if one]
+    assert told[0].startswith("Note from the monitor (lifesigns): Bash failed 5 times in a row")
+    hub.until(
+        lambda: "seen" in [one["data"]["stage"] for one in hub.events("INTERVENTION")], "the nudge is seen"
+    )
+
+
+def test_a_stop_is_answered_and_reported_done(hub: Hub) -> None:
+    program = Program(hub)
+    program.plays("three-calls", until="PreToolUse")
+    hub.cli("terminate", MAIN, "--reason", "enough", "--yes")
+    hub.until(lambda: program.says(call("PostToolBatch", 1)).get("continue") is False, "it is told to end")
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "terminated", "it has ended")
+
+
+def test_what_matters_is_heard_later_if_the_hub_was_away(hub: Hub) -> None:
+    """A session that began and waits for its user is known when the hub is back; one that ended meanwhile is no crash."""
+    stays, ends = Program(hub), Program(hub)
+    ends.plays("rate-limit", until="StopFailure")
+    hub.until(lambda: len(hub.get("/api/v1/agents")["agents"]) == 1, "the first is known")
+    hub.stop()
+    stays.plays("three-calls", until="Stop")
+    ends.says(recorded("claude-code", "rate-limit")[-1])
+    ends.process.kill()
+    ends.process.wait()
+    hub.start()
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "healthy", "the session is known")
+    states = {one["agent_id"]: one["state"] for one in hub.get("/api/v1/agents")["agents"]}
+    assert states == {MAIN: "healthy", "claude/shop/330a8da3": "terminated"}
+    assert hub.disconnected() == set()
+
+
+def test_a_hub_that_hangs_costs_a_moment_and_then_nothing(hub: Hub) -> None:
+    """Its bound is a quarter of a second, once; then it is left alone for half a minute."""
+    program = Program(hub)
+    program.plays("three-calls", until="PreToolUse")
+    hub.signal(signal.SIGSTOP)
+    try:
+        assert program.says(call("PreToolUse", 1)) == {}
+        assert (hub.state / "hooks/slow").exists()
+        assert program.says(call("PostToolUse", 1)) == {}
+    finally:
+        hub.signal(signal.SIGCONT)
+
+
+def test_the_token_is_for_these_agents_only_and_for_its_owner_alone(hub: Hub) -> None:
+    path = hub.state / "hooks/token"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    token = path.read_text().strip()
+    with pytest.raises(Refused) as refused:
+        hub.request("POST", "/api/v1/beats", {"agent_id": "coder-7"}, token=token)
+    assert refused.value.status == 400
+    assert "may not speak" in str(refused.value.body)
+    written = (hub.folder / ".claude/settings.json").read_text()
+    assert token not in written
+
+
+def test_a_token_for_other_agents_may_not_speak_for_a_session(hub: Hub) -> None:
+    made = json.loads(hub.cli("token", "create", "--role", "agent", "--agents", "coder-*", "--json").stdout)
+    event = recorded("claude-code", "three-calls")[0]
+    with pytest.raises(Refused) as refused:
+        hub.request("POST", "/hooks/claude-code", event, token=made["token"])
+    assert refused.value.status == 403
+    assert hub.get("/api/v1/agents")["agents"] == []
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b'{"session_id": 1}', b'{"session_id": "../../../../x", "hook_event_name": "Stop"}']
+)
+def test_what_is_no_event_is_refused_and_names_the_field(hub: Hub, body: bytes) -> None:
+    with pytest.raises(Refused) as refused:
+        hub.request("POST", "/hooks/claude-code", body)
+    assert refused.value.status == 400
+
+
+def test_install_status_and_uninstall(hub: Hub) -> None:
+    home = str(hub.folder)
+    path = hub.folder / ".claude/settings.json"
+    assert "hears them" in hub.cli("hooks", "status", "claude-code", HOME=home).stdout
+    before = path.read_text()
+    assert "already" in hub.cli("hooks", "install", "claude-code", HOME=home).stdout
+    assert path.read_text() == before
+    shown = json.loads(hub.cli("hooks", "install", "claude-code", "--print", HOME=home).stdout)
+    assert shown == json.loads(before)
+    hub.cli("hooks", "uninstall", "claude-code", HOME=home)
+    assert json.loads(path.read_text()) == {}
+    assert hub.cli("hooks", "status", "claude-code", check=False, HOME=home).returncode == 1
+
+
+def test_a_settings_file_that_cannot_be_read_is_left_alone(hub: Hub) -> None:
+    path = hub.folder / ".claude/settings.json"
+    path.write_text('{"a": 1, // mine\n}')
+    done = hub.cli("hooks", "install", "claude-code", check=False, HOME=str(hub.folder))
+    assert done.returncode == 2
+    assert "left as it is" in done.stderr
+    assert path.read_text() == '{"a": 1, // mine\n}'
