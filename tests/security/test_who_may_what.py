@@ -173,9 +173,10 @@ async def test_what_is_no_token_opens_nothing(shape: str) -> None:
         }
         headers = cookie if shape == "as a cookie" else shapes(hub.token).get(shape, {})
         for call in CALLS:
-            if line_of(call) not in by_hand.lines(by_hand.OPEN):
+            line = line_of(call)
+            if line not in by_hand.lines(by_hand.OPEN) and not (shape == "Basic" and line in by_hand.BASIC):
                 status = await status_of(hub, call, headers, query=query)
-                assert status == 401, (line_of(call), status)
+                assert status == 401, (line, status)
 
 
 @pytest.mark.parametrize("end", ["expired", "revoked", "rotated", "a key", "lost"])

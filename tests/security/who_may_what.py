@@ -31,6 +31,14 @@ PUT /api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}
 POST /api/v1/messages
 POST /api/v1/messages/{message_id}/ack
 DELETE /api/v1/messages/{message_id}
+POST /v1/traces
+POST /v1/logs
+POST /v1/metrics
+POST /hooks/claude-code
+GET /ping/{agent_id}
+POST /ping/{agent_id}
+GET /ping/{agent_id}/{result}
+POST /ping/{agent_id}/{result}
 """
 """An agent for itself; an operator and an admin for anybody. A viewer says nothing."""
 
@@ -113,5 +121,15 @@ MAY: Final = {
 def lines(*texts: str) -> set[str]:
     return {line for text in texts for line in text.split("\n") if line}
 
+
+BASIC: Final = lines(
+    """
+GET /ping/{agent_id}
+POST /ping/{agent_id}
+GET /ping/{agent_id}/{result}
+POST /ping/{agent_id}/{result}
+"""
+)
+"""Open to a token that comes as the password of Basic authentication, too: what cron can run often knows no other."""
 
 ALL: Final = lines(OPEN, OWN, OWN_OR_ALL, READ, ACT, ADMINISTER)

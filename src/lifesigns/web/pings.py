@@ -49,13 +49,22 @@ class PingQuery(msgspec.Struct):
 
 
 async def ping(request: Request) -> Answer:
-    """A job ran. With `every` and `grace` it is expected again; they hold until other ones come. What POST brings along is
-    taken as what the job printed."""
+    """A job ran. With `every` and `grace` it is expected again; they hold until other ones come."""
+    return await _took(request, "0")
+
+
+async def ping_with_output(request: Request) -> Answer:
+    """A job ran, and printed this."""
     return await _took(request, "0")
 
 
 async def ping_result(request: Request) -> Answer:
     """A job began (`start`), failed (`fail`), or ended with this exit status."""
+    return await _took(request, request.path["result"])
+
+
+async def ping_result_with_output(request: Request) -> Answer:
+    """A job began, failed, or ended with this exit status, and printed this."""
     return await _took(request, request.path["result"])
 
 
@@ -220,8 +229,9 @@ def _route(method: str, path: str, handle: Any) -> Route:
     )
 
 
-CALLS: Final = tuple(
-    _route(method, path, handle)
-    for path, handle in (("/ping/{agent_id}", ping), ("/ping/{agent_id}/{result}", ping_result))
-    for method in ("GET", "POST")
+CALLS: Final = (
+    _route("GET", "/ping/{agent_id}", ping),
+    _route("POST", "/ping/{agent_id}", ping_with_output),
+    _route("GET", "/ping/{agent_id}/{result}", ping_result),
+    _route("POST", "/ping/{agent_id}/{result}", ping_result_with_output),
 )
