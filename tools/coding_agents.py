@@ -13,7 +13,7 @@ from typing import Final
 from tools.dashboard import CannotBuild, find_node
 
 FOLDER: Final = Path(__file__).parents[1] / ".tools" / "coding-agents"
-WANTED: Final = {"@anthropic-ai/claude-code": "2.1.325"}
+WANTED: Final = {"@anthropic-ai/claude-code": "2.1.325", "@openai/codex": "0.166.0"}
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ ELSEWHERE = {
     *("/sign-in", "/sign-out", "/openapi.json", "/docs"),
     *("/v1/traces", "/v1/logs", "/v1/metrics"),
     *("/ping/{agent_id}", "/ping/{agent_id}/{result}"),
-    "/hooks/claude-code",
+    *("/hooks/claude-code", "/hooks/codex"),
 }
 """For browsers, those who read, exporters of OpenTelemetry, cron, and hooks, which have a client of their own."""
 

@@ -35,6 +35,7 @@ POST /v1/traces
 POST /v1/logs
 POST /v1/metrics
 POST /hooks/claude-code
+POST /hooks/codex
 GET /ping/{agent_id}
 POST /ping/{agent_id}
 GET /ping/{agent_id}/{result}

@@ -38,7 +38,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "demo": Entry("lifesigns.cli.demo", "See a fleet freeze, loop, crash and recover."),
     "doctor": Entry("lifesigns.cli.doctor", "Find what is wrong with a set-up, and how to mend it."),
     "escalate": Entry("lifesigns.cli.acts", "Ask somebody to decide about an agent."),
-    "hooks": Entry("lifesigns.cli.hooks", "Watch coding agents that you did not write: claude-code."),
+    "hooks": Entry("lifesigns.cli.hooks", "Watch coding agents that you did not write: Claude Code, Codex."),
     "key": Entry("lifesigns.cli.key", "Make, list and revoke the keys with which agents sign."),
     "mcp": Entry("lifesigns.cli.mcp", "Serve the hub as tools for a model (MCP)."),
     "nudge": Entry("lifesigns.cli.acts", "Tell an agent something at its next turn boundary."),

@@ -8,7 +8,7 @@ import shutil
 import stat
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lifesigns.client import Client
 
 FOLDER: Final = "hooks"
-PROGRAMS: Final = ("claude-code",)
+PROGRAMS: Final = ("claude-code", "codex")
 AGENTS: Final = "claude/*,codex/*"
 
 program = click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
@@ -32,7 +32,7 @@ project = click.option("--project", "scope", flag_value="project", help="For the
 
 @click.group()
 def hooks() -> None:
-    """Watch coding agents that you did not write: claude-code."""
+    """Watch coding agents that you did not write: claude-code, codex."""
 
 
 @hooks.command()
@@ -74,6 +74,7 @@ def install(program: str, scope: str, only_print: bool) -> None:
     else:
         _write(path, changed, shared=scope == "project")
         say(f"{path} has the hooks now; remove them with: lifesigns hooks uninstall {program}" + _flag(scope))
+    _trust(program)
     say("Sessions that you start from now on are agents: lifesigns watch")
 
 
@@ -140,16 +141,48 @@ def _own_hub() -> str:
 
 
 def _events(program: str) -> tuple[str, ...]:
-    from lifesigns.integrations.hooks import claude_code
+    from lifesigns.integrations.hooks import claude_code, codex
 
-    return {"claude-code": claude_code.EVENTS}[program]
+    return {"claude-code": claude_code.EVENTS, "codex": codex.EVENTS}[program]
+
+
+class Place(NamedTuple):
+    """Where a program has its settings."""
+
+    folder: str
+    file: str
+    home: str
+    """The variable that names another folder for a user's own."""
+
+
+PLACES: Final = {
+    "claude-code": Place(".claude", "settings.json", "CLAUDE_CONFIG_DIR"),
+    "codex": Place(".codex", "hooks.json", "CODEX_HOME"),
+}
 
 
 def _settings_path(program: str, scope: str) -> Path:
+    place = PLACES[program]
     if scope == "project":
-        return Path.cwd() / ".claude" / "settings.json"
-    own = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(own) if own else Path.home() / ".claude") / "settings.json"
+        return Path.cwd() / place.folder / place.file
+    own = os.environ.get(place.home)
+    return (Path(own) if own else Path.home() / place.folder) / place.file
+
+
+def _trust(program: str) -> None:
+    """Codex runs only hooks that are trusted."""
+    if program != "codex":
+        return
+    from lifesigns.integrations.hooks.codex_trust import trust
+
+    found = shutil.which("codex")
+    if found is None:
+        say(
+            "There is no codex on the PATH, so nobody has trusted the hooks yet: Codex asks with /hooks.",
+            err=True,
+        )
+        return
+    say(f"Codex trusts {trust(found, Path.cwd())} hooks of lifesigns.")
 
 
 def _flag(scope: str) -> str:

@@ -26,6 +26,12 @@ async def claude_code(request: Request) -> Answer:
     return await _heard(request, "claude-code")
 
 
+async def codex(request: Request) -> Answer:
+    """One event of a hook of Codex, as the hook gets it; otherwise as for Claude Code. Its answers cannot end a run: a stop
+    denies every call."""
+    return await _heard(request, "codex")
+
+
 async def _heard(request: Request, program: str) -> Answer:
     hooks, event = request.site.hooks, request.body
     session = hooks.find(program, event, request.query, request.principal.token_id)
@@ -51,4 +57,4 @@ def _row(path: str, handle: Callable[[Request], Awaitable[Any]]) -> Route:
     )
 
 
-CALLS: Final = (_row("/hooks/claude-code", claude_code),)
+CALLS: Final = (_row("/hooks/claude-code", claude_code), _row("/hooks/codex", codex))

@@ -16,6 +16,7 @@ from lifesigns.core.signals import NudgeDelivered, Signal, TerminationFailed
 from lifesigns.integrations.hooks.events import HookEvent
 from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought
 
+DENIES: Final = "PreToolUse"
 PROLONGED_MAX: Final = 2
 CONTEXT: Final = {
     "claude-code": frozenset(
@@ -26,10 +27,9 @@ CONTEXT: Final = {
 """Events whose answer the model gets to read."""
 ENDS: Final = {
     "claude-code": frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolBatch"}),
-    "codex": frozenset({"UserPromptSubmit"}),
+    "codex": frozenset({DENIES}),
 }
-"""Events whose answer can end the run."""
-DENIES: Final = "PreToolUse"
+"""Events whose answer can end the run; of Codex, whose answer denies what it is about to do."""
 TEXT_MAX: Final = 4000
 
 
@@ -81,7 +81,8 @@ def _stopped(
     if name not in ENDS[session.program] or speaker is not session.main:
         return False
     why = f"lifesigns stopped this run: {order.reason}"[:TEXT_MAX]
-    reply.answer = {"continue": False, "stopReason": why}
+    if session.program == "claude-code":
+        reply.answer = {"continue": False, "stopReason": why}
     if name == DENIES:
         reply.answer |= _denial(why)  # Otherwise the call that is pending would still be made.
     session.stopping, session.stopping_at = order.order_id, now

@@ -7,21 +7,23 @@ here=${0%/*}
 program=$1
 event=$(exec cat) # stdin is a socket: there is nothing in /dev to open
 
-pid=${CLAUDE_PID:-$PPID}
+# A program that is started by another one inherits its variables: only those of this program count.
+pid=$PPID
+project=$PWD
+[[ $program == claude-code ]] && pid=${CLAUDE_PID:-$PPID} project=${CLAUDE_PROJECT_DIR:-$PWD}
 started=
 if [[ -r /proc/$pid/stat ]]; then
     read -r stat < "/proc/$pid/stat"
     set -- ${stat##*) }
     started=${20}
 fi
-project=${CLAUDE_PROJECT_DIR:-$PWD}
 project=${project##*/}
 origin="pid=$pid&started=$started&project=${project//[^A-Za-z0-9._-]/-}"
 
 leave() {
     case $event in
     *'"hook_event_name":"'SessionStart'"'* | *'"hook_event_name":"'SessionEnd'"'* | *'"hook_event_name":"'Stop*'"'* | \
-        *'"hook_event_name":"'Notification'"'* | *'"hook_event_name":"'UserPromptSubmit'"'*)
+        *'"hook_event_name":"'Notification'"'* | *'"hook_event_name":"'Interrupt'"'* | *'"hook_event_name":"'UserPromptSubmit'"'*)
         set -- "$here"/spool/*
         if (($# < 1000 && ${#event} < 200000)); then
             umask 077

@@ -33,6 +33,7 @@ class TokenUsage(msgspec.Struct):
     """What one model call used."""
 
     input_tokens: int = 0
+    cached_input_tokens: int = 0
     output_tokens: int = 0
 
 

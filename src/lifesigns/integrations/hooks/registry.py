@@ -35,7 +35,7 @@ from lifesigns.core.signals import (
 from lifesigns.errors import LifesignsError
 from lifesigns.files import read_private, write_whole
 from lifesigns.hub.hub import Hub
-from lifesigns.integrations.hooks import claude_code, processes, spool
+from lifesigns.integrations.hooks import claude_code, codex, processes, spool, turns
 from lifesigns.integrations.hooks.answers import DENIES, reply_to
 from lifesigns.integrations.hooks.breakers import ToolBreakers
 from lifesigns.integrations.hooks.events import HookEvent, Origin
@@ -52,7 +52,8 @@ FILE: Final = "sessions.json"
 FILE_MAX: Final = 4 * 1024 * 1024
 
 PROGRAMS: Final[Mapping[str, Callable[[Session, HookEvent], list[Signal]]]] = {
-    "claude-code": claude_code.signals
+    "claude-code": claude_code.signals,
+    "codex": codex.signals,
 }
 
 log: Final = logging.getLogger("lifesigns.hooks")
@@ -103,7 +104,10 @@ class HookSessions:
         refusal = ""
         if session.stopping and event.hook_event_name == "UserPromptSubmit":
             said += self._stopped(session)
+        session.stopped = False
         said += self._mapped(session, event)
+        if session.stopping and event.hook_event_name in ("Stop", "Interrupt"):
+            said += self._stopped(session)
         speaker = _speaker(session, event)
         if event.hook_event_name == DENIES:
             refusal = self._breakers.begin(speaker.id, event.tool_name, event.tool_use_id, now)
@@ -115,7 +119,7 @@ class HookSessions:
                 self._breakers.end(one.agent_id, one.call_id, now, ok=one.ok)
         said += [*reply.outcomes, *self._breakers.news(speaker.id, session.incarnation, now)]
         session.spoke_at = now
-        if event.transcript_path:
+        if event.transcript_path and session.program == "claude-code":  # Codex tells of its tokens itself.
             self._follow(session, event.transcript_path)
         if event.hook_event_name == "SessionEnd":
             said = self._over(session, [*self._look_at_transcripts(session), *said])
@@ -180,12 +184,19 @@ class HookSessions:
             if life is processes.Life.GONE:
                 said += self._gone(session)
             else:
-                if session.pid is not None and (life is processes.Life.RUNS or not session.main.thinks):
+                if self._shows_life(session, life):
                     said += self._beats(session, now)
-                if session.stopping and now - max(session.stopping_at, session.spoke_at) > STOPPED_AFTER:
+                quiet = now - max(session.stopping_at, session.spoke_at) > STOPPED_AFTER
+                if session.stopping and quiet and session.program == "claude-code":
                     said += self._stopped(session)
                 said += self._turned(session, now)
             self._tell(said, now)
+
+    def _shows_life(self, session: Session, life: processes.Life) -> bool:
+        """A halted process is as good as gone while it has something to do; at rest it may be halted for long."""
+        if session.pid is None or session.stopped:
+            return False
+        return life is processes.Life.RUNS or not (session.main.thinks or session.main.calls)
 
     def _beats(self, session: Session, now: float) -> Iterator[Signal]:
         for speaker in session.speakers():
@@ -223,7 +234,7 @@ class HookSessions:
                     tokens_out=growth.tokens_out,
                 )
             if growth.rested_at > session.spoke_at and speaker is session.main:
-                yield from claude_code.rest(session, speaker)  # Its user has interrupted it.
+                yield from turns.rest(session, speaker)  # Its user has interrupted it.
 
     def _follow(self, session: Session, path: str) -> None:
         """Note where the transcripts of a session and its subagents are, when they are first heard of."""
@@ -237,8 +248,8 @@ class HookSessions:
 
     def _gone(self, session: Session) -> Sequence[Signal]:
         """Its process is gone, and it did not say good-bye."""
-        said = list(self._stopped(session)) if session.stopping else []
-        stopped = bool(said)
+        said = self._stopped(session) if session.stopping else []
+        stopped = session.stopped
         detail = f"process {session.pid} of {session.program} is gone, and its session did not end"
         for speaker in session.speakers():
             if not (stopped and speaker is session.main):
@@ -253,7 +264,7 @@ class HookSessions:
         done = TerminationDone(
             agent_id=session.main.id, incarnation=session.incarnation, order_id=session.stopping
         )
-        session.stopping = ""
+        session.stopping, session.stopped = "", True
         session.life += 1
         self._changed = True
         return [done]

@@ -77,6 +77,8 @@ class Session(msgspec.Struct, kw_only=True):
     stopping: str = ""
     """The order that ends it, handed over to the program."""
     stopping_at: float = 0.0
+    stopped: bool = False
+    """It was stopped, and has not been taken up again: it rests in its terminal, and does not beat."""
     spoke_at: float = 0.0
 
     @property
@@ -93,7 +95,9 @@ class Session(msgspec.Struct, kw_only=True):
 def agent_id(program: str, event: HookEvent, origin: Origin) -> str:
     """The id of the agent that this session is."""
     folder = origin.project or event.cwd.rstrip("/").rpartition("/")[2]
-    return f"{PREFIXES[program]}/{name_of(folder, PROJECT_MAX, 'root')}/{name_of(event.session_id, 8)}"
+    # Codex numbers its sessions by time: those of one minute begin with the same eight signs, and end with chance.
+    short = event.session_id[-8:] if program == "codex" else event.session_id[:8]
+    return f"{PREFIXES[program]}/{name_of(folder, PROJECT_MAX, 'root')}/{name_of(short, 8)}"
 
 
 def begin(program: str, event: HookEvent, origin: Origin, source: str) -> Session:
@@ -144,9 +148,14 @@ def begin_thought(session: Session, speaker: Speaker) -> Iterator[Signal]:
 
 
 def end_thought(
-    session: Session, speaker: Speaker, *, ok: bool = True, error_kind: str | None = None
+    session: Session,
+    speaker: Speaker,
+    *,
+    ok: bool = True,
+    error_kind: str | None = None,
+    tokens: tuple[int, int] = (0, 0),
 ) -> Iterator[Signal]:
-    """The model has answered, and so has read what it was given before; tokens are told elsewhere."""
+    """The model has answered, and so has read what it was given before."""
     if not speaker.thinks:
         return
     speaker.thinks = False
@@ -154,6 +163,8 @@ def end_thought(
         agent_id=speaker.id,
         incarnation=session.incarnation,
         call_id=f"model-{speaker.thoughts}",
+        tokens_in=tokens[0],
+        tokens_out=tokens[1],
         ok=ok,
         error_kind=error_kind,
     )

@@ -20,7 +20,7 @@ from lifesigns.integrations.hooks.events import HookEvent, Origin, read
 FILE_MAX: Final = 256 * 1024
 FILES_MAX: Final = 1000
 LATE: Final = frozenset(
-    {"SessionStart", "SessionEnd", "UserPromptSubmit", "Notification", "Stop", "StopFailure"}
+    {"SessionStart", "SessionEnd", "UserPromptSubmit", "Notification", "Stop", "StopFailure", "Interrupt"}
 )
 
 Spooled = tuple[str, HookEvent, Origin]

@@ -21,7 +21,7 @@ TURN_ENDED: Final = "turn_duration"
 MESSAGES_MAX: Final = 32
 """Messages whose tokens we remember to have counted: a message is written in several lines, each with its usage."""
 
-ROOTS: Final = {"claude-code": Path(".claude", "projects"), "codex": Path(".codex", "sessions")}
+ROOTS: Final = {"claude-code": Path(".claude", "projects")}
 """Where each program keeps its transcripts, below the home folder."""
 
 

@@ -1,0 +1,89 @@
+"""Trust: Codex runs no hook that its user has not trusted, and says nothing about it.
+
+Which hooks there are, and the digest by which it knows each, Codex itself says (`codex app-server`, JSON-RPC on stdio). What is
+trusted it writes into its own configuration. Only hooks of ours are trusted here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from lifesigns.errors import UsageError
+from lifesigns.integrations.hooks.settings import MARK
+
+ANSWERS_WITHIN: Final = 20.0
+
+
+def trust(program: str, folder: Path) -> int:
+    """Have Codex trust our hooks, as it sees them from this folder; how many there are."""
+    server = subprocess.Popen(  # noqa: S603 -- the program that its user has on the PATH
+        [program, "app-server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        talk = _Talk(server)
+        about = {"name": "lifesigns", "title": "lifesigns", "version": "1"}
+        talk.ask("initialize", {"clientInfo": about})
+        talk.tell({"method": "initialized"})
+        found = talk.ask("hooks/list", {"cwds": [str(folder)]})
+        ours = [
+            hook
+            for place in found.get("data", ())
+            for hook in place.get("hooks", ())
+            if str(hook.get("command", "")).endswith(MARK)
+        ]
+        state = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in ours}
+        if state:
+            edit = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
+            talk.ask("config/batchWrite", {"edits": [edit]})
+        return len(state)
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise UsageError(f"{program} app-server did not say what it was asked: {error}") from None
+    finally:
+        server.kill()
+        server.wait()
+        for pipe in (server.stdin, server.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+class _Talk:
+    """Requests and answers, a line each."""
+
+    def __init__(self, server: subprocess.Popen[bytes]) -> None:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        self._to, self._from = server.stdin, server.stdout
+        self._rest = b""
+        self._asked = 0
+
+    def tell(self, message: dict[str, Any]) -> None:
+        self._to.write(json.dumps(message).encode() + b"\n")
+        self._to.flush()
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._asked += 1
+        self.tell({"id": self._asked, "method": method, "params": params})
+        until = time.monotonic() + ANSWERS_WITHIN
+        while True:
+            said = json.loads(self._line(until))
+            if said.get("id") == self._asked and "method" not in said:
+                if "error" in said:
+                    raise ValueError(f"{method}: {said['error'].get('message')}")
+                result: dict[str, Any] = said.get("result") or {}
+                return result
+
+    def _line(self, until: float) -> bytes:
+        while b"\n" not in self._rest:
+            ready, _, _ = select.select([self._from], [], [], max(0.0, until - time.monotonic()))
+            piece = os.read(self._from.fileno(), 65536) if ready else b""
+            if not piece:
+                raise ValueError("no answer" if not ready else "it ended")
+            self._rest += piece
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line

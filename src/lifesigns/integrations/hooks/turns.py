@@ -1,0 +1,160 @@
+"""Turns: what the events that all programs share mean. A program's own file says which event is which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from lifesigns.core.digests import digest
+from lifesigns.core.health import Doing
+from lifesigns.core.signals import (
+    ActivitySeen,
+    AgentLeft,
+    DoingChanged,
+    Signal,
+    ToolFinished,
+    ToolStarted,
+)
+from lifesigns.integrations.hooks.events import HookEvent, line
+from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought, end_thought, subagent
+
+Handler = Callable[[Session, Speaker, HookEvent], Iterator[Signal]]
+
+
+def handled(handlers: Mapping[str, Handler], session: Session, event: HookEvent) -> list[Signal]:
+    """What this event says, by the handlers of its program; the session is changed by it."""
+    handle = handlers.get(event.hook_event_name)
+    if handle is None:
+        return []
+    speaker = session.main
+    if event.agent_id is not None and event.hook_event_name != "SubagentStop":
+        speaker = subagent(session, event.agent_id, event.agent_type or "agent")
+    return list(handle(session, speaker, event))
+
+
+def named(session: Session, speaker: Speaker) -> dict[str, Any]:
+    """Whom a signal is about."""
+    return {"agent_id": speaker.id, "incarnation": session.incarnation}
+
+
+def session_start(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """A session begins, or is taken up again."""
+    # After a compaction the same session "starts" again, in the middle of its work.
+    if event.source != "compact":
+        yield DoingChanged(**named(session, speaker), doing=Doing.IDLE)
+
+
+def prompt(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
+    """Its user speaks."""
+    session.prolonged = 0
+    speaker.waits, speaker.question = False, ""
+    yield ActivitySeen(**named(session, speaker), kind="message")
+    yield DoingChanged(**named(session, speaker), doing=Doing.WORKING)
+
+
+def tool_started(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """A tool is called: the model has answered."""
+    yield from end_thought(session, speaker)
+    yield from goes_on(session, speaker)
+    speaker.begin_call(event.tool_use_id, event.tool_name)
+    yield ToolStarted(
+        **named(session, speaker),
+        call_id=event.tool_use_id,
+        tool=event.tool_name,
+        args_digest=digest(event.tool_input, exact=True),
+    )
+
+
+def tool_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """A call has ended."""
+    speaker.calls.pop(event.tool_use_id, None)
+    yield from goes_on(session, speaker)
+    yield ToolFinished(
+        **named(session, speaker),
+        call_id=event.tool_use_id,
+        tool=event.tool_name,
+        args_digest=digest(event.tool_input, exact=True),
+        result_digest=digest(event.tool_response),
+        duration_s=seconds(event.duration_ms),
+    )
+
+
+def subagent_start(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
+    """A subagent begins."""
+    yield DoingChanged(**named(session, speaker), doing=Doing.WORKING)
+    yield from begin_thought(session, speaker)
+
+
+def subagent_stop(session: Session, _: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """A subagent has finished."""
+    speaker = session.subagents.pop(event.agent_id or "", None)
+    if speaker is not None:  # A compaction ends one that never began.
+        yield from end_thought(session, speaker)
+        yield AgentLeft(**named(session, speaker), reason="the subagent has finished")
+
+
+def compacts(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
+    """The conversation is about to be summed up, by the model."""
+    yield ActivitySeen(**named(session, speaker), kind="compaction")
+    yield from begin_thought(session, speaker)
+
+
+def compacted(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
+    """The conversation was summed up."""
+    yield from end_thought(session, speaker)
+    yield ActivitySeen(**named(session, speaker), kind="compaction")
+
+
+def stop(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
+    """The turn has ended."""
+    return rest(session, speaker)
+
+
+def session_end(session: Session, _: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """The session ends, and so does everybody in it."""
+    for one in session.speakers():
+        yield AgentLeft(**named(session, one), reason=f"the session ended: {line(event.reason) or 'other'}")
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+def rest(session: Session, speaker: Speaker) -> Iterator[Signal]:
+    """The turn is over: the agent is idle until its user speaks."""
+    yield from end_thought(session, speaker)
+    yield from forget_calls(session, speaker)
+    speaker.waits, speaker.question = False, ""
+    yield DoingChanged(**named(session, speaker), doing=Doing.IDLE)
+
+
+def asks(session: Session, speaker: Speaker, question: str) -> Iterator[Signal]:
+    """Its user is asked something."""
+    speaker.waits = True
+    yield DoingChanged(**named(session, speaker), doing=Doing.WAITING_FOR_HUMAN, note=question)
+
+
+def goes_on(session: Session, speaker: Speaker) -> Iterator[Signal]:
+    """Something happens: whatever it waited for has come."""
+    speaker.question = ""
+    if speaker.waits:
+        speaker.waits = False
+        yield DoingChanged(**named(session, speaker), doing=Doing.WORKING)
+
+
+def forget_calls(session: Session, speaker: Speaker) -> Iterator[Signal]:
+    """Calls that were denied or interrupted have no end of their own."""
+    calls, speaker.calls = speaker.calls, {}
+    for call_id, tool in calls.items():
+        yield ToolFinished(**named(session, speaker), call_id=call_id, tool=tool)
+
+
+def wish(event: HookEvent) -> str:
+    """What is asked for in a request for permission: "may it use Bash: ls?"."""
+    args = event.tool_input if isinstance(event.tool_input, dict) else {}
+    what = next((args[key] for key in ("command", "file_path") if isinstance(args.get(key), str)), None)
+    return f"may it use {event.tool_name}: {line(what)}?" if what else f"may it use {event.tool_name}?"
+
+
+def seconds(milliseconds: float | None) -> float | None:
+    """Milliseconds as we count them."""
+    return None if milliseconds is None else max(0.0, milliseconds / 1000)
