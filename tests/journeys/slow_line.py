@@ -55,12 +55,22 @@ class SlowLine:
         try:
             with suppress(OSError, asyncio.CancelledError):
                 answers, there = await asyncio.open_connection("127.0.0.1", self._leads_to)
-                await asyncio.gather(self._hand_on(reader, there), self._hand_on(answers, writer))
+                await self._join(reader, writer, answers, there)
         finally:
             self._tasks.discard(task)
             for end in (writer, there):
                 if end is not None:
                     end.transport.abort()
+
+    async def _join(
+        self,
+        requests: asyncio.StreamReader,
+        answers_to: asyncio.StreamWriter,
+        answers: asyncio.StreamReader,
+        requests_to: asyncio.StreamWriter,
+    ) -> None:
+        """Until one side hangs up."""
+        await asyncio.gather(self._hand_on(requests, requests_to), self._hand_on(answers, answers_to))
 
     async def _hand_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Each piece is written `delay` after it came; those behind it do not wait for it to arrive."""

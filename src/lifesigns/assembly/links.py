@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from secrets import token_hex
 from typing import Final
 
 from lifesigns.agent.sender.bus_link import BusLink
@@ -13,8 +14,8 @@ from lifesigns.ports import Bus, Link, Signer
 from lifesigns.wire.addresses import addresses_of
 
 
-def link_to(url: str, token: str | None = None, signer: Signer | None = None) -> Link:
-    """The link to a hub, or to one of several. Imports only the driver it needs."""
+def link_to(url: str, token: str | None = None, signer: Signer | None = None, name: str = "") -> Link:
+    """The link to a hub, or to one of several, which all know it by one name. Imports only the driver it needs."""
     if url == NO_HUB:
         from lifesigns.agent.sender.no_link import NoLink
 
@@ -23,12 +24,14 @@ def link_to(url: str, token: str | None = None, signer: Signer | None = None) ->
     if len(hubs) > 1:
         from lifesigns.agent.sender.failover_link import FailoverLink
 
-        return FailoverLink([(without_password(hub), partial(link_to, hub, token, signer)) for hub in hubs])
+        name = token_hex(8)
+        ways = [(without_password(hub), partial(link_to, hub, token, signer, name)) for hub in hubs]
+        return FailoverLink(ways)
     scheme, separator, _ = url.partition("://")
     if separator and scheme in ("http", "https"):
         from lifesigns.adapters.link.http import HttpLink
 
-        return HttpLink(url, token, signer)
+        return HttpLink(url, token, signer, name)
     return BusLink(bus_at(url), signer)
 
 

@@ -103,6 +103,10 @@ class Work:
     """The last calls that ended, and when: on a bus that reorders and repeats, a start may arrive after its end."""
     closed: dict[str, None] = field(default_factory=dict)
     """Those whose start we heard: a repeated end of such a call is not a second call."""
+    again: dict[str, None] = field(default_factory=dict)
+    """Those of `closed` that were told again as a whole: told a third time, they are calls that share an id."""
+    retold: tuple[str, float] = ("", 0.0)
+    """The closed call whose start was told again last, and when."""
     tool_calls: int = 0
     last_tool: str = ""
     tool_told: str | None = None
@@ -112,12 +116,31 @@ class Work:
     def begin_call(self, call_id: str, call: Call) -> None:
         """A call began, unless we already heard its end."""
         ended_at = self.ended.pop(call_id, None)
-        self.closed.pop(call_id, None)
+        if call_id in self.closed:
+            del self.closed[call_id]
+            self.retold = (call_id, call.started_at)
         if ended_at is not None and call.started_at - ended_at < LATE_BEGINNING:
             return
         if len(self.calls) >= CALLS_MAX:
             del self.calls[next(iter(self.calls))]
         self.calls[call_id] = call
+
+    def is_told_again(self, call_id: str, now: float) -> bool:
+        """Whether this end is no news: the call has ended before, or its start and end were told again in one breath.
+
+        A sender that got no answer sends both again, together; an agent that uses one id for all its calls begins and
+        ends them one after the other. If it does that in one breath too, we miss one of its calls.
+        """
+        if call_id in self.closed:
+            return True
+        if self.retold != (call_id, now) or call_id in self.again:
+            return False
+        self.calls.pop(call_id, None)
+        self.ended[call_id] = now
+        self.closed[call_id] = self.again[call_id] = None
+        if len(self.again) > ENDED_MAX:
+            del self.again[next(iter(self.again))]
+        return True
 
     def end_call(self, call_id: str, now: float, lapsed: Callable[[float, float], float]) -> Call | None:
         """A call ended; returns it if we heard its start.
@@ -133,6 +156,7 @@ class Work:
                 oldest = next(iter(self.ended))
                 del self.ended[oldest]
                 self.closed.pop(oldest, None)
+                self.again.pop(oldest, None)
             if call is not None:
                 self.closed[call_id] = None
         if call is None or (took := now - call.started_at) < LONG_CALL:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -24,6 +23,7 @@ from lifesigns import wire
 from lifesigns.core.signals import Beat, CanaryReturned, Signal
 from lifesigns.errors import AdapterError, UsageError, WireError
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.deliveries import Deliveries
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.ownership import Refusal
@@ -46,7 +46,6 @@ SLOW_RETRY_AFTER: Final = 30.0
 
 COMPLAIN_EVERY: Final = 60.0
 
-RELAYS_MAX: Final = 20_000
 PER_RELAY_MAX: Final = 256
 """Messages of which it is known that they were heard: a relay sends a few, and no more until they are kept."""
 ANSWERS_MAX: Final = 2_000
@@ -121,7 +120,7 @@ class BusReceiver:
         self._keeper = keeper
         self._signatures = signatures or Signatures(NO_KEYS, ear.pulse.forged)
         self._relays = relays
-        self._heard: OrderedDict[str, deque[int]] = OrderedDict()
+        self._heard: Deliveries[int] = Deliveries(PER_RELAY_MAX)
         self._sends: set[asyncio.Task[None]] = set()
 
     @property
@@ -276,10 +275,7 @@ class BusReceiver:
         if place.speaker is None and self._relays is Relays.REFUSED:
             self._hear_reports(subject, place, payload)
             return
-        known = self._heard.setdefault(place.kept_on, deque(maxlen=PER_RELAY_MAX))
-        self._heard.move_to_end(place.kept_on)
-        if len(self._heard) > RELAYS_MAX:
-            self._heard.popitem(last=False)
+        known = self._heard.of(place.kept_on)
         if place.number not in known:
             if not self._hear_reports(subject, place, payload):
                 return

@@ -17,6 +17,7 @@ from lifesigns.core.signals import AgentRegistered, Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Principal
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.deliveries import KeyedDeliveries, fingerprint_of
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.order_ledger import NOT_STORED
@@ -77,6 +78,7 @@ class HttpReceiver:
         self._clock = clock
         self._reading = asyncio.Lock()
         self._signatures = signatures
+        self._heard = KeyedDeliveries()
 
     async def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
         """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `InboxFull` if there is no
@@ -114,24 +116,31 @@ class HttpReceiver:
         return [_with_orders(beat.agent_id, waiting) for beat in together.beats]
 
     async def take_reports(
-        self, raw: bytes, who: Principal, charge: Callable[[int], None] | None = None
+        self, raw: bytes, who: Principal, key: str = "", charge: Callable[[int], None] | None = None
     ) -> IngestResult:
         """As beats; but words are said once, so they are acknowledged only when what they changed is kept. `charge` is told
-        how much that was."""
+        how much that was. A delivery whose `key` was heard is not heard again, only acknowledged. Raises `KeyReused`."""
         now, bounded = self._clock(), not who.speaks_for_all
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
         batch = await self.read_beside(raw, decode)
         own = self._own(batch, who, signer)
-        if any(isinstance(signal, Report) for signal in own):
-            effects = await self.keep(own)
-            if charge is not None:
-                charge(len(effects))
-            batch.rejected += _policies_refused(own, effects)
-        elif self._hub.committer.deposed:
-            raise NotLeader
-        elif not self._hub.hear(own):
-            raise InboxFull
+        fingerprint = await self.read_beside(raw, partial(fingerprint_of, raw)) if key else b""
+        reports = any(isinstance(signal, Report) for signal in own)
+        self.check_open() if reports else self._check_leader()
+        news = own if not key or self._heard.note(who.token_id, key, fingerprint) else []
+        try:
+            if reports:
+                effects = await self.keep(news)
+                if charge is not None:
+                    charge(len(effects))
+                batch.rejected += _policies_refused(own, effects)
+            elif not self._hub.hear(news):
+                raise InboxFull
+        except InboxFull:
+            if key:
+                self._heard.forget(who.token_id, key)
+            raise
         return self._result(own, batch)
 
     @property
@@ -160,10 +169,13 @@ class HttpReceiver:
 
     def check_open(self) -> None:
         """Raises `NotLeader` or `NotStored` if nothing that comes now would be kept, as far as it is known."""
-        if self._hub.committer.deposed:
-            raise NotLeader from self._hub.committer.trouble
+        self._check_leader()
         if not self.keeps:
             raise NotStored from self._hub.committer.trouble
+
+    def _check_leader(self) -> None:
+        if self._hub.committer.deposed:
+            raise NotLeader from self._hub.committer.trouble
 
     def why_not(self, agent_id: str, who: Principal, signer: Patterns | None = None) -> str | None:
         """Why this sender may not speak for this agent; None if it may."""

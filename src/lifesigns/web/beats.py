@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lifesigns.hub.deliveries import KeyReused
 from lifesigns.hub.http_receiver import IngestResult
 from lifesigns.views import Receipt
 from lifesigns.web.answers import Answer, Problem, answer
@@ -18,11 +19,19 @@ async def beats(request: Request) -> Answer:
 
 
 async def signals(request: Request) -> Answer:
-    """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost."""
+    """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost. A delivery that
+    comes again with its `Idempotency-Key` is answered, and not heard twice."""
     who, rates = request.principal, request.site.rates
-    reception = await request.service.http_receiver.take_reports(
-        request.body, who, lambda events: rates.events.charge(who.token_id, request.now, events)
-    )
+    try:
+        reception = await request.service.http_receiver.take_reports(
+            request.body,
+            who,
+            request.idempotency_key,
+            lambda events: rates.events.charge(who.token_id, request.now, events),
+        )
+    except KeyReused:
+        detail = "this Idempotency-Key was used for another delivery; take a new key for each"
+        raise Problem(422, detail, field="Idempotency-Key") from None
     return _receipt(request, reception)
 
 
@@ -39,8 +48,9 @@ def _receipt(request: Request, reception: IngestResult) -> Answer:
 
 
 _UNREAD: Final = {400: "it cannot be read, or nothing in it was accepted"}
+_REPEATED: Final = _UNREAD | {422: "this `Idempotency-Key` was used for another delivery"}
 
 CALLS: Final = (
     Route("POST", "/api/v1/beats", SPEAKERS, beats, Receipt, body=bytes, status=202, also=_UNREAD),
-    Route("POST", "/api/v1/signals", SPEAKERS, signals, Receipt, body=bytes, status=202, also=_UNREAD),
+    Route("POST", "/api/v1/signals", SPEAKERS, signals, Receipt, body=bytes, status=202, also=_REPEATED),
 )

@@ -32,7 +32,6 @@ from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 Reason = Annotated[str, Meta(max_length=2000)]
-KEY_MAX: Final = 200
 
 
 class NudgeBody(msgspec.Struct):
@@ -218,9 +217,7 @@ async def _record(request: Request, intervention_id: str) -> InterventionRecord:
 def request_key(request: Request) -> str:
     """What makes a repeated request the same act: its key, and a digest of its body. A request without a key is never an
     earlier one."""
-    key = request.header(b"idempotency-key") or f"request {uuid4()}"
-    if len(key) > KEY_MAX:
-        raise Problem(400, f"Idempotency-Key is longer than {KEY_MAX} characters", field="Idempotency-Key")
+    key = request.idempotency_key or f"request {uuid4()}"
     return keyed(key, sha256(msgspec.json.encode(request.body)).hexdigest()[:16])
 
 

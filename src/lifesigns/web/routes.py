@@ -25,6 +25,8 @@ ADMINS: Final = frozenset({Role.ADMIN})
 NO_TOKEN: Final = frozenset[Role]()
 """Open to whoever reaches the port."""
 
+KEY_MAX: Final = 200
+
 
 class NoQuery(msgspec.Struct):
     """A query without parameters."""
@@ -59,6 +61,16 @@ class Request:
             if key == name:
                 return bytes(value).decode("latin-1")
         return None
+
+    @property
+    def idempotency_key(self) -> str:
+        """By which a repeated request is known; empty if it has none. Raises a `Problem` if it is too long."""
+        key = self.header(b"idempotency-key") or ""
+        if len(key) > KEY_MAX:
+            raise Problem(
+                400, f"Idempotency-Key is longer than {KEY_MAX} characters", field="Idempotency-Key"
+            )
+        return key
 
 
 Handler = Callable[[Request], Awaitable[Answer | Stream]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import secrets
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -91,8 +92,12 @@ _PROBLEM: Final = msgspec.json.Decoder(_Problem)
 class HttpLink:
     """A `Link` over the hub's HTTP API. `token` is a Bearer token of role `agent`."""
 
-    def __init__(self, url: str, token: str | None = None, signer: Signer | None = None) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, signer: Signer | None = None, name: str = ""
+    ) -> None:
         self._target = Target.of(url)
+        self._name = name or secrets.token_hex(8)
+        """With the number of a load it makes the key of each delivery, by which a hub knows what comes again."""
         if token is not None and not (token.isascii() and token.isprintable()):
             raise UsageError("token has signs that no HTTP header can carry: is there a line break in it?")
         self._token = token
@@ -136,7 +141,8 @@ class HttpLink:
 
     async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         encode = partial(wire.encode_signal, sent_at=time.time())
-        await self._post(self._reports_line, self._reports_seal, "/api/v1/signals", reports, encode)
+        key = f"{self._name}/{number}"
+        await self._post(self._reports_line, self._reports_seal, "/api/v1/signals", reports, encode, key)
 
     async def upload(self, state: SavedState) -> bool:
         saved = state.saved
@@ -177,15 +183,23 @@ class HttpLink:
     # --- sending --------------------------------------------------------------------------------------------------
 
     async def _post(
-        self, line: Line, seal: Seal | None, path: str, items: Sequence[T], encode: Callable[..., bytes]
+        self,
+        line: Line,
+        seal: Seal | None,
+        path: str,
+        items: Sequence[T],
+        encode: Callable[..., bytes],
+        key: str = "",
     ) -> None:
         parts: list[bytes] = []
         for part in wire.write_each(items, encode):
             parts.append(part)
             if len(parts) % BREATH == 0:
                 await asyncio.sleep(BREATH_FOR)
-        for body in wire.pack(parts, BATCH_MAX - LINE_MAX):
-            reply = await line.ask("POST", path, body if seal is None else seal.signed(body))
+        # The same items come in the same parts each time: all that changes is when they are sent, and that is of one length.
+        for n, body in enumerate(wire.pack(parts, BATCH_MAX - LINE_MAX)):
+            sealed = body if seal is None else seal.signed(body)
+            reply = await line.ask("POST", path, sealed, key=f"{key}.{n}" if key else "")
             if reply.status in REFUSED:
                 self.rejected += 1
                 log.error("%s%s refused a message: %s", self._target.url, path, _explain(reply))

@@ -94,19 +94,27 @@ class Line:
             await self._connected()
 
     async def ask(
-        self, method: str, path: str, body: bytes | None = None, *, answer_for: float = ANSWER_FOR
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        key: str = "",
+        answer_for: float = ANSWER_FOR,
     ) -> Reply:
-        """One request and its reply. Raises a transient `AdapterError` if no server answers, or not in HTTP."""
+        """One request, with its `Idempotency-Key`, and its reply. Raises a transient `AdapterError` if no server answers,
+        or not in HTTP."""
+        request = self._request(method, path, body, key)
         async with self._turn:
             fresh = self._is_idle() is None
             try:
-                return await self._exchange(method, path, body, answer_for)
+                return await self._exchange(request, answer_for)
             except _GoneError as error:
                 if fresh or self._closed:
                     raise self._trouble(str(error)) from error
             # The server closed it while it was idle, before it read the request: that happens to every kept connection.
             try:
-                return await self._exchange(method, path, body, answer_for)
+                return await self._exchange(request, answer_for)
             except _GoneError as error:
                 raise self._trouble(str(error)) from error
 
@@ -115,12 +123,12 @@ class Line:
         self._closed = True
         self._hang_up()
 
-    async def _exchange(self, method: str, path: str, body: bytes | None, answer_for: float) -> Reply:
+    async def _exchange(self, request: bytes, answer_for: float) -> Reply:
         reader, writer = await self._connected()
         kept = False
         try:
             async with asyncio.timeout(answer_for):
-                writer.write(self._request(method, path, body))
+                writer.write(request)
                 await writer.drain()
                 reply, kept = await _read_reply(reader)
                 return reply
@@ -134,8 +142,10 @@ class Line:
             if not kept:
                 self._hang_up()
 
-    def _request(self, method: str, path: str, body: bytes | None) -> bytes:
+    def _request(self, method: str, path: str, body: bytes | None, key: str) -> bytes:
         head = f"{method} {self._target.prefix}{path} HTTP/1.1\r\n{self._head}"
+        if key:
+            head += f"Idempotency-Key: {key}\r\n"
         if body is None:
             return f"{head}\r\n".encode("latin-1")
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -83,7 +83,7 @@ class WorkHandlers:
 
     def _tool_finished(self, agent: Agent, signal: s.ToolFinished, now: float) -> None:
         work = self._begin(agent, now)
-        if signal.call_id in work.closed:
+        if work.is_told_again(signal.call_id, now):
             return
         work.end_call(signal.call_id, now, self._context.awareness.lapsed)
         told_now = signal.ended_at is None
@@ -142,7 +142,7 @@ class WorkHandlers:
 
     def _model_finished(self, agent: Agent, signal: s.ModelFinished, now: float) -> None:
         work = self._begin(agent, now)
-        if signal.call_id in work.closed:
+        if work.is_told_again(signal.call_id, now):
             return
         call = work.end_call(signal.call_id, now, self._context.awareness.lapsed)
         if signal.call_id != s.TOKENS_ONLY:
