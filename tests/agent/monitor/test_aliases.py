@@ -57,6 +57,32 @@ async def test_without_heartbeats_only_activity_is_a_sign_of_life() -> None:
         assert heard.of("active") == ["agent-healthy"]
 
 
+async def test_without_heartbeats_nobody_is_pinged_and_a_pong_is_no_sign_of_life() -> None:
+    """`enableHeartbeats: false` is honoured also for agents that would answer."""
+    pings: list[object] = []
+    with AgentHealthMonitor(QUICK, enableHeartbeats=False) as monitor:
+        heard = Heard(monitor)
+        idle = Emitter("idle", answers=True)
+        idle.on("heartbeat-ping", pings.append)
+        monitor.register_agent(idle)
+        event = await heard.comes("agent-disconnected", "idle")
+    assert pings == []
+    assert event.code == "missed_heartbeats"
+    assert event.idle_time is not None
+    assert event.idle_time >= 0.9
+
+
+async def test_an_agent_that_never_answers_is_disconnected_as_in_the_seed() -> None:
+    """AC1 as it stands there: register, then `removeAllListeners('heartbeat-ping')`."""
+    with AgentHealthMonitor(QUICK) as monitor:
+        heard = Heard(monitor)
+        agent = Emitter("coder", answers=True)
+        monitor.register_agent(agent)
+        agent.handlers.pop("heartbeat-ping")
+        event = await heard.comes("agent-disconnected", "coder")
+        assert (event.code, event.type) == ("missed_heartbeats", "event-loop-freeze")
+
+
 async def test_without_activity_tracking_nothing_listens_to_the_agents_events() -> None:
     with AgentHealthMonitor(enableActivityTracking=False) as monitor:
         agent = Emitter("coder")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lifesigns.agent.monitor import Monitor
+from lifesigns.errors import UsageError
 from tests.agent.monitor.heard import QUICK, Heard, until
 
 
@@ -100,6 +101,24 @@ async def test_an_emitter_that_never_answered_lives_by_its_loop() -> None:
         monitor.watch(Emitter("coder"))
         await asyncio.sleep(1.3)
         assert heard.of("coder") == ["agent-healthy"]
+
+
+async def test_one_that_says_it_answers_and_never_does_is_found_although_its_loop_lives() -> None:
+    """Seed 000's AC1: the handler was taken away before the first ping, so it never answered a single one."""
+    with Monitor(policy=QUICK) as monitor:
+        heard = Heard(monitor)
+        monitor.watch(Emitter("dumb"), answers=True)
+        monitor.watch(Emitter("talks", answers=True), answers=True)
+        event = await heard.comes("agent-disconnected", "dumb")
+        assert (event.type, event.code) == ("event-loop-freeze", "missed_heartbeats")
+        assert event.idle_time is not None
+        assert event.idle_time >= 0.9
+        assert heard.of("talks") == ["agent-healthy"]
+
+
+async def test_answers_is_a_word_about_emitters_only() -> None:
+    with Monitor(policy=QUICK) as monitor, pytest.raises(UsageError, match="answers is for objects with .on"):
+        monitor.watch(asyncio.current_task(), "task", answers=True)
 
 
 def test_natural_events_are_signs_of_life() -> None:

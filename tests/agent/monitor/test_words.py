@@ -23,6 +23,10 @@ async def test_the_same_call_with_the_same_result_over_and_over_is_a_loop() -> N
         event = await heard.comes("agent-stuck", "coder")
         assert "grep" in event.reason
         assert event.type is None
+        assert event.code == "looping"
+        assert event.idle_time is not None
+        healthy = heard.find("agent-healthy", "coder")
+        assert healthy is None or (healthy.code, healthy.idle_time) == ("recovered", None)
 
 
 async def test_the_same_call_with_new_results_is_work() -> None:
@@ -72,7 +76,9 @@ async def test_a_stall_is_found_and_progress_ends_it() -> None:
         watched = monitor.watch(Named("coder"), policy={"stall": stall})
         with watched.task("t-19"):
             watched.checkpoint("cp-1")
-            assert "No checkpoint" in (await heard.comes("agent-degraded", "coder")).reason
+            event = await heard.comes("agent-degraded", "coder")
+            assert "No checkpoint" in event.reason
+            assert event.code == "inactivity"
             watched.progress("12/40 files", percent=30)
         until(lambda: monitor.health("coder") == "healthy")
         assert "agent-reconnected" not in heard.of("coder")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from lifesigns.agent.monitor.events import AgentMetrics
 from lifesigns.agent.monitor.monitor import Monitor
+from lifesigns.agent.monitor.naming import is_emitter
 from lifesigns.agent.monitor.watched import WatchedAgent
 from lifesigns.errors import UsageError
 
@@ -38,8 +39,12 @@ class AgentHealthMonitor(Monitor):
             self.natural_events = ()
 
     def register_agent(self, agent: Any) -> WatchedAgent:
-        """Watch an agent. Without heartbeats only its own activity shows that it lives."""
-        return self.watch(agent) if self._asks else self.watch(agent, beats_every=self._every)
+        """Watch an agent, which answers every `heartbeat-ping` as in the seed. Without heartbeats it is never pinged, and
+        only its own activity shows that it lives."""
+        emits = is_emitter(agent)
+        if self._asks:
+            return self.watch(agent, answers=emits or None)
+        return self.watch(agent, beats_every=self._every, answers=False if emits else None)
 
     def unregister_agent(self, agent_name: str) -> None:
         self.unwatch(agent_name)

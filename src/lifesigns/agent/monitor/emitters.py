@@ -2,7 +2,8 @@
 
 An object with `.on(event, handler)` is an event emitter: its natural events are activity, at the price of an
 attribute write. We send it a `heartbeat-ping` once, with an id; if it ever answers `heartbeat-response-<id>`, its own
-answers count from then on instead of its loop's.
+answers count from then on instead of its loop's. `watch(answers=True)` says that it does answer: then its answers count
+from the start, and one that never answers is found although its loop lives. With `answers=False` we never ping it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class EmitterAttachment(Attachment):
         self._events = tuple(dict.fromkeys(events))
         self.ping_id = f"lifesigns-{id(self):x}"
         """Always the same id: the emitter would keep a handler for each ping for ever."""
+        self.pings = True
+        """Whether it is asked at all."""
         self.answers: Callable[[], None] | None = None
         """Called with each answer."""
         self.acts: Callable[[str], None] | None = None
@@ -42,7 +45,7 @@ class EmitterAttachment(Attachment):
     def ping(self) -> None:
         """Ping it on its own loop, because its handlers may do anything."""
         emit = getattr(self._what, "emit", None)
-        if emit is not None and self._report is not None:
+        if self.pings and emit is not None and self._report is not None:
             emit("heartbeat-ping", {"id": self.ping_id})
 
     def loosen(self) -> None:

@@ -19,6 +19,7 @@ from lifesigns.agent.standstill import full_stack_of
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Flip, Kind
 from lifesigns.core.health import Cause, Health
+from lifesigns.core.judgement import RANK
 
 RECONNECTED: Final = "agent-reconnected"
 EVERYTHING: Final = "*"
@@ -35,11 +36,28 @@ NAMES: Final[Mapping[Health, str]] = {
 
 KNOWN: Final = frozenset({*NAMES.values(), RECONNECTED, EVERYTHING})
 
+UNWELL: Final = frozenset({Health.DEGRADED, Health.STUCK, Health.FAILING, Health.DISCONNECTED})
+
 TYPES: Final[Mapping[Cause, str]] = {
     Cause.CRASH: "process-crash",
     Cause.FREEZE: "event-loop-freeze",
     Cause.PARTITION: "network-partition",
 }
+
+
+SILENT: Final = "missed_heartbeats"
+INACTIVE: Final = "inactivity"
+CODES: Final[Mapping[Kind, str]] = {
+    Kind.SILENCE: SILENT,
+    Kind.FREEZE: SILENT,
+    Kind.NEVER_STARTED: SILENT,
+    Kind.NO_CHECKPOINT: INACTIVE,
+    Kind.NO_TOOL_CALL: INACTIVE,
+    Kind.NO_TOKENS: INACTIVE,
+    Kind.NO_OUTPUT: INACTIVE,
+    Kind.TASK_STALLED: INACTIVE,
+}
+"""Of findings, for programs: the two words of seed 000. Every other finding goes by the name of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,7 @@ class Event:
     health: Health
     at: float
     reason: str
+    """Why, as a sentence for people; `code` says it to programs."""
     metrics: AgentMetrics
     type: str | None = None
     """Of a disconnection: `event-loop-freeze`, `process-crash` or `network-partition`; None if unknown."""
@@ -77,6 +96,11 @@ class Event:
     """Of a reconnection: how long we saw nothing of it."""
     stack: str | None = None
     """Where it hangs (the frozen thread at that moment), or where it crashed."""
+    code: str = "recovered"
+    """`missed_heartbeats`, `inactivity`, `crashed`, `left`, `recovered`, or the kind of the gravest finding (`looping`,
+    `errors`, `spending`, `overload` ...)."""
+    idle_time: float | None = None
+    """Of an agent that is unwell: seconds since it last did something by itself."""
 
 
 def events_of(flip: Flip, watched: WatchedAgent, agent: Agent) -> list[Event]:
@@ -89,7 +113,18 @@ def events_of(flip: Flip, watched: WatchedAgent, agent: Agent) -> list[Event]:
     lost_at, watched.lost_at = watched.lost_at, None
     reason = flip.reason if watched.ending is None else watched.ending.reason
     counted = metrics(watched, agent, time.monotonic())
-    news = [Event(NAMES[flip.now], watched.name, flip.now, wall(flip.at), reason, counted)]
+    news = [
+        Event(
+            NAMES[flip.now],
+            watched.name,
+            flip.now,
+            wall(flip.at),
+            reason,
+            counted,
+            code=_code_of(flip, watched),
+            idle_time=_idle_time(flip, watched) if flip.now in UNWELL else None,
+        )
+    ]
     if lost_at is not None and flip.now is not Health.TERMINATED:
         back = Event(
             RECONNECTED,
@@ -126,7 +161,23 @@ def _disconnected(flip: Flip, watched: WatchedAgent, agent: Agent) -> Event:
         type=_type_of(flip, watched),
         last_seen=wall(watched.lost_at),
         stack=stack,
+        code=_code_of(flip, watched),
+        idle_time=_idle_time(flip, watched),
     )
+
+
+def _code_of(flip: Flip, watched: WatchedAgent) -> str:
+    """Why, in a word. Of several findings the gravest counts: it is the one that decided."""
+    if watched.ending is not None:
+        return "crashed" if watched.ending.crashed else "left"
+    if flip.now not in UNWELL:
+        return "recovered"
+    gravest = max(flip.evidence, key=lambda finding: RANK[finding.severity], default=None)
+    return SILENT if gravest is None else CODES.get(gravest.kind, gravest.kind)
+
+
+def _idle_time(flip: Flip, watched: WatchedAgent) -> float:
+    return max(0.0, flip.at - watched.acted_at)
 
 
 def _evidence(flip: Flip, watched: WatchedAgent) -> tuple[str, str | None]:

@@ -138,12 +138,17 @@ class Monitor:
         policy: Mapping[str, Any] | None = None,
         beats_every: float | None = None,
         events: Iterable[str] | None = None,
+        answers: bool | None = None,
     ) -> WatchedAgent:
         """Watch an agent: an asyncio task, an event loop, a thread, a process or its pid, or any object with a name.
 
         With `beats_every` it promises to call `beat()` on the returned handle (or `activity()`, or to emit one of its
         `events`) at least that often; only then can a thread or a process be found frozen. An object that is watched
         outside of an event loop has to beat every interval of its policy.
+
+        `answers` is for objects with `.on(event, handler)`: True if it answers every `heartbeat-ping`, so that one
+        which never does is disconnected although its loop lives; False if it is never to be pinged. By default it
+        has to go on answering once it has answered.
         """
         called = name_of(what, name)
         with self._lock:
@@ -159,6 +164,7 @@ class Monitor:
             attachment = tie_to(what, (*self.natural_events, *(events or ())))
             watched = WatchedAgent(self._rounds, what, called, role, new_incarnation(), attachment)
             try:
+                _set_answers(watched, answers)
                 self._set_policy(watched, role, policy, beats_every)
                 self.start()
             except UsageError:
@@ -306,6 +312,15 @@ class Monitor:
 
 
 _LIVING: Final = frozenset({Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.FAILING})
+
+
+def _set_answers(watched: WatchedAgent, answers: bool | None) -> None:
+    if answers is None:
+        return
+    if not isinstance(watched.attachment, EmitterAttachment):
+        raise UsageError(f"answers is for objects with .on(event, handler); {watched.what!r} has none")
+    watched.attachment.pings = answers
+    watched.by_itself = watched.by_itself or answers
 
 
 def _is_there(watched: WatchedAgent) -> bool:

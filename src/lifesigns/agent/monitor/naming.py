@@ -41,6 +41,12 @@ def _own_name(what: Any) -> object:
     return None
 
 
+def is_emitter(what: Any) -> bool:
+    """Whether it has `.on(event, handler)` and is nothing else that we know."""
+    known = (asyncio.Future, asyncio.AbstractEventLoop, threading.Thread)
+    return callable(getattr(what, "on", None)) and not isinstance(what, known) and not is_process(what)
+
+
 def tie_to(what: Any, events: Iterable[str]) -> Attachment:
     """The attachment for this kind of thing."""
     if inspect.iscoroutine(what):
@@ -54,7 +60,7 @@ def tie_to(what: Any, events: Iterable[str]) -> Attachment:
         return ThreadAttachment(what)
     if is_process(what):
         return ProcessAttachment(what)
-    if callable(getattr(what, "on", None)):
+    if is_emitter(what):
         return EmitterAttachment(what, running_loop(), events)
     loop = running_loop()
     return Attachment(loop, by_itself=loop is None)
