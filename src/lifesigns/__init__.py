@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from lifesigns.agent.monitor import AgentHealthMonitor, Event, Monitor
     from lifesigns.assembly.breakers import BREAKERS, AsyncSaveQueue, Breaker, SaveQueue, guard
+    from lifesigns.assembly.bus_monitors import BusAgent, BusMonitor
     from lifesigns.assembly.senders import Sender
     from lifesigns.client import AsyncClient, Client
     from lifesigns.core.engine import Engine
@@ -41,6 +42,8 @@ __all__ = [
     "Breaker",
     "BreakerOpen",
     "Bug",
+    "BusAgent",
+    "BusMonitor",
     "Client",
     "Engine",
     "Event",
@@ -66,6 +69,8 @@ _HOMES: Final = {
     "AsyncClient": "lifesigns.client",
     "AsyncSaveQueue": "lifesigns.assembly.breakers",
     "Breaker": "lifesigns.assembly.breakers",
+    "BusAgent": "lifesigns.assembly.bus_monitors",
+    "BusMonitor": "lifesigns.assembly.bus_monitors",
     "Client": "lifesigns.client",
     "Engine": "lifesigns.core.engine",
     "Event": "lifesigns.agent.monitor",

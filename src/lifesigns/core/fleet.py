@@ -325,6 +325,9 @@ def _lose_under_brake(agent: Agent, name: str, group: Group) -> None:
 
 
 WELL: Final = (Health.HEALTHY, Health.DEGRADED)
+UNKNOWN_LOAD: Final = 0.95
+"""The rank of an agent that does not say its load: behind all that say they have room, before those that are full. As
+the least loaded it would get all work just because it says nothing."""
 TAKES_NO_WORK: Final = (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HUMAN)
 
 
@@ -351,7 +354,7 @@ def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
     best: list[tuple[Place, Agent]] = []
     load_max, taken_max = inf, 0
     for agent in agents:
-        load = agent.load or 0.0
+        load = UNKNOWN_LOAD if agent.load is None else agent.load
         if load >= load_max and (load > load_max or -(agent.capacity or 0) >= taken_max):
             continue
         if agent.capacity == 0 or agent.health not in WELL or agent.doing in TAKES_NO_WORK or agent.poisoned:

@@ -21,6 +21,10 @@ class SavedState(Report):
 class Link(Protocol):
     """The connection from the agent's side to its hub."""
 
+    @property
+    def tells_stopping(self) -> bool:
+        """Whether somebody else than a hub may listen, who knows an end only by a last beat of status `stopping`."""
+
     async def open(self, obey: Callable[[Order], bool]) -> None:
         """Connect to the hub, or fail. The link passes orders for the followed agents to `obey`, on this loop, which
         says whether they are for this side: if not, they stay for another sender of the same agent."""

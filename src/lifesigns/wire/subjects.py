@@ -21,6 +21,8 @@ SIGNALS: Final = "lifesigns.signal"
 REPORTS: Final = "lifesigns.report"
 KEPT: Final = "lifesigns.kept"
 ORDERS: Final = "lifesigns.order"
+STOPPING: Final = "stopping"
+"""The status of an agent's last beat on a bus: who listens without a hub knows its end only by that."""
 APART: Final = b"apart"
 """The answer to a refused relay: each of its agents must speak under its own subject."""
 

@@ -117,7 +117,7 @@ async def test_one_that_says_it_answers_and_never_does_is_found_although_its_loo
 
 
 async def test_answers_is_a_word_about_emitters_only() -> None:
-    with Monitor(policy=QUICK) as monitor, pytest.raises(UsageError, match="answers is for objects with .on"):
+    with Monitor(policy=QUICK) as monitor, pytest.raises(UsageError, match="answers is for objects"):
         monitor.watch(asyncio.current_task(), "task", answers=True)
 
 

@@ -135,6 +135,8 @@ class HttpLink:
         self._followed.pop(agent_id, None)
         self._restart_polls_soon()
 
+    tells_stopping = False
+
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
         await self._post(self._beats_line, self._beats_seal, "/api/v1/beats", beats, wire.encode_beat)
         return True

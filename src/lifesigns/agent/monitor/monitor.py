@@ -15,7 +15,7 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from time import monotonic
 from typing import Any, Final, Self
@@ -28,6 +28,7 @@ from lifesigns.agent.monitor.listeners import Callback, Listeners
 from lifesigns.agent.monitor.monitor_thread import SELF, MonitorThread
 from lifesigns.agent.monitor.naming import name_of, tie_to
 from lifesigns.agent.monitor.watched import WatchedAgent
+from lifesigns.agent.registries import remover
 from lifesigns.core.engine import Engine
 from lifesigns.core.fleet import least_loaded
 from lifesigns.core.health import Health
@@ -93,7 +94,7 @@ class Monitor:
         self._lock = threading.RLock()
         self._started = self._stopped = self._muted = False
         if registry is not None:
-            remove = _remover(registry)
+            remove = remover(registry)
             for event in (NAMES[Health.DISCONNECTED], NAMES[Health.TERMINATED]):
                 self.on(event, lambda dead: remove(dead.agent))
         _monitors.add(self)
@@ -357,18 +358,6 @@ def _promised(policy: Policy, beats_every: float) -> dict[str, Any]:
 def _spelled_out(silence: SilencePolicy) -> dict[str, Any]:
     """All values, for an agent whose policy differs from the book's."""
     return {f.name: getattr(silence, f.name) for f in fields(silence) if f.init}
-
-
-def _remover(registry: Any) -> Any:
-    """The function that removes dead agents from a registry."""
-    if isinstance(registry, MutableMapping):
-        return lambda name: registry.pop(name, None)
-    for method in ("remove", "unregister", "unregister_agent"):
-        if callable(getattr(registry, method, None)) and not isinstance(registry, list | set):
-            return getattr(registry, method)
-    raise UsageError(
-        f"a registry is a mapping, or has remove(name) or unregister(name); {registry!r} has neither"
-    )
 
 
 def _mute_all() -> None:

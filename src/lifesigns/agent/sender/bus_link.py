@@ -51,6 +51,8 @@ T = TypeVar("T", Beat, Report)
 class BusLink:
     """A `Link` over any `Bus`. Owns the bus: opens and closes it."""
 
+    tells_stopping = True
+
     def __init__(self, bus: Bus, signer: Signer | None = None) -> None:
         self._bus = bus
         self._seals = None if signer is None else (Seal(signer), Seal(signer))
@@ -111,7 +113,7 @@ class BusLink:
             self._kept.set()
 
     async def _say_beats(self, beats: Sequence[Beat]) -> None:
-        for place, said in self._places(beats):
+        for place, said in self._places_of_beats(beats):
             end = self._name if place.speaker is None else ending(place.speaker)
             for payload in await self._packed(said, wire.encode_beat):
                 signed = payload if self._seals is None else self._seals[0].signed(payload)
@@ -151,6 +153,13 @@ class BusLink:
         if len(by_speaker) > 1 and self._shares:
             return [(Place(None, self._name), said)]
         return [(Place(speaker, self._name), own) for speaker, own in by_speaker.items()]
+
+    def _places_of_beats(self, beats: Sequence[Beat]) -> list[tuple[Place, Sequence[Beat]]]:
+        """Like any, but a last beat goes out by itself: it is for those who listen without a hub, one agent a message."""
+        last = [beat for beat in beats if beat.status == subjects.STOPPING]
+        others = [beat for beat in beats if beat.status != subjects.STOPPING]
+        alone = [(Place(beat.agent_id, self._name), [beat]) for beat in last]
+        return [*(self._places(others) if others else []), *alone]
 
     async def _hear_answers(self, subject: str) -> None:
         if subject not in self._answered_on:

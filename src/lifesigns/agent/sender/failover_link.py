@@ -36,6 +36,10 @@ class FailoverLink:
         self._followed: dict[str, None] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
+    @property
+    def tells_stopping(self) -> bool:
+        return self._link.tells_stopping
+
     async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
         await self._or_move_on(self._reach())

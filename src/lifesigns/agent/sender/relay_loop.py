@@ -168,6 +168,8 @@ class RelayLoop:
         for session in self._relay.sessions:
             if session.leaving_by is not None and now >= session.leaving_by - LAST_WORDS_FOR:
                 self._give_up_uploads(session)
+            if session.leaving_by is not None and self._link.tells_stopping:
+                session.stops()
         if now + SLACK >= self._attempts[Track.BEATS].retry_at:
             await self._send_beats(now)
             self._begin_uploads()

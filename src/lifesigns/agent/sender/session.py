@@ -24,8 +24,9 @@ from lifesigns.agent.sender.rhythm import BeatRhythm
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.standstill import stack_of
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import Beat, Report
+from lifesigns.core.signals import AgentLeft, Beat, Report
 from lifesigns.ports import SavedState
+from lifesigns.wire.subjects import STOPPING
 
 if TYPE_CHECKING:
     from lifesigns.agent.sender.relay import Relay
@@ -120,6 +121,9 @@ class AgentSession:
         self.leaving_by: float | None = None
         self.owes_last_beat = False
         """It leaves, and its beats have not carried everything: tokens, for example."""
+        self.leaves_well = False
+        """It leaves by its own will, so its last beat may say `stopping`."""
+        self.is_stopping = False
         self.gone: Future[None] = Future()
         self.refused_orders = 0
         self._relay: Relay | None = None
@@ -165,6 +169,7 @@ class AgentSession:
             return
         self._append(report)
         self.owes_last_beat = self.builder.totals != self._told
+        self.leaves_well = isinstance(report, AgentLeft)
         self.leaving_by = by
         relay.hurry()
 
@@ -257,7 +262,15 @@ class AgentSession:
         self._seq += 1
         self._note_activity()
         self._told = self.builder.totals
-        return self.builder.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
+        beat = self.builder.beat(self.agent_id, self.incarnation, self._seq, vitals, lag, stack)
+        if self.is_stopping:
+            beat.status = STOPPING
+        return beat
+
+    def stops(self) -> None:
+        """Others than a hub may listen: its last beat is owed, and says `stopping`."""
+        if self.leaves_well and not self.is_stopping:
+            self.is_stopping = self.owes_last_beat = True
 
     def take(self, most: int) -> list[Report]:
         """The oldest reports, up to a checkpoint's state: that is uploaded first, and later reports wait for it."""
