@@ -1,9 +1,9 @@
 """The hub: runs the engine for a fleet.
 
-    doors (web, bus) ──► inbox ──► engine ──► commit ──► store ──► dispatcher ──► agents, people
-                            ▲                                        │
-                            └────────── outcomes of orders ──────────┘
+    receivers (web, bus) ──► inbox ──► engine ──► commit ──► store ──► dispatcher ──► agents, people
+                               ▲                                        │
+                               └────────── outcomes of orders ──────────┘
 
-`hub.py` is the loop. It decides nothing: it drains what came in, lets the engine judge, stores the commit, and carries
-out what was stored.
+`hub.py` is the loop. It decides nothing: it drains the inbox, lets the engine judge, stores the commit, and carries out
+what was stored.
 """

@@ -1,11 +1,11 @@
-"""Access: who may come in.
+"""Access: the tokens and keys that the hub accepts.
 
-The store keeps digests of tokens; here they are in one table, so that a request costs one hash and one lookup and no
-I/O. What is slow happens beside: `tend_on` reads the store again every few seconds (another hub may have made or
-revoked a token) and writes down when tokens were last used.
+The store has the digests of tokens; this table has a copy, so that a request costs one hash, one lookup and no I/O. A
+background task reads the store again every few seconds (another hub may have made or revoked a token) and records when
+tokens were last used.
 
-A revocation holds from the moment it is asked for, even while the store is away: it is then tried again until the store
-has forgotten the token too.
+A revocation takes effect at once, even while the store is away: the hub then tries again until the store has deleted
+the token too.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ FOR_AGENTS: Final = (Role.AGENT, Role.KEY)
 TOKENS_MAX: Final = 10_000
 NAME_MAX: Final = 100
 NOTE_EVERY: Final = 60.0
-"""When a token was used is known to the minute: nobody needs it better, and each note is a write."""
+"""The hub records the use of a token to the minute: a better value helps no one, and each costs a write."""
 NOTES_MAX: Final = 20
-"""Notes written at a time: a thousand agents with a token each must not stand in the way of a page."""
+"""Uses written at a time: a thousand agents with a token each must not delay a commit."""
 TEND_EVERY: Final = 10.0
-"""After so long at the latest a token that another hub revoked is refused here."""
+"""The hub refuses a token that another hub revoked after so long at the latest."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token that was just made. Nobody will ever see it again."""
+    """A new token. The hub shows it this once."""
 
     token: str
     kept: StoredToken
@@ -61,11 +61,11 @@ class _Known:
     principal: Principal
     expires_at: float
     note_at: float = 0.0
-    """From when on its use is worth another note."""
+    """When to record its next use."""
 
 
 class Access:
-    """The tokens of a hub, the links and sessions made with them, and a throttle for those who guess."""
+    """The tokens of a hub, the links and sessions made with them, and a throttle for clients that guess."""
 
     def __init__(self, store: Store, session_for: float = SESSION_MAX_FOR) -> None:
         self._store = store
@@ -73,21 +73,21 @@ class Access:
         self._by_id: dict[str, _Known] = {}
         self._used: dict[str, float] = {}
         self._revoked: set[str] = set()
-        """Revoked, but the store has not forgotten them yet."""
+        """Revoked here, not yet deleted in the store."""
         self._changing = asyncio.Lock()
         """A list read before a change must not undo it."""
         self._folder: Path | None = None
         self._macs: TokenMacs | None = None
-        """None without a folder: then the store is believed."""
+        """None without a folder: then we trust the store."""
         self._forged: dict[str, str] = {}
-        """Rows of the store that are not ours: by id, what they say to be."""
+        """Rows of the store that this hub did not write: by id, what they claim to be."""
         self._signed_in = SignIns(session_for)
         self._throttle = Throttle()
 
     # --- coming in ------------------------------------------------------------------------------------
 
     def principal(self, bearer: bytes, now: float) -> Principal | None:
-        """Who shows this token; None if nobody knows it or its time is over."""
+        """The principal of this token; None if the token is unknown or expired."""
         if len(bearer) > TOKEN_MAX:
             return None
         known = self._by_digest.get(digest_of(bearer))
@@ -98,7 +98,7 @@ class Access:
         return known.principal
 
     def key(self, key_id: str, now: float) -> tuple[bytes, Patterns] | None:
-        """The public key of this name, and the agents that may sign with it; None if there is none, or no more."""
+        """The public key with this id, and the agents that may sign with it; None if it is unknown or expired."""
         known = self._by_id.get(key_id)
         if known is None or now >= known.expires_at or known.principal.role is not Role.KEY:
             return None
@@ -107,12 +107,12 @@ class Access:
         return known.kept.digest, known.principal.patterns
 
     def still_in(self, token_id: str, now: float, session: str | None = None) -> bool:
-        """Whether somebody who came in with this token, or by this session made with it, and stays to listen, may still do so."""
+        """Whether an open stream of this token, or of this session made with it, may go on."""
         is_open = session is None or self._signed_in.is_open(session, now)
         return is_open and self._holder(token_id, now) is not None
 
     def failed(self, address: str, now: float) -> Failures:
-        """A wrong token, code or session came from this address."""
+        """Count a wrong token, code or session from this address."""
         return self._throttle.failed(address, now)
 
     @property
@@ -122,26 +122,26 @@ class Access:
 
     @property
     def throttled(self) -> int:
-        """Of these, from addresses that had to wait by then."""
+        """Of these, from addresses that were throttled."""
         return self._throttle.throttled
 
     def take_burst(self) -> tuple[int, Sequence[str]]:
-        """How many were refused since this was asked last, and addresses of which there were too many; none if there was no
-        such address."""
+        """How many were refused since the last call, and the addresses with too many; none if there is no such
+        address."""
         return self._throttle.take_burst()
 
     # --- the dashboard --------------------------------------------------------------------------------
 
     def link(self, principal: Principal, now: float) -> str:
-        """A code with which somebody may sign in once, as this principal, within five minutes."""
+        """A code that signs a person in once, as this principal, within five minutes."""
         return self._signed_in.link(principal.token_id, now)
 
     def links_of(self, token_id: str, now: float) -> Sequence[float]:
-        """Of each link that was made with this token and not opened yet: for how long it is still good."""
+        """The remaining seconds of each unopened link made with this token."""
         return self._signed_in.links_of(token_id, now)
 
     def maker(self, code: str, now: float) -> Principal | None:
-        """As whom this code would sign somebody in; None if it opens nothing."""
+        """The principal that this code would sign in; None if it opens nothing."""
         token_id = self._signed_in.maker(code, now)
         known = None if token_id is None else self._holder(token_id, now)
         return None if known is None else known.principal
@@ -149,8 +149,8 @@ class Access:
     def redeem(
         self, code: str, now: float, address: str = "", sessions_max: int = SESSIONS_MAX
     ) -> str | None:
-        """The session that this code opens; None if it is unknown, used or too old, or its maker's token is gone. A token has
-        so many sessions at most; then the one that was not used for longest ends."""
+        """The session that this code opens; None if the code is unknown, used or too old, or the token of its maker is
+        gone. A token has at most so many sessions; then the least recently used one ends."""
         opened = self._signed_in.redeem(code, now, address, sessions_max)
         if opened is None:
             return None
@@ -161,13 +161,13 @@ class Access:
         return session
 
     def session(self, session: str, now: float) -> Principal | None:
-        """Who is signed in with this session."""
+        """The principal of this session."""
         token_id = self._signed_in.token_of(session, now)
         known = None if token_id is None else self._holder(token_id, now)
         return None if known is None else known.principal
 
     def sessions(self, now: float) -> Mapping[str, tuple[Session, Principal]]:
-        """Who is signed in, by the id of the session."""
+        """Sessions and their principals, by the id of the session."""
         return {
             one: (session, known.principal)
             for one, session in self._signed_in.sessions(now).items()
@@ -175,11 +175,11 @@ class Access:
         }
 
     def end_session(self, session_id: str) -> None:
-        """The session with this id ends, if there is one."""
+        """End the session with this id, if there is one."""
         self._signed_in.end_session(session_id)
 
     def sign_out(self, session: str) -> None:
-        """This session ends, if it is one."""
+        """End this session, if it is one."""
         self._signed_in.sign_out(session)
 
     # --- managing tokens ------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class Access:
     async def create(
         self, *, role: Role, name: str, now: float, agents: str = "", expires_at: float | None = None
     ) -> NewToken:
-        """A new token. Raises `WireError` with the field that cannot be so, `AdapterError` if it cannot be kept."""
+        """Make a token. Raises `WireError` with the invalid field, `AdapterError` if the store does not take it."""
         if role is Role.KEY:
             raise WireError("role", "is key, but a key is given by its public half: POST /api/v1/keys")
         _check(role, name, agents, expires_at, now)
@@ -199,7 +199,7 @@ class Access:
     async def add_key(
         self, public: bytes, *, name: str, agents: str, now: float, expires_at: float | None = None
     ) -> StoredToken:
-        """Believe what is signed with this key, of these agents. Its other half never comes here. Raises as `create`."""
+        """Accept what this key signs, for these agents. The hub never sees the private half. Raises as `create`."""
         _check(Role.KEY, name, agents, expires_at, now)
         kept = StoredToken(key_id(public), public, Role.KEY, name, agents, now, expires_at)
         async with self._changing:
@@ -218,18 +218,18 @@ class Access:
         return sorted(kept, key=lambda token: (token.made_at, token.id))
 
     def ending_before(self, moment: float) -> Iterator[StoredToken]:
-        """Those tokens that are not good any more then, with when they were last used."""
+        """Tokens that expire before this moment, with when they were last used."""
         return (self._with_use(known) for known in self._by_id.values() if known.expires_at <= moment)
 
     def expired(self, digest: bytes, now: float) -> StoredToken | None:
-        """The token of this digest, if it was good once and its time is over."""
+        """The token with this digest, if it has expired."""
         known = self._by_digest.get(digest)
         return None if known is None or now < known.expires_at else known.kept
 
     async def revoke(self, token_id: str, now: float) -> bool:
-        """Nobody comes in with this token any more, nor with what was made with it. Whether there was one.
+        """Refuse this token, and what was made with it, from now on. Whether there was one.
 
-        If it is the one in the state folder, another one takes its place there.
+        If it is the token in the state folder, a new one takes its place there.
         """
         if token_id not in self._by_id:
             return False
@@ -244,19 +244,20 @@ class Access:
                 )
         self._signed_in.end(token_id)
         async with self._changing:
-            # The file first: while it holds a revoked token, a store that was lost would take it in again.
+            # The file first: if the store were lost, the next start would accept the token in the file again.
             if self._folder is not None and _is_in(self._folder, token_id):
                 await self._make_admin(self._folder, now)
             await self._forget_revoked()
         return True
 
     async def rotate(self, token_id: str, grace: float, now: float) -> NewToken | None:
-        """A new secret for this token, good for as long as it was from the beginning; the old one is good for a grace. It
-        stays the same token: what is its holder's stays so. None if there is none. Raises `AdapterError` if it cannot be kept."""
+        """Give this token a new secret with the same lifetime; the old one stays valid for a grace. It stays the same
+        token, so its holder keeps what it owns. None if there is no such token. Raises `AdapterError` if the store does
+        not take it."""
         async with self._changing:
             known = self._by_id.get(token_id)
             if known is None or token_id.endswith(OLD_SECRET) or known.principal.role is Role.KEY:
-                return None  # The secret half of a key was never here.
+                return None  # The hub never had the private half of a key.
             kept, token = known.kept, new_secret(token_id)
             lasts = None if kept.expires_at is None else kept.expires_at - kept.made_at
             fresh = replace(
@@ -267,7 +268,7 @@ class Access:
                 used_at=None,
             )
             self._used.pop(token_id, None)
-            # The old secret first: if this ends half way, it is good for both.
+            # The old secret first: after a crash in between both rows have it.
             until = min(now + grace, known.expires_at)
             old_id = f"{token_id}{OLD_SECRET}"
             await self._keep(replace(kept, id=old_id, made_at=now, expires_at=until, used_at=None))
@@ -279,15 +280,15 @@ class Access:
     # --- beginning, and what happens beside -----------------------------------------------------------
 
     async def load(self) -> None:
-        """Read the tokens of the store. What they may changes at once; what they were used for is kept."""
+        """Read the tokens from the store. Changed rights take effect at once; recorded uses stay."""
         async with self._changing:
             await self._load()
 
     async def open_folder(self, folder: Path, now: float) -> None:
-        """See to it that the state folder holds an admin's token that works.
+        """Make sure that the state folder has a valid admin token.
 
-        The one that is there is used on. A store that knows no token at all was lost, or is new: then the file's token
-        is taken in. One that is unknown to a store which knows others was revoked, and is replaced.
+        A valid one stays. A store without any token is new or was lost: the hub then accepts the token in the file. A
+        store with other tokens has revoked the one in the file: the hub replaces it.
         """
         self._folder = folder
         self._macs = await token_macs(folder, self._store)
@@ -304,14 +305,14 @@ class Access:
             await self._make_admin(folder, now)
 
     def why_forged(self, _now: float) -> str:
-        """What to tell about rows of the store that this hub has not written; empty if there is none."""
+        """Describe the rows of the store that this hub did not write; empty if there is none."""
         if not self._forged:
             return ""
         named = ", ".join([*self._forged.values()][:5])
         return f"{len(self._forged)} rows of tokens in the store are not this hub's, and are refused: {named}"
 
     async def tend_on(self, clock: Clock) -> None:
-        """Look after the tokens, for ever."""
+        """Run `sync` every `SYNC_EVERY`, for ever."""
         trouble = False
         while True:
             await asyncio.sleep(TEND_EVERY)
@@ -325,12 +326,12 @@ class Access:
                 trouble = False
 
     async def tend(self, now: float) -> None:
-        """Forget in the store what is revoked, read it again, write down what was used, let go of old sessions."""
+        """Delete revoked tokens in the store, read it again, record uses, and drop old sessions."""
         self._signed_in.forget_old(now)
         async with self._changing:
             await self._forget_revoked()
             await self._load()
-            # Right after reading: to write down the use of a token that was revoked meanwhile would bring it back.
+            # Right after reading: recording the use of a token revoked in between would bring it back.
             for token_id in list(self._used)[:NOTES_MAX]:
                 known = self._by_id.get(token_id)
                 if known is not None:
@@ -381,7 +382,7 @@ class Access:
         if self._macs is None:
             return True
         known = self._by_id.get(token.id)
-        unchanged = known is not None and _same(known.kept, token)  # Nearly always, and a MAC costs more.
+        unchanged = known is not None and _same(known.kept, token)  # The usual case, and cheaper than a MAC.
         return unchanged or self._macs.vouch_for(token)
 
     def _recall(self, token: StoredToken) -> _Known | None:
@@ -415,8 +416,8 @@ class Access:
         log.info("token %s (%s) is made: %s", kept.id, kept.name, kept.role, extra={"action": "token_made"})
 
     async def _make_admin(self, folder: Path, now: float) -> None:
-        """The file first: a token that is only in the file is taken in or replaced by the next start, one that is
-        only in the store would be nobody's for ever."""
+        """The file first: the next start accepts or replaces a token that is only in the file; no person has the secret
+        of one that is only in the store."""
         _, token = new_token()
         admin_token.write(folder, token)
         await self._take_in(token, now)
@@ -438,7 +439,7 @@ def _known(token: StoredToken) -> _Known:
 
 
 def _same(one: StoredToken, other: StoredToken) -> bool:
-    """The same token, whenever it was used."""
+    """Whether these are equal but for when they were used."""
     return replace(one, used_at=None) == replace(other, used_at=None)
 
 

@@ -1,8 +1,8 @@
-"""The admin's token in the state folder: how whoever runs the hub on this machine gets in without being asked.
+"""The admin's token in the state folder: lets the person who runs the hub on this machine in, without a prompt.
 
-A file that others could read is closed and a warning says so; it is not refused, because a fleet that nobody watches is
-worse than a mode bit, and its token is not replaced, because whoever put it there on purpose means that one. A
-file that belongs to somebody else is refused: that would be their token, and their key to this hub.
+The hub closes a file that others could read, and logs a warning. It does not refuse the file, because an unwatched
+fleet is worse than a mode bit, and it does not replace the token, because its owner may have put it there on purpose.
+It refuses a file with another owner: that would be their token, and their key to this hub.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read(folder: Path) -> str | None:
 
 
 def write(folder: Path, token: str) -> None:
-    """Put a token into the folder, in the place of one that may be there."""
+    """Write a token into the folder, in place of the one that may be there."""
     path = folder / FILE_NAME
     try:
         write_whole(path, token.encode("ascii") + b"\n")

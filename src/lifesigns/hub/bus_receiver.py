@@ -1,13 +1,14 @@
-"""Bus receiver: beats and reports that come over the bus, and the canary that shows whether the bus can be heard.
+"""Bus receiver: beats and reports that come over the bus, and the canary that shows whether the bus works.
 
-The subject says who speaks (`wire/subjects.py`), because that is what the server of a bus can watch over: who may publish on
-`heartbeat.coder-7` speaks for coder-7, whatever the message says. Only relays speak for many, if they are heard at all.
+The subject names the speaker (`wire/subjects.py`), because the server of a bus can enforce that: a client that may
+publish on `heartbeat.coder-7` speaks for coder-7, whatever the message says. Only relays speak for many, if the hub
+accepts them at all.
 
-A bus keeps nothing, and reports are said once: a sender of ours names itself and a number in the subject, is told when they are
-kept, and says them again until then. What was heard before is not heard twice.
+A bus stores nothing, and an agent sends a report once: our senders put their name and a number into the subject, repeat
+the message until the hub has stored and acknowledged it, and the hub ignores repetitions.
 
-The hub starts whether the bus is there or not, and says which. What cannot be read is counted and shown now and then; a
-peer that sends nonsense is no reason to stop.
+The hub starts with or without the bus, and says which. It counts unreadable messages and logs one now and then; a peer
+that sends nonsense does not stop it.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ SOURCE: Final = "bus"
 
 RETRY_AFTER: Final = 2.0
 SLOW_RETRY_AFTER: Final = 30.0
-"""When trying again is not expected to help: a wrong password, until somebody mends it on the other side."""
+"""For errors that a retry does not cure: a wrong password, until a person mends it on the other side."""
 
 COMPLAIN_EVERY: Final = 60.0
 
 PER_RELAY_MAX: Final = 256
-"""Messages of which it is known that they were heard: a relay sends a few, and no more until they are kept."""
+"""Numbers remembered per relay: a relay sends a few messages, and no more until the hub has stored them."""
 ANSWERS_MAX: Final = 2_000
-"""Acknowledgements that wait for the store; who gets none says it again."""
+"""Acknowledgements waiting for the store; a sender without one repeats its message."""
 
 S = TypeVar("S", bound=Signal)
 
@@ -57,16 +58,16 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 
 class Relays(StrEnum):
-    """Whether messages are heard whose subject does not say who speaks."""
+    """Whether the hub accepts messages whose subject names no agent."""
 
     OPEN = "open"
     SIGNED = "signed"
-    """By a key that may speak for every agent in it."""
+    """Signed by a key that may speak for every agent in it."""
     REFUSED = "refused"
 
 
 class SignalSink(Protocol):
-    """Who is given what was heard, and counts what could not be read."""
+    """Takes what was received, and counts what was unreadable."""
 
     pulse: Pulse
 
@@ -78,7 +79,7 @@ class SignalSink(Protocol):
 
 
 class CommitWaiter(Protocol):
-    """Who knows when what was heard is kept."""
+    """Waits until the store has what was received."""
 
     @property
     def keeps(self) -> bool: ...
@@ -86,7 +87,7 @@ class CommitWaiter(Protocol):
 
 
 class BusReceiver:
-    """Listens on the bus and gives what it hears to the hub. Without a keeper nobody is told what was kept."""
+    """Receives messages from the bus and passes them to the hub. Without `commits` it acknowledges none."""
 
     source = SOURCE
 
@@ -112,7 +113,7 @@ class BusReceiver:
         )
         self._subscriptions: dict[str, Subscription] = {}
         self._why = ""
-        """Why it was not reached the last time."""
+        """Why the last attempt to connect failed."""
         self._complained_at = -COMPLAIN_EVERY
         self._gathered: list[bytes] = []
         self._gathered_on: list[str] = []
@@ -132,11 +133,11 @@ class BusReceiver:
 
     @property
     def dropped(self) -> int:
-        """Messages that came faster than they were heard."""
+        """Messages lost because they came faster than the hub took them."""
         return sum(subscription.dropped for subscription in self._subscriptions.values())
 
     async def open(self) -> None:
-        """Reach the bus and listen; if it is away, for as long as it takes."""
+        """Connect and subscribe; retry while the bus is away."""
         while True:
             try:
                 await self.bus.connect()
@@ -161,11 +162,11 @@ class BusReceiver:
 
     def send_canary(self, seq: int) -> None:
         """Our own beat, out through the bus and back in."""
-        # If the bus is away it will not return, and that is what it is for.
+        # A bus that is away does not return it, and that shows the failure.
         self._beside(self._publish(self._canary_subject, str(seq).encode()))
 
     def hand_over(self) -> None:
-        """Give the hub what was gathered: beats that came one a message are read together."""
+        """Pass the gathered beats to the hub: single-beat messages are decoded together."""
         if not self._gathered:
             return
         gathered, self._gathered = self._gathered, []
@@ -207,7 +208,7 @@ class BusReceiver:
                 self._ear.hear_beats(own, payload, SOURCE, at)
 
     def _own(self, said: list[S], subject: str, place: Place, signer: Patterns | None) -> list[S]:
-        """What its sender may say here. The rest is counted and not heard."""
+        """The signals this sender may send. The others are counted and dropped."""
         anybody = place.speaker is None and self._relays is Relays.OPEN and self._signatures.must_sign is None
         if anybody and signer is None:
             return said
@@ -224,7 +225,7 @@ class BusReceiver:
         return own
 
     def _fault(self, agent_id: str, place: Place, signer: Patterns | None) -> Forgery | None:
-        """Why this is not its sender's to say; None if it is."""
+        """Why this sender may not send it; None if it may."""
         if place.speaker is not None:
             if agent_id != place.speaker:
                 return Forgery.SPEAKER
@@ -241,7 +242,7 @@ class BusReceiver:
             self._hear_and_answer(subject, place, payload)
 
     def _hear_reports(self, subject: str, place: Place, payload: bytes) -> bool:
-        """Whether there is room for them. What cannot be read is dealt with: it would not be read the next time either."""
+        """Whether the hub had room for them. Unreadable ones count as done: a repetition would be unreadable too."""
         now = self._clock()
         try:
             payload, signer = self._signatures.opened(payload, now, f"on {subject}")
@@ -258,7 +259,7 @@ class BusReceiver:
         return not own or self._ear.hear(own, now)
 
     def _may_say(self, signal: Signal, subject: str) -> bool:
-        """Whether this is about its sender's own things; if not it is counted and not heard."""
+        """Whether this is about the sender's own tasks and messages; if not it is counted and dropped."""
         refused = self._ear.refusal(signal)
         if refused is not None:
             self._ear.pulse.not_own[BUS] += 1
@@ -266,8 +267,9 @@ class BusReceiver:
         return refused is None
 
     def _hear_and_answer(self, subject: str, place: Place, payload: bytes) -> None:
-        """Hear it, unless that was done before, and say when it is kept. While nothing is kept nothing is heard: it comes
-        again, and an error that is heard twenty times looks like twenty of them."""
+        """Pass on a message unless it is a repetition, and acknowledge it when it is stored. While the store takes
+        nothing the hub ignores it: the sender repeats it, and the same error taken in twenty times would look like
+        twenty errors."""
         assert self._keeper is not None
         assert place.number is not None
         if not self._keeper.keeps:
@@ -292,14 +294,14 @@ class BusReceiver:
 
     async def _answer(self, to: str, number: int) -> None:
         assert self._keeper is not None
-        with suppress(NotStored, NotLeader, InboxFull):  # Then it is said again.
+        with suppress(NotStored, NotLeader, InboxFull):  # The sender repeats it.
             await self._keeper.keep(())
             await self._publish(to, str(number).encode())
 
     async def _publish(self, subject: str, payload: bytes) -> None:
         with suppress(
             AdapterError, UsageError
-        ):  # Away; or a subject that somebody made up, and nobody can hear.
+        ):  # The bus is away; or a peer made up a subject that no client can subscribe to.
             await self.bus.publish(subject, payload)
 
     def _canary(self, subject: str, payload: bytes) -> None:
@@ -324,7 +326,7 @@ class BusReceiver:
 
 
 def _each_its_own(gathered_on: Sequence[str], beats: Sequence[Beat]) -> bool:
-    """Whether each came on the subject of its agent. Nothing is asked as often: all at once is faster than one by one, and
-    no id has a line break in it."""
+    """Whether each came on the subject of its agent. This runs for every beat: one comparison of joined text is faster
+    than many, and no id contains a line break."""
     spoken = "\nheartbeat.".join([beat.agent_id for beat in beats])
     return "\n".join(gathered_on) == f"heartbeat.{spoken}"

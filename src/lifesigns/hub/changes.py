@@ -1,7 +1,7 @@
 """Changes: which agents changed since a moment, for clients that poll.
 
-A beat changes `heard_at`, and shows there. Every other change comes with a report or an effect that names its agent; the
-hub keeps those names here with the moment. A token stands for a moment in the life of one hub process.
+A beat changes `heard_at`, and shows there. Every other change comes with a report or an effect that names its agent;
+the hub records the name here with the moment. A token stands for a moment of one hub process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GONE_MAX: Final = 10_000
 
 
 class Changes:
-    """What changed when."""
+    """The time of the last change of each agent."""
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch
@@ -24,26 +24,26 @@ class Changes:
         self._gone: deque[tuple[float, str]] = deque(maxlen=GONE_MAX)
 
     def touch(self, agent_id: str, now: float) -> None:
-        """A word or an effect named this agent."""
+        """Record that a report or an effect named this agent."""
         self._touched[agent_id] = now
 
     def gone(self, agent_ids: Iterable[str], now: float) -> None:
-        """These were forgotten."""
+        """Record that the engine forgot these agents."""
         for agent_id in agent_ids:
             self._touched.pop(agent_id, None)
             self._gone.append((now, agent_id))
 
     def keep_only(self, agents: Mapping[str, Agent]) -> None:
-        """Names nobody has, in words that were refused, are let go when there are too many of them."""
+        """Drop names that no agent has (refused reports carry such) when there are too many."""
         if len(self._touched) > len(agents):
             self._touched = {agent_id: at for agent_id, at in self._touched.items() if agent_id in agents}
 
     def token(self, now: float) -> str:
-        """This moment, to ask from later."""
+        """A token for this moment."""
         return f"{self._epoch}.{int(now * 1000)}"
 
     def moment(self, token: str) -> float | None:
-        """The moment a token stands for; None if it is too old to know what happened since, or another hub's."""
+        """The moment a token stands for; None if it is older than our records, or another hub's."""
         epoch, _, milliseconds = token.partition(".")
         if epoch != str(self._epoch) or not milliseconds.isdecimal() or len(milliseconds) > 15:
             return None

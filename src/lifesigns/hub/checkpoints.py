@@ -1,9 +1,9 @@
-"""Checkpoints: their contents kept, and read back before anybody goes on from one.
+"""Checkpoints: stores their contents, and reads them back before a successor continues from one.
 
-Which checkpoints a task has and how they follow each other the engine knows: a digest that begins with `hub:sha256:`
-says that the content is here. Such a one is good if it can be read and still has this digest. Of one whose content was
-never here somebody else may be asked (`elsewhere`); if nobody can be, its agent's word counts, and the handoff says that
-nobody has read it back.
+The engine knows which checkpoints a task has and how they follow each other: a digest that begins with `hub:sha256:`
+says that the content is here. Such a checkpoint is valid if its content is readable and still has this digest. For
+contents stored elsewhere the hub asks the executor `elsewhere`; without one it trusts the agent, and the handoff says
+that the checkpoint was not read back.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ log: Final = logging.getLogger("lifesigns.executors")
 
 
 class Checkpoints:
-    """Keeps contents, and is the hand that verifies checkpoints. Without `contents` it keeps none."""
+    """Stores contents, and is the executor that verifies checkpoints. Without `contents` it stores none."""
 
     def __init__(self, contents: Contents | None = None) -> None:
         self._contents = contents
         self.elsewhere: OrderExecutor | None = None
-        """Who can say something about contents that were never here."""
+        """Verifies contents that were never here."""
 
     @property
     def keeps(self) -> bool:
-        """Whether there is a place for contents."""
+        """Whether this hub stores contents."""
         return self._contents is not None
 
     async def keep(self, task_id: str, content: bytes, digest: str = "") -> str:
-        """Keep it; the digest to remember it by. Raises `WireError` if it is not what `digest` (SHA-256) says, `TooLarge`,
-        or another `AdapterError`."""
+        """Store it; returns its digest. Raises `WireError` if `digest` (SHA-256) does not match, `TooLarge`, or another
+        `AdapterError`."""
         if self._contents is None:
             raise AdapterError("this hub keeps no contents of checkpoints", transient=False)
         wanted = digest.removeprefix(HERE).removeprefix("sha256:").lower()
@@ -48,12 +48,12 @@ class Checkpoints:
         return HERE + await self._contents.keep(task_id, content)
 
     async def read(self, task_id: str, digest: str) -> bytes | None:
-        """The content with this digest; None if it is not here, or no longer what it was."""
+        """The content with this digest; None if it is not here, or damaged."""
         if self._contents is None or not digest.startswith(HERE):
             return None
         wanted = digest.removeprefix(HERE)
         if len(wanted) != hashlib.sha256().digest_size * 2 or not set(wanted) <= set("0123456789abcdef"):
-            return None  # An agent said this. It is no digest, and must not become the name of a file.
+            return None  # An agent sent this. It is no digest, and must not become the name of a file.
         content = await self._contents.read(task_id, wanted)
         if content is None:
             return None

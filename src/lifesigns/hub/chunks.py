@@ -1,11 +1,11 @@
-"""Chunks: signals as the journal packs them, and back.
+"""Chunks: how the journal encodes signals, and decodes them.
 
-Column by column, because alike things compress well side by side: who spoke, what was new, and each field of a beat by
-itself. Of a beat only that is written which the engine judges by, and of that only what has changed since the same
-agent's last beat in this chunk; words are written whole. A chunk begins anew and can be read by itself.
+Column by column, because like values compress well side by side: the agent, the changed fields, and each field of a
+beat by itself. Of a beat a chunk has only the fields that the engine judges by, and of these only what changed since
+the agent's last beat in the same chunk; reports are written whole. Each chunk can be read by itself.
 
-Moments are whole quarters of a microsecond (2^-22 s), which is all a float can say about a moment of our time: what is
-read back is what was written, to the last bit.
+Moments are whole quarters of a microsecond (2^-22 s), the precision of a float for the present day: decoding restores
+every bit.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from lifesigns.ports import Chunk
 VERSION: Final = 1
 
 TICK: Final = 2.0**22
-"""Moments are counted in parts of a second: so many."""
+"""Ticks a second."""
 
 LONG_TEXT: Final = 256
 """Characters that weigh as much as a signal."""
 
 LAPSES_MAX: Final = 64
-"""In one chunk. More become one."""
+"""Lapses in one chunk. Further ones are merged into the last."""
 
 _STEADY: Final = (
     "incarnation",
@@ -48,14 +48,14 @@ _STEADY: Final = (
 )
 _LIVELY: Final = ("token_count", "cost_usd", "loop_lag_ms", "sent_at", "metrics", "metadata")
 _FIELDS: Final = (*_STEADY, *_LIVELY)
-"""What the engine reads of a beat, beside its agent and its number (`core/handlers/beats.py`): load, room and whatever else
-is shown to people are not judged. Those that seldom change are compared all at once."""
+"""What the engine reads of a beat, beside its agent and its number (`core/handlers/beats.py`); load, room and other
+fields for people are left out. Those of `_STEADY` seldom change and are compared all at once."""
 _steady_of: Final = attrgetter(*_STEADY)
 
 _SEQ: Final = 1 << len(_FIELDS)
-"""In `what`, beside a bit for each field: the number is not one more than the last."""
+"""In `what`, beside a bit for each field: the number is not the last one plus one."""
 _WORD: Final = -1
-"""In `what`: not a beat."""
+"""In `what`: a report, not a beat."""
 
 _WORDS: Final[Mapping[str, type[Report]]] = {
     kind.__name__: kind for kind in vars(core).values() if isinstance(kind, type) and issubclass(kind, Report)
@@ -74,13 +74,13 @@ class _Body(msgspec.Struct, array_like=True):
     lapses: list[tuple[float, float]] = []
     ids: list[str] = []
     waits: list[int] = []
-    """Between deliveries, in ticks; the first from the beginning of the chunk."""
+    """Ticks between deliveries; the first from the beginning of the chunk."""
     sizes: list[int] = []
     """Signals in each delivery."""
     who: list[int] = []
-    """For each beat the place of its agent in `ids`."""
+    """For each beat the index of its agent in `ids`."""
     what: list[int] = []
-    """For each signal the fields that are new."""
+    """For each signal the fields that changed."""
     seqs: list[int | None] = []
     values: list[list[Any]] = []
     """For each field its new values, in order."""
@@ -97,7 +97,7 @@ _decode_fields: Final = {name: msgspec.msgpack.Decoder(kind).decode for name, ki
 
 
 class Track:
-    """One agent in the journal: what the chunk with this number has said of it last."""
+    """The last values that the current chunk has of one agent."""
 
     __slots__ = ("chunk", "heard_at", "lively", "place", "seq", "steady", "weight", "window")
 
@@ -110,11 +110,11 @@ class Track:
         self.heard_at = 0.0
         self.window = 0
         self.weight = 0
-        """How much of the budget it took in that window."""
+        """How much of the budget it used in that window."""
 
 
 class Writer:
-    """One chunk in the making."""
+    """Builds one chunk."""
 
     def __init__(self, epoch: int, number: int, from_at: float) -> None:
         self.number = number
@@ -124,7 +124,7 @@ class Writer:
         self._tick = round(from_at * TICK)
 
     def deliver(self, at: float, size: int) -> None:
-        """So many signals came at this moment: their beats and words follow."""
+        """Begin a delivery of so many signals: its beats and reports follow."""
         tick = round(at * TICK)
         self.body.waits.append(tick - self._tick)
         self.body.sizes.append(size)
@@ -132,7 +132,7 @@ class Writer:
         self.signals += size
 
     def beat(self, track: Track, beat: Beat) -> int:
-        """Write a beat; what it weighs."""
+        """Write a beat; returns its weight."""
         body, seq, steady, lively = self.body, beat.seq, _steady_of(beat), _lively_of(beat)
         if track.chunk != self.number:
             track.chunk, track.place, track.seq = self.number, len(body.ids), None
@@ -154,7 +154,7 @@ class Writer:
         return 1 + size // LONG_TEXT
 
     def _changes(self, first: int, before: tuple[Any, ...], now: tuple[Any, ...]) -> tuple[int, int]:
-        """Write the fields that are new, from this one on; which they are, and how long their texts."""
+        """Write the changed fields from this index on; returns which they are, and the length of their texts."""
         what = size = 0
         for place, value in enumerate(now, first):
             if value != before[place - first]:
@@ -165,7 +165,7 @@ class Writer:
         return what, size
 
     def word(self, word: Report) -> int:
-        """Write a word; what it weighs."""
+        """Write a report; returns its weight."""
         raw = _encode((type(word).__name__, word))
         self.body.words.append(msgspec.Raw(raw))
         self.body.what.append(_WORD)
@@ -187,9 +187,11 @@ def _lively_of(beat: Beat) -> tuple[Any, ...]:
         beat.token_count,
         beat.cost_usd,
         beat.loop_lag_ms,
-        beat.sent_at if beat.incarnation is None else None,  # Read only where nothing else tells lives apart.
+        beat.sent_at
+        if beat.incarnation is None
+        else None,  # The engine reads it only without an incarnation.
         None if metrics is None else (metrics.cpu_percent, metrics.memory_mb),
-        # A beat with metadata is looked at closely, whatever is in it; one thing in it is judged.
+        # The engine treats a beat with metadata apart; of its entries it judges by one.
         None if metadata is None else metadata.get("provider", False),
     )
 
@@ -197,7 +199,7 @@ def _lively_of(beat: Beat) -> tuple[Any, ...]:
 _SILENT: Final = BeatReceived("")
 _SILENT_STEADY: Final = _steady_of(_SILENT)
 _SILENT_LIVELY: Final = _lively_of(_SILENT)
-"""What a beat without anything says."""
+"""The fields of an empty beat."""
 
 
 # --- reading -----------------------------------------------------------------------------------------
@@ -205,19 +207,19 @@ _SILENT_LIVELY: Final = _lively_of(_SILENT)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A chunk that was opened. To go through it gives every signal and the moment it came."""
+    """A decoded chunk. Iterating gives every signal and the moment it came."""
 
     chunk: Chunk
     epoch: int
-    """Of the hub that wrote it: another one than in the chunk before means a restart."""
+    """The epoch of the hub that wrote it; it changes with a restart."""
     number: int
-    """Within that epoch; one that is missing was lost on the way to the store."""
+    """Within that epoch; a gap shows a chunk lost on the way to the store."""
     missed: int
-    """Signals that were heard and not written, because there were too many."""
+    """Signals received and not written, because there were too many."""
     gone: Sequence[str]
-    """Agents who are no longer written down after this chunk."""
+    """Agents that left the sample with this chunk."""
     lapses: Sequence[tuple[float, float]]
-    """When the hub itself did not look."""
+    """When the hub itself stood still."""
     _body: _Body = field(repr=False)
 
     def __iter__(self) -> Iterator[tuple[float, Signal]]:
@@ -230,7 +232,7 @@ class Reading:
 
 
 def read(chunk: Chunk) -> Reading:
-    """Open a chunk. Raises `AdapterError` if it is damaged, or of a kind that a newer lifesigns writes."""
+    """Decode a chunk. Raises `AdapterError` if it is damaged, or from a newer lifesigns."""
     try:
         raw = zlib.decompress(chunk.data)
         version = msgspec.msgpack.decode(_decode_version(raw)[0])

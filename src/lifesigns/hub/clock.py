@@ -1,10 +1,12 @@
 """Clock: wall time that never jumps, not even back between one hub and the next.
 
-A hub reads the wall once, when it starts, and counts on from there by the monotonic clock: its moments can be shown
-to people and compared with those of the hub before it, and no one who sets the wall clock can make it convict anybody.
+A hub reads the wall clock once, when it starts, and counts on by the monotonic clock: its moments can be shown to
+people and compared with those of the hub before it, and a person who sets the wall clock cannot make it convict an
+agent.
 
-If the wall was set back while no hub ran, the next one goes on from the last moment the one before knew (`go_on_from`) and is
-ahead of the wall by that step from then on. It would otherwise stand still, and judge nobody, until the wall is as late again.
+If the wall clock was set back while no hub ran, the next hub continues from the last moment of the one before
+(`go_on_from`) and stays ahead of the wall clock by that step. Otherwise it would stand still, and judge no agent, until
+the wall clock has caught up.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ Clock = Callable[[], float]
 
 
 class SteadyClock:
-    """A clock that can be set on, never back."""
+    """A clock that can be set forward, never back."""
 
     def __init__(self, base: Clock) -> None:
         self._base = base
@@ -27,14 +29,14 @@ class SteadyClock:
         return self._base() + self._ahead
 
     def go_on_from(self, moment: float) -> float:
-        """Be no earlier than this moment. By how much it had to be set on."""
+        """Be no earlier than this moment; returns the step forward."""
         step = max(0.0, moment - self())
         self._ahead += step
         return step
 
 
 def steady_clock(base: Clock | None = None) -> SteadyClock:
-    """The real one; or `base`, made one that can be set on."""
+    """The real clock; or `base`, made settable."""
     if isinstance(base, SteadyClock):
         return base
     if base is not None:

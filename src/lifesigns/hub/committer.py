@@ -1,9 +1,9 @@
 """Committer: writes what the engine wants stored, one commit after the other.
 
-While one page is on its way to the disk the next one fills up: under load pages grow and commits do not become more.
-A page that could not be written is tried again, the same page, for as long as it takes; the hub watches on meanwhile,
-and nothing that is not kept is carried out. When there is nothing to write the store is asked now and then whether it
-would take a page: that it is away should be known before it is needed.
+While one commit is on its way to the disk the next one fills: under load commits grow larger, not more. The committer
+retries a failed commit, the same one, until it succeeds; the hub watches on meanwhile, and carries out nothing that is
+not stored. When there is nothing to write it pings the store now and then, to learn of a failure before the next
+commit.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from lifesigns.hub.pulse import COMMIT_UP_TO, Spread
 from lifesigns.ports import Belief, Chunk, Commit, Event, Sample, Store
 
 EVENTS_MAX: Final = 200_000
-"""Events kept in memory while the store is away, about 100 MB. Then the oldest unkept ones are lost, and counted."""
+"""Events held in memory while the store is away, about 100 MB. Beyond, the oldest are dropped and counted."""
 
 SAMPLES_MAX: Final = 200_000
-"""The same for minutes of agents' lives: two of the largest fleet, a day and more of a small one."""
+"""The same for samples: two minutes of the largest fleet, a day and more of a small one."""
 
 CHUNKS_MAX: Final = 100
-"""Of the journal, while the store is away: a few megabytes, or a quarter of an hour."""
+"""The same for the journal: a few megabytes, or a quarter of an hour."""
 
 RETRY_AFTER: Final = (0.1, 0.5, 1.0, 2.0)
 
 PING_EVERY: Final = 10.0
-"""How long a store that is not needed may be away before it is known."""
+"""How long an idle store may be away before the hub notices."""
 
 SLOW_AFTER: Final = 5.0
-"""A page takes milliseconds, a very large one a second. Whatever the store will say to one that takes longer, it does not
-take pages now."""
+"""A commit takes milliseconds, a very large one a second. A store that needs longer does not work now, whatever it will
+answer."""
 
 log = logging.getLogger("lifesigns.hub")
 
 
 class Committer:
-    """Writes pages. What they hold is carried out by who asked for them, when they are kept."""
+    """Writes commits. Its caller carries out what they contain, once they are stored."""
 
     def __init__(self, store: Store, audit: AuditLog) -> None:
         self._store = store
         self._audit = audit
-        """What goes into the audit log goes on the same page."""
+        """Its entries go into the same commit."""
         self._number = 0
-        """Of the last page."""
+        """The number of the last commit."""
         self._event = 0
-        """The id of the last event on it."""
+        """The id of the last event in it."""
         self._events: list[Event] = []
         self._orders: list[Order] = []
         self._settled: list[str] = []
@@ -63,36 +63,36 @@ class Committer:
         self._wanted = asyncio.Event()
         self._finishing = False
         self._writing: Sequence[Event] = ()
-        """The events of the commit that is on its way."""
+        """The events of the commit in progress."""
         self._began_at: float | None = None
-        """When the page that is on its way was made."""
+        """When the commit in progress began."""
         self.lost = 0
         """Events that were dropped because the queue was full."""
         self.took = Spread(COMMIT_UP_TO)
-        """How long each page took to be kept, in seconds."""
+        """How long each commit took, in seconds."""
         self.events = 0
-        """Events kept so far."""
+        """Events stored so far."""
         self.trouble: AdapterError | None = None
         """Why the last attempt failed; None if it did not."""
 
     @property
     def late_for(self) -> float:
-        """How long the page that is on its way has been so."""
+        """How long the commit in progress has taken so far."""
         return 0.0 if self._began_at is None else time.monotonic() - self._began_at
 
     @property
     def closed(self) -> bool:
-        """Whether nothing will ever be kept any more: another hub has taken over the store, or it cannot be used."""
+        """Whether the store will take nothing more: another hub has taken it over, or it is unusable."""
         return self.trouble is not None and not self.trouble.transient
 
     @property
     def deposed(self) -> bool:
-        """Whether another hub has taken over the store, and judges now."""
+        """Whether another hub has taken over the store."""
         return isinstance(self.trouble, Deposed)
 
     @property
     def state(self) -> str:
-        """`ok`, or why the store takes no pages, or cannot give back what it took."""
+        """`ok`, or why the store takes no commits, or cannot return what it took."""
         if self.trouble is not None:
             return str(self.trouble)
         if self._store.damage:
@@ -101,7 +101,7 @@ class Committer:
 
     @property
     def unstored(self) -> list[Event]:
-        """Events that the store has not taken yet, in their order."""
+        """Events not yet stored, in their order."""
         return [*self._writing, *self._events]
 
     # --- what is to be written ------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Committer:
         self._wanted.set()
 
     def settle(self, order_id: str) -> None:
-        """The outcome of an order came back: it is not given again after a restart."""
+        """Record the outcome of an order: the next hub does not repeat it."""
         self._settled.append(order_id)
         self._wanted.set()
 
@@ -126,18 +126,18 @@ class Committer:
         self._wanted.set()
 
     def journal(self, chunks: Sequence[Chunk]) -> None:
-        """While the store is away the oldest go: what is lost is seen by its number."""
+        """Add chunks. While the store is away the oldest are dropped; a gap in the numbers shows it."""
         self._journal.extend(chunks)
         del self._journal[:-CHUNKS_MAX]
         if chunks:
             self._wanted.set()
 
     def wanted(self) -> None:
-        """A belief has changed without a word: write a page for it."""
+        """A belief changed without an event: write a commit for it."""
         self._wanted.set()
 
     async def kept(self) -> None:
-        """Return when everything said so far is kept; fails if nothing ever will be any more."""
+        """Return when everything added so far is stored; raises if the store will take nothing more."""
         if self.trouble is not None and self.closed:
             raise self.trouble
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -148,11 +148,11 @@ class Committer:
     # --- writing --------------------------------------------------------------------------------------
 
     def go_on_from(self, number: int, event: int) -> None:
-        """The last page and the last event that the store has."""
+        """Continue after the last commit and the last event of the store."""
         self._number, self._event = number, event
 
     async def due(self) -> bool:
-        """Return when there is a page to write; False when it was told to finish and everything is written."""
+        """Return when there is something to write; False after `finish`, when everything is written."""
         while not self._wanted.is_set():
             if self._finishing:
                 return False
@@ -161,14 +161,14 @@ class Committer:
         return True
 
     def give_up(self, error: AdapterError) -> None:
-        """Nothing will ever be kept any more: who waits is told."""
+        """The store will take nothing more: fail all waiters."""
         self.trouble = error
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(error)
 
     async def _something_to_write(self) -> bool:
-        """Wait for it, but not for longer than the store may go unasked."""
+        """Wait for it, until the next ping is due."""
         try:
             async with asyncio.timeout(PING_EVERY if self.trouble is None else RETRY_AFTER[-1]):
                 await self._wanted.wait()
@@ -177,12 +177,12 @@ class Committer:
         return True
 
     def finish(self) -> None:
-        """Let the next page be the last: the one that is on its way must not be cut off, nor what came since."""
+        """Make the next commit the last: neither the one in progress nor what came since may be cut off."""
         self._finishing = True
         self._wanted.set()
 
     async def write(self, beliefs: Sequence[Belief]) -> tuple[Sequence[Event], Sequence[Order]]:
-        """One page with everything there is now; the events and orders on it, when they are kept."""
+        """Commit everything there is now; returns the stored events and orders."""
         self._wanted.clear()
         events, self._events = self._events, []
         orders, self._orders = self._orders, []
@@ -220,7 +220,7 @@ class Committer:
         return self._number
 
     def _numbered(self, events: list[Event]) -> list[Event]:
-        """Event ids have no gaps, even if the full queue dropped some: nobody was told of an event that is not stored."""
+        """Event ids have no gaps, even if the full queue dropped some: no event was published before it was stored."""
         first = self._event + 1
         self._event += len(events)
         if not events or events[0].id == first:

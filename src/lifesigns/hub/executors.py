@@ -1,12 +1,13 @@
-"""Executors: orders that are more than a message to the agent's side, carried out.
+"""Executors: carry out the orders that are more than a message to the agent's side.
 
-    Dispatcher ── take ──► which hand? ──► one task per order ──► Hand.carry_out ──► outcome ──► Hub.hear
+    Dispatcher ── take ──► assignment ──► one task per order ──► OrderExecutor.carry_out ──► outcome ──► Hub.hear
                                                │ transient: again, a little later each time,
                                                └ while the engine waits for it
 
-An order is tried by one task at a time, and only for as long as the engine waits for its outcome. What crashes in
-between is given again with the same id, and the hand knows it by that. What can never be carried out has failed. A hand
-that hangs is given up after `TRY_FOR` and asked again; at most `AT_ONCE` tries of one hand run at a time, and no hand waits for another.
+One task at a time tries an order, and only while the engine waits for its outcome. After a crash the next hub repeats
+the order with the same id, and the executor recognises it by that. An order that can never be carried out has failed.
+The hub gives up a try that hangs after `TRY_FOR`, and tries again; at most `AT_ONCE` tries of one executor run at a
+time, and no executor waits for another.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ TRY_FOR: Final = 60.0
 AT_ONCE: Final = 8
 WAITS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 WAIT_MAX: Final = 300.0
-"""A server may ask for patience, but somebody waits for the order it is about."""
+"""A server may ask us to wait, but the engine waits for the outcome."""
 HEAR_AGAIN_AFTER: Final = 1.0
 FORCE_FOR: Final = 10.0
-"""Whoever stands beside an agent (`lifesigns run`) forces it when its time to save is over, and needs a moment for that."""
+"""A supervisor (`lifesigns run`) forces its agent when the time to save is over, and needs a moment for that."""
 
 log: Final = logging.getLogger("lifesigns.executors")
 
 
 @dataclass(slots=True, eq=False)
 class Assignment:
-    """Which orders a hand carries out: of this kind, about these agents (patterns) or roles; empty is all."""
+    """Which orders an executor carries out: of this kind, about these agents (patterns) or roles; empty is all."""
 
     kind: type[Order]
     executor: OrderExecutor
@@ -50,18 +51,18 @@ class Assignment:
     tries: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def fits(self, order: Order, role: str | None) -> bool:
-        """Whether this order is for its hand."""
+        """Whether its executor carries out this order."""
         return type(order) is self.kind and self.is_for(order.agent_id, role)
 
     def is_for(self, agent_id: str, role: str | None) -> bool:
-        """Whether its hand is for this agent."""
+        """Whether its executor serves this agent."""
         return (not self.agents or any(fnmatchcase(agent_id, one) for one in self.agents)) and (
             not self.roles or role in self.roles
         )
 
 
 class Executors:
-    """Carries open orders out. `hear` takes outcomes, and is False if there is no room for them."""
+    """Carries open orders out. `hear` takes outcomes; False means that it had no room for them."""
 
     def __init__(
         self, ledger: OrderLedger, hear: Callable[[Sequence[Signal]], bool], try_for: float = TRY_FOR
@@ -79,15 +80,15 @@ class Executors:
         agents: Sequence[str] = (),
         roles: Sequence[str] = (),
     ) -> None:
-        """Give orders of this kind to a hand. The first assignment that fits an order decides."""
+        """Assign orders of this kind to an executor. The first assignment that fits an order decides."""
         self._assignments.append(Assignment(kind, executor, tuple(agents), tuple(roles)))
 
     def cleans_up(self, agent: Agent) -> bool:
-        """Whether somebody cleans up after this agent's lives. For the engine, which orders it only then."""
+        """Whether an executor cleans up after this agent's incarnations. The engine orders it only then."""
         return any(one.kind is CleanUp and one.is_for(agent.id, agent.role) for one in self._assignments)
 
     def take(self, entry: OpenOrder) -> bool:
-        """Begin to carry an order out. False if that is nobody's here."""
+        """Begin to carry an order out. False if no executor is assigned."""
         order = entry.order
         assignment = self._for(order)
         if assignment is None:
@@ -102,7 +103,7 @@ class Executors:
         return True
 
     async def close(self) -> None:
-        """Stop, and close all executors. What is not done is given again by the next hub."""
+        """Stop, and close all executors. The next hub repeats what is not done."""
         tasks = [entry.trying for entry in self._ledger if entry.trying is not None]
         for task in tasks:
             task.cancel()
@@ -121,7 +122,7 @@ class Executors:
         return next((one for one in self._assignments if one.fits(order, role)), None)
 
     def _replace_nudge(self, order: SendNudge) -> None:
-        """One nudge is on its way to an agent, the newest: who was busy for half an hour is not told three times."""
+        """Only the newest nudge of an agent is tried: one that was busy for half an hour must not get three."""
         for older in self._ledger.of(order.agent_id):
             if isinstance(older.order, SendNudge) and older.trying is not None:
                 self._ledger.stop_trying(older)
@@ -135,7 +136,7 @@ class Executors:
 
     async def _carry_out(self, order: Order, assignment: Assignment) -> None:
         if isinstance(order, Terminate) and self._may_save(order.agent_id):
-            # It was asked by its own way, too. If it has ended by then, this is dropped.
+            # The agent's side got the order, too. If the agent ends in time, this try is dropped.
             await asyncio.sleep(order.save_for + FORCE_FOR)
         failures = 0
         while self._ledger.awaits(order):
@@ -151,7 +152,7 @@ class Executors:
                 outcome = given_up(order, str(error))
             except (
                 Exception
-            ) as error:  # a bug, of ours or in a hand somebody else wrote: it is this order's alone
+            ) as error:  # A bug, of ours or in an executor of another author: it fails this order alone.
                 log.exception(
                     "%s %s about %s raised",
                     *_named(order),
@@ -164,14 +165,14 @@ class Executors:
             return
 
     def _may_save(self, agent_id: str) -> bool:
-        """Whether somebody is there who could save something."""
+        """Whether the agent lives and could save something."""
         agent = self._ledger.beliefs.agents.get(agent_id)
         return agent is not None and agent.alive
 
     async def _try(self, order: Order, assignment: Assignment) -> Signal | None:
         async with assignment.tries:
             if not self._ledger.awaits(order):
-                return None  # While it waited for its turn: the agent may live again.
+                return None  # The agent may have recovered while the order waited for its turn.
             try:
                 async with asyncio.timeout(self._try_for):
                     return await assignment.executor.carry_out(order)
@@ -195,8 +196,8 @@ class Executors:
 
 
 def has_supervisor(beliefs: Beliefs, agent_id: str) -> bool:
-    """Whether this agent runs under somebody who said that it can start the agent anew: `lifesigns run --restart`
-    announces that with its agent's policy. Who left a start unanswered is gone, or was seen to be."""
+    """Whether this agent has a supervisor that can restart it: `lifesigns run --restart` announces that with its
+    agent's policy. A supervisor that left a start unanswered, or that was seen to end, is gone."""
     lineage = beliefs.lineages.get(agent_id)
     if lineage is not None and lineage.supervisor_gone:
         return False
@@ -206,7 +207,7 @@ def has_supervisor(beliefs: Beliefs, agent_id: str) -> bool:
 
 
 def given_up(order: Order, reason: str) -> Signal | None:
-    """The outcome of an order that can never be carried out; None if the engine finds out by waiting."""
+    """The failure of an order that can never be carried out; None if the engine notices by waiting."""
     if isinstance(order, Respawn):
         return RespawnFailed(agent_id=order.agent_id, order_id=order.order_id, reason=reason)
     if isinstance(order, SendNudge):
@@ -219,7 +220,7 @@ def given_up(order: Order, reason: str) -> Signal | None:
 
 
 def _wait(error: AdapterError, failures: int) -> float:
-    """Longer each time, and never all at once; or as long as the other side asked for."""
+    """Longer each time, with jitter; or as long as the other side asked for."""
     if isinstance(error, NotExecuted) and error.retry_after is not None:
         return min(error.retry_after, WAIT_MAX)
     return WAITS[min(failures, len(WAITS) - 1)] * random.uniform(0.75, 1.25)  # noqa: S311 -- spreads, hides nothing

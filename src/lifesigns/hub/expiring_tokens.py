@@ -1,6 +1,6 @@
-"""Expiring tokens: people are told in time that a token or key which is in use will be refused soon.
+"""Expiring tokens: warns people in time that the hub will soon refuse a token or key in use.
 
-Each is an alert of its own, so that it is over when that token has a new secret, whatever becomes of the others.
+Each token has an alert of its own, which is over when that token has a new secret.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lifesigns.ports import StoredToken
 
 DAY: Final = 86400.0
 TOLD_FOR: Final = 7 * DAY
-"""How long before its end people are told: a week has a working day in it."""
+"""How long before its end people get the alert: a week has a working day in it."""
 SHARE: Final = 4
-"""But not for more than this part of its life."""
+"""But at most this part of its lifetime."""
 LASTS_MIN: Final = DAY / 2
-"""Whoever makes tokens that last less makes the next one too, by a program; nobody has to be told."""
+"""A program makes and renews tokens with shorter lifetimes; people need no alert."""
 
 
 def is_expiring(token: StoredToken, now: float) -> bool:
@@ -32,18 +32,18 @@ def is_expiring(token: StoredToken, now: float) -> bool:
 
 
 class ExpiringTokens:
-    """Of which tokens people were told. Each is told again when it has a day less, so that what people read stays true."""
+    """The tokens with an open alert. Each is announced again with a day less, so that the alert stays true."""
 
     def __init__(self, announce: Callable[[Fact], None]) -> None:
         self._announce = announce
         self._told: dict[str, TokenExpiring] = {}
 
     def now(self) -> Sequence[TokenExpiring]:
-        """Those that expire soon, as they were told last."""
+        """Those that expire soon, as last announced."""
         return [*self._told.values()]
 
     def look(self, tokens: Iterable[StoredToken], now: float) -> None:
-        """Tell what is new: these tokens there are, with when they were used."""
+        """Announce what is new among these tokens."""
         expiring = [_expiring(token, now) for token in tokens if is_expiring(token, now)]
         for fact in expiring:
             told = self._told.get(fact.id)

@@ -1,7 +1,7 @@
-"""Feed: events as they happen, to everybody who listens.
+"""Feed: events as they happen, for all listeners.
 
-Nobody waits for a listener. One that is too slow is cut off, not the others: it comes back with the id of the last event
-it has seen and reads the rest from the store.
+No listener delays the hub or another listener. The feed cuts off one that is too slow: it comes back with the id of the
+last event it has seen and reads the rest from the store.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from lifesigns.events.catalogue import AGENT_HEARTBEAT
 from lifesigns.ports import Event
 
 WAITING_MAX: Final = 10_000
-"""Events that wait for one listener, a few megabytes."""
+"""Events waiting for one listener, a few megabytes."""
 
 LISTENERS_MAX: Final = 1000
 
 
 class Listener:
-    """One who listens: `async with feed.listen() as listener: events = await listener.next()`."""
+    """One listener: `async with feed.listen() as listener: events = await listener.next()`."""
 
     def __init__(self, feed: Feed, types: frozenset[str], token_id: str = "") -> None:
         self._feed = feed
         self.token_id = token_id
-        """Of whoever listens."""
+        """The token of this listener."""
         self._types = types
         self._waiting: deque[Event] = deque()
         self._woken = asyncio.Event()
         self.overrun = False
-        """It was too slow and has missed something: it has to come again."""
+        """It was too slow and missed events: it has to come again."""
         self.ended = False
 
     @property
@@ -40,11 +40,11 @@ class Listener:
         return AGENT_HEARTBEAT in self._types
 
     def wants(self, event: Event) -> bool:
-        """Of beats only who asks for them by name: there are so many."""
+        """A listener gets beats only if it names them: there are so many."""
         return event.type in self._types if self._types else event.type != AGENT_HEARTBEAT
 
     def put(self, events: Sequence[Event]) -> None:
-        """Events for this listener, if it wants them."""
+        """Queue events for this listener, if it wants them."""
         self._waiting.extend(event for event in events if self.wants(event))
         if len(self._waiting) > WAITING_MAX:
             self._waiting.clear()
@@ -53,7 +53,7 @@ class Listener:
             self._woken.set()
 
     async def next(self, wait_for: float) -> list[Event]:
-        """What there is, after waiting for it for a while; empty if nothing happened, or nothing more will come."""
+        """The waiting events, or the next ones within a while; empty if there was none, or none will come."""
         if not self._waiting and not self.overrun and not self.ended:
             try:
                 async with asyncio.timeout(wait_for):
@@ -66,7 +66,7 @@ class Listener:
         return events
 
     def end(self) -> None:
-        """The hub stops: nothing more will come."""
+        """The hub stops: no more events will come."""
         self.ended = True
         self._woken.set()
 
@@ -80,14 +80,14 @@ class Listener:
 
 
 class Feed:
-    """Everybody who listens."""
+    """All listeners."""
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
         self._observers: list[Callable[[Sequence[Event]], None]] = []
         self._ended = False
         self.newest = 0
-        """The id of the last event that was told."""
+        """The id of the last published event."""
 
     def __len__(self) -> int:
         return len(self._listeners)
@@ -101,11 +101,11 @@ class Feed:
         return any(listener.hears_beats for listener in self._listeners)
 
     def listeners_of(self, token_id: str) -> int:
-        """How many listen with this token."""
+        """The number of listeners with this token."""
         return sum(listener.token_id == token_id for listener in self._listeners)
 
     def listen(self, types: Sequence[str] = (), token_id: str = "") -> Listener:
-        """Hear what is told from now on, of these types; of all but beats if none is named."""
+        """Listen to events of these types from now on; to all but beats if none is named."""
         listener = Listener(self, frozenset(types), token_id)
         self._listeners.add(listener)
         if self._ended:
@@ -116,7 +116,7 @@ class Feed:
         self._listeners.discard(listener)
 
     def tell(self, events: Sequence[Event]) -> None:
-        """These happened."""
+        """Pass events to observers and listeners."""
         for event in reversed(events):
             if event.id:
                 self.newest = event.id
@@ -126,16 +126,16 @@ class Feed:
         self.tell_beats(events)
 
     def tell_beats(self, events: Sequence[Event]) -> None:
-        """These for those who listen, and for nobody who observes: there are as many of them as there are beats."""
+        """Pass events to listeners only: there are as many as beats."""
         for listener in self._listeners:
             listener.put(events)
 
     def observe(self, tell: Callable[[Sequence[Event]], None]) -> None:
-        """Call this with all that is told from now on, as soon as it is kept."""
+        """Call this with all events from now on, as soon as they are stored."""
         self._observers.append(tell)
 
     def end(self) -> None:
-        """Nothing more will be told."""
+        """End all listeners."""
         self._ended = True
         for listener in self._listeners:
             listener.end()

@@ -1,4 +1,4 @@
-"""Forgeries: messages that say to be from somebody who did not send them. None of them is heard; all of them are counted."""
+"""Forgeries: messages that their supposed sender did not send. The hub drops and counts them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from lifesigns.core.printable import clean
 
 BURST: Final = 10
-"""Within `OVER_AFTER` of each other. Fewer are a sender that was set up wrong, and are in the log."""
+"""Within `OVER_AFTER` of each other. Fewer come from a misconfigured sender, and are in the log."""
 OVER_AFTER: Final = 120.0
 LOG_EVERY: Final = 60.0
 
@@ -22,17 +22,17 @@ class Forgery(StrEnum):
     SPEAKER = "speaker"
     """It came on another agent's subject, or with a token that is not for it."""
     RELAY = "relay"
-    """It came on the subject of a relay, and those are not heard, or only if they are signed."""
+    """It came on the subject of a relay, and the hub accepts none, or only signed ones."""
     UNSIGNED = "unsigned"
-    """Its agent has to sign what it says."""
+    """Its agent has to sign its messages."""
     SIGNATURE = "signature"
-    """It is signed by somebody else, or changed since."""
+    """Its signature is by another key, or the message was changed since."""
     REPLAY = "replay"
-    """It was heard before."""
+    """The hub has received it before."""
 
 
 class Forgeries:
-    """What was forged lately, and how much of it since the hub began."""
+    """The forgeries of late, and counts since the hub began."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(Forgery, 0)
@@ -41,7 +41,7 @@ class Forgeries:
         self._last = ""
 
     def note(self, kind: Forgery, detail: str, now: float, count: int = 1) -> None:
-        """So many were not heard. The detail is shown to people: it names the door and the speaker."""
+        """Count dropped messages. People read the detail: it names the way in and the speaker."""
         self.counts[kind] += count
         self._lately = count if now - self._last_at > OVER_AFTER else self._lately + count
         self._last_at, self._last = now, clean(detail, 200)
@@ -52,7 +52,7 @@ class Forgeries:
             )
 
     def why(self, now: float) -> str:
-        """What to tell about them; empty unless they came in a burst, and lately."""
+        """Describe a recent burst of them; empty if there is none."""
         if self._lately < BURST or now - self._last_at > OVER_AFTER:
             return ""
         return f"{self._lately} messages were not their senders' to say, and were not heard; the last: {self._last}"

@@ -1,7 +1,8 @@
-"""Housekeeping: what nobody waits for.
+"""Housekeeping: periodic work.
 
-Once a second: samples, orders nobody waits for any more, beats for those who listen, whether store and bus are there. Now
-and then: letting go of whom the engine has forgotten, and the journal. Once an hour: dropping what is too old.
+Every second: samples, orders that the engine no longer waits for, beats for listeners, whether store and bus work.
+Every ten seconds: dropping the agents that the engine has forgotten, and the journal. Every hour: deleting what is too
+old.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SWEEP_EVERY: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long things are remembered."""
+    """How long the store keeps things."""
 
     history_for: float = 30 * DAY
     audit_for: float = 365 * DAY
@@ -44,7 +45,7 @@ class Retention:
 
 
 class Housekeeping:
-    """Keeps a hub in order."""
+    """The periodic work of a hub."""
 
     def __init__(
         self,
@@ -66,24 +67,24 @@ class Housekeeping:
         self._clock = clock
         self._alert = alert
         self._alerted = 0
-        """Up to which event people were alerted while the store is away."""
+        """The last event that people were alerted about while the store is away."""
         self._sampler = Sampler()
         self._truces = TruceWatch()
         self._beats_told_at = self._swept_at = clock()
         self.watched: dict[HubPart, Callable[[float], str]] = {}
-        """More troubles, each with who knows why it is one; empty if it is none."""
+        """Further parts, each with a function that says what is wrong with it; empty if it is fine."""
 
     async def keep_on(self) -> None:
-        """Keep it, for ever."""
+        """Run `every_second` each second, for ever."""
         while True:
             await asyncio.sleep(SECOND)
             try:
                 self.keep(self._clock())
-            except Exception:  # a bug of ours, but no reason to let everything go to ruin
+            except Exception:  # a bug of ours must not stop all periodic work
                 log.exception("housekeeping failed", extra={"action": "housekeeping_failed"})
 
     def keep(self, now: float) -> None:
-        """What is to be done once a second."""
+        """The work of each second."""
         hub, dispatcher, beliefs = self._hub, self._dispatcher, self._hub.engine.beliefs
         self._tell_beats(now)
         self._note_troubles(now)
@@ -99,7 +100,7 @@ class Housekeeping:
             hub.keep_journal()
 
     def _tell_beats(self, now: float) -> None:
-        """`AGENT_HEARTBEAT` for those who listen for it: at most one a second of each agent."""
+        """Publish `AGENT_HEARTBEAT` to its listeners: at most one a second of each agent."""
         since, self._beats_told_at = self._beats_told_at, now
         if not self._feed.beats_wanted:
             return
@@ -131,8 +132,8 @@ class Housekeeping:
             self._hub.ledger.stand_down()
 
     def _alert_unstored(self) -> None:
-        """While the store is away people hear of changes of health all the same: without a number, and only those who are
-        alerted. When the store is back the same events come with their numbers, and open no second alert."""
+        """While the store is away, alert people of changes of health without an event number. When the store is back
+        the same events come with their numbers, and open no second alert."""
         if not any(trouble.part is HubPart.STORE for trouble in self._troubles.now()):
             return
         news = [event for event in self._hub.committer.unstored if event.id > self._alerted]
@@ -141,13 +142,13 @@ class Housekeeping:
             self._alert([replace(event, id=0) for event in news if event.type == HEALTH_STATE_CHANGED])
 
     async def forget_on(self) -> None:
-        """Forget, for ever."""
+        """Run `every_hour` each hour, for ever."""
         while True:
             await asyncio.sleep(HOUR)
             await self.forget(self._clock())
 
     async def forget(self, now: float) -> None:
-        """What is to be done once an hour: drop from the store what is too old."""
+        """The work of each hour: delete from the store what is too old."""
         hub, keeping = self._hub, self._keeping
         try:
             since = await hub.audit.forget_history(now, keeping.history_for, hub.committer, hub.announce)

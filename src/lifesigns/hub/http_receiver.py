@@ -1,4 +1,4 @@
-"""HTTP receiver: whether a sender may say what it says, whether there is room for it, whether it is stored; and its agents' orders."""
+"""HTTP receiver: checks whether a sender may send this, takes it in, waits until it is stored; and hands out orders."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ T = TypeVar("T", bound=Signal)
 Read = TypeVar("Read")
 
 Orders = dict[str, list[msgspec.Raw]]
-"""By agent, as they read them."""
+"""By agent, encoded."""
 
 KEEP_WAIT: Final = 1.5
-"""How long a word may take to be kept before its sender is told to come again. Its beats wait behind it: at the swiftest
-profile they are missed after 2.2 s, and a store that is away is nobody's silence."""
+"""How long storing a report may take before its sender is told to retry. Its beats wait behind it: in the fastest
+profile they are missed after 2.2 s, and a failing store must not look like the silence of an agent."""
 
 READ_BESIDE_FROM: Final = 64 * 1024
-"""Bytes of a delivery. At worst they take 8 ms to read."""
+"""Bytes of a delivery. At worst they take 8 ms to decode."""
 
 
 @dataclass(slots=True)
 class IngestResult:
-    """What became of the messages in one delivery, and what waits for their agents."""
+    """The outcome of one delivery, and the orders waiting for its agents."""
 
     accepted: int
     rejected: list[wire.Rejected] = field(default_factory=list)
@@ -55,11 +55,11 @@ NOT_SIGNED: Final = {
 }
 
 TAKEN: Final = IngestResult(1)
-"""Of nearly every single beat; the same one, and nobody changes it."""
+"""The shared, immutable result of nearly every single beat."""
 
 
 class InboxFull(Exception):
-    """There is no room in the inbox: come again in a second."""
+    """There is no room in the inbox: retry in a second."""
 
 
 class NotLeader(Exception):
@@ -67,11 +67,11 @@ class NotLeader(Exception):
 
 
 class NotStored(Exception):
-    """The store does not take it: come again in a second."""
+    """The store does not take it: retry in a second."""
 
 
 class HttpReceiver:
-    """Takes in beats and words, and hands out orders."""
+    """Takes in beats and reports, and hands out orders."""
 
     def __init__(self, hub: Hub, clock: Clock, signatures: Signatures) -> None:
         self._hub = hub
@@ -81,9 +81,9 @@ class HttpReceiver:
         self._heard = KeyedDeliveries()
 
     async def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
-        """Beats in any form the contract knows. Raises `WireError` if nothing in it can be read, `InboxFull` if there is no
-        room, `NotLeader` if this hub judges nobody any more: an agent that believes to be heard here would not look for the hub
-        that does, and that one would take it for dead."""
+        """Take beats in any form of the contract. Raises `WireError` if nothing is readable, `InboxFull` if there is no
+        room, `NotLeader` if this hub judges no more: an agent that seems to be heard here would not look for the hub
+        that does, and that hub would take it for dead."""
         if self._hub.committer.deposed:
             raise NotLeader
         now = self._clock()
@@ -97,8 +97,8 @@ class HttpReceiver:
     def take_together(
         self, raws: Sequence[bytes], whos: Sequence[Principal], at: float
     ) -> Sequence[IngestResult] | None:
-        """Messages of one beat each that came in one round of the loop, and by whom. None, and none of them is heard, if
-        they have to be taken one by one: they are kept together, so it is all or nothing."""
+        """Take messages of one beat each that came in one round of the loop, and their principals. All or nothing:
+        None, and none is taken, if they have to be taken one by one."""
         if self._hub.committer.deposed or self._signatures.must_sign is not None:
             return None
         together = wire.decode_together(raws, now=at)
@@ -118,8 +118,8 @@ class HttpReceiver:
     async def take_reports(
         self, raw: bytes, who: Principal, key: str = "", charge: Callable[[int], None] | None = None
     ) -> IngestResult:
-        """As beats; but words are said once, so they are acknowledged only when what they changed is kept. `charge` is told
-        how much that was. A delivery whose `key` was heard is not heard again, only acknowledged. Raises `KeyReused`."""
+        """As beats; but an agent sends a report once, so the hub acknowledges it only when its effects are stored. `charge`
+        gets their number. A delivery whose `key` is known is only acknowledged. Raises `KeyReused`."""
         now, bounded = self._clock(), not who.speaks_for_all
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
@@ -145,15 +145,15 @@ class HttpReceiver:
 
     @property
     def keeps(self) -> bool:
-        """Whether anything is kept at the moment, as far as it is known."""
+        """Whether the store takes commits at the moment, as far as we know."""
         pages = self._hub.committer
         return pages.trouble is None and not pages.deposed and pages.late_for <= KEEP_WAIT
 
     async def keep(self, reports: Sequence[Signal]) -> Sequence[Effect]:
-        """Hear words and return what they led to, when that is kept. Raises `InboxFull` or `NotStored`.
+        """Take in reports and return their effects, when these are stored. Raises `InboxFull` or `NotStored`.
 
-        While it is known that nothing is kept, words are not heard either: they come again and again until they are
-        kept, and an error or a call that is heard twenty times looks like twenty of them.
+        While the store takes nothing the hub takes no reports either: senders repeat them until they are stored, and
+        the same error or call taken in twenty times would look like twenty.
         """
         self.check_open()
         try:
@@ -188,7 +188,7 @@ class HttpReceiver:
         return None
 
     async def read_beside(self, raw: bytes, decode: Callable[[], Read]) -> Read:
-        """What is large is read in another thread, one after the other: meanwhile the loop has its turns."""
+        """Decode large messages in another thread, one after the other, so that the loop goes on."""
         if len(raw) <= READ_BESIDE_FROM:
             return decode()
         async with self._reading:
@@ -197,7 +197,7 @@ class HttpReceiver:
     # --- orders ---------------------------------------------------------------------------------------
 
     def orders_for(self, agent_ids: Collection[str], exclude: Sequence[str] = ()) -> Orders:
-        """What waits for these agents; but not what they have declined."""
+        """The orders waiting for these agents, without those they have declined."""
         return {
             agent_id: [msgspec.Raw(wire.encode_order(order)) for order in orders]
             for agent_id, orders in self._hub.ledger.waiting_for(agent_ids, exclude).items()
@@ -214,8 +214,8 @@ class HttpReceiver:
         return orders
 
     async def acknowledge(self, agent_id: str, order_id: str) -> bool:
-        """The agent's side has this order: when this returns it is not given again, whatever happens to us. Whether there
-        was one. Raises `NotStored`."""
+        """The agent's side has this order: once this returns no hub hands it out again, even after a crash. Whether
+        there was one. Raises `NotStored`."""
         acknowledged = self._hub.ledger.acknowledge(agent_id, order_id)
         if acknowledged is not None and not isinstance(acknowledged.order, NOT_STORED):
             await self.keep(())
@@ -224,7 +224,7 @@ class HttpReceiver:
     # --- parts ----------------------------------------------------------------------------------------
 
     def _own(self, batch: wire.Batch[T], who: Principal, signer: Patterns | None) -> list[T]:
-        """Those messages its sender may say; the others are rejected."""
+        """The messages this sender may send; the others are rejected."""
         if who.speaks_for_all and signer is None and self._signatures.must_sign is None:
             return batch.accepted
         bad = {rejected.index for rejected in batch.rejected}
@@ -239,13 +239,13 @@ class HttpReceiver:
         return own
 
     def _refused(self, signal: T, who: Principal, signer: Patterns | None) -> tuple[str, str] | None:
-        """The field by which this is not its sender's to say, and why; None if it is."""
+        """The field by which this sender may not send it, and why; None if it may."""
         if (why := self.why_not(getattr(signal, "agent_id", ""), who, signer)) is not None:
             return "agent_id", why
         return self.not_own(signal, who)
 
     def not_own(self, signal: Signal, who: Principal) -> tuple[str, str] | None:
-        """The field by which this is about somebody else's task, checkpoint or message, and why; None if it is not."""
+        """The field by which this is about another agent's task, checkpoint or message, and why; None if it is not."""
         refused = refusal(self._hub.engine.beliefs, who, signal)
         if refused is not None:
             self._hub.pulse.not_own[HTTP] += 1
@@ -258,7 +258,7 @@ class HttpReceiver:
 
 
 def _policies_refused(said: Sequence[Signal], effects: Sequence[Effect]) -> list[wire.Rejected]:
-    """An agent was heard, but not all that it said of its policy counts: its side is told."""
+    """Rejections for the parts of announced policies that the engine refused."""
     index = {signal.agent_id: n for n, signal in enumerate(said) if isinstance(signal, AgentRegistered)}
     return [
         wire.Rejected(index[effect.agent_id], "policy", effect.reason.removeprefix(POLICY).strip())

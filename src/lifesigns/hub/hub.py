@@ -1,8 +1,8 @@
-"""The hub's loop: drain what came in, let the engine judge, keep the page, carry out what was kept.
+"""The hub's loop: drain the inbox, let the engine judge, store the commit, carry out what was stored.
 
-One event loop, one thread; the doors run on the same loop and give what they decoded to `hear`. Signals wait in a
-bounded inbox and are taken from it in turns short enough for everybody else to get theirs. Nobody is judged while
-anything waits: deadlines are looked at when the inbox is empty, so that a beat which is here counts.
+One event loop, one thread; the receivers run on the same loop and pass decoded signals to `hear`. Signals wait in a
+bounded inbox; the hub takes them in turns short enough for all other tasks. The hub judges no agent while a signal
+waits: it checks deadlines when the inbox is empty, so that a beat that has arrived counts.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from lifesigns.hub.pulse import Pulse
 from lifesigns.ports import Belief, Commit, Event, Store
 
 TURN_MAX: Final = 2000
-"""Signals heard before the loop gets back to its sockets: some ten milliseconds."""
+"""Signals taken before the loop gets back to its sockets: some ten milliseconds."""
 
 STOP_FOR: Final = 10.0
-"""How long a page may take when the hub ends."""
+"""How long a commit may take when the hub stops."""
 
 AWAY_FOR: Final = 2.0
-"""How long a store that is away is waited for then: one more try."""
+"""How long the hub then waits for a store that is away: one more try."""
 
 A_MOMENT: Final = 0.001
-"""A hub whose clock was set back goes on so long after the last one: it has been away, for nobody knows how long."""
+"""A hub whose clock was set back continues so long after the last one: how long it was away is unknown."""
 
 STRAYS_MAX: Final = 10_000
-"""Beats of agents that the engine did not take in, kept until the next sweep."""
+"""Last beats of agents that the engine did not take in, held until the next sweep."""
 
 ROWS_SHOWN: Final = 5
 
@@ -67,27 +67,27 @@ log = logging.getLogger("lifesigns.hub")
 
 
 class OrderOutlet(Protocol):
-    """Who brings orders to whom they are for."""
+    """Delivers orders."""
 
     def carry_out(self, entry: OpenOrder) -> None: ...
     def withdraw(self, agent_id: str, order_id: str) -> None: ...
 
 
 class EventOutlet(Protocol):
-    """Who tells what happened."""
+    """Publishes events."""
 
     def tell(self, events: Sequence[Event]) -> None: ...
 
 
 class AlertRows(Protocol):
-    """Alerting has rows of its own: it is given what was kept, and gives what is to be kept."""
+    """The rows of alerting in the store: it restores them, and returns the changed ones."""
 
     def recall(self, beliefs: Sequence[Belief]) -> None: ...
     def changed(self) -> Sequence[Belief]: ...
 
 
 class CanaryDoor(Protocol):
-    """The door that canaries leave by, and come back through."""
+    """Sends canaries out, and gets them back."""
 
     source: str
 
@@ -95,20 +95,20 @@ class CanaryDoor(Protocol):
 
 
 class Delivery(NamedTuple):
-    """What came in together, and when."""
+    """Signals that came in together, and when."""
 
     at: float
     signals: Sequence[Signal]
     encoded: EncodedBatch | None = None
-    """The message it came in, if that is kept."""
+    """Their encoded message, if the hub holds on to it."""
     heard: asyncio.Future[None] | None = None
-    """Who waits until it is heard."""
+    """Resolved when the engine has taken them."""
     led_to: list[Effect] | None = None
-    """What hearing it led to, for who waits."""
+    """Collects their effects for the waiter."""
 
 
 class Hub:
-    """Runs the engine. What it orders and tells goes to those it is started with, when it is kept."""
+    """Runs the engine. Stored orders and events go to the outlets it is started with."""
 
     def __init__(
         self,
@@ -132,15 +132,15 @@ class Hub:
         self._make_busyness = busyness
         self._inbox: deque[Delivery] = deque()
         self._gathering = 0
-        """Doors that have something which is not in the inbox yet."""
+        """Receivers that hold signals not yet in the inbox."""
         self._inbox_max = inbox_max
         self.waiting = 0
         """Signals in the inbox."""
         self.unreadable = ""
-        """Which rows of the store could not be read at the start; empty if all could."""
+        """The rows of the store that were unreadable at the start; empty if none."""
         self.last_beats = LastBeats()
         self._unstored = ChangedKeys()
-        """Which beliefs of the engine are to be stored with the next commit."""
+        """The beliefs of the engine that go into the next commit."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = NEVER
         self._turn: asyncio.Handle | None = None
@@ -155,8 +155,8 @@ class Hub:
         alerting: AlertRows | None = None,
         canaries: CanaryDoor | None = None,
     ) -> None:
-        """Go on where the last hub stopped: its downtime counts for nobody, its open orders are given again. Without a door
-        for them canaries show that the loop turns."""
+        """Continue where the last hub stopped: its downtime counts against no agent, its open orders are delivered
+        again. Without a receiver for canaries they go through the loop alone."""
         self._loop = asyncio.get_running_loop()
         self._orders, self._events, self._alerting, self._canaries = orders, events, alerting, canaries
         remembered = await self.store.open(epoch_min=int(self.clock()))
@@ -173,7 +173,7 @@ class Hub:
                 extra={"action": "clock_set_back"},
             )
         now = self.clock()
-        beliefs.at = beliefs.at or now  # The first hub of all has not been away.
+        beliefs.at = beliefs.at or now  # The very first hub has not been away.
         self.engine = Engine.restore(
             beliefs,
             now,
@@ -197,7 +197,7 @@ class Hub:
         for kept in remembered.orders:
             order = open_order(kept)
             if order is not None:
-                # We give it now: an agent that has heard us would refuse the epoch of the hub before.
+                # An agent that has heard this hub would refuse the epoch of the hub before.
                 self.give(replace(order, epoch=remembered.epoch))
         self._writer = asyncio.create_task(self._write(), name="lifesigns pages")
         self.look()
@@ -218,9 +218,9 @@ class Hub:
             )
 
     async def stop(self) -> None:
-        """Hear what is here, keep everything, let go."""
+        """Take in what is here, store everything, and close the store."""
         if self._gathering:
-            await asyncio.sleep(0)  # The doors hand it over now.
+            await asyncio.sleep(0)  # The receivers pass it on now.
         while self._inbox:
             self._drain()
         self.keep_journal()
@@ -238,7 +238,7 @@ class Hub:
         await self.store.close()
 
     def vanish(self) -> None:
-        """End as a crash would: nothing more is heard, kept or carried out."""
+        """Stop as a crash would: hear, store and carry out nothing more."""
         for handle in (self._timer, self._turn, self._writer):
             if handle is not None:
                 handle.cancel()
@@ -246,12 +246,12 @@ class Hub:
     # --- hearing --------------------------------------------------------------------------------------
 
     def hear(self, signals: Sequence[Signal], at: float | None = None) -> bool:
-        """Signals arrived now, or just now at that moment. False if there is no room: none of them is taken."""
+        """Signals arrived now, or at that moment. False if there is no room: none of them is taken."""
         return self._wait(Delivery(self.clock() if at is None else at, signals))
 
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
-        """Beats arrived just now, in this message. As `hear`; but if nobody waits before them they are heard on the spot,
-        while what was decoded is still at hand."""
+        """Beats arrived in this message. As `hear`; but if the inbox is empty the engine takes them at once, while the
+        decoded beats are still in the cache."""
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
         if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self._inbox_max):
             return self._wait(Delivery(at, beats, encoded))
@@ -271,13 +271,13 @@ class Hub:
         self.journal.note(delivery.at, delivery.signals)
         self.ask_turn()
         if waiting >= TURN_MAX:
-            # Many doors bring more in one round of the loop than a turn takes out: who brings it helps to hear it.
+            # Many receivers bring more in one round of the loop than a turn takes: then they help to drain.
             self._drain()
         return True
 
     async def keep(self, reports: Sequence[Signal]) -> Sequence[Effect] | None:
-        """Hear words, and return what they led to when that is kept: only then are they acknowledged. None if there is no
-        room for them."""
+        """Take in reports, and return their effects once these are stored: only then the hub acknowledges the reports.
+        None if there is no room for them."""
         heard: asyncio.Future[None] = self._loop.create_future()
         led_to: list[Effect] = []
         if not self._wait(Delivery(self.clock(), reports, None, heard, led_to)):
@@ -287,19 +287,19 @@ class Hub:
         return led_to
 
     def refusal(self, signal: Signal) -> Refusal | None:
-        """Why this is not for an agent on the bus to say; None if it is."""
+        """Why an agent on the bus may not send this; None if it may."""
         return refusal(self.engine.beliefs, BUS, signal)
 
     def begin_gathering(self) -> None:
-        """A door has got something that it will hand over in the next round of the loop: until it has done so nobody is
-        judged."""
+        """A receiver holds signals that it will pass on in the next round of the loop: until then the hub judges no
+        agent."""
         self._gathering += 1
 
     def end_gathering(self) -> None:
         self._gathering -= 1
 
     def ask_turn(self) -> None:
-        """Something is here: hear it soon."""
+        """Schedule a turn."""
         if self._turn is None:
             self._turn = self._loop.call_soon(self._take_turn)
 
@@ -320,11 +320,11 @@ class Hub:
             self.journal.lapsed(self._lapse.began_at, self._lapse.ended_at)
 
     def keep_journal(self) -> None:
-        """Write down what was heard, for `lifesigns replay`."""
+        """Store the journal, for `lifesigns replay`."""
         self.committer.journal(self.journal.take(self.clock()))
 
     def _drain(self) -> None:
-        """Hear what waits, at the moment it came; not for longer than a turn."""
+        """Take what waits in the inbox, each at the moment it came, for at most a turn."""
         inbox, room = self._inbox, TURN_MAX
         while inbox and room > 0:
             delivery = inbox.popleft()
@@ -375,7 +375,7 @@ class Hub:
     # --- looking --------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Let fall due what is due, and come back when the next thing is."""
+        """Run what is due, and set the timer for the next deadline."""
         now = self.clock()
         due_at = self.engine.wake_at()
         if due_at <= now:
@@ -387,7 +387,7 @@ class Hub:
             due_at = self.engine.wake_at()
         if self._timer is not None:
             if due_at == self._timer_at:
-                return  # After most turns: a beat moves no deadline forward.
+                return  # The usual case: a beat moves no deadline forward.
             self._timer.cancel()
             self._timer = None
         if due_at != NEVER:
@@ -397,7 +397,7 @@ class Hub:
             )
 
     def _look_at_ourselves(self) -> None:
-        """Before anybody is judged: did we get to hear all that was sent since we last asked?"""
+        """Before judging: did the hub keep up with all that was sent since the last check?"""
         now = self.clock()
         if (looked := self._busyness.look(now)) is None:
             return
@@ -413,14 +413,14 @@ class Hub:
             self._take(effects)
 
     def _time_to_look(self) -> None:
-        """A deadline: but first everything that is here already."""
+        """A deadline; signals that have arrived go first."""
         self._timer = None
         self.ask_turn()
 
     # --- effects --------------------------------------------------------------------------------------
 
     def _take(self, effects: Sequence[Effect]) -> None:
-        """Facts and orders go on the next page. Pings and canaries are worth something only now."""
+        """Facts and orders go into the next commit. Pings and canaries go out at once: they lose their worth."""
         events: list[Event] = []
         orders: list[Order] = []
         now = self.clock()
@@ -451,7 +451,7 @@ class Hub:
             self._canaries.send_canary(seq)
 
     def give(self, order: Order) -> None:
-        """It may be known outside now, if it is still wanted."""
+        """Deliver an order, unless the engine no longer waits for it."""
         entry = self.ledger.open(order)
         if entry is not None:
             self._orders.carry_out(entry)
@@ -461,7 +461,7 @@ class Hub:
             self.changes.touch(agent_id, now)
 
     def announce(self, fact: Fact) -> None:
-        """Something happened to the hub itself, or a person did it: it is kept and told as the engine's facts are."""
+        """Store and publish a fact about the hub itself, or about what a person did."""
         self._event_id += 1
         self.committer.add([event_of(self._event_id, fact)])
 
@@ -479,7 +479,7 @@ class Hub:
         return () if self._alerting is None else self._alerting.changed()
 
     def sweep(self) -> None:
-        """Let go of what the engine has forgotten, and store what changed without an event."""
+        """Drop what the engine has forgotten, and store what changed without an event."""
         agents = self.engine.beliefs.agents
         if len(self.last_beats) > len(agents):
             self.last_beats.keep_only(agents)
@@ -488,7 +488,7 @@ class Hub:
             self.committer.wanted()
 
     async def _write(self) -> None:
-        """One page after the other. What it holds is carried out and told when it is kept, and not before."""
+        """Write one commit after the other; carry out orders and publish events once they are stored."""
         try:
             while await self.committer.due():
                 events, orders = await self.committer.write(self._changed())
@@ -497,7 +497,7 @@ class Hub:
                 if events:
                     self._events.tell(events)
         except AdapterError as error:
-            # Another hub has taken over, or the store is beyond repair: we go on watching, and do nothing.
+            # Another hub has taken over, or the store is beyond repair: we watch on, and act no more.
             log.critical(
                 "nothing is kept any more: %s",
                 error,
@@ -510,7 +510,7 @@ class Hub:
             self.committer.give_up(AdapterError(f"a bug of lifesigns: {error}", transient=False))
 
     async def _keep_everything(self) -> None:
-        """Every belief as it is now, what beats said since its last page included."""
+        """Store every belief as it is now, with what beats changed since the last commit."""
         beliefs = [*memory.everything(self.engine.snapshot()), *self._alert_rows()]
         seal = self.audit.last_seal(self.clock())
         seals = () if seal is None else (seal,)

@@ -1,4 +1,4 @@
-"""Troubles of the hub itself, told when they begin and when they are over: each stands while it lasts."""
+"""Troubles of the hub itself, announced when they begin and when they are over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lifesigns.ports import Event
 
 
 class HubTroubles:
-    """All of them. `announce` keeps and tells a fact, `tell` only tells its event."""
+    """The present troubles. `announce` stores and publishes a fact, `publish` only publishes its event."""
 
     def __init__(self, announce: Callable[[Fact], None], tell: Callable[[Sequence[Event]], None]) -> None:
         self._announce = announce
@@ -24,8 +24,8 @@ class HubTroubles:
         return [self._now[part] for part in HubPart if part in self._now]
 
     def note(self, part: HubPart, why: str, now: float) -> None:
-        """It is wrong for this reason, or right. While the store is away nothing can be kept: then it is told at once, and
-        without a number."""
+        """Set the reason of a part's trouble; empty if it is fine. While the store is away the event is published at
+        once, without a number."""
         trouble = self._now.get(part)
         if why and trouble is None:
             began = self._now[part] = HubTroubleBegan(now, part, why)

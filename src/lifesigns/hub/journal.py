@@ -1,8 +1,8 @@
 """The journal: what the hub heard, signal by signal, for a short while. `lifesigns replay` judges it anew.
 
-It must cost next to nothing, so it has a budget of signals a second. A fleet that says more is written down in part: a
-fixed sample of its agents, first come, first written; of each of them everything or nothing, or its silence would be
-judged wrongly. Who drops out of the sample is named in the chunk, and how many signals were left out is counted there.
+It must cost next to nothing, so it has a budget of signals a second. Of a fleet that sends more it records a fixed
+sample of agents, first come, first recorded; of each agent all signals or none, or a replay would misjudge its silence.
+The chunk names the agents that drop out of the sample, and counts the signals left out.
 
 Deterministic: no clock, no chance. The time comes in, and the same signals at the same times give the same chunks.
 """
@@ -28,22 +28,22 @@ WINDOW: Final = 10.0
 """Seconds over which the budget is averaged."""
 
 FILLED: Final = 0.75
-"""How much of the budget is given away: the rest is for those who speak more than they used to."""
+"""The part of the budget given to the sample: the rest is for agents that send more than before."""
 
 AGENTS_MAX: Final = 20_000
 """In the sample; each takes half a kilobyte."""
 
 SILENT_FOR: Final = 3600.0
-"""Who has been silent for so long makes room for others when the sample is full."""
+"""An agent silent for so long makes room for others when the sample is full."""
 
 SIGNALS_MAX: Final = 20_000
 """In one chunk: it is packed in some twenty milliseconds."""
 
 QUIET_FOR: Final = 60.0
-"""A chunk is written at least so often, if only to say that the hub was there and heard nothing."""
+"""A chunk is written at least so often, if only to show that the hub ran and heard nothing."""
 
 WAITING_MAX: Final = 8
-"""Chunks that wait to be taken. More than that, and nobody takes them: the oldest goes."""
+"""Chunks waiting for `take`. Beyond, the oldest is dropped."""
 
 _UNWRITABLE: Final = (msgspec.MsgspecError, OverflowError, ValueError, TypeError)
 
@@ -51,7 +51,7 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 
 class Journal:
-    """Notes what is heard, and packs it into chunks. `epoch` tells hubs apart."""
+    """Records signals, and packs them into chunks. `epoch` tells hubs apart."""
 
     def __init__(self, epoch: int, began_at: float, *, budget: float = BUDGET) -> None:
         self._epoch = epoch
@@ -61,9 +61,9 @@ class Journal:
         self._window_at = began_at
         self._window_ends_at = began_at + WINDOW
         self._weight = 0
-        """What was written in this window."""
+        """The weight written in this window."""
         self._speakers = 0
-        """By how many agents."""
+        """The agents that sent it."""
         self._room = self._room_for(0.0, 0.0)
         """How many agents may still join in this window."""
         self._missed = 0
@@ -73,7 +73,7 @@ class Journal:
     # --- what the hub tells ---------------------------------------------------------------------------
 
     def note(self, at: float, signals: Sequence[Signal]) -> None:
-        """These signals came at this moment."""
+        """Record signals that came at this moment."""
         if at >= self._window_ends_at:
             self._turn_window(at)
         noted = self._admit(signals) if self._room else self._known(signals)
@@ -81,11 +81,11 @@ class Journal:
             self._write(at, noted)
 
     def lapsed(self, began_at: float, ended_at: float) -> None:
-        """The hub did not look in this time: what was not heard in it is nobody's silence."""
+        """The hub stood still in this time: silence in it counts against no agent."""
         self._chunk.lapse(began_at, ended_at)
 
     def take(self, now: float) -> Sequence[Chunk]:
-        """What is to be kept now; call it every ten seconds or so, and at the end."""
+        """The chunks to store now; call it every ten seconds or so, and at the end."""
         chunk = self._chunk
         if chunk.signals or chunk.body.lapses or self._missed or now - chunk.from_at >= QUIET_FOR:
             self._seal(now)
@@ -119,7 +119,7 @@ class Journal:
             self._seal(at)
 
     def _not_written(self, signal: Signal, error: Exception) -> None:
-        """Something that cannot be packed: it must not take the others with it."""
+        """A signal that cannot be encoded must not take the others with it."""
         self._missed += 1
         log.error(
             "a %s is not journalled: %s",
@@ -140,7 +140,7 @@ class Journal:
     # --- the sample -----------------------------------------------------------------------------------
 
     def _known(self, signals: Sequence[Signal]) -> Sequence[Signal]:
-        """Those of agents in the sample. Here most of a large fleet is turned away, and this is all it costs."""
+        """The signals of agents in the sample. For most of a large fleet this is all that the journal costs."""
         sample, count = self._sample, len(signals)
         try:
             if count == 1:
@@ -153,12 +153,12 @@ class Journal:
         return known
 
     def _admit(self, signals: Sequence[Signal]) -> list[Signal]:
-        """Those of agents in the sample; whoever is new joins it while there is room."""
+        """The signals of agents in the sample; new agents join while there is room."""
         admitted: list[Signal] = []
         for signal in signals:
             agent_id = getattr(signal, "agent_id", None)
             if agent_id is None:
-                continue  # The hub about itself: another engine has canaries of its own.
+                continue  # About the hub itself: another engine has its own canaries.
             if agent_id not in self._sample:
                 if not self._room:
                     self._missed += 1
@@ -169,7 +169,7 @@ class Journal:
         return admitted
 
     def _turn_window(self, at: float) -> None:
-        """A window ended within the budget: others may join, as many as usually fit into what is left of it."""
+        """A window ended within the budget: as many agents may join as usually fit into the rest."""
         passed = at - self._window_at
         per_agent = self._weight / passed / self._speakers if self._speakers else 0.0
         if len(self._sample) >= AGENTS_MAX:
@@ -182,7 +182,7 @@ class Journal:
         return min(int(left / max(per_agent, 1 / WINDOW)), AGENTS_MAX - len(self._sample))
 
     def _cut(self, at: float) -> None:
-        """Over the budget: of those who spoke in this window, the first ones stay, as many as would have fitted."""
+        """Over the budget: of the agents that sent in this window the first ones stay, as many as would have fitted."""
         left = FILLED * self._budget * (at - self._window_at)
         dropped = []
         for agent_id, track in self._sample.items():

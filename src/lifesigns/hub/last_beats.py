@@ -1,8 +1,8 @@
 """The last beat of every agent, as it came.
 
-Beats come by the hundred thousand, and hardly anybody asks for one. So the hub keeps the encoded message, once for all
-agents whose beats were in it, and decodes it again when somebody asks. Decoded beats would take three times the memory
-and half a microsecond each, most of it to free the beat before, which nobody had looked at.
+Beats come by the hundred thousand, and few are ever asked for. So the hub holds the encoded message, once for all
+agents whose beats were in it, and decodes it again on demand. Decoded beats would take three times the memory and half
+a microsecond each, most of it to free the previous beat.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from lifesigns import wire
 from lifesigns.core.signals import Beat
 
 BATCH_MAX: Final = 64 * 1024
-"""Bytes of a message that is kept whole, as many as a single beat may have: one agent that is silent for long must not
-hold what a thousand others said."""
+"""The largest message held whole, as large as a single beat may be: one long-silent agent must not hold the beats of a
+thousand others in memory."""
 
 
 class EncodedBatch(Struct, gc=False):
-    """Beats in one message, still encoded; whose they are, and when they came."""
+    """The beats of one message, still encoded."""
 
     raw: bytes
     source: str
@@ -32,7 +32,7 @@ class EncodedBatch(Struct, gc=False):
 
 
 class SingleBeat(Struct):
-    """A beat that came in another way."""
+    """A beat that came without its encoded message."""
 
     beat: Beat
     at: float
@@ -46,7 +46,7 @@ class ReceivedBeat(NamedTuple):
 
 
 class LastBeats(dict[str, EncodedBatch | SingleBeat]):
-    """By agent, in which message its last beat came."""
+    """By agent, the message with its last beat."""
 
     def of(self, agent_id: str) -> ReceivedBeat | None:
         """The last beat of this agent."""
@@ -62,12 +62,12 @@ class LastBeats(dict[str, EncodedBatch | SingleBeat]):
             elif last is not None:
                 yield agent_id, ReceivedBeat(last.beat, last.at)
         for parcel, wanted in batches.values():
-            # Of two by one agent in one message the later one.
+            # If an agent has two beats in one message, the later one.
             found = {beat.agent_id: beat for beat in parcel.beats() if beat.agent_id in wanted}
             for agent_id, beat in found.items():
                 yield agent_id, ReceivedBeat(beat, parcel.at)
 
     def keep_only(self, agents: Collection[str]) -> None:
-        """Let go of those who are not among these."""
+        """Drop all other agents."""
         for agent_id in [agent_id for agent_id in self if agent_id not in agents]:
             del self[agent_id]

@@ -1,11 +1,11 @@
-"""Life tokens: whoever is started anew by the hub gets a token for that one life, and a key if it has to sign what it says.
+"""Life tokens: each incarnation that the hub starts gets a token of its own, and a key if it has to sign.
 
-The token is of role `agent`, and both are for that agent's id alone. A key, and not the token in place of a signature: the token is shown
-to whoever is at the other end, and on a bus it is not asked for at all. The key is made when the life begins, is handed to it, and
-is kept by nobody here.
+The token has role `agent`, and both are for that agent's id alone. The token cannot replace the key: its holder shows
+it to any peer, and a bus does not ask for it. The hub makes the key when the incarnation starts, hands it over and does
+not store it.
 
-Both are revoked when the life is over and quiet; those of earlier lives also when the next one is started, but for those that were
-started and may still come.
+The hub revokes both when the incarnation has ended and is quiet; those of earlier incarnations also when it starts the
+next one, except of those that were started and may still come.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from lifesigns.ports import StoredToken
 
 PREFIX: Final = "life "
 QUIET_FOR: Final = 300.0
-"""A life that is over may have last words, and one that was deposed fetches the order to stop: both use their token."""
+"""An ended incarnation may send last reports, and a replaced one fetches the order to stop: both use their token."""
 UNKNOWN_FOR: Final = 86400.0
-"""Of an agent that the engine does not know (any more): it may have lost its memory, and the agent be away."""
+"""For an agent unknown to the engine: the engine may have lost its memory while the agent is away."""
 
 KeyPair = Callable[[], tuple[str, str]]
-"""Makes a key: as its agent gets it, and its public half in hex."""
+"""Makes a key: in the agent's form, and its public half in hex."""
 
 
 class LifeCredentials(NamedTuple):
-    """With what one life comes in, and signs."""
+    """The credentials of one incarnation."""
 
     token: str
     key: str = ""
@@ -46,7 +46,7 @@ async def credentials_for_life(
     now: float,
     key_pair: KeyPair | None = None,
 ) -> LifeCredentials:
-    """A new token for this life of this agent, and with `key_pair` a key. Raises `AdapterError` if they cannot be made."""
+    """Make a token for this incarnation, and with `key_pair` a key. Raises `AdapterError` if that fails."""
     valid = {_name(life) for life in (incarnation, *may_come)}
     for token in access.list():
         if token.agents == agent_id and token.name.startswith(PREFIX) and token.name not in valid:
@@ -64,7 +64,7 @@ async def credentials_for_life(
 
 
 async def revoke_ended(access: Access, agents: Mapping[str, Agent], now: float) -> None:
-    """Revoke the tokens and keys of lives that are over. Raises `AdapterError` if the store has not forgotten one of them yet."""
+    """Revoke the tokens and keys of ended incarnations. Raises `AdapterError` if the store has not deleted one yet."""
     for token in access.list():
         if token.name.startswith(PREFIX) and _is_over(token, agents.get(token.agents), now):
             await access.revoke(token.id, now)
