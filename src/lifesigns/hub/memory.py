@@ -91,7 +91,7 @@ def _changed(changes: ChangedKeys, beliefs: Beliefs) -> Iterator[Belief]:
 
 
 def everything(beliefs: Beliefs) -> Iterator[Belief]:
-    """All rows there should be: for the sweep, and for a clean end."""
+    """All rows, for a clean end."""
     for agent in beliefs.agents.values():
         yield Belief(AGENT, agent.id, _encode(_agent_record(beliefs, agent)))
     for kind, table in ((CLAIM, beliefs.claims), (TASK, beliefs.tasks), (MESSAGE, beliefs.messages)):
@@ -101,11 +101,11 @@ def everything(beliefs: Beliefs) -> Iterator[Belief]:
 
 
 def recalled(rows: Iterable[Belief], unreadable: dict[str, str] | None = None) -> Beliefs:
-    """What was believed when the last page was kept.
+    """The beliefs of the last commit.
 
-    A row that cannot be read is left out, and noted in `unreadable` with the reason: a hub that forgets one agent loses
-    less than one that does not start. Without the hub's own row order ids and fencing tokens would begin anew and old
-    ones be believed; then it is an `AdapterError`.
+    An unreadable row is left out, and noted in `unreadable` with the reason: a hub that forgets one agent loses less
+    than one that does not start. Without the hub's own row, order ids and fencing tokens would begin anew and agents
+    would accept old ones; so that one raises `AdapterError`.
     """
     beliefs = Beliefs()
     unreadable = {} if unreadable is None else unreadable
@@ -139,8 +139,8 @@ def recalled(rows: Iterable[Belief], unreadable: dict[str, str] | None = None) -
 
 
 def _recount(beliefs: Beliefs) -> None:
-    """Counts are of those who are here. A crash may have come between a change that nobody told of, a beat from another
-    host or a message's end, and the row that knows of it."""
+    """Count again. A change without an event (a beat from another host, the end of a message) may have been lost in a
+    crash before its row was stored."""
     state = beliefs.fleet
     state.sources = {}
     state.groups = {

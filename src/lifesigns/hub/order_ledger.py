@@ -1,11 +1,11 @@
-"""The order ledger: each order that is not over, and how far it came.
+"""The order ledger: each open order, and how far it came.
 
-    Hub ── open ──► stored ──► offered to the agent's side ──► acknowledged ──► settled: its outcome was heard,
-                      └─────► tried by an executor ───────────────────────────► or nobody waits for it any more
+    Hub ── open ──► stored ──► offered to the agent's side ──► acknowledged ──► settled: its outcome arrived,
+                      └─────► tried by an executor ───────────────────────────► or the engine no longer waits for it
 
-Dispatcher, executors, long polls and the store share this one table. An order is over in one way, `settle`: it is offered
-no more, nobody tries it any more, and the store does not give it again after a restart. Fetching is not taking: what is
-offered stays until the agent's side acknowledges it. A ping is worth something only now, so the newest replaces the one
+Dispatcher, executors, long polls and the store share this one table. Every order ends by `settle`: the hub offers it no
+more, no executor tries it, and the store does not return it after a restart. To fetch an order is not to take it: it
+stays offered until the agent's side acknowledges it. A ping loses its worth at once, so the newest replaces the one
 before.
 """
 
@@ -27,14 +27,14 @@ from lifesigns.hub.clock import Clock
 from lifesigns.ports import StoredOrder
 
 PER_AGENT_MAX: Final = 64
-"""The ladder gives one order at a time; more than this waits for nobody who ever comes."""
+"""The ladder gives one order at a time; an agent with more open orders than this never fetches them."""
 
 PING_FOR: Final = 60.0
 UNANSWERED_FOR: Final = 600.0
-"""An order that nobody answers to (`replaced`) is over after this."""
+"""An order without an outcome (`replaced`) is over after this."""
 
 NOT_STORED: Final = (e.SendPing, e.Withdraw)
-"""Worth something only now, or news of something that is stored itself."""
+"""A ping loses its worth at once, and a `Withdraw` follows from what is stored."""
 
 _KINDS: Final = {
     kind.__name__: kind
@@ -58,24 +58,24 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @dataclass(slots=True, eq=False)
 class OpenOrder:
-    """An order that is not over."""
+    """An open order."""
 
     order: Order
     said_at: float
     stored: bool
-    """The store would give it again after a restart."""
+    """The store would return it after a restart."""
     offered: bool = False
-    """It waits for the agent's side to fetch it."""
+    """Waiting for the agent's side to fetch it."""
     trying: asyncio.Task[None] | None = None
-    """An executor carries it out."""
+    """The task in which an executor carries it out."""
 
 
 class OrderLedger:
-    """All open orders, by agent and id. `settle_stored` is told which of them the store need not give again."""
+    """All open orders, by agent and id. `settle_stored` gets the ids that the store need not return."""
 
     def __init__(self, settle_stored: Callable[[str], None], clock: Clock) -> None:
         self.beliefs = Beliefs()
-        """The engine's, which say what it waits for."""
+        """The engine's beliefs, which say what it waits for."""
         self._settle_stored = settle_stored
         self.now = clock
         self._open: dict[str, dict[str, OpenOrder]] = {}
@@ -86,8 +86,8 @@ class OrderLedger:
     # --- an order's life ------------------------------------------------------------------------------
 
     def open(self, order: Order) -> OpenOrder | None:
-        """An order may be known outside from now on. None if it was withdrawn before it was stored, or by a hub that did
-        not live to store that."""
+        """Open an order for delivery. None if the engine withdrew it before it was stored, or by a hub that crashed
+        before storing that."""
         if not self.awaits(order):
             self._settle_stored(order.order_id)
             return None
@@ -95,7 +95,7 @@ class OrderLedger:
         return self._open.setdefault(order.agent_id, {}).setdefault(order.order_id, opened)
 
     def offer(self, entry: OpenOrder) -> None:
-        """It is for the agent's side; who waits for that is woken."""
+        """Offer it to the agent's side, and wake the long polls for it."""
         agent_id = entry.order.agent_id
         if isinstance(entry.order, e.SendPing):
             self.drop_pings(agent_id, entry)
@@ -109,7 +109,7 @@ class OrderLedger:
                 waiting.set_result(None)
 
     def acknowledge(self, agent_id: str, order_id: str) -> OpenOrder | None:
-        """The agent's side has it and carries it out: it is not given again. None if it was not offered."""
+        """The agent's side has it and carries it out: do not offer it again. None if it was not offered."""
         entry = self.find(agent_id, order_id)
         if entry is None or not entry.offered:
             return None
@@ -119,14 +119,14 @@ class OrderLedger:
         return entry
 
     def heard(self, report: Signal) -> None:
-        """If this is the outcome of an order to the agent it is about, that is over."""
+        """Settle the order whose outcome this is, if it is from the order's own agent."""
         if isinstance(report, PongReceived):
             self.drop_pings(report.agent_id)
         elif isinstance(report, OrderOutcome):
             self.settle(report.agent_id, report.order_id)
 
     def settle(self, agent_id: str, order_id: str) -> OpenOrder | None:
-        """It is over. None if it was before."""
+        """End it. None if it was over before."""
         mine = self._open.get(agent_id, {})
         entry = mine.pop(order_id, None)
         if entry is None:
@@ -149,18 +149,19 @@ class OrderLedger:
             task.cancel()
 
     def forget_idle(self, entry: OpenOrder) -> None:
-        """Whoever had it is done with it: if nobody else has, there is nothing left to know."""
+        """Settle it unless the store, the agent's side or an executor still has it."""
         if not (entry.stored or entry.offered or entry.trying):
             self.settle(entry.order.agent_id, entry.order.order_id)
 
     def drop_pings(self, agent_id: str, but: OpenOrder | None = None) -> None:
-        """A pong came, or a newer ping: pings are not acknowledged."""
+        """Settle the pings of an agent, after a pong or for a newer ping: the agent's side does not acknowledge
+        pings."""
         for one in self.of(agent_id):
             if isinstance(one.order, e.SendPing) and one is not but:
                 self.settle(agent_id, one.order.order_id)
 
     def stand_down(self) -> None:
-        """Another hub acts now: nothing is offered or tried here any more. What is stored is that hub's."""
+        """Another hub acts now: offer and try nothing more. What is stored is that hub's."""
         for entry in self:
             entry.offered = entry.stored = False
             self.stop_trying(entry)
@@ -175,7 +176,7 @@ class OrderLedger:
         return bool(self._open)
 
     def of(self, agent_id: str) -> list[OpenOrder]:
-        """An agent's, oldest first."""
+        """The open orders of an agent, oldest first."""
         return list(self._open.get(agent_id, {}).values())
 
     def find(self, agent_id: str, order_id: str) -> OpenOrder | None:
@@ -191,8 +192,8 @@ class OrderLedger:
         return sum(entry.offered for entry in self)
 
     def waiting_for(self, agent_ids: Collection[str], exclude: Sequence[str] = ()) -> dict[str, list[Order]]:
-        """What these agents have to fetch, oldest first; but not what they have declined. The beat that refutes an order is
-        answered without it."""
+        """The offered orders of these agents, oldest first, without those they have declined. The answer to a beat that
+        refutes an order comes without it."""
         found: dict[str, list[Order]] = {}
         for agent_id in agent_ids if self._open else ():
             if agent_id in self._open:
@@ -223,24 +224,24 @@ class OrderLedger:
                         del self._waiting[name]
 
     def end(self) -> None:
-        """The hub stops: nobody waits any more."""
+        """The hub stops: end all long polls."""
         self._ended = True
         for waiting in (one for many in self._waiting.values() for one in many):
             if not waiting.done():
                 waiting.set_result(None)
 
 
-# --- orders as the store keeps them ---------------------------------------------------------------------
+# --- orders as the store has them -----------------------------------------------------------------------
 
 
 def kept_order(order: Order) -> StoredOrder:
-    """An order as it is kept. Pings are not: they are worth something only now."""
+    """An order encoded for the store."""
     data = _encode([type(order).__name__, order])
     return StoredOrder(order.order_id, order.at, order.agent_id, data)
 
 
 def open_order(kept: StoredOrder) -> Order | None:
-    """An order the hub before us gave and saw no outcome of. None if this lifesigns does not know its kind."""
+    """An order of the hub before us without an outcome. None if this lifesigns does not know its kind."""
     name, fields = msgspec.json.decode(kept.data, type=tuple[str, msgspec.Raw])
     kind: Any = _KINDS.get(name)
     if kind is None:
@@ -263,7 +264,8 @@ def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
             return (
                 lineage is not None
                 and lineage.order_id == order.order_id
-                and lineage.phase in (Phase.VERIFYING, Phase.STARTING)  # else the agent came back by itself
+                and lineage.phase
+                in (Phase.VERIFYING, Phase.STARTING)  # else the agent has recovered by itself
             )
         case e.TurnBreaker() | e.CleanUp():
             return order.order_id in beliefs.side_orders.get(order.agent_id, ())

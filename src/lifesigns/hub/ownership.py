@@ -1,9 +1,9 @@
-"""Ownership: whose a task, its checkpoints and a message are, and who may therefore say something about them.
+"""Ownership: which agent owns a task, its checkpoints or a message, and may therefore report about them.
 
-A task is of whoever holds its claim; else of whom it was assigned to; else of who first saved something of it. The last two
-only while they live: after that it is free, and whoever takes it up next is the successor. A message is of its sender.
-
-Every way in asks here: REST, `/signals` and the bus. Operators may everything.
+A task belongs to the agent that holds its claim; else to the one it was assigned to; else to the one that first saved a
+checkpoint of it. The last two only while the agent lives: after that the task is free, and the next agent to take it up
+is the successor. A message belongs to its sender. Every way in asks here: REST, `/signals` and the bus. Operators may
+do everything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lifesigns.hub.principals import NOBODY, Principal, Role
 from lifesigns.ports.checkpoints import HERE
 
 BUS: Final = Principal("bus", "the bus", Role.AGENT, NOBODY)
-"""On a bus an agent speaks for itself, and nobody for others. Whether it is the agent it says to be, the bus receiver knows."""
+"""On a bus an agent speaks for itself alone. The bus receiver checks that it is the agent it claims to be."""
 
 GONE: Final = (Health.DISCONNECTED, Health.TERMINATED)
 
@@ -28,13 +28,13 @@ Refusal = tuple[str, str]
 
 
 def refusal(beliefs: Beliefs, who: Principal, signal: s.Signal) -> Refusal | None:
-    """The field by which this is not for `who` to say, and why; None if it is."""
+    """The field by which `who` may not send this, and why; None if it may."""
     rule = _RULES.get(type(signal))
     return None if rule is None or who.speaks_for_all else rule(beliefs, who, signal)
 
 
 def may_read(beliefs: Beliefs, who: Principal, task_id: str, saved_by: str) -> bool:
-    """Whether it may read what an agent saved of a task: its own, and that of the task it goes on with."""
+    """Whether it may read an agent's checkpoints of a task: its own, and those of the task it continues."""
     if who.may_see(saved_by):
         return True
     successor = _holder(beliefs, task_id)
@@ -42,12 +42,12 @@ def may_read(beliefs: Beliefs, who: Principal, task_id: str, saved_by: str) -> b
 
 
 def may_know(who: Principal, message: PendingMessage) -> bool:
-    """Whether it may learn that there is this message: who sends or receives it, and those who may read everything."""
+    """Whether it may learn of this message: its sender, its recipient, and those who may read everything."""
     return who.may_see(message.sender) or who.may_see(message.to)
 
 
 def owner_of(beliefs: Beliefs, task_id: str) -> str | None:
-    """Whose a task is; None if it is free."""
+    """The owner of a task; None if it is free."""
     return _holder(beliefs, task_id) or _living(beliefs, beliefs.saver_of(task_id))
 
 
@@ -84,13 +84,13 @@ def _of_a_checkpoint(beliefs: Beliefs, who: Principal, signal: s.CheckpointSaved
 
 
 def _saves_already(beliefs: Beliefs, signal: s.CheckpointSaved) -> bool:
-    """Whether it saved of this task before it was assigned to somebody else: both work on it."""
+    """Whether it saved checkpoints of this task before another agent got it: both work on it."""
     lineage = beliefs.lineages.get(signal.agent_id)
     return lineage is not None and lineage.task_id == signal.task_id and bool(lineage.chain)
 
 
 def _was_given(beliefs: Beliefs, signal: s.CheckpointSaved) -> bool:
-    """Whether we got this content from this agent: else whoever knows a digest could read what others saved."""
+    """Whether this agent sent us this content: else any agent that knows a digest could read what others saved."""
     lineage = beliefs.lineages.get(signal.agent_id)
     return lineage is not None and any(known.digest == signal.digest for known in lineage.chain)
 
@@ -110,5 +110,6 @@ _RULES: Final[Mapping[type, Callable[[Beliefs, Principal, Any], Refusal | None]]
     s.CheckpointSaved: _of_a_checkpoint,
     s.MessageSent: _of_a_message,
 }
-"""What somebody may only say of their own. The rest an agent says of itself, or the engine compares with what it knows: who
-acknowledges or withdraws a message, releases a claim, ends a task, makes progress before a deadline."""
+"""Reports that a sender may only make about what it owns. The others are about the agent itself, or the engine compares
+them with what it knows: acknowledging or withdrawing a message, releasing a claim, ending a task, progress before a
+deadline."""

@@ -1,11 +1,11 @@
-"""Principals: who sent a request, and what that lets them do.
+"""Principals: who sent a request, and what they may do.
 
-    agent       speaks for its own ids, fetches its orders, reads its own agents; sees nothing of the fleet
-    viewer      reads everything, says nothing
-    operator    reads, speaks for anybody, acts on agents
+    agent       speaks for its own ids, fetches its orders, reads its own agents; sees nothing else of the fleet
+    viewer      reads everything, sends nothing
+    operator    reads, speaks for any agent, acts on agents
     admin       the same, and manages tokens
 
-Which roles a call is open to, the call says (`web/routes.py`); whose words and whose sight it is about, the visitor.
+A route names the roles that may call it (`web/routes.py`); the principal says which agents it may speak for and see.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
     ADMIN = "admin"
     KEY = "key"
-    """Nobody comes in with it: it is the public half of a key with which agents sign."""
+    """It lets no one in: it is the public half of a key that agents sign with."""
 
 
 PATTERNS_MAX: Final = 100
@@ -35,10 +35,10 @@ _is_pattern: Final = re.compile(r"[A-Za-z0-9._:@/-]{1,128}|[A-Za-z0-9._:@/-]{0,1
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """The ids an agent's token is for: `coder-7`, or `coder-*` for all that begin so, or several with commas between.
+    """The ids an agent's token is for: `coder-7`, or `coder-*` for all that begin so, or several separated by commas.
 
-    An id is a text and never a path: it is compared as it stands. A `*` stands for at least one more sign, and never
-    for a step upwards (`coder-7/../x`): should anybody ever make a path of an id, it must not lead out of the prefix.
+    An id is a text and never a path: it is compared literally. A `*` stands for at least one more character, and never
+    for a step upwards (`coder-7/../x`): if any program ever made a path of an id, it must not lead out of the prefix.
     """
 
     ids: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ class Patterns:
 
     @classmethod
     def of(cls, text: str) -> Patterns:
-        """Read patterns, or raise a `WireError` that says what would be right."""
+        """Parse patterns, or raise a `WireError` that says what would be right."""
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if not parts:
             raise WireError("agents", "is empty; a token of role agent needs ids, such as coder-7 or coder-*")
@@ -72,7 +72,7 @@ class Patterns:
         )
 
     def texts(self) -> list[str]:
-        """As they are written."""
+        """The patterns as text."""
         return [*sorted(self.ids), *(f"{prefix}*" for prefix in self.prefixes)]
 
 
@@ -81,11 +81,11 @@ NOBODY: Final = Patterns()
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who showed a valid token, or a session made from one."""
+    """The holder of a valid token, or of a session made with one."""
 
     token_id: str
     name: str
-    """As people know it."""
+    """The name for people."""
     role: Role
     patterns: Patterns = NOBODY
     speaks_for_all: bool = field(init=False)
@@ -97,13 +97,13 @@ class Principal:
 
     @property
     def by(self) -> str:
-        """Who did it, on record. With the id: two tokens may have one name, and nobody shall say it was the other."""
+        """The author for the record. With the id, because two tokens may have the same name."""
         return f"{self.name} ({self.token_id})"
 
     def may_speak_for(self, agent_id: str) -> bool:
-        """Whether it may say something as this agent, and fetch this agent's orders."""
+        """Whether it may report as this agent, and fetch this agent's orders."""
         return self.speaks_for_all or self.patterns.match(agent_id)
 
     def may_see(self, agent_id: str) -> bool:
-        """Whether it may be told about this agent."""
+        """Whether it may read about this agent."""
         return self.sees_all or self.patterns.match(agent_id)

@@ -1,6 +1,6 @@
-"""How the hub itself is doing, in numbers: for `/api/v1/fleet`, metrics and doctors.
+"""The hub's own counters, for `/api/v1/fleet`, metrics and doctors.
 
-Counted where it happens, so it must cost next to nothing: an addition, or for a `Spread` one look into a short list.
+Counted where it happens, so it must cost next to nothing: an addition, or for a `Spread` a search in a short list.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from lifesigns.core.health import Health
 from lifesigns.hub.forgeries import Forgeries
 
 LATE_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds. A look is late by a millisecond or two, our promise is 100 ms, and from a second on we say that we slept."""
+"""Seconds. A check of deadlines is late by a millisecond or two, our promise is 100 ms, and from a second on the hub
+says that it stood still."""
 
 HTTP: Final = "http"
 BUS: Final = "bus"
 
 COMMIT_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Seconds. A page on a good disk takes one or two milliseconds, a large one on a busy server a second; then we worry."""
+"""Seconds. A commit on a good disk takes one or two milliseconds, a large one on a busy server a second."""
 
 
 class Spread:
-    """How values are spread: how many lie between one bound and the next, and their sum."""
+    """A histogram: how many values lie between one bound and the next, and their sum."""
 
     __slots__ = ("counts", "total", "up_to")
 
     def __init__(self, up_to: Sequence[float]) -> None:
         self.up_to = up_to
-        """Bounds in order; a value on a bound is below it."""
+        """Bounds in ascending order; each includes its own value."""
         self.counts = [0] * (len(up_to) + 1)
-        """The last one counts what is above all bounds."""
+        """The last one counts the values above all bounds."""
         self.total = 0.0
 
     def add(self, value: float) -> None:
@@ -55,32 +56,31 @@ class Pulse:
     turned_away: int = 0
     """Signals that found the inbox full."""
     refused: int = 0
-    """Signals the engine did not believe."""
+    """Signals that the engine refused."""
     unreadable: int = 0
-    """Messages that came to a door and were nothing we can read, or not their sender's to say."""
+    """Messages that were unreadable, or not for their sender to send."""
     not_own: Counter[str] = field(default_factory=Counter)
-    """Signals about tasks, checkpoints and messages of others, by the way they came."""
+    """Signals about the tasks, checkpoints and messages of others, by the way they came."""
     forged: Forgeries = field(default_factory=Forgeries)
     busy: float = 0.0
-    """Which share of its time the hub had something to do, when it was last looked at: see `busyness.py`."""
+    """Share of its time that the hub was busy, at the last check: see `busyness.py`."""
     looks: int = 0
     look_late: float = 0.0
     look_late_max: float = 0.0
-    """How late the deadlines were looked at: last time, and at worst."""
+    """How late the deadlines were checked: last time, and at worst."""
     looks_late: Spread = field(default_factory=lambda: Spread(LATE_UP_TO))
     found: int = 0
     found_late: float = 0.0
     found_late_max: float = 0.0
-    """How long after it fell due a disconnection was known."""
+    """How long after it fell due the hub noticed a disconnection."""
     finds_late: Spread = field(default_factory=lambda: Spread(LATE_UP_TO))
     flips: dict[Health, int] = field(default_factory=dict)
     interventions: dict[tuple[Rung, Stage], int] = field(default_factory=dict)
     witness: Callable[[float, float, float, int], None] | None = None
-    """Is told of every look: when it was due, when it began and ended, how many effects it had."""
+    """Called after each check: when it was due, when it began and ended, how many effects it had."""
 
     def looked(self, due_at: float, began_at: float, ended_at: float, effects: int) -> None:
-        """Deadlines that were due have been looked at. The first look finds what fell due while there was no hub: it is
-        not late."""
+        """Count a check of deadlines. The first one finds what fell due while no hub ran: it is not late."""
         late = began_at - due_at if self.looks else 0.0
         self.looks += 1
         self.look_late = late
@@ -90,7 +90,7 @@ class Pulse:
             self.witness(due_at, began_at, ended_at, effects)
 
     def told(self, fact: Fact, now: float) -> None:
-        """A fact left the engine."""
+        """Count a fact of the engine."""
         if isinstance(fact, Flip):
             self.flips[fact.now] = self.flips.get(fact.now, 0) + 1
             if fact.now is Health.DISCONNECTED:

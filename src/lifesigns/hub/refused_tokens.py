@@ -1,7 +1,7 @@
-"""Refused tokens: agents that run, report, and are answered 401, so that nobody watches them.
+"""Refused tokens: agents that run and report, but get 401, so that no hub watches them.
 
-A wrong token once is somebody's typing error. The same token again and again is a program that does not know better: its
-token was revoked or ran out, or this hub has lost its store and knows nobody any more.
+One wrong token is a typing error. The same token again and again is a program that cannot know better: its token was
+revoked or expired, or this hub has lost its store and all its tokens.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class _Refused:
     token_id: str
     at: float
     expired: StoredToken | None = None
-    """What it was, if it was good once."""
+    """Its row, if it was valid once."""
     times: int = 0
     names: dict[str, None] = field(default_factory=dict)
 
 
 class RefusedTokens:
-    """Which tokens were refused lately, and for whom they wanted to speak."""
+    """The tokens refused lately, and the agents they claimed to speak for."""
 
     def __init__(self) -> None:
         self._all: OrderedDict[bytes, _Refused] = OrderedDict()
@@ -51,8 +51,8 @@ class RefusedTokens:
         now: float,
         expired: StoredToken | None = None,
     ) -> None:
-        """A token was refused; `expired` is what it was, if it was good once. The names are what its holder says of itself:
-        they are checked only by what such a token was for."""
+        """Record a refused token; `expired` is its row, if it was valid once. Its holder claims the names: we check
+        them only against the patterns of such a row."""
         refused = self._all.pop(digest, None) or _Refused(token_id, now)
         refused.expired = expired
         refused.at, refused.times = now, refused.times + 1
@@ -63,7 +63,7 @@ class RefusedTokens:
             self._all.popitem(last=False)
 
     def why(self, agents_known: int, now: float) -> str:
-        """What to tell about them; empty if there is nothing."""
+        """Describe them for people; empty if there is nothing."""
         while self._all and next(iter(self._all.values())).at < now - OVER_AFTER:
             self._all.popitem(last=False)
         again = [one for one in self._all.values() if one.times >= AGAIN_FROM]
@@ -75,7 +75,7 @@ class RefusedTokens:
 
 
 def _expired(token: StoredToken, names: Iterable[str], now: float) -> str:
-    """Only agents that the token was for are named: anybody may have found it."""
+    """Names only agents that the token was for: a thief may hold it."""
     meant = Patterns.of(token.agents) if token.agents else NOBODY
     holders = sorted(name for name in names if meant.match(name))
     ago = duration(now - (token.expires_at or now))

@@ -1,7 +1,7 @@
-"""Samples: once a minute, every agent that beats in numbers.
+"""Samples: once a minute, the numbers of every agent that beats.
 
-A minute of 100,000 agents is not written at once: a round begins each minute and is spread over it, so that the loop and
-the disk never stand still for it. Everybody's turn comes at the same place of the round, a minute after the last.
+The hub spreads the samples of 100,000 agents over the minute, so that neither the loop nor the disk stands still for
+them. Each agent has the same place in every round, a minute after the last.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ MINUTE: Final = 60.0
 ROUND_FOR: Final = 50.0
 """How long a round takes; the rest of the minute is for rounds that are late."""
 AT_ONCE_MAX: Final = 0.03
-"""Of a round: of 100,000 agents some fifteen milliseconds."""
+"""Share of a round: of 100,000 agents some fifteen milliseconds."""
 
 
 class Counted(Struct, gc=False):
-    """How many beats of which life were counted the last time.
+    """How many beats of which incarnation were counted the last time.
 
-    Changed in place, and nothing the collector of garbage looks at: a hundred thousand new ones every minute would make
-    it look at everything."""
+    Changed in place, and outside of the garbage collector: a hundred thousand new objects every minute would make it
+    visit everything.
+    """
 
     beats: int
     born_at: float
 
 
 class Sampler:
-    """Goes round the fleet. It remembers of everybody how many beats were counted the last time."""
+    """Goes round the fleet, and remembers each agent's count of beats."""
 
     def __init__(self) -> None:
         self._counted: dict[str, Counted] = {}
@@ -47,7 +48,7 @@ class Sampler:
         if minute != self._minute:
             self._begin(agents, minute)
         due = int(len(self._round) * min(1.0, (now - minute + 1.0) / ROUND_FOR)) + 1
-        # A hub that starts late in the minute does not make up for it all at once: the rest counts with the next.
+        # A hub that starts late in the minute does not catch up all at once: the rest counts with the next.
         due = min(due, self._done + int(len(self._round) * AT_ONCE_MAX) + 1)
         taken = []
         for agent in islice(self._round, self._done, due):
@@ -69,7 +70,7 @@ class Sampler:
         if counted is None:
             self._counted[agent.id] = counted = Counted(0, agent.started_at)
         if counted.born_at != agent.started_at:
-            counted.beats, counted.born_at = 0, agent.started_at  # Another life, which counts from one.
+            counted.beats, counted.born_at = 0, agent.started_at  # A new incarnation counts from one.
         beats, counted.beats = agent.beats - counted.beats, agent.beats
         if beats <= 0:
             return None

@@ -1,9 +1,9 @@
-"""Service: a hub with everything round it. Doors and screens talk to this.
+"""Service: a hub with everything around it, as the web and the assembly use it.
 
     web ──► http_receiver ─┐                            ┌─► dispatcher ──► order ledger, executors, bus
     bus ──► bus_receiver ──┴─► Hub ──► committer, store ┴─► feed ──► listeners
 
-What nobody waits for is done beside, by the housekeeping.
+Housekeeping does the periodic work.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LIVES_LOOKED_AT_EVERY: Final = 60.0
 
 
 class Service:
-    """A running hub. In the folder `state`, if there is one, it keeps the admin token."""
+    """A running hub. With a folder `state` it stores the admin token there."""
 
     def __init__(
         self,
@@ -154,8 +154,8 @@ class Service:
     # --- beginning and end ----------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Open the store, go on where the last hub stopped, listen."""
-        # Before it takes over: who does not have the key of the tokens in this store must not depose who has.
+        """Open the store, continue where the last hub stopped, listen."""
+        # Before it takes over: a hub without the key of the tokens in this store must not depose one that has it.
         if self._state is None:
             await self.access.load()
         else:
@@ -182,12 +182,12 @@ class Service:
             self._tasks.append(asyncio.create_task(self.dispatcher.speak(), name="lifesigns dispatcher"))
 
     def send_home(self) -> None:
-        """The hub is about to stop: those who listen or wait for orders get their answer now."""
+        """The hub is about to stop: answer all listeners and long polls now."""
         self.feed.end()
         self.hub.ledger.end()
 
     async def stop(self) -> None:
-        """Hear what is here, keep everything, let go."""
+        """Take in what is here, store everything, close everything."""
         self.send_home()
         for task in self._tasks:
             task.cancel()
@@ -203,18 +203,18 @@ class Service:
     # --- troubles -------------------------------------------------------------------------------------
 
     def token_refused(self, bearer: bytes, names: Sequence[str]) -> None:
-        """Somebody who says to be these agents showed a token that is not known, or no longer."""
+        """A client that claims to be these agents showed an unknown or expired token."""
         if is_token(bearer):
             digest, now = digest_of(bearer), self.clock()
             expired = self.access.expired(digest, now)
             self._refused_tokens.note(digest, id_of(bearer.decode()), names, now, expired)
 
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
-        """Ask this, once a second, why newcomers are turned away."""
+        """Ask this, once a second, why new connections are refused."""
         self.housekeeping.watched[HubPart.CONNECTIONS] = why_full
 
     async def _tell_bursts(self) -> None:
-        """One entry a minute, however many are refused: the record is for people."""
+        """One entry a minute, however many are refused: people read the record."""
         while True:
             await asyncio.sleep(BURSTS_TOLD_EVERY)
             count, addresses = self.access.take_burst()
@@ -228,10 +228,12 @@ class Service:
             await asyncio.sleep(EXPIRY_LOOKED_AT_EVERY)
 
     async def _end_lives(self) -> None:
-        """Tokens and keys that were made for one life end with it."""
+        """Revoke the tokens and keys of ended incarnations."""
         while True:
             await asyncio.sleep(LIVES_LOOKED_AT_EVERY)
-            with suppress(AdapterError):  # It is revoked here, and in the store as soon as that is back.
+            with suppress(
+                AdapterError
+            ):  # The token is revoked here, and in the store as soon as that is back.
                 await revoke_ended(self.access, self.engine.beliefs.agents, self.clock())
 
     def _why_refused(self, now: float) -> str:

@@ -1,12 +1,12 @@
 """Signing in: one-time links, and the sessions they open.
 
-A token does not belong into a browser's address bar or its storage. So whoever has one makes a link with it: a code
-that works once, for five minutes. Redeeming it gives a session, which is a cookie for as long as somebody looks at the
-dashboard every half day, and a week at most.
+A token must not go into the address bar or the storage of a browser. So its holder makes a link with it: a code that
+works once, for five minutes. Redeeming it opens a session, a cookie that lasts while a person uses the dashboard every
+half day, and a week at most.
 
-What is remembered is the digest of a code or of a session, never the thing itself, and everything is bounded. Codes are in
-memory; sessions are in a file of the state folder, too: who looks on while the hub is restarted goes on looking. A session
-belongs to the token it was made with: it can do what that token can, and ends when the token does.
+The hub stores the digest of a code or session, never the secret, and everything is bounded. Codes are in memory;
+sessions also in a file of the state folder, so that they survive a restart of the hub. A session belongs to the token
+it was made with: it has the rights of that token, and ends with it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ FILE_NAME: Final = "sessions.json"
 
 LINK_FOR: Final = 300.0
 SESSION_FOR: Final = 12 * 3600.0
-"""Without a look at the dashboard."""
+"""Without a use of the dashboard."""
 SESSION_MAX_FOR: Final = 7 * 86400.0
-"""However often somebody looks; `limits.session_for` says otherwise."""
+"""Even if it is in use; `limits.session_for` changes it."""
 LINKS_MAX: Final = 200
 SESSIONS_MAX: Final = 2000
 SECRET_MAX: Final = 128
-"""Ours are shorter; what is longer is not even hashed."""
+"""Ours are shorter; a longer one is not even hashed."""
 NOTE_EVERY: Final = 600.0
-"""That sessions are used is written down so often: after a restart they may end that much too early, of half a day."""
+"""How often the uses of sessions are written: a restart may end one that much too early, of half a day."""
 
 T = TypeVar("T")
 
@@ -47,14 +47,14 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 @dataclass(slots=True)
 class _Link:
-    """A code that was not redeemed yet."""
+    """A code not yet redeemed."""
 
     token_id: str
     until: float
 
 
 class Session(Struct):
-    """Somebody who is signed in. `until` moves on with every use, up to `ends_at`."""
+    """A signed-in browser. `until` moves on with every use, up to `ends_at`."""
 
     token_id: str
     until: float
@@ -65,18 +65,18 @@ class Session(Struct):
 
 
 class SignIns:
-    """Links that were not opened yet, and the sessions of those that were."""
+    """Links not yet opened, and open sessions."""
 
     def __init__(self, session_for: float = SESSION_MAX_FOR) -> None:
         self._session_for = session_for
-        """Seconds after which a session ends, however much it is used."""
+        """Seconds after which a session ends even if it is in use."""
         self._links: OrderedDict[bytes, _Link] = OrderedDict()
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
         self._file: Path | None = None
         self._note_at = inf
 
     def keep_in(self, folder: Path, now: float) -> None:
-        """Take up the sessions in this folder, and keep them there from now on."""
+        """Continue the sessions in this folder, and store them there from now on."""
         self._file = folder / FILE_NAME
         for key, known in _read(self._file):
             known.ends_at = min(known.ends_at, known.made_at + self._session_for)
@@ -86,24 +86,24 @@ class SignIns:
         self._note_at = now + NOTE_EVERY
 
     def link(self, token_id: str, now: float) -> str:
-        """A code that opens one session for whoever shows it first."""
+        """A code that opens one session for the first to show it."""
         return _add(self._links, LINKS_MAX, _Link(token_id, now + LINK_FOR))
 
     def maker(self, code: str, now: float) -> str | None:
-        """The id of the token that a code was made with; None for one that is unknown, used or too old."""
+        """The id of the token that made a code; None if the code is unknown, used or too old."""
         known = self._links.get(_digest(code))
         return None if known is None or now >= known.until else known.token_id
 
     def links_of(self, token_id: str, now: float) -> list[float]:
-        """Of each link that was made with this token and not opened yet: for how long it is still good."""
+        """The remaining seconds of each unopened link made with this token."""
         waits = (link.until - now for link in self._links.values() if link.token_id == token_id)
         return [wait for wait in waits if wait > 0]
 
     def redeem(
         self, code: str, now: float, address: str = "", sessions_max: int = SESSIONS_MAX
     ) -> tuple[str, str] | None:
-        """A new session and the id of its token; None for a code that is unknown, used or too old. If there are too many of
-        this token, the one that was not used for longest ends."""
+        """A new session and the id of its token; None if the code is unknown, used or too old. If the token has too
+        many sessions, the least recently used one ends."""
         known = self._links.pop(_digest(code), None)
         if known is None or now >= known.until:
             return None
@@ -117,7 +117,7 @@ class SignIns:
         return session, known.token_id
 
     def token_of(self, session: str, now: float) -> str | None:
-        """The id of the token a session was made with. Being used keeps it alive, until its end."""
+        """The id of the token that made a session. A use extends the session, until its end."""
         key = _digest(session)
         known = self._sessions.get(key)
         if known is None:
@@ -130,26 +130,26 @@ class SignIns:
         return known.token_id
 
     def is_open(self, session: str, now: float) -> bool:
-        """Whether this session goes on. To ask does not keep it alive."""
+        """Whether this session is open. Asking does not extend it."""
         known = self._sessions.get(_digest(session))
         return known is not None and now < known.until
 
     def sessions(self, now: float) -> dict[str, Session]:
-        """Those that are open, by their id."""
+        """The open sessions, by id."""
         return {_id(key): known for key, known in self._sessions.items() if now < known.until}
 
     def sign_out(self, session: str) -> None:
-        """This session ends."""
+        """End this session."""
         self.end_session(session_id(session))
 
     def end_session(self, wanted: str) -> None:
-        """The session with this id ends."""
+        """End the session with this id."""
         for key in [key for key in self._sessions if _id(key) == wanted]:
             del self._sessions[key]
             self._write()
 
     def end(self, token_id: str) -> None:
-        """Everything that was made with this token ends."""
+        """End everything made with this token."""
         before = len(self._sessions)
         _drop(self._links, lambda link: link.token_id == token_id)
         _drop(self._sessions, lambda session: session.token_id == token_id)
@@ -157,7 +157,7 @@ class SignIns:
             self._write()
 
     def forget_old(self, now: float) -> None:
-        """Let go of what nobody came back for, and write down what is used."""
+        """Drop old links and sessions, and write uses from time to time."""
         _drop(self._links, lambda link: now >= link.until)
         _drop(self._sessions, lambda session: now >= session.until)
         if now >= self._note_at:
@@ -165,7 +165,7 @@ class SignIns:
             self._write()
 
     def _write(self) -> None:
-        """What cannot be written is lost with this process, and nothing else is."""
+        """If this fails, a restart ends the sessions, and that is all."""
         if self._file is None:
             return
         rows = {key.hex(): known for key, known in self._sessions.items()}
@@ -176,7 +176,7 @@ class SignIns:
 
 
 def session_id(session: str) -> str:
-    """By which a session is listed and ended: a part of its digest, which lets nobody in."""
+    """The id to list and end a session by: a part of its digest, useless for signing in."""
     return _id(_digest(session))
 
 
@@ -202,7 +202,7 @@ def _digest(secret: str) -> bytes:
 
 
 def _read(file: Path) -> list[tuple[bytes, Session]]:
-    """The sessions in a file; none, if it is not one of ours: then people open a new link."""
+    """The sessions in a file; none, if the file is not ours: then people open a new link."""
     try:
         rows = msgspec.json.decode(file.read_bytes(), type=dict[str, Session])
         return [(bytes.fromhex(key), known) for key, known in rows.items()]

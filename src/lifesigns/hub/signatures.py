@@ -1,8 +1,8 @@
-"""Signatures: whether a message is signed as it has to be, by a key that may speak for its agents, and is not said again.
+"""Signatures: whether a message has the required signature, by a key that may speak for its agents, and is no replay.
 
-A signature comes on top of what a door asks for, a token or a subject, and never instead of it. What was signed can be recorded; so
-each session of a key has numbers that rise, and one that was heard is not heard again. After a restart of the hub the engine still knows
-which life of an agent has said which beats.
+A signature comes on top of the token or the subject, never instead of it. An attacker can record a signed message; so
+each session of a key has rising numbers, and the hub accepts each number once. After a restart of the hub the engine
+still knows which beats of each incarnation it has heard.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from lifesigns.ports.signer import Verifies
 from lifesigns.wire import signed
 
 SESSIONS_MAX: Final = 256
-"""Of one key: two for each process that has it. More are forgotten, and so is everything that began before them."""
+"""Per key: two for each process that has it. Beyond, the oldest is forgotten, and any session that began before it is
+refused."""
 
 
 class KeyBook(Protocol):
-    """Who knows the keys."""
+    """Looks up public keys."""
 
     def key(self, key_id: str, now: float) -> tuple[bytes, Patterns] | None: ...
 
@@ -38,9 +39,9 @@ NO_KEYS: Final = _NoKeys()
 @dataclass(slots=True)
 class _Sessions:
     last: OrderedDict[bytes, int] = field(default_factory=OrderedDict)
-    """The number heard last, by session."""
+    """The last number, by session."""
     forgotten: bytes = b""
-    """The youngest session that is forgotten: whatever began before is too old."""
+    """The youngest forgotten session: an unknown session that began before it is too old."""
 
     def is_new(self, session: bytes, number: int) -> bool:
         last = self.last.get(session)
@@ -56,7 +57,7 @@ class _Sessions:
 
 
 class Signatures:
-    """Opens signed messages. `must_sign` are the agents of which nothing else is heard; None: of all everything is."""
+    """Opens signed messages. Agents in `must_sign` are accepted only signed; None: all are accepted without."""
 
     def __init__(
         self,
@@ -72,8 +73,8 @@ class Signatures:
         self._sessions: dict[str, _Sessions] = {}
 
     def opened(self, raw: bytes, now: float, where: str) -> tuple[bytes, Patterns | None]:
-        """The message, and for whom its key may speak; None if it is not signed. Raises `WireError` for one that is signed and
-        cannot be believed, and counts it."""
+        """The message, and the agents its key may speak for; None if it is unsigned. Raises `WireError` for an invalid
+        signature, and counts it."""
         if not signed.is_signed(raw):
             return raw, None
         said = signed.opened(raw)
@@ -90,13 +91,13 @@ class Signatures:
         return said.message, patterns
 
     def fault(self, agent_id: str, signer: Patterns | None) -> Forgery | None:
-        """Why nobody may say this as that agent, signed or not; None if it may be said."""
+        """Why this signer, or an unsigned message, may not speak for that agent; None if it may."""
         if signer is not None:
             return None if signer.match(agent_id) else Forgery.SIGNATURE
         return Forgery.UNSIGNED if self.has_to_sign(agent_id) else None
 
     def has_to_sign(self, agent_id: str) -> bool:
-        """Whether nothing else is heard of this agent."""
+        """Whether this agent is accepted only signed."""
         return self.must_sign is not None and self.must_sign.match(agent_id)
 
     def _refused(self, kind: Forgery, detail: str, now: float, where: str) -> WireError:

@@ -1,11 +1,11 @@
-"""The state folder: one hub at a time, and where that hub can be found.
+"""The state folder: one hub at a time, and the address of that hub.
 
-A hub believes what is in it: tokens, keys, what it knows of everybody. So nobody else may have written it: the folder and
-all that is in it belong to whoever runs the hub (or to root), and nobody else may write there. A folder that does not
-is refused at the start. Files that others could only read are closed by those who read them.
+A hub trusts its contents: tokens, keys, all it knows about agents. So the folder and all in it must belong to the user
+who runs the hub (or to root), and no other user may write there. The hub refuses to start with any other folder. Files
+that others could only read are closed by their readers.
 
-`hub.lock` is held by the running hub and let go by the system when it ends, however it ends. `hub.url` says where it
-listens, for every client of the same user; it stays behind after a crash, and then a client is told that nobody answers.
+The running hub holds `hub.lock`; the system releases it when the hub ends in any way. `hub.url` has the address, for
+all clients of the same user; it stays behind after a crash, and then a client says that the hub does not answer.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 
 def default_store(state: Path) -> str:
-    """Where a hub keeps what it knows if nothing else is said."""
+    """The store of a hub without a configured one."""
     return f"sqlite://{state.absolute() / DATABASE}"
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file of an SQLite store: everything behind `sqlite://`, as it is; None if it is another store."""
+    """The file of an SQLite store: everything after `sqlite://`, as it is; None if it is another store."""
     scheme, _, path = url.partition("://")
     return Path(path).absolute() if scheme == "sqlite" and path else None
 
 
 def faults(path: Path, owner: int) -> Iterator[str]:
-    """Why this file or folder, or what is in it, cannot be believed by `owner`, and what to type; nothing if it can.
-
-    What is in a folder that nobody else may enter is out of reach, whatever its own mode."""
+    """Why `owner` cannot trust this file or folder, or its contents, and what to type; nothing if it is fine. In a
+    folder closed to other users the contents are out of reach, whatever their own mode."""
     if not hasattr(os, "geteuid"):
         return  # Windows: the folder below the user's profile is the user's by inheritance.
     shut = path.is_dir() and not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
@@ -51,7 +50,7 @@ def faults(path: Path, owner: int) -> Iterator[str]:
         try:
             found, link = one.stat(), one.lstat()
         except FileNotFoundError:
-            continue  # A hub that runs has dropped it since, or a link leads nowhere.
+            continue  # A running hub has deleted it since, or a link leads nowhere.
         stranger = next((uid for uid in (link.st_uid, found.st_uid) if uid not in (owner, 0)), None)
         if stranger is not None:
             yield (
@@ -66,14 +65,14 @@ def faults(path: Path, owner: int) -> Iterator[str]:
 
 
 def check(path: Path) -> None:
-    """Raise `UsageError` if what is there cannot be believed."""
+    """Raise `UsageError` if the current user cannot trust it."""
     if hasattr(os, "geteuid") and (wrong := next(faults(path, os.geteuid()), "")):
         raise UsageError(wrong)
 
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """The folder is ours for the time of the block; made if it is not there."""
+    """Hold the folder for the time of the block; made if it is missing."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         check(folder)
@@ -100,7 +99,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _close_database(folder: Path) -> None:
-    """Who copied it here may have left it open for all to read."""
+    """A person who copied it here may have left it readable for all."""
     for path in folder.glob(f"{DATABASE}*") if hasattr(os, "geteuid") else ():
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) and path.stat().st_uid == os.geteuid():
             path.chmod(PRIVATE)
@@ -111,7 +110,7 @@ def _close_database(folder: Path) -> None:
 
 @contextmanager
 def announced(folder: Path, url: str) -> Iterator[None]:
-    """Clients of this folder find the hub at `url` for the time of the block."""
+    """Announce the hub at `url` to clients of this folder, for the time of the block."""
     path = folder / URL
     write_whole(path, f"{url}\n".encode(), mode=0o644)
     try:

@@ -1,8 +1,8 @@
-"""Throttle: who shows wrong tokens too often is asked to wait.
+"""Throttle: a client that shows wrong tokens too often has to wait.
 
-No guess will ever find 256 bits; this keeps the log readable and a confused client slow. It is asked only after a
-token was found to be wrong: a right one is always let in, however many wrong ones came from the same address, so that
-nobody behind the same NAT can lock out the others.
+No guess will ever find 256 bits; this keeps the log readable and a confused client slow. It applies only to wrong
+tokens: the hub always accepts a right one, however many wrong ones came from the same address, so that no one behind a
+NAT can lock out the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FAILURES_MAX: Final = 10
 WINDOW_FOR: Final = 60.0
 BURSTS_SHOWN_MAX: Final = 5
 ADDRESSES_MAX: Final = 10_000
-"""A thousand addresses a minute is an attack by many; then the oldest are forgiven first."""
+"""A thousand addresses a minute is an attack by many; then the oldest are forgotten first."""
 
 
 class Throttle:
@@ -27,13 +27,13 @@ class Throttle:
         self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()
         self.refused = 0
         self.throttled = 0
-        """Of these, who was told to wait."""
+        """Of these, the throttled ones."""
         self._told = 0
-        """Of these, when a burst was told last."""
+        """The count at the last burst taken."""
         self._bursting: dict[str, None] = {}
 
     def failed(self, address: str, now: float) -> Failures:
-        """One more failure from there."""
+        """Count one more failure from there."""
         key = network(address)
         since, count = self._failures.pop(key, (now, 0))
         if not since <= now < since + WINDOW_FOR:
@@ -49,21 +49,21 @@ class Throttle:
         return Failures(count + 1, since + WINDOW_FOR - now)
 
     def take_burst(self) -> tuple[int, Sequence[str]]:
-        """Failures since this was asked last, and some addresses that had too many; 0 if there is none."""
+        """Failures since the last call, and some addresses that had too many; 0 if there is none."""
         count, addresses = self.refused - self._told, tuple(self._bursting)
         self._told, self._bursting = self.refused, {}
         return (count, addresses) if addresses else (0, ())
 
 
 class Failures:
-    """How often somebody has failed within the window, this time included."""
+    """How often an address has failed within the window, this time included."""
 
     __slots__ = ("count", "retry_after")
 
     def __init__(self, count: int, retry_after: float) -> None:
         self.count = count
         self.retry_after = max(1, ceil(retry_after))
-        """Whole seconds, as the header of that name wants them."""
+        """Whole seconds, for the header of that name."""
 
     @property
     def too_many(self) -> bool:
@@ -71,12 +71,12 @@ class Failures:
 
     @property
     def worth_a_word(self) -> bool:
-        """The first failure and the one that is throttled: one line each, however many follow."""
+        """Whether to log it: the first failure and the first throttled one, however many follow."""
         return self.count in (1, FAILURES_MAX + 1)
 
 
 def network(address: str) -> str:
-    """The address, but for IPv6 the /64: whoever has one address there has all of them."""
+    """The address, but for IPv6 the /64: the owner of one address there has all of them."""
     try:
         parsed = ip_address(address)
     except ValueError:

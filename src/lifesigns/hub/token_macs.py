@@ -1,10 +1,11 @@
 """Token MACs: which rows of the store's `tokens` this hub has written.
 
-A row makes whoever shows the token behind its digest an administrator, so being able to write to the database must not be
-enough to make one. Each row carries a MAC with a key of the state folder (`tokens.key`); one without, or with another, is
-not believed. Who takes a row back that was once true, of a token revoked since, is not found out by this.
+A row makes the holder of the token behind its digest an administrator, so write access to the database must not be
+enough to make one. Each row carries a MAC with a key of the state folder (`tokens.key`); the hub refuses a row without
+it, or with a wrong one. It does not detect a restored row of a token revoked since.
 
-Rows of an older lifesigns have none: they are signed once, when the key is made. Hubs that share a store share the key.
+Rows of an older lifesigns have no MAC: the hub adds it once, when it makes the key. Hubs that share a store share the
+key.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from lifesigns.ports import Store, StoredToken
 
 FILE_NAME: Final = "tokens.key"
 _BEING_MADE: Final = "tokens.key.new"
-"""Until every old row is signed: what was begun is finished by the next start."""
+"""Until every old row has its MAC: the next start finishes an interrupted run."""
 KEY_BYTES: Final = 32
 
 log: Final = logging.getLogger("lifesigns.hub")
 
 
 class TokenMacs:
-    """Signs rows of tokens, and knows those that it has signed."""
+    """Signs rows of tokens, and verifies them."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def signed(self, token: StoredToken) -> StoredToken:
-        """This token with its MAC. When it was used is not in it: that changes every minute."""
+        """This token with its MAC. The time of its last use is left out: it changes every minute."""
         return replace(token, mac=self._mac(token))
 
     def vouch_for(self, token: StoredToken) -> bool:
@@ -57,9 +58,8 @@ class TokenMacs:
 
 
 async def token_macs(folder: Path, store: Store) -> TokenMacs:
-    """Those of the hub in this folder; the key is made at the first start, and then the rows that are there are signed.
-
-    Raises `UsageError` if the rows are signed and the key is not here."""
+    """The MACs of the hub in this folder. The first start makes the key, and signs the existing rows. Raises
+    `UsageError` if the rows are signed and the key is missing."""
     if (key := _read(folder / FILE_NAME)) is not None:
         return TokenMacs(key)
     rows = await store.tokens()
@@ -85,7 +85,7 @@ async def token_macs(folder: Path, store: Store) -> TokenMacs:
 
 
 def new_macs(folder: Path) -> TokenMacs:
-    """Those of the hub in this folder; with a new key if it has none."""
+    """The MACs of the hub in this folder; with a new key if it has none."""
     key = _read(folder / FILE_NAME)
     if key is None:
         key = secrets.token_bytes(KEY_BYTES)

@@ -1,7 +1,8 @@
 """Truce watch: for how much of the last minutes the hub convicted no agent of silence, because it doubted itself.
 
-A truce lasts half a minute at most, and is no news. But a hub whose machine stops it for a second again and again, or that is
-behind and catches up and is behind again, lives from one truce to the next: it is never blind, and finds no death.
+A truce lasts half a minute at most, and is not worth an alert. But a hub that its machine stops for a second again and
+again, or that falls behind and catches up over and over, lives from one truce to the next: it is never blind, and
+detects no death.
 """
 
 from __future__ import annotations
@@ -14,25 +15,26 @@ from lifesigns.core.words import duration
 
 WINDOW: Final = 300.0
 LONG: Final = 150.0
-"""Seconds of the last `WINDOW` in a truce from which on people are told: no single truce is as long."""
+"""Seconds of truce in the last `WINDOW` from which on people get an alert: no single truce is as long."""
 SHORT: Final = 60.0
-"""So few that it is over."""
+"""Seconds below which the alert is over."""
 LOOK_MAX: Final = 5.0
-"""A look counts for no more than this: how long the hub slept itself is in the log, and a laptop that slept is no trouble."""
+"""Upper bound of one step: the log says how long the hub itself stood still, and a laptop that slept is no trouble."""
 
 
 class TruceWatch:
-    """Adds the truces up; it is asked once a second."""
+    """Adds truces up; called once a second."""
 
     def __init__(self) -> None:
         self._looked_at: float | None = None
         self._truces: deque[tuple[float, float]] = deque()
-        """When a look fell into a truce, and how long it counts."""
+        """When a call fell into a truce, and how long it counts."""
         self._total = 0.0
         self._long = False
 
     def look(self, awareness: Awareness, now: float) -> str:
-        """What to tell about them; empty unless they are long, or while the hub is blind to everybody, which is told itself."""
+        """Describe the truces for people; empty unless they are long, or while the hub is blind, which has an alert of
+        its own."""
         last, self._looked_at = self._looked_at, now
         in_truce = now < awareness.truce_until or awareness.behind_since is not None
         if last is not None and last < now and in_truce and not awareness.overloaded:

@@ -15,14 +15,14 @@ class AgentLookup(Protocol):
     """Looks up what events do not say."""
 
     def who(self, agent_id: str) -> AlertSubject | None:
-        """What is known of an agent; None if nothing is, any more."""
+        """The attributes of an agent; None if it is unknown."""
 
     def over(self, alert: Alert) -> str:
         """Why an alert is over although no event says so; empty if it is not."""
 
 
 class EngineAgentLookup:
-    """Looks at what the engine believes."""
+    """Reads the engine's beliefs."""
 
     def __init__(self, beliefs: Callable[[], Beliefs]) -> None:
         self._beliefs = beliefs
@@ -38,7 +38,7 @@ class EngineAgentLookup:
         if alert.kind == "hub_blind":
             return "" if beliefs.awareness.blind else "the hub sees again"
         if not alert.agent_id or alert.kind == "message_overdue":
-            return ""  # A message may be for somebody we never heard of.
+            return ""  # A message may be for an agent we never heard of.
         agent = beliefs.agents.get(alert.agent_id)
         if agent is None:
             return f"{alert.agent_id} is not known any more"

@@ -1,4 +1,4 @@
-"""Alert grouping: which alert is told to which channel with which others."""
+"""Alert grouping: which alerts go to which channel in one notice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifesigns.ports import NoticeSeverity
 
 
 class AlertGrouping:
-    """Puts alerts into the groups of the channels. `touch` is told the kind and key of each row that changes."""
+    """Puts alerts into the groups of the channels. `mark_row` gets the kind and key of each row that changes."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class AlertGrouping:
         touch: Callable[[str, str], None],
     ) -> None:
         self.routes: dict[str, dict[str, NoticeSeverity]] = {}
-        """By alert the channels that are to be told of it and have not been, and how loudly."""
+        """By alert the channels that have not got it yet, and the severity for each."""
         self._alerts = alerts
         self._outlets = queues
         self._pacing = pacing
@@ -34,7 +34,7 @@ class AlertGrouping:
         self._touch = touch
 
     def due_after(self, now: float) -> float:
-        """When the next alert that waits has lasted long enough to be told."""
+        """When the next waiting alert has lasted long enough for a notice."""
         first = NEVER
         for key in self.routes:
             alert = self._alerts.get(key)
@@ -43,7 +43,7 @@ class AlertGrouping:
         return first
 
     def gone(self, alert: Alert, now: float) -> None:
-        """An alert is over for good."""
+        """Remove an alert that is over for good."""
         self.routes.pop(alert.key, None)
         for channel, key in alert.alert_groups.items():
             queue = self._outlets.get(channel)
@@ -56,7 +56,7 @@ class AlertGrouping:
             self._touch(rows.NOTICE, rows.notice_key(channel, key))
 
     def alert_group(self, queue: ChannelQueue, now: float) -> None:
-        """Put what is to be told into groups, and let go of those that came and went unheard."""
+        """Put waiting alerts into groups, and drop the groups that ended before the channel got them."""
         self._drop_unheard(queue)
         waiting: dict[str, list[Alert]] = {}
         for alert in self._waiting_for(queue.name, now):
@@ -79,7 +79,7 @@ class AlertGrouping:
                 yield alert
 
     def _joins(self, queue: ChannelQueue, alert: Alert) -> bool:
-        """Whether its group, or it itself, is being told of already: then it is one more of them."""
+        """Add it to a group that the channel has already, if there is one."""
         for key in (alert.key, *(group_key(alert.kind, group) for group in alert.groups)):
             alert_group = queue.alert_groups.get(key)
             if alert_group is not None:
@@ -90,7 +90,8 @@ class AlertGrouping:
     def _part(
         self, queue: ChannelQueue, kind: str, together: list[Alert], due: list[Alert], now: float
     ) -> None:
-        """A storm is seen by all that are waiting, also those that have not lasted long enough to be told alone."""
+        """Form groups. All waiting alerts count for a storm, also those that have not lasted long enough for a notice
+        of their own."""
         alone = [b for b in queue.alert_groups.values() if b.kind == kind and not b.group]
         told = sum(
             1
@@ -114,7 +115,7 @@ class AlertGrouping:
                     self._join(queue, self._bundle_for(queue, key, alert, group, now), alert)
 
     def _dissolve(self, queue: ChannelQueue, alert_group: AlertGroup) -> list[Alert]:
-        """What waits to be told alone is told with the others instead."""
+        """Take apart the group of a single alert, to put it with the others."""
         alerts = queue.alerts_of(alert_group, self._alerts)
         queue.drop(alert_group.key)
         self._touch(rows.NOTICE, rows.notice_key(queue.name, alert_group.key))

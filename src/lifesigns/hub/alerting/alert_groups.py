@@ -1,7 +1,7 @@
-"""Alert groups: what a channel is told about, one alert or a whole group of them, and what it was told last.
+"""Alert groups: what one channel knows about one alert, or about several together.
 
-A bundle holds no notice. What there is to tell is the difference between what was told and what is true, and it is looked
-at when the channel has time: so the channel is always told the newest, and never what is outdated.
+A group holds no notice. The difference between what the channel knows and what is true is computed when the channel is
+free: so it always gets the newest state, and never an outdated one.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from lifesigns.ports import Notice, NoticeSeverity, NoticeStage
 
 NEVER: Final = float("inf")
 _TEXTS_MAX: Final = 3
-"""Examples told of a group."""
+"""Examples in the notice of a group."""
 
 
 class Level(NamedTuple):
-    """How bad it is: more of anything is worse."""
+    """How bad it is: more of any part is worse."""
 
     ever: int = 0
-    """How many have been in it."""
+    """How many alerts have been in it."""
     rank: int = 0
     news: int = 0
 
 
 @dataclass(slots=True)
 class AlertGroup:
-    """What one channel is told about under one key."""
+    """What one channel knows under one key."""
 
     key: str
     kind: str
     group: str
-    """Empty: it is about a single alert."""
+    """Empty for a single alert."""
     severity: NoticeSeverity
     title: str
     since: float
@@ -47,20 +47,20 @@ class AlertGroup:
     """The first few."""
     told_at: float | None = None
     uncertain: bool = False
-    """It was never told for certain, but a notice was on its way, and may have arrived."""
+    """No notice was confirmed, but one was sent, and may have arrived."""
     told: Level = field(default_factory=Level)
     opened_at: float | None = None
-    """When it was told first."""
+    """When the first notice was delivered."""
     empty_at: float | None = None
     ending: str = ""
     acknowledged: bool = False
-    """Whether the channel was told that somebody has taken on all that is in it."""
+    """Whether the channel knows that a person has acknowledged all alerts in it."""
     ack_over: bool = False
-    """Whoever took it on wanted to be done by now, and it lasts: people are reminded at once."""
+    """An acknowledgement has run out, and the alert lasts: send a reminder at once."""
     not_before: float = 0.0
 
     def join(self, alert: Alert, severity: NoticeSeverity) -> None:
-        """One more alert is told under this key."""
+        """Add an alert."""
         self.ever += alert.count
         self.empty_at = None
         self.since = min(self.since, alert.since)
@@ -70,14 +70,14 @@ class AlertGroup:
             self.agents.append(alert.agent_id)
 
     def leave(self, alert: Alert, now: float, *, last: bool) -> None:
-        """One of its alerts is over."""
+        """Remove an alert that is over."""
         self.ending = alert.ending
         if last:
             self.empty_at = now
 
     @property
     def may_be_known(self) -> bool:
-        """Whether the channel was told of it, as far as we know."""
+        """Whether the channel may have got a notice about it."""
         return self.told_at is not None or self.uncertain
 
     def level(self, members: Collection[Alert]) -> Level:
@@ -89,7 +89,7 @@ class AlertGroup:
         return Level(max(self.ever, crowd), rank, max((alert.news for alert in members), default=0))
 
     def due(self, members: Collection[Alert], pacing: Pacing) -> tuple[NoticeStage, float] | None:
-        """What is to be told next, and when; None if there is nothing to tell as things are."""
+        """The next notice, and when to send it; None if there is nothing to send as things are."""
         lasting = [alert for alert in members if alert.is_open and not alert.silenced_by]
         if not members:
             return (NoticeStage.RESOLVED, self.empty_at or 0.0) if self.may_be_known else None
@@ -110,7 +110,7 @@ class AlertGroup:
         return (NoticeStage.REMINDER, self.told_at + pacing.repeat_every) if pacing.repeat_every else None
 
     def notice(self, stage: NoticeStage, members: Sequence[Alert], now: float, link: str) -> Notice:
-        """What people are told now."""
+        """The notice about the present state."""
         lasting = [alert for alert in members if alert.is_open] or list(members)
         count = sum(alert.count for alert in lasting) or self.ever
         if stage is NoticeStage.RESOLVED:
@@ -144,7 +144,7 @@ class AlertGroup:
         )
 
     def tell(self, stage: NoticeStage, level: Level, now: float) -> None:
-        """The channel has taken a notice that was made at this level."""
+        """The channel took a notice that was made at this level."""
         self.told_at, self.not_before, self.uncertain = now, 0.0, False
         self.told = Level(*(max(pair) for pair in zip(self.told, level, strict=True)))
         if self.opened_at is None:
@@ -152,14 +152,14 @@ class AlertGroup:
         self.acknowledged, self.ack_over = stage is NoticeStage.ACKNOWLEDGED, False
 
     def begin_anew(self, now: float) -> None:
-        """The channel believes that it is over, and it is not."""
+        """Start again: the channel took the resolution, but the alert has come back."""
         self.told_at = self.opened_at = self.empty_at = None
         self.told, self.made_at = Level(), now
         self.acknowledged = self.ack_over = False
 
 
 def _examples(alerts: Sequence[Alert]) -> str:
-    """The states in numbers, and the sentences of a few."""
+    """The number of each state, and the sentences of a few alerts."""
     states: dict[str, int] = {}
     for alert in alerts:
         state = str(alert.details.get("state", ""))

@@ -1,11 +1,11 @@
-"""Alerting: from events to notices. Pure: `now` comes in, and who wants to tell something asks for it.
+"""Alerting: from events to notices. Pure: `now` comes in, and the notifier asks for notices.
 
     hear(events)          what happened
-    next(channel, now)    the notice to tell there now, if there is one; then `told` or `failed`
+    next(channel, now)    the notice to send there now, if there is one; then `told` or `failed`
     wake_at(channel)      when to ask again
-    changed(), recall()   what is kept in the store
+    changed(), recall()   the rows of the store
 
-A channel that fails concerns nobody else. Whatever happened while it could not be told anything is told as it is then.
+A channel that fails affects no other. When it is back it gets the state as it is then.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from lifesigns.hub.alerting.rules import MINUTE, Rules, Silence, silenced
 from lifesigns.ports import Belief, Event, Notice
 
 CHECK_EVERY: Final = 10.0
-"""How often silences, windows and what no event says are looked at, while anything is open."""
+"""How often silences, windows and what no event says are checked, while any alert is open."""
 
 DOWN_AFTER: Final = 2 * MINUTE
-"""How long a channel may fail before people are told by the others."""
+"""How long a channel may fail before the others get an alert about it."""
 
 SILENCES_MAX: Final = 1000
 
 STORM_FROM: Final = 200
 STORM_TEND_EVERY: Final = 0.5
-"""With so many alerts open, what is new is looked at together."""
+"""With `STORM_FROM` alerts open, new ones are handled together, this often."""
 
 _OF_THIS_LIFE: Final = (
     *("hub_store_lost", "hub_bus_lost", "hub_tokens_refused", "hub_connections_full", "hub_rows_unreadable"),
@@ -47,18 +47,18 @@ _OF_THIS_LIFE: Final = (
     "token_expiring",
     "audit_broken",
 )
-"""Said by a hub about itself: another one has to say it anew."""
+"""Alerts of a hub about itself: another hub has to raise them anew."""
 
 log: Final = logging.getLogger("lifesigns.alerting")
 
 
 class Alerting:
-    """Which alerts are open, and what every channel was told of them."""
+    """The open alerts, and what each channel knows of them."""
 
     def __init__(self, rules: Rules, lookout: AgentLookup) -> None:
         self.rules = rules
         self.cursor = 0
-        """The id of the last event that was looked at."""
+        """The id of the last event read."""
         self._lookout = lookout
         self.alerts = Alerts(lookout.who, self._touch_alert)
         self.queues = {name: ChannelQueue(name, rate) for name, rate in rules.channels.items()}
@@ -75,7 +75,7 @@ class Alerting:
     # --- what happened --------------------------------------------------------------------------------
 
     def hear(self, events: Iterable[Event]) -> bool:
-        """Events were kept (those without an id never will be). Whether any alert has changed."""
+        """Read events that are stored (those without an id never will be). Whether any alert has changed."""
         self._news = False
         for event in events:
             if event.id:
@@ -85,10 +85,10 @@ class Alerting:
             for change in changes(event):
                 try:
                     self._apply(change)
-                except Exception:  # a bug of ours about one event must not make us deaf to the others
+                except Exception:  # a bug of ours about one event must not stop the others
                     log.exception("%s of %s", event.type, event.agent_id, extra={"action": "alerting_raised"})
         if self._news:
-            # In a storm there is more to see in a moment, and to look after every page would be most of its cost.
+            # In a storm more follows in a moment, and a pass after every commit would be most of the cost.
             in_storm = len(self.alerts) >= STORM_FROM
             self._tend_at = min(self._tend_at, self._tended_at + STORM_TEND_EVERY if in_storm else 0.0)
         return self._news
@@ -100,8 +100,8 @@ class Alerting:
             self.alerts.open(change)
 
     def acknowledge(self, key: str, ack: Ack) -> Sequence[Alert]:
-        """Somebody has taken on an alert, or all that are told under the key of a group: no more reminders, unless it gets
-        worse. Those there are under this key."""
+        """A person acknowledged an alert, or all in the group with this key: no more reminders, unless it gets worse.
+        Returns the acknowledged ones."""
         found = [alert for alert in self._under(key) if alert.is_open]
         for alert in found:
             alert.ack = ack
@@ -118,7 +118,7 @@ class Alerting:
         return [one for one in self.alerts if one.key in told]
 
     def _bundles_of(self, alert: Alert) -> Iterator[AlertGroup]:
-        """Where it is told; what is changed about these is kept."""
+        """The groups it is in, marked as changed."""
         for channel, key in alert.alert_groups.items():
             if (
                 channel in self.queues
@@ -128,14 +128,14 @@ class Alerting:
                 yield alert_group
 
     def about(self, event: Event) -> Alert | None:
-        """The alert that an event opened or was news of, if it still lasts."""
+        """The alert that an event opened or updated, if it still lasts."""
         alert = self.alerts.get(key_of(event))
         return alert if alert is not None and alert.is_open and event.at >= alert.since else None
 
     # --- silences -------------------------------------------------------------------------------------
 
     def silence(self, silence: Silence) -> None:
-        """A person wants to hear nothing of some alerts for a while."""
+        """Add a person's silence."""
         if len(self._silences) >= SILENCES_MAX and silence.id not in self._silences:
             raise UsageError(f"there are {SILENCES_MAX} silences already; end one of them first")
         self._silences[silence.id] = silence
@@ -150,7 +150,7 @@ class Alerting:
         return ended
 
     def silences(self) -> list[Silence]:
-        """Those that were configured and those that people made."""
+        """The configured silences and those that people made."""
         return [*self.rules.silences, *self._silences.values()]
 
     def _silences_changed(self, silence_id: str) -> None:
@@ -158,13 +158,13 @@ class Alerting:
         self._checked_at, self._tend_at = -NEVER, 0.0
 
     def is_over(self, alert: Alert) -> bool:
-        """Whether its reason is gone, though it is only closed at the next check."""
+        """Whether its reason is gone, though only the next check closes it."""
         return bool(self._lookout.over(alert))
 
     # --- time passing ---------------------------------------------------------------------------------
 
     def tend(self, now: float) -> None:
-        """Let fall due what is due."""
+        """Run what is due."""
         if now < self._tend_at:
             return
         pacing = self.rules.pacing
@@ -186,7 +186,7 @@ class Alerting:
         return min(first, self._bundling.due_after(now))
 
     def _check(self, now: float) -> None:
-        """What no event says: silences that began or ended, agents that are forgotten, waits that are over."""
+        """Check what no event says: silences that began or ended, forgotten agents, waits that are over."""
         for silence in [s for s in self._silences.values() if s.until_at <= now]:
             self.end_silence(silence.id)
         self.alerts.lapse(now)
@@ -205,7 +205,7 @@ class Alerting:
             alert_group.ack_over = True
 
     def _is_silenced(self, alert: Alert, now: float) -> bool:
-        """Whether nobody is told of an alert now; it stands on record why."""
+        """Whether an alert is silenced now; records why."""
         why = silenced(alert, (*self.silences(), *self.rules.windows), now)
         if why != alert.silenced_by:
             alert.silenced_by = why
@@ -217,7 +217,7 @@ class Alerting:
     # --- telling --------------------------------------------------------------------------------------
 
     def next(self, channel: str, now: float) -> Notice | None:
-        """What to tell there now. `told` or `failed` has to follow."""
+        """The notice to send there now. `told` or `failed` has to follow."""
         self.tend(now)
         notice = self.queues[channel].next(self.alerts, self.rules.pacing, self.rules.link, now)
         if notice is not None:
@@ -226,12 +226,12 @@ class Alerting:
         return notice
 
     def wake_at(self, channel: str) -> float:
-        """When there may be something to tell there."""
+        """When to ask this channel's queue again."""
         due_at = self.queues[channel].due_at(self.alerts, self.rules.pacing)
         return min(self._tend_at, due_at)
 
     def told(self, channel: str, now: float) -> None:
-        """The channel took it."""
+        """The channel took the notice."""
         queue = self.queues[channel]
         self._touch_attempt(queue)
         if queue.trouble is not None:
@@ -244,7 +244,7 @@ class Alerting:
         self._touch(rows.OUTLET, channel)
 
     def failed(self, channel: str, error: AdapterError, now: float) -> None:
-        """The channel did not take it."""
+        """The channel did not take the notice."""
         queue = self.queues[channel]
         first = queue.trouble is None
         self._touch_attempt(queue)
@@ -264,7 +264,7 @@ class Alerting:
     # --- what is kept ---------------------------------------------------------------------------------
 
     def changed(self) -> Sequence[Belief]:
-        """The rows that have changed since the last time: they belong on the next page."""
+        """The rows changed since the last call, for the next commit."""
         touched, self._touched = self._touched, {}
         kept = [rows.row(kind, key, self._row(kind, key)) for kind, key in touched]
         if self.cursor != self._cursor_kept:
@@ -274,11 +274,11 @@ class Alerting:
 
     @property
     def unkept(self) -> bool:
-        """Whether there is anything a page should be written for."""
+        """Whether there are rows to commit."""
         return bool(self._touched)
 
     def recall(self, beliefs: Iterable[Belief], now: float) -> bool:
-        """Go on from what was kept. False if nothing ever was."""
+        """Continue from the rows of the store. False if there was none."""
         notices: list[rows.NoticeRow] = []
         known = False
         for belief in beliefs:
@@ -315,7 +315,7 @@ class Alerting:
         queue.alert_groups[row.alert_group.key] = row.alert_group
 
     def _mend(self, now: float) -> None:
-        """Channels may be others than before, and what a hub says of itself it has to say anew."""
+        """Adapt to changed channels, and close what the hub before said about itself."""
         for alert in list(self.alerts):
             for channel, key in list(alert.alert_groups.items()):
                 queue = self.queues.get(channel)
@@ -331,7 +331,7 @@ class Alerting:
         self._tend_at = 0.0
 
     def leave_behind(self, before: float, now: float) -> None:
-        """What an older hub said of itself before then is over: nobody is left who would say so."""
+        """Close what an older hub said about itself before then: no hub is left to close it."""
         old = tuple(a.key for a in self.alerts if a.kind in _OF_THIS_LIFE and a.news_at < before)
         if old:
             self.alerts.close(Closed(old, now, "the hub was started anew"))

@@ -1,7 +1,7 @@
 """Alerts: what is open now.
 
-An alert that closes stays for a moment (`hold_for`): if it opens again within it, it is the same alert and nobody is
-told anything. One that was never told goes without a word. So a short flap rings for nobody.
+A closed alert stays for a moment (`hold_for`): if it opens again within it, it is the same alert and causes no notice.
+One without a notice so far ends without one. So a short flap disturbs no one.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from lifesigns.hub.alerting.wording import line
 from lifesigns.ports import NoticeSeverity
 
 OPEN_MAX: Final = 5_000
-"""Alerts known one by one: five megabytes, and 50 ms to look at all of them. Beyond that they are only counted, by kind."""
+"""Alerts held one by one: five megabytes, and 50 ms to go through. Beyond that they are only counted, by kind."""
 
 LAPSE_AFTER: Final = 4 * 3600.0
-"""When an alert nobody can see the end of is taken as settled: half a working day without news."""
+"""When an alert without an ending event counts as settled: half a working day without news."""
 
 OTHERS: Final = "(others)"
 
 
 @dataclass(frozen=True, slots=True)
 class AlertSubject:
-    """What is known of an agent and matters for telling."""
+    """The attributes of an agent that matter for alerts."""
 
     role: str = ""
     host: str = ""
@@ -38,16 +38,16 @@ NOBODY: Final = AlertSubject()
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Somebody has taken an alert on: nobody is reminded of it, unless it gets worse."""
+    """A person has acknowledged an alert: no reminders, unless it gets worse."""
 
     by: str
     at: float
     why: str = ""
     until_at: float = float("inf")
-    """Who is not done by then is reminded again."""
+    """From then on there are reminders again."""
 
     def said(self) -> str:
-        """As people are told it."""
+        """As text for people."""
         return f"by {self.by}" + (f": {self.why}" if self.why else "")
 
 
@@ -64,7 +64,7 @@ class Alert:
     news_at: float
     rank: int = 0
     news: int = 1
-    """Rises with everything about it that is worth telling."""
+    """Rises with everything worth a notice."""
     severity: NoticeSeverity | None = None
     role: str = ""
     host: str = ""
@@ -73,17 +73,17 @@ class Alert:
     ending: str = ""
     flaps: int = 0
     silenced_by: str = ""
-    """Why nobody is told, if that is so."""
+    """Why it is silenced; empty if it is not."""
     ack: Ack | None = None
     count: int = 1
-    """How many this stands for: one, or the others that had no place of their own."""
+    """How many alerts this stands for: itself, or those beyond `OPEN_MAX`."""
     alert_groups: dict[str, str] = field(default_factory=dict)
-    """By channel the bundle in which it is told there."""
+    """By channel the group it is in there."""
     details: dict[str, str | float] = field(default_factory=dict)
     level: NoticeSeverity | None = None
-    """How urgent it is to whoever looks; None: as loud as people are told."""
+    """How urgent it is on lists and screens; None: as its notices."""
     sentence: str = ""
-    """What is so, to whoever looks."""
+    """Its sentence on lists and screens."""
 
     @property
     def is_open(self) -> bool:
@@ -95,7 +95,7 @@ class Alert:
 
     @property
     def groups(self) -> Iterator[str]:
-        """The groups it may be told with, the smallest first."""
+        """The groups it may go into, the smallest first."""
         if self.host:
             yield f"host {self.host}"
         if self.provider:
@@ -103,7 +103,7 @@ class Alert:
         yield "fleet"
 
     def due_at(self, hold_for: float) -> float:
-        """When it has lasted long enough to be told."""
+        """When it has lasted long enough for a notice."""
         return self.since if self.sort.at_once else self.since + hold_for
 
     def gone_at(self, hold_for: float) -> float:
@@ -112,14 +112,14 @@ class Alert:
 
 
 class Alerts:
-    """The open ones, and those that have just closed. `changed` is told the key of each that changes."""
+    """The open alerts, and those just closed. `changed` gets the key of each that changes."""
 
     def __init__(self, who: Callable[[str], AlertSubject | None], changed: Callable[[str], None]) -> None:
         self._who = who
         self._changed = changed
         self._alerts: dict[str, Alert] = {}
         self._closing: dict[str, None] = {}
-        """Those that have closed and are not gone: so that nobody has to look at all of them."""
+        """Closed and not yet gone: an index, to avoid a search of all."""
 
     def __iter__(self) -> Iterator[Alert]:
         return iter(self._alerts.values())
@@ -131,18 +131,18 @@ class Alerts:
         return self._alerts.get(key)
 
     def put(self, alert: Alert) -> None:
-        """One that was remembered."""
+        """Restore one from the store."""
         self._alerts[alert.key] = alert
         if not alert.is_open:
             self._closing[alert.key] = None
 
     @property
     def closing(self) -> list[Alert]:
-        """Those that have closed and are not gone."""
+        """Closed and not yet gone."""
         return [self._alerts[key] for key in self._closing]
 
     def open(self, change: Opened) -> None:
-        """Something began, or there is news about it."""
+        """Open an alert, or update it."""
         alert = self._alerts.get(change.key)
         if alert is not None:
             self._news(alert, change)
@@ -170,7 +170,7 @@ class Alerts:
             self._changed(change.key)
 
     def close(self, change: Closed) -> None:
-        """Some are over. One that has no place of its own is one less of the others."""
+        """Close alerts. One beyond `OPEN_MAX` is subtracted from the count of the others."""
         for key in change.keys:
             alert = self._alerts.get(key)
             if alert is not None:
@@ -183,14 +183,14 @@ class Alerts:
                 self._end(crowd, change.at, "the others are over")
 
     def lapse(self, now: float) -> None:
-        """Those that nobody will ever close are settled after a while."""
+        """Close after a while the alerts that no event will close."""
         for alert in self._alerts.values():
             lapses = alert.sort.lapses or alert.key.endswith(OTHERS)
             if lapses and alert.is_open and now - alert.news_at >= LAPSE_AFTER:
                 self._end(alert, now, f"{alert.title}: nothing more was heard of it")
 
     def drop_gone(self, now: float, hold_for: float) -> list[Alert]:
-        """Let go of those that have been over for long enough."""
+        """Drop those that have been over for long enough."""
         gone = [alert for alert in self.closing if alert.gone_at(hold_for) <= now]
         for alert in gone:
             del self._alerts[alert.key], self._closing[alert.key]
@@ -203,7 +203,7 @@ class Alerts:
             alert.flaps += 1
         if change.rank > alert.rank or alert.sort.at_once:
             alert.news += 1
-            alert.ack = None  # What was acknowledged was less than this.
+            alert.ack = None  # The acknowledgement was for less than this.
         alert.rank, alert.news_at = change.rank, change.at
         alert.title, alert.text, alert.details = change.title, change.text, dict(change.details)
         alert.level, alert.sentence = change.level, change.sentence

@@ -1,7 +1,7 @@
-"""Channel queue: what one channel is told about, and when it may be told something again.
+"""Channel queue: what one channel knows, and when it may get the next notice.
 
-Every attempt counts against the channel's rate, also one that failed. A channel that does not take a notice is asked
-again after a while that doubles, or when it said; nothing is given up.
+Every attempt counts against the channel's rate, also a failed one. After a failure the queue waits for a time that
+doubles, or for as long as the channel asked; it never gives up.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from lifesigns.ports import Notice, NoticeSeverity, NoticeStage
 
 RETRY_AFTER: Final = 1.0
 RETRY_AFTER_MAX: Final = 5 * MINUTE
-"""Doubled from the one to the other: a channel that is back after an hour is found within five minutes."""
+"""Doubled from the one to the other: a channel that is back after an hour is tried within five minutes."""
 
 REFUSED_AFTER: Final = 5 * MINUTE
-"""A notice that was refused for good is tried again after this: the others go first, for it may be this one's fault."""
+"""A notice refused for good is tried again after this: the others go first, for the fault may be in this one."""
 
 ASKED_AFTER_MAX: Final = 60 * MINUTE
-"""The longest `Retry-After` that is believed."""
+"""The longest `Retry-After` that is obeyed."""
 
 
 class Attempt(NamedTuple):
-    """A notice on its way, and what it says."""
+    """A notice being sent, and the level it was made at."""
 
     notice: Notice
     level: Level
@@ -39,7 +39,7 @@ class Attempt(NamedTuple):
 
 @dataclass(slots=True)
 class ChannelFailures:
-    """How often in a row a channel failed, since when, and what it said."""
+    """How often in a row a channel failed, since when, and its last error."""
 
     failures: int
     since: float
@@ -48,17 +48,17 @@ class ChannelFailures:
 
 @dataclass(slots=True)
 class ChannelQueue:
-    """One channel, from our side."""
+    """The state of one channel."""
 
     name: str
     rate: Rate
     alert_groups: dict[str, AlertGroup] = field(default_factory=dict)
     members: dict[str, dict[str, None]] = field(default_factory=dict)
-    """By bundle the keys of its alerts."""
+    """By group the keys of its alerts."""
     sent: deque[float] = field(default_factory=deque)
-    """When it was told something in the last minute."""
+    """When it got notices in the last minute."""
     missed: int = 0
-    """Alerts that came and went before it could be told."""
+    """Alerts that ended before the channel got them."""
     not_before: float = 0.0
     trouble: ChannelFailures | None = None
     attempt: Attempt | None = None
@@ -70,7 +70,7 @@ class ChannelQueue:
         return [alert for alert in found if alert is not None]
 
     def next(self, alerts: Alerts, pacing: Pacing, link: str, now: float) -> Notice | None:
-        """The notice to tell now, the loudest and oldest first; None if there is none, or it is too early."""
+        """The notice to send now, the most severe and oldest first; None if there is none, or it is too early."""
         if self.attempt is not None or self.free_at() > now:
             return None
         best: tuple[float, float, AlertGroup, NoticeStage] | None = None
@@ -92,7 +92,7 @@ class ChannelQueue:
         return self._try(attempt, now)
 
     def due_at(self, alerts: Alerts, pacing: Pacing) -> float:
-        """When there is something to tell."""
+        """When the next notice is due."""
         if self.attempt is not None:
             return NEVER
         first = 0.0 if self.missed else NEVER
@@ -103,7 +103,7 @@ class ChannelQueue:
         return max(first, self.free_at())
 
     def free_at(self) -> float:
-        """When it may be told something again."""
+        """When its rate allows the next notice."""
         free = self.not_before
         if self.sent:
             free = max(free, self.sent[-1] + self.rate.gap)
@@ -131,7 +131,7 @@ class ChannelQueue:
     # --- what became of it ----------------------------------------------------------------------------
 
     def told(self, now: float) -> AlertGroup | None:
-        """It took the notice. Returns the bundle that is over with it, if it is."""
+        """The channel took the notice. Returns the group that ended with it, if it did."""
         attempt, self.attempt = self.attempt, None
         self._ended(now)
         self.trouble, self.not_before = None, 0.0
@@ -145,14 +145,14 @@ class ChannelQueue:
         if notice.stage is not NoticeStage.RESOLVED:
             alert_group.tell(notice.stage, attempt.level, now)
         elif self.members.get(alert_group.key):
-            alert_group.begin_anew(now)  # It came again while the channel was being told that it is over.
+            alert_group.begin_anew(now)  # It came again while its resolution was on the way.
         else:
             self.drop(alert_group.key)
             return alert_group
         return None
 
     def failed(self, error: AdapterError, now: float) -> None:
-        """It did not take the notice."""
+        """The channel did not take the notice."""
         attempt, self.attempt = self.attempt, None
         self._ended(now)
         trouble = self.trouble or ChannelFailures(0, now, "")
@@ -171,12 +171,12 @@ class ChannelQueue:
             alert_group.not_before = now + REFUSED_AFTER
 
     def _ended(self, now: float) -> None:
-        """An attempt counts from its end: the server heard of it some time before."""
+        """An attempt counts from its end: the server got it some time before."""
         if self.sent:
             self.sent[-1] = now
 
     def drop(self, key: str) -> None:
-        """A bundle is over."""
+        """Drop a group."""
         del self.alert_groups[key]
         self.members.pop(key, None)
 

@@ -1,7 +1,7 @@
-"""Grouping: alerts of one kind that come together are told together.
+"""Grouping: alerts of one kind that come together share a notice.
 
-A host that dies, a provider that refuses, a network that is cut: each is one problem and many alerts. They are told by
-host if few hosts account for nearly all of them, else by provider, else as the whole fleet's.
+A host that dies, a provider that refuses, a network that is cut: each is one problem and many alerts. They are grouped
+by host if few hosts account for nearly all of them, else by provider, else as the whole fleet.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from lifesigns.hub.alerting.alerts import Alert
 
 FLEET: Final = "fleet"
 PARTS_MAX: Final = 3
-"""More groups than this at once are a problem of something larger."""
+"""More groups than this at once point to a larger problem."""
 
 
 def parted(alerts: Sequence[Alert], group_from: int) -> dict[str, list[Alert]]:
-    """Alerts by the group to tell them with; under the empty name those to be told one by one."""
+    """Alerts by group; under the empty name those that stay single."""
     if len(alerts) < group_from:
         return {"": list(alerts)}
     for place in ("host", "provider"):
@@ -34,5 +34,5 @@ def parted(alerts: Sequence[Alert], group_from: int) -> dict[str, list[Alert]]:
 
 
 def group_key(kind: str, group: str) -> str:
-    """The key under which a group is told."""
+    """The key of a group."""
     return f"{kind}@{group}"

@@ -1,8 +1,8 @@
-"""Notifier: carries notices to channels, one task each.
+"""Notifier: sends notices to channels, with one task for each.
 
-A channel that is slow or away keeps nobody waiting but itself, and is asked again for as long as it takes. After a restart
-the events since the last one that was looked at are read from the store: nothing is lost, and what may have been told in
-the moment of a crash is told again under the same key.
+A slow or failing channel delays no other, and is tried until it works. After a restart the notifier reads from the
+store the events since the last one it read: nothing is lost, and a notice that may have been sent just before a crash
+is sent again under the same key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEEP_FOR: Final = 2.0
 CLOSE_FOR: Final = 5.0
 
 LOOK_BACK_FOR: Final = 3600.0
-"""Whoever alerts for the first time looks so far back: what is wrong now began not long ago, or is told elsewhere."""
+"""How far back the very first run reads: what is wrong now began not long ago, or other alerts show it."""
 
 READ_MAX: Final = 1000
 RETRY_AFTER: Final = 2.0
@@ -38,10 +38,10 @@ log: Final = logging.getLogger("lifesigns.alerting")
 
 
 class Notifier:
-    """Tells people. `wanted` asks for a page to be written, because there is something to keep; `kept` returns when it is.
+    """Sends notices. `request_commit` asks for a commit of changed rows; `wait_until_stored` returns when it is stored.
 
-    What is begun is kept before it is told, so that the next hub ends it under the same key. Not for long: if the store is
-    what failed, people are told all the same.
+    The start of a group is stored before its notice goes out, so that the next hub ends it under the same key. The wait
+    is short: if it is the store that failed, people get the notice all the same.
     """
 
     def __init__(
@@ -65,22 +65,22 @@ class Notifier:
         self._known = False
         self._began_at = 0.0
         self._behind: int | None = 0
-        """The last event that has to be read from the store; None: we are told everything as it happens."""
+        """The last event to be read from the store; None: all are read, and new ones come directly."""
         self._tasks: list[asyncio.Task[None]] = []
 
     # --- beginning and end ----------------------------------------------------------------------------
 
     def recall(self, beliefs: Iterable[Belief]) -> None:
-        """Go on from what was kept. Before `start`."""
+        """Continue from the rows of the store. Call it before `start`."""
         self._known = self.alerting.recall(beliefs, self._clock())
 
     def start(self) -> None:
-        """Begin telling, after looking at what happened meanwhile."""
+        """Begin to send, after reading what happened meanwhile."""
         self._began_at = self._clock()
         self._tasks = [asyncio.create_task(self._run(), name="lifesigns alerting")]
 
     async def stop(self) -> None:
-        """Tell nothing more. What was not told is told by the next hub."""
+        """Send nothing more. The next hub sends the rest."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -94,18 +94,18 @@ class Notifier:
     # --- what happened --------------------------------------------------------------------------------
 
     def hear(self, events: Sequence[Event]) -> None:
-        """Events were kept, or (without an id) just happened. Without any channel there is nobody to tell."""
+        """Read events that are stored, or (without an id) just happened. Without channels there is nothing to do."""
         if not self._channels:
             return
         if self._behind is not None:
-            # Those with an id are in the store, and are read from there in their turn.
+            # Those with an id are in the store, and are read from there in order.
             self._behind = max([self._behind, *(event.id for event in events)])
             events = [event for event in events if not event.id]
         if self.alerting.hear(events):
             self._changed()
 
     def silence(self, silence: Silence) -> None:
-        """A person wants to hear nothing of some alerts for a while."""
+        """Add a person's silence."""
         self.alerting.silence(silence)
         self._changed()
 
@@ -116,13 +116,13 @@ class Notifier:
         return ended
 
     def acknowledge(self, key: str, ack: Ack) -> Sequence[Alert]:
-        """Somebody has taken on the alert with this key, or those told under it; the ones there are."""
+        """A person acknowledged the alert with this key, or those in its group; returns them."""
         found = self.alerting.acknowledge(key, ack)
         self._changed()
         return found
 
     def changed(self) -> Sequence[Belief]:
-        """The rows for the next page."""
+        """The rows for the next commit."""
         return self.alerting.changed()
 
     def _changed(self) -> None:
@@ -139,7 +139,7 @@ class Notifier:
                 group.create_task(self._keep_telling(name, channel), name=f"lifesigns channel {name}")
 
     async def _catch_up(self) -> None:
-        """Read what happened since the last look. Nothing is told before all of it is known: most of it is over."""
+        """Read what happened since the last run. Nothing is sent before all of it is read: most of it is over."""
         since = None if self._known else self._clock() - LOOK_BACK_FOR
         while self._behind is not None:
             try:
@@ -153,7 +153,7 @@ class Notifier:
             elif self._behind <= self.alerting.cursor:
                 self._behind = None
             else:
-                self._behind = 0  # They are too old, or were lost: no use waiting for them.
+                self._behind = 0  # They are too old, or were lost: do not wait for them.
         self.alerting.leave_behind(self._began_at, self._clock())
         self._changed()
 
@@ -211,7 +211,7 @@ class Notifier:
 
 
 def _report(name: str, error: Exception) -> None:
-    """A bug of ours, by its place: its message may hold what belongs to the channel alone."""
+    """Log a bug of ours by its place: its message may hold secrets of the channel."""
     place = "".join(format_tb(error.__traceback__)[-3:])
     extra = {"action": "channel_raised", "channel": name}
     log.error("telling %s raised %s\n%s", name, type(error).__name__, place, extra=extra)

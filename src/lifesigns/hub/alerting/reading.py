@@ -1,7 +1,7 @@
-"""Reading: from an event to what it opens and what it closes.
+"""Reading: from an event to the alerts it opens and closes.
 
-An alert has a key made from its kind and what it is about, so that the event which ends it can name it without knowing
-anything of its beginning. What the engine says twice, as a fact of its own and as `NEEDS_HUMAN`, is one alert here.
+An alert has a key made from its kind and its subject, so that the event that ends it can name it without knowing how it
+began. What the engine says twice, as a fact of its own and as `NEEDS_HUMAN`, is one alert here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _OVER: Final[Mapping[Health, tuple[Sequence[str], Sequence[str], str]]] = {
         "was ended",
     ),
 }
-"""Which alerts and which reasons of `NEEDS_HUMAN` are over when an agent comes into this state."""
+"""The alerts and the reasons of `NEEDS_HUMAN` that end when an agent enters this state."""
 _RANKS: Final = {Health.STUCK: 1, Health.FAILING: 2, Health.DISCONNECTED: 3}
 _HUB: Final[Mapping[str, tuple[str, str]]] = {
     "hub_blind": ("the hub is blind: no verdict is to be trusted", "the hub sees again"),
@@ -94,13 +94,13 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "somebody accepts the audit log as it is",
     ),
 }
-"""Alerts about the hub itself: their titles, and what is said when they are over."""
+"""Alerts about the hub itself: their titles, and their endings."""
 _TEXTS_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Something people should know of, or news about it."""
+    """An alert begins, or has news."""
 
     key: str
     kind: str
@@ -109,19 +109,19 @@ class Opened:
     title: str
     text: str = ""
     rank: int = 0
-    """How bad it is among its kind: more than before is worse."""
+    """Severity within its kind: a higher one is worse."""
     severity: NoticeSeverity | None = None
-    """None: as loud as its kind."""
+    """None: that of its kind."""
     details: Mapping[str, str | float] = field(default_factory=dict)
     level: NoticeSeverity | None = None
-    """How urgent the catalogue says it is; None: as loud as people are told."""
+    """The level in the catalogue; None: that of its notices."""
     sentence: str = ""
-    """What the catalogue says of it."""
+    """The sentence of the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """These, if they are open, are over."""
+    """These alerts, if they are open, are over."""
 
     keys: tuple[str, ...]
     at: float
@@ -132,8 +132,8 @@ Change = Opened | Closed
 
 
 def changes(event: Event) -> Sequence[Change]:
-    """What an event means for the alerts; nothing, for most. What cannot be read changes nothing: it may be another
-    version's."""
+    """The changes of alerts by an event; mostly none. An unreadable event changes nothing: it may be of another
+    version."""
     fact = fact_of(event) if event.type in _READ else None
     match fact:
         case Flip():
@@ -171,7 +171,7 @@ _READ: Final = {row.name for row in CATALOGUE.values() if row.alert or row.ends}
 
 
 def key_of(event: Event) -> str:
-    """The alert that an event opens or is news of; empty if it opens none."""
+    """The alert that an event opens or updates; empty if none."""
     fact = fact_of(event) if event.type in _READ else None
     if isinstance(fact, NeedsHuman) and fact.reason in OWN_FACTS:
         return OWN_FACTS[fact.reason].format(fact)
@@ -201,7 +201,7 @@ def _flip(flip: Flip) -> Sequence[Change]:
     if now in UNWELL:
         return [_unwell(flip)]
     if now not in _OVER:
-        return ()  # A new life has still to show itself: what is open stays open.
+        return ()  # A new incarnation has yet to prove itself: open alerts stay open.
     kinds, reasons, ending = _OVER[now]
     human = (f"needs_human:{agent}:{reason}" for reason in reasons)
     keys = (*(f"{kind}:{agent}" for kind in kinds), *human)
@@ -245,7 +245,7 @@ def _breaker(flip: BreakerFlip) -> Sequence[Change]:
         title = line(f"breaker {name} of {flip.agent_id} is open")
         return [_opened(flip, flip.agent_id, title, details={"breaker": name, "was": str(flip.was)})]
     if state is BreakerState.HALF_OPEN:
-        return ()  # It is being tried: one probe is no recovery.
+        return ()  # One probe is no recovery.
     return [Closed((row_of(flip).key(flip),), flip.at, f"breaker {name} of {flip.agent_id} is {state}")]
 
 
@@ -293,7 +293,7 @@ def _expiring(fact: TokenExpiring) -> Opened:
 
 
 def mend_of(token_id: str, role: str) -> str:
-    """How a token or key that expires, or has, is made good again."""
+    """How to renew a token or key that expires, or has expired."""
     if role == "key":
         return "Make another one and give it to them: lifesigns key create"
     return f"Give it a new secret: lifesigns token rotate {token_id.removesuffix(OLD_SECRET)}"

@@ -1,10 +1,10 @@
-"""Rows: what alerting must not forget, as beliefs of the store and back.
+"""Rows: the state of alerting as beliefs of the store, and back.
 
-alert     an open alert, and in which bundle of which channel it is told
-notice    a bundle: what a channel was told about
-outlet    when a channel was told something, so that its rate holds over a restart
+alert     an open alert, and in which group of which channel it is
+notice    a group: what a channel knows
+outlet    when a channel got notices, so that its rate holds over a restart
 silence   one that a person made while the hub ran
-alerting  the id of the last event that was looked at
+alerting  the id of the last event read
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ALERT, NOTICE, OUTLET, SILENCE, CURSOR = "alert", "notice", "outlet", "silence",
 
 
 class ChannelQueueRow(msgspec.Struct):
-    """A channel."""
+    """The times of a channel's notices."""
 
     sent: list[float]
     missed: int
 
 
 class NoticeRow(msgspec.Struct):
-    """A bundle of a channel."""
+    """A group of a channel."""
 
     channel: str
     alert_group: AlertGroup
@@ -50,12 +50,12 @@ _DECODERS: Final[Mapping[str, msgspec.msgpack.Decoder[Any]]] = {
 
 
 def row(kind: str, key: str, value: object) -> Belief:
-    """One row; None: there is nothing to remember any more."""
+    """One row; None deletes it."""
     return Belief(kind, key, None if value is None else _encode(value))
 
 
 def read(belief: Belief) -> Any:
-    """What a row says; None if it is none of ours, or nothing we can read."""
+    """The value of a row; None if it is of another kind, or unreadable."""
     decoder = _DECODERS.get(belief.kind)
     if decoder is None or belief.value is None:
         return None
@@ -66,5 +66,5 @@ def read(belief: Belief) -> Any:
 
 
 def notice_key(channel: str, alert_group: str) -> str:
-    """Under which a bundle is kept."""
+    """The key of a group's row."""
     return f"{channel}\n{alert_group}"

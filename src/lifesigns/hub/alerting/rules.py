@@ -1,4 +1,4 @@
-"""Rules: who is told of what, what is silenced, and how often anybody is told anything. As they are configured."""
+"""Rules: which alerts go to which channels, what is silenced, and how often notices go out. As configured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINUTE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """Alerts by what they are about; what is left empty fits all."""
+    """Selects alerts by their subject; an empty field fits all."""
 
     kinds: tuple[str, ...] = ()
     """Names of alerts, or of the events they are made from."""
@@ -35,20 +35,20 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The first route that fits an alert says who is told, and how loudly."""
+    """The first route that fits an alert names its channels and severity."""
 
     channels: tuple[str, ...]
-    """None: nobody is told."""
+    """Empty: no notice goes out."""
     which: Matcher = field(default_factory=Matcher)
     at_least: NoticeSeverity = NoticeSeverity.INFO
-    """It fits alerts that are at least this loud by themselves."""
+    """It fits alerts with at least this severity of their own."""
     severity: NoticeSeverity | None = None
-    """How loudly its channels are told; None: as loudly as the alert is by itself."""
+    """The severity for its channels; None: the alert's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Alerts nobody wants to hear of for a while."""
+    """Alerts that cause no notice for a while."""
 
     id: str
     which: Matcher
@@ -67,13 +67,13 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Maintenance that comes again: on these days (0 is Monday), from this time of day, for so long."""
+    """Recurring maintenance: on these days (0 is Monday), from this time of day, for so long."""
 
     name: str
     which: Matcher
     days: frozenset[int]
     starts_after: float
-    """Seconds after midnight, as the clock on the wall there shows them."""
+    """Seconds after midnight, local time."""
     lasts_for: float
     zone: tzinfo = UTC
 
@@ -95,21 +95,21 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How often people are told anything."""
+    """How often notices go out."""
 
     hold_for: float = 5.0
-    """An alert that passes sooner is told to nobody. Long enough for a reconnect, short enough for nobody to mind."""
+    """A shorter alert causes no notice. Long enough for a reconnect, short enough to matter to no one."""
     update_every: float = 30.0
-    """What is told already and got worse is told again no oftener than this."""
+    """The least time between a notice and the next one that it got worse."""
     repeat_every: float = 60 * MINUTE
     """While it lasts; 0: never."""
     group_from: int = 3
-    """So many alerts of a kind at once are told as one."""
+    """So many alerts of a kind at once share a notice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What one channel may be told at most."""
+    """The most notices that one channel gets."""
 
     per_minute: int = 20
     gap: float = 1.0
@@ -118,22 +118,22 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything that is configured about alerting."""
+    """The whole configuration of alerting."""
 
     channels: Mapping[str, Rate]
-    """The channels there are."""
+    """The configured channels."""
     routes: Sequence[Route] = ()
     by_kind: Mapping[str, Route] = field(default_factory=dict)
-    """For alerts that no route fits; what is not here either goes to all channels."""
+    """For alerts that fit no route; a kind that is missing here goes to all channels."""
     silences: Sequence[Silence] = ()
     windows: Sequence[Window] = ()
     pacing: Pacing = field(default_factory=Pacing)
     link: str = ""
-    """Where the hub's page is."""
+    """The address of the dashboard."""
 
     def told(self, alert: Alert) -> Mapping[str, NoticeSeverity]:
-        """Who is told of an alert, and how loudly. Channels that are not there are told nothing; if none of those that
-        the tree names for a kind is there, all are told: better one bell too many than none."""
+        """The channels of an alert, and the severity for each. Unknown channels are skipped; if none of those
+        configured for a kind exists, all get it: better one bell too many than none."""
         loud = alert.severity or alert.sort.severity
         for route in self.routes:
             if LOUDNESS[loud] >= LOUDNESS[route.at_least] and route.which.fits(alert):
@@ -151,7 +151,7 @@ class Rules:
 
 
 def silenced(alert: Alert, by: Sequence[Silence | Window], now: float) -> str:
-    """Why nobody is told of an alert now; empty if somebody is."""
+    """Why an alert is silenced now; empty if it is not."""
     for silence in by:
         if silence.which.fits(alert) and silence.active(now):
             return silence.said()

@@ -1,4 +1,6 @@
-"""Wording: notices as people read them. What an agent said is in them, so it is cut to size and cannot steer anything."""
+"""Wording: notices as people read them. They quote agents, so texts are cut to size and cannot carry control
+characters.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from lifesigns.ports import NoticeStage
 LINE_MAX: Final = 200
 PROSE_MAX: Final = 2000
 AGENTS_MAX: Final = 20
-"""Names told of a group; the rest is a number."""
+"""Names in the notice of a group; the rest is a number."""
 
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control signs, directions of writing, halves of signs: all but the new line and the tab."""
+"""Control characters, writing directions, lone surrogates: all but the new line and the tab."""
 
 
 def line(text: str) -> str:
@@ -31,7 +33,7 @@ def prose(text: str) -> str:
 
 
 def cut(text: str, length_max: int) -> str:
-    """The text, or as much of it as there is room for."""
+    """The text, cut to this length."""
     return text if len(text) <= length_max else f"{text[: length_max - 1]}…"
 
 
@@ -56,5 +58,5 @@ def headline(stage: NoticeStage, title: str, since: float, now: float) -> str:
 
 
 def group_title(count: int, many: str, group: str) -> str:
-    """What is said of a whole group: `212 agents are unwell (host ws-1)`."""
+    """The title of a group: `212 agents are unwell (host ws-1)`."""
     return line(f"{count} {many} ({'whole fleet' if group == 'fleet' else group})")

@@ -1,6 +1,6 @@
-"""A person's word that a log is to be gone on with as it is: a file in the state folder, made by `lifesigns audit accept`.
+"""A person's decision to continue a log as it is: a file in the state folder, made by `lifesigns audit accept`.
 
-Not a call of the API: a stolen token must not be able to say it. Who can write to the state folder owns the hub.
+Not a call of the API: a stolen token must not be enough. A user who can write to the state folder owns the hub.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Acceptance(msgspec.Struct):
 
 
 def ask(folder: Path, by: str, reason: str) -> None:
-    """Put it down for the hub."""
+    """Write the file for the hub."""
     write_whole(folder / FILE_NAME, msgspec.json.encode(Acceptance(by, reason)))
 
 
 def asked(folder: Path) -> Acceptance | None:
-    """What somebody put down. Raises `UsageError` if it is not the word of who runs the hub."""
+    """What the file says. Raises `UsageError` if it is not from the user who runs the hub."""
     found = read_private(folder / FILE_NAME, SIZE_MAX)
     if found is None:
         return None
@@ -41,5 +41,5 @@ def asked(folder: Path) -> Acceptance | None:
 
 
 def done(folder: Path) -> None:
-    """It was heard."""
+    """Remove the file."""
     (folder / FILE_NAME).unlink(missing_ok=True)

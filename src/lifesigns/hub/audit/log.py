@@ -1,13 +1,13 @@
 """The audit log of a running hub.
 
-Audited acts get their numbers when their page is made, and are kept in the same transaction as the events they are, with a
-seal over the whole log (`state.py`). A checkpoint for others, in the table of seals, in the state folder and to the
-witnesses, is made at once after a quiet time, then at most once a minute, and when the hub stops.
+Audited acts get their numbers with their commit; the same transaction stores them, their events and a seal over the
+whole log (`state.py`). A checkpoint for others (in the table of seals, in the state folder, for the witnesses) follows
+at once after a quiet time, then at most once a minute, and when the hub stops.
 
-The law: a hub seals only what goes on from its last seal. After a start the whole log is read once, in the background, and
-compared with the seals (`reading.py`). If it is not what was sealed, people are told, the old seals stay where they are, and
-nothing is sealed any more: a seal over a changed log would make the change good. Only a person's word (`acceptance.py`) lets
-the log go on from how it is then, and that is an entry of it.
+The law: a hub seals only what extends its last seal. After a start it reads the whole log once, in the background, and
+compares it with the seals (`reading.py`). If the log is not what was sealed, the hub alerts people, leaves the old
+seals where they are and seals no more: a seal over a changed log would approve the change. Only a person's decision
+(`acceptance.py`) lets the log continue from its present state, and that is an entry of it.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from lifesigns.ports.store import first_event_since
 SEAL_EVERY: Final = 60.0
 RETIRE_EVERY: Final = 86400.0
 HEED_EVERY: Final = 2.0
-"""How often a hub looks whether somebody accepts the log as it is."""
+"""How often the hub checks whether a person accepts the log as it is."""
 CHANGED_MAX: Final = 100
-"""So many changed entries can be accepted. Where there are more, a backup is put back."""
+"""A person can accept so many changed entries. If there are more, restore a backup."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
 
 @dataclass(frozen=True, slots=True)
 class AuditWrites:
-    """What a page has to hold for the log."""
+    """The log's part of a commit."""
 
     audit_records: Sequence[AuditRecord] = ()
     seals: Sequence[Seal] = ()
@@ -59,11 +59,11 @@ class AuditWrites:
 NOTHING: Final = AuditWrites()
 
 Announce = Callable[[Fact], None]
-"""Tell that something happened, and keep it."""
+"""Store and publish a fact."""
 
 
 class AuditWriter(Protocol):
-    """What the log asks of the pages."""
+    """What the log needs of the committer."""
 
     def wanted(self) -> None: ...
 
@@ -71,7 +71,7 @@ class AuditWriter(Protocol):
 
 
 class AuditLog:
-    """Numbers audited acts, seals them, proves them. Without a signer nothing is sealed."""
+    """Numbers audited acts, seals them, proves them. Without a signer it seals nothing."""
 
     def __init__(
         self,
@@ -87,43 +87,44 @@ class AuditLog:
         self._next = 0
         """The number of the next entry: the size of the log, unless that is broken."""
         self._kept = merkle.Frontier()
-        """The log without the page that is on its way."""
+        """The log without the commit in progress."""
         self._standing = AuditState()
-        """With that page."""
+        """With that commit."""
         self._found = AuditState()
-        """As it was when the hub started."""
+        """The log when the hub started."""
         self._goes_on = False
-        """What was found then is signed by us: to seal what comes after it makes no change of older entries good."""
+        """Our key signed what was there at the start: a seal over what follows approves no change of older entries."""
         self._tiles = Tiles()
         self._unread: list[bytes] | None = []
-        """Leaves that came before the older ones were read; None: those were."""
+        """New leaves while the older ones are being read; None: those are read."""
         self._to_keep: list[Seal] = []
         self._sealing = asyncio.Lock()
         self._grown = asyncio.Event()
         self.newest: Seal | None = None
-        """The last seal that is kept."""
+        """The last stored seal."""
         self.trouble = ""
-        """Why nothing is sealed any more."""
+        """Why the hub seals no more."""
 
     @property
     def size(self) -> int:
-        """Entries that are kept."""
+        """The number of stored entries."""
         return self._kept.size
 
     @property
     def proves(self) -> bool:
-        """Whether proofs can be made: the log is read, and is what was sealed."""
+        """Whether the hub can make proofs: it has read the log, and the log is what was sealed."""
         return self._unread is None and not self.trouble
 
     # --- on the pages ---------------------------------------------------------------------------------
 
     async def recall(self, rows: Iterable[Belief]) -> None:
-        """Go on where the last hub stopped; and after what is there, whatever was done to the row that says where."""
+        """Continue where the last hub stopped; after the last entry there is, even if the row that says where was
+        changed."""
         for row in rows:
             if row.kind == KIND and row.value is not None:
                 with suppress(
                     msgspec.MsgspecError
-                ):  # Not ours: as if there were none, which will be noticed.
+                ):  # Not ours: ignored, and the comparison with the seals will notice.
                     self._standing = decode_state(row.value)
                     self._found = decode_state(row.value)
         self._kept = _copy(self._standing.frontier)
@@ -140,7 +141,7 @@ class AuditLog:
         return note is not None and (note.size, note.root) == (state.frontier.size, state.frontier.root())
 
     def record(self, events: Sequence[Event]) -> AuditWrites:
-        """These events are kept next, together with what this returns."""
+        """The log's part of the commit with these events."""
         state, frontier = self._standing, self._standing.frontier
         found: list[AuditRecord] = []
         for event in events:
@@ -159,7 +160,7 @@ class AuditLog:
         return AuditWrites(found, seals, [Belief(KIND, "", encode_state(state))] if found else ())
 
     def page_kept(self) -> None:
-        """The page with what was recorded last is kept."""
+        """The commit of the last `record` is stored."""
         if self._kept.size != self._standing.frontier.size:
             self._kept = _copy(self._standing.frontier)
             self._grown.set()
@@ -178,7 +179,7 @@ class AuditLog:
         clock: Callable[[], float],
         announce: Announce,
     ) -> None:
-        """Look whether the log is what was sealed, then seal it whenever it has grown."""
+        """Check whether the log is what was sealed, then seal it whenever it has grown."""
         while self._unread is not None:
             try:
                 await self._read_all(lambda why: announce(AuditBroken(clock(), why)))
@@ -200,7 +201,7 @@ class AuditLog:
             await asyncio.sleep(SEAL_EVERY)
 
     async def seal(self, pages: AuditWriter, now: float) -> None:
-        """Seal what is kept, if it has grown; returns when the seal is kept, too."""
+        """Seal what is stored, if it has grown; returns when the seal is stored, too."""
         async with self._sealing:
             seal = self.last_seal(now)
             if seal is not None:
@@ -211,27 +212,27 @@ class AuditLog:
                 self.tell_witnesses(seal)
 
     def last_seal(self, now: float) -> Seal | None:
-        """A seal over everything that is kept; None if there is nothing new, or nothing may be sealed."""
+        """A seal over all stored entries; None if there is nothing new, or nothing may be sealed."""
         known = self.newest.size if self.newest is not None else 0
         if self._signer is None or not self.proves or self.size <= known:
             return None
         return Seal(self.size, now, notes.write(self.size, self._kept.root(), self._signer))
 
     def put_down(self, seal: Seal) -> None:
-        """This seal is kept. Blocks while it is written into the state folder."""
+        """Note a stored seal. Blocks while it writes it to the state folder."""
         self.newest = seal
         if self._file is not None:
             self._file.write(seal.size, seal.note)
 
     def tell_witnesses(self, seal: Seal) -> None:
-        """This seal is kept, and goes elsewhere."""
+        """Send a stored seal to the witnesses."""
         if self._witnesses is not None:
             self._witnesses.tell(seal)
 
     # --- after a start --------------------------------------------------------------------------------
 
     async def _read_all(self, broken: Callable[[str], None]) -> None:
-        """Read the whole log once; `broken` says why it is not what was sealed."""
+        """Read the whole log once; calls `broken` with the reason if it is not what was sealed."""
         size = self._next - len(self._unread or ())
         found = await self._compare(size)
         self._tiles, self.newest = found.tiles, found.newest
@@ -244,7 +245,7 @@ class AuditLog:
         if found.wrong:
             self._complain(found.wrong, "Nothing is sealed any more", broken)
         elif found.changed:
-            # The hash beside an entry is what is sealed, and convicts whoever changed the entry alone.
+            # The seal covers the hash beside an entry, which exposes a change of the entry alone.
             self._complain(_named(found.changed), "Their hashes were not", broken)
 
     async def _compare(self, size: int) -> Reading:
@@ -252,7 +253,7 @@ class AuditLog:
             return await read_log(self._store, size)
         found = await compare_log(self._store, size, self._signer, self._file, self._found.note)
         if size == 0 and not found.wrong and self._file is not None:
-            # So that there always is a seal in the folder: one that is missing was taken away.
+            # So that there always is a seal in the folder: a missing one was removed.
             await asyncio.to_thread(self._file.begin, notes.write(0, merkle.EMPTY, self._signer))
         return found
 
@@ -268,7 +269,7 @@ class AuditLog:
     # --- a person's word ------------------------------------------------------------------------------
 
     async def _heed_on(self, pages: AuditWriter, clock: Callable[[], float], announce: Announce) -> None:
-        """See now and then whether a person accepts the log as it is."""
+        """Check now and then whether a person accepts the log as it is."""
         if self._file is None or self._signer is None:
             return
         folder = self._file.path.parent
@@ -290,7 +291,7 @@ class AuditLog:
         clock: Callable[[], float],
         announce: Announce,
     ) -> None:
-        """Go on from the log as it is now: an entry says who wanted that, and why."""
+        """Continue the log from its present state: an entry says who decided that, and why."""
         async with self._sealing:
             size, self._unread = self._next, []
             try:
@@ -305,7 +306,7 @@ class AuditLog:
                 sealed = await self._longest_sealed(size)
             finally:
                 unread, self._unread = self._unread or [], None
-            # What came meanwhile may be on its way to the store: it is in the log when its page is kept.
+            # New entries may be in a commit in progress: they are in the log when it is stored.
             self._kept, self._standing.frontier = _copy(found.log), _copy(found.log)
             self._tiles, self.newest = found.tiles, None
             for leaf in unread:
@@ -321,13 +322,13 @@ class AuditLog:
             changed = tuple(changed_word(n, content) for n, content in found.changed.items())
             acceptance.done(
                 folder
-            )  # Before it is on record: a word that is lost is said again, one that stays would be heeded twice.
+            )  # Before the entry: a person can repeat a lost decision, but one left here would count twice.
             announce(AuditAccepted(clock(), sealed, changed, by, reason, wrong))
             await pages.kept()
         await self.seal(pages, clock())
 
     async def _longest_sealed(self, size: int) -> int:
-        """Of how many entries there is a seal of ours."""
+        """The largest size of the log under a seal of ours."""
         assert self._signer is not None
         found = [self._standing.note, "" if self._file is None else self._file.read() or ""]
         found += [seal.note for seal in await self._store.seals(newest_first=True, limit=AT_ONCE)]
@@ -341,7 +342,7 @@ class AuditLog:
         return await self._tiles.inclusion(n, size, self._leaves)
 
     async def consistency(self, old: int, size: int) -> list[bytes]:
-        """The hashes that show that the log of this size begins with the one of the old size."""
+        """The hashes that show that the log of this size extends the one of the old size."""
         return await self._tiles.consistency(old, size, self._leaves)
 
     async def _leaves(self, first: int, before: int) -> list[bytes]:
@@ -356,8 +357,8 @@ class AuditLog:
         pages: AuditWriter,
         announce: Announce,
     ) -> None:
-        """Drop entries older than `keep_for`, at most once a day. That is an audited act itself, and kept before it is done: so
-        what was retired can be told from what somebody removed."""
+        """Drop entries older than `keep_for`, at most once a day. That is an audited act itself, stored before the
+        deletion: so retired entries can be told from removed ones."""
         standing = self._standing
         if self.proves and now - standing.retired_at >= RETIRE_EVERY:
             before = await self._first_kept(now - keep_for)
@@ -371,8 +372,8 @@ class AuditLog:
     async def forget_history(
         self, now: float, keep_for: float, pages: AuditWriter, announce: Announce
     ) -> float:
-        """Since when the history is to be kept. Once a day, or more often if it is short, that is later than before: then it is an entry, kept before
-        anything is dropped, so that what was forgotten can be told from what somebody removed."""
+        """Since when to keep the history. It moves on once a day, or more often if the history is short; each step is
+        an entry, stored before the deletion, so that forgotten events can be told from removed ones."""
         state, since = self._standing, now - keep_for
         if since - state.kept_since >= min(RETIRE_EVERY, keep_for / 10):
             state.kept_since = since
@@ -390,7 +391,7 @@ class AuditLog:
         return min(since, state.kept_since)
 
     async def _gone_before(self, first: int) -> str:
-        """Which events are not there to be forgotten: to forget them would make it good that somebody removed them."""
+        """Which events are missing before this one: forgetting them would approve their removal."""
         expected = self._standing.history_from
         while expected < first:
             some = await self._store.events(after=expected - 1, until=first - 1, limit=AT_ONCE)
@@ -403,7 +404,8 @@ class AuditLog:
         return ""
 
     async def _first_kept(self, oldest: float) -> int:
-        """The number of the first entry that is not too old. Numbers count, not moments: a clock may be set back."""
+        """The number of the first entry that is not too old. It goes by numbers, not moments: a clock may be set
+        back."""
         n = self._standing.retired
         while some := await self._store.audit_records(after=n - 1, limit=AT_ONCE):
             for one in some:
@@ -418,7 +420,7 @@ def _copy(frontier: merkle.Frontier) -> merkle.Frontier:
 
 
 def _named(changed: Iterable[int]) -> str:
-    """Which entries were changed, the first of them."""
+    """The changed entries, the first few by number."""
     numbers = list(changed)
     more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
     return f"entries {', '.join(map(str, numbers[:3]))}{more} were changed" if numbers else ""

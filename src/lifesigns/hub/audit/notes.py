@@ -6,7 +6,7 @@
                                             a blank line; everything before it is signed
     — lifesigns/5ad0c2... Az3grl/ay8vT...   key name; four bytes of key hash and the signature
 
-Nothing here is secret, and nothing needs our program: any tool that reads signed notes can check one.
+Nothing in a note is secret, and any tool that reads signed notes can check one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lifesigns.errors import WireError
 from lifesigns.ports.signer import Signer, Verifies
 
 ED25519: Final = b"\x01"
-"""The kind of key, in a key's text and in its hash."""
+"""The type of the key, in its text and in its hash."""
 NOTE_MAX: Final = 16_384
 _SIZE: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 
@@ -35,20 +35,20 @@ class Trust(StrEnum):
     GOOD = "good"
     FORGED = "forged"
     STRANGER = "stranger"
-    """Nobody we know has signed it."""
+    """No known key has signed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A seal, read."""
+    """A parsed seal."""
 
     origin: str
     size: int
     root: bytes
     text: bytes
-    """What is signed."""
+    """The signed part."""
     signatures: tuple[tuple[str, bytes, bytes], ...]
-    """Of each: the key's name, its hash, the signature."""
+    """For each the key's name, its hash, and the signature."""
 
     def trust(self, keys: Sequence[bytes], verifies: Verifies) -> Trust:
         """Whether one of these keys has signed it."""
@@ -64,7 +64,7 @@ class Note:
 
 
 def write(size: int, root: bytes, signer: Signer) -> str:
-    """A log of this size has this root: signed."""
+    """A signed note for a log of this size and root."""
     name = key_name(signer.public)
     text = f"{name}\n{size}\n{b64encode(root).decode()}\n"
     signature = _key_hash(name, signer.public) + signer.sign(text.encode())
@@ -72,7 +72,7 @@ def write(size: int, root: bytes, signer: Signer) -> str:
 
 
 def read(note: str) -> Note:
-    """What a note says; whether it is true is another question. Raises `WireError`."""
+    """Parse a note, without checking its signature. Raises `WireError`."""
     text, blank, signed = note.replace("\r\n", "\n").rpartition("\n\n")
     lines = text.split("\n")
     if len(note) > NOTE_MAX or not blank or len(lines) < 3 or not lines[0] or not _SIZE.fullmatch(lines[1]):
@@ -85,7 +85,8 @@ def read(note: str) -> Note:
 
 
 def signed_by(note: str, signer: Signer) -> Note | None:
-    """What a note says, if this signer has signed it. The same text is always signed the same, so what it would not sign is not its own."""
+    """Parse a note, if this signer has signed it. Signing is deterministic: a note that the signer would write
+    otherwise is not its own."""
     try:
         found = read(note)
     except WireError:
@@ -94,7 +95,7 @@ def signed_by(note: str, signer: Signer) -> Note | None:
 
 
 def split(text: str) -> list[str]:
-    """The notes in a text that has several, one after the other, with a blank line behind each."""
+    """The notes in a text of several, each followed by a blank line."""
     found: list[list[str]] = [[]]
     for line in text.replace("\r\n", "\n").split("\n"):
         ended = found[-1] and found[-1][-1].startswith("— ")
@@ -106,7 +107,7 @@ def split(text: str) -> list[str]:
 
 
 def key_name(public: bytes) -> str:
-    """What a key, and the log that it seals, is called."""
+    """The name of a key and of the log that it seals."""
     return f"lifesigns/{sha256(public).hexdigest()[:16]}"
 
 

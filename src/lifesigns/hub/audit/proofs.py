@@ -1,8 +1,8 @@
-"""Proofs over a long log: most of the tree is known by the roots of its tiles, and two tiles are read for a proof.
+"""Proofs over a long log: the roots of its tiles stand for most of the tree, and a proof reads two tiles.
 
-A tile is 256 leaves that stand side by side, beginning at a multiple of 256. A tree of more than one tile is split
-between tiles all the way down to a single one, because a power of two that is larger than a tile is a number of whole
-tiles. So a tree of leaves is a tree of tiles, and a proof is one inside of a tile and one over the tiles.
+A tile is 256 leaves side by side, beginning at a multiple of 256. A tree of more than one tile is split between tiles
+all the way down to a single one, because a power of two larger than a tile is a number of whole tiles. So a tree of
+leaves is a tree of tiles, and a proof is one inside a tile and one over the tiles.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Tiles:
         leaves = await self._leaves(place, size, read)
         inside = merkle.consistency_proof(within, leaves)
         if place > 0 and within & (within - 1) == 0:
-            # Here the old log ends with a full tree that is not all of it: its root has to be told.
+            # Here the old log ends with a full subtree that is not all of it: the proof must include its root.
             inside = [merkle.root(leaves[:within]), *inside]
         return inside + merkle.inclusion_proof(place, tree)
 
     async def _tree(self, size: int, read: Read) -> list[bytes]:
-        """The roots of all tiles of a log of this size, the last one as far as it goes."""
+        """The roots of all tiles of a log of this size, also of the incomplete last one."""
         full, rest = divmod(size, self._tile)
         tree = self._roots[:full]
         return [*tree, merkle.root(await self._leaves(full, size, read))] if rest else tree

@@ -1,7 +1,7 @@
-"""The log, read from its beginning after a start: whether it is what was sealed, and what is needed to go on with it.
+"""Reads the log from its beginning after a start: whether it is what was sealed, and what is needed to continue it.
 
-Three places have seals: the state folder, the row of the log (`state.py`), the table of seals. The one in the folder has
-to be there and has to fit, and some seal has to vouch for the last entry.
+Three places have seals: the state folder, the row of the log (`state.py`), the table of seals. The one in the folder
+must exist and match, and some seal must cover the last entry.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 1000
 SEALS_MAX: Final = 20
-"""The newest ones; beyond them there may be some that do not fit."""
+"""The newest ones; some may not match."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """A log as it was read."""
+    """The result of reading a log."""
 
     log: merkle.Frontier = field(default_factory=merkle.Frontier)
     tiles: Tiles = field(default_factory=Tiles)
     newest: Seal | None = None
-    """The newest seal in the store, if it fits."""
+    """The newest matching seal in the store."""
     sealed: int = 0
-    """Up to here there is a seal that fits."""
+    """The largest size with a matching seal."""
     wrong: str = ""
     """Why the log is not what was sealed; empty if it is."""
     changed: dict[int, bytes] = field(default_factory=dict)
-    """Entries that do not have their hash, each with the hash it would have. The hash beside it is what is sealed, and convicts the change for
-    ever; unless somebody has accepted it."""
+    """Entries that do not match their hash, with the hash of their present content. The seal covers the hash beside the
+    entry, which proves the change for ever, unless a person has accepted it."""
 
 
 async def read_log(store: Store, size: int) -> Reading:
@@ -80,11 +80,11 @@ def _in_folder(file: SealFile, size: int, signer: Signer) -> tuple[notes.Note | 
 
 
 _Seals = Mapping[int, Mapping[bytes, "Seal | None"]]
-"""By size and root; None: it is that of the row."""
+"""By size and root; None stands for the seal in the row."""
 
 
 async def _in_store(store: Store, signer: Signer, row: str) -> _Seals:
-    """The seals in the store that are this signer's. Anybody may have written the others."""
+    """The seals in the store that this signer made. Anyone may have written the others."""
     found: dict[int, dict[bytes, Seal | None]] = {}
     if (note := notes.signed_by(row, signer)) is not None:
         found[note.size] = {note.root: None}
@@ -102,7 +102,7 @@ async def _read(store: Store, size: int, found: Reading, seals: _Seals, in_folde
 
 
 def _hear(found: Reading, some: Sequence[AuditRecord], seals: _Seals, in_folder: notes.Note | None) -> None:
-    """The next entries."""
+    """Process the next entries."""
     log = found.log
     for one in some:
         if one.n != log.size:
@@ -136,5 +136,5 @@ def _note_change(found: Reading, one: AuditRecord) -> None:
 
 
 def changed_word(n: int, content: bytes) -> str:
-    """How the entry that accepts a changed one names it: its number, and the hash of what it says now."""
+    """How an accepting entry names a changed one: its number, and the hash of its present content."""
     return f"{n} {content.hex()}"

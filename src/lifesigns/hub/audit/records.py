@@ -1,6 +1,6 @@
-"""Audit records: which events say that somebody was acted on, or allowed to act: those with an audit entry in the catalogue.
+"""Audit records: the events about acts on agents and permissions: those with an audit entry in the catalogue.
 
-The law: whatever names who did it (`by`) is an audited act, also if the catalogue does not say so. It can be forgotten there.
+The law: an event that names its author (`by`) is an audited act, even if the catalogue forgets to say so.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Who(msgspec.Struct):
 
 
 class AuditText(msgspec.Struct):
-    """An entry, read."""
+    """A parsed entry."""
 
     id: int
     type: str
@@ -46,7 +46,7 @@ class AuditText(msgspec.Struct):
 _flip: Final = msgspec.json.Decoder(_Flip).decode
 _who: Final = msgspec.json.Decoder(_Who).decode
 read: Final = msgspec.json.Decoder(AuditText).decode
-"""An entry as it is kept. Raises `msgspec.MsgspecError`."""
+"""Parses a stored entry. Raises `msgspec.MsgspecError`."""
 
 
 def is_deed(event: Event) -> bool:
@@ -64,7 +64,7 @@ def audit_record(n: int, event: Event) -> AuditRecord:
 
 
 def fact_in(record: AuditRecord) -> Fact | None:
-    """The fact that an entry tells; None if it is retired, or cannot be read."""
+    """The fact of an entry; None if it is retired, or unreadable."""
     try:
         told = read(record.entry or b"")
     except msgspec.MsgspecError:
@@ -73,5 +73,5 @@ def fact_in(record: AuditRecord) -> Fact | None:
 
 
 def who_did(by: object) -> str:
-    """Who did it, by what the event says; empty: the hub, by its policy."""
+    """The author in the event; empty: the hub, by its policy."""
     return by[:_WHO_MAX] if isinstance(by, str) else ""

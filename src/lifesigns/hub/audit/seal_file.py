@@ -1,4 +1,4 @@
-"""The newest seal in the state folder: who cuts the log in the database, seals and all, has not changed this one."""
+"""The newest seal in the state folder: it exposes an attacker who cuts the log in the database, seals and all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 
 class SealFile:
-    """A file that is replaced as a whole, and never by an older seal."""
+    """A file that is always replaced as a whole, and never by an older seal."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE_NAME
@@ -35,12 +35,12 @@ class SealFile:
             raise UsageError(f"{self.path} cannot be read: {error.strerror}") from error
 
     def begin(self, note: str) -> None:
-        """The seal of an empty log, if there is none yet."""
+        """Write the seal of an empty log, if there is no seal yet."""
         if not self.path.exists():
             self.write(0, note)
 
     def write(self, size: int, note: str) -> None:
-        """Put a seal in its place. A disk that does not take it is logged: the log itself is kept elsewhere."""
+        """Replace the seal. If the disk fails, log it: the log itself is stored elsewhere."""
         with self._writing:
             if size <= self._size:
                 return

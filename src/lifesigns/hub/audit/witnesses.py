@@ -1,8 +1,8 @@
-"""Witnesses: every checkpoint goes to those who keep it elsewhere, beside the hub and never in its way.
+"""Witnesses: store every checkpoint elsewhere, without delaying the hub.
 
-Each witness has a task of its own, and is told the seals of the store one after the other, from the one it took last. So
-nothing waits in memory for one that is away, and one that comes back gets all it missed, also after a restart of the hub;
-as far as the store still has it (`SEALS_FOR`), and the newest in any case.
+Each witness has a task of its own, and gets the seals of the store one after the other, from the last one it took. So
+nothing waits in memory for one that is away, and one that comes back gets all it missed, also after a restart of the
+hub; as far back as the store has them (`SEALS_FOR`), and the newest in any case.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from lifesigns.ports import Seal, Store, Witness
 KEEP_FOR: Final = 15.0
 """Seconds a witness may take."""
 RETRY_AFTER: Final = 2.0
-"""Before the second try; each later one waits twice as long, up to a minute."""
+"""Before the second try; each later one waits twice as long, up to `RETRY_MAX`."""
 RETRY_MAX: Final = 60.0
 BEHIND_AFTER: Final = 300.0
-"""Since when it takes nothing before people are told."""
+"""How long a witness may fail before people get an alert."""
 LAST_FOR: Final = 3.0
-"""Seconds that the hub waits for them when it stops."""
+"""How long the hub waits for them when it stops."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
 
 class _Told:
-    """One witness, and how far it is."""
+    """The state of one witness."""
 
     def __init__(self, name: str, witness: Witness) -> None:
         self.name = name
@@ -41,27 +41,27 @@ class _Told:
 
 
 class Witnesses:
-    """Those who keep checkpoints elsewhere."""
+    """All witnesses."""
 
     def __init__(self, store: Store, witnesses: Sequence[Witness], clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
-        # Two may have one name, as their addresses are not told.
+        # Two may have the same name, because addresses are secret.
         self._all = [_Told(f"{one.name}#{n}" if n else one.name, one) for n, one in enumerate(witnesses)]
         self._sizes: dict[str, int] = {}
-        """Up to which size of the log each has the seals. Those of witnesses that are no more are left out."""
+        """For each the size of the log up to which it has the seals; removed witnesses are left out."""
         self._newest: Seal | None = None
         self._ending = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def go_on_from(self, sizes: dict[str, int]) -> None:
-        """How far they were; this is changed when they have more. A new one begins with the newest."""
+        """Continue from these sizes, and update them in place. A new witness begins with the newest seal."""
         self._sizes = sizes
         for name in sizes.keys() - {one.name for one in self._all}:
             del sizes[name]
 
     def go_back_to(self, size: int) -> None:
-        """The log goes on from here, by a person's word: what comes now is news, though they had more of what was there."""
+        """A person lets the log continue from this size: seals above it are new, even for witnesses that had more."""
         for name, known in self._sizes.items():
             self._sizes[name] = min(known, size)
 
@@ -70,16 +70,16 @@ class Witnesses:
             asyncio.create_task(self._tell_on(one), name=f"lifesigns witness {one.name}") for one in self._all
         ]
         for one in self._all:
-            one.news.set()  # What it missed.
+            one.news.set()  # For what it missed.
 
     def tell(self, seal: Seal) -> None:
-        """There is a new checkpoint."""
+        """Send a new checkpoint."""
         self._newest = seal
         for one in self._all:
             one.news.set()
 
     def why_behind(self, now: float) -> str:
-        """Which of them take nothing, and why; empty if all do."""
+        """Which of them fail, and why; empty if none."""
         behind = [
             f"{one.witness.name}: {one.why}"
             for one in self._all
@@ -88,7 +88,7 @@ class Witnesses:
         return "; ".join(behind)
 
     async def stop(self) -> None:
-        """Tell the last one, as far as that can be done in a moment. The store is closed by now."""
+        """Send the last seal, as far as that works within a moment. The store is closed by now."""
         self._ending.set()
         for one in self._all:
             one.news.set()
@@ -121,7 +121,7 @@ class Witnesses:
                 return
 
     async def _next(self, name: str) -> Seal | None:
-        """The next seal that this one does not have."""
+        """The next seal for this witness."""
         known = self._sizes.get(name)
         if self._ending.is_set():
             return self._newest if self._newest is not None and self._newest.size > (known or 0) else None
