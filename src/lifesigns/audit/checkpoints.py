@@ -1,4 +1,4 @@
-"""Checkpoints that were kept: in files, and the newest one in the state folder."""
+"""Stored checkpoints: in files, and the newest one in the state folder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TIMEOUT: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class KeptCheckpoint:
-    """A checkpoint, and where it was found."""
+    """A checkpoint, and where it is stored."""
 
     where: str
     note: str | None
-    """None: it is missing, where a hub would have written it."""
+    """None: missing from where a hub writes it."""
 
 
 def kept_checkpoints(files: Iterable[Path], state: Path | None = None) -> list[KeptCheckpoint]:
@@ -38,7 +38,7 @@ def kept_checkpoints(files: Iterable[Path], state: Path | None = None) -> list[K
 
 
 def witnessed(place: str) -> list[KeptCheckpoint]:
-    """Every checkpoint that this witness has: a file, or what an address answers to GET."""
+    """All checkpoints of this witness: a file, or the answer of an address to GET."""
     text = (
         _fetched(place)
         if place.startswith(("http://", "https://"))

@@ -1,4 +1,4 @@
-"""The log as a file: the whole of it as JSON lines, and whether such a file is what was sealed."""
+"""The log as a file: exports all of it as JSON lines, and verifies such a file against its seals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINE_MAX: Final = 4 * 1024 * 1024
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
-    """A line of an export: what it is of, a seal, or an entry."""
+    """A line of an export: the header, a seal, or an entry."""
 
     lifesigns_audit: int | None = None
     keys: list[str] = []
@@ -41,11 +41,12 @@ _decode: Final = msgspec.json.Decoder(_Line).decode
 async def exported(
     store: Store, keys: Sequence[bytes], checkpoints: Sequence[KeptCheckpoint]
 ) -> AsyncIterator[bytes]:
-    """The whole log, line by line: who sealed it, its checkpoints, its entries."""
+    """The whole log, line by line: its keys, its checkpoints, its entries."""
     yield _written(_Line(lifesigns_audit=1, keys=[notes.write_key(key) for key in keys]))
     total = [audit_record.n + 1 for audit_record in await store.audit_records(newest_first=True, limit=1)]
     row = await row_of(store)
-    # What a hub writes meanwhile is left out, for it is not sealed by what was read before; but what nobody sealed is not.
+    # Entries that a hub adds meanwhile are left out, for the seals read before do not cover them; unsealed entries that
+    # were there before are not.
     size = max([*total, *(_size_in(one) for one in row)], default=0)
     for one in [*checkpoints, *row]:
         if one.note is not None:
@@ -65,7 +66,7 @@ def verify_export(
     checkpoints: Sequence[KeptCheckpoint],
     progress: Progress = lambda _: None,
 ) -> AuditVerdict:
-    """Whether the log in this export is what was sealed. Its own word about its key is not taken for it."""
+    """Whether the log in this export is what was sealed. The keys named in the export itself do not count."""
     verifier = Verifier(keys, verifies)
     for one in checkpoints:
         verifier.seal(one.where, one.note)
@@ -83,7 +84,7 @@ def verify_export(
 
 
 def _written(line: _Line) -> bytes:
-    """As a line that may be looked at on a terminal. The bytes of its entry are the same when it is read."""
+    """As a line that is safe on a terminal. Decoding it gives the same bytes of the entry."""
     return spelled_out_json(msgspec.json.encode(line).decode()).encode() + b"\n"
 
 

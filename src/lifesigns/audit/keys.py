@@ -1,4 +1,4 @@
-"""The key that seals the audit log, in the state folder or apart from it; and its public half there, for those who verify."""
+"""The key that seals the audit log, in the state folder or elsewhere; and its public half there, for verifiers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PUBLIC: Final = "audit.pub"
 
 
 def signer_in(state: Path, key: Path | None = None) -> Signer:
-    """The signer of the hub in this folder; its key is made at the first start, there or where `key` says.
+    """The signer of the hub in this folder; the first start makes its key, there or where `key` says.
 
-    One that has moved away is not made anew: what it has sealed would not be believed any more.
+    A key that was there before is not made anew: the old seals would no longer verify.
     """
     from lifesigns.adapters.signing.ed25519 import Ed25519Signer
 
@@ -33,10 +33,10 @@ def signer_in(state: Path, key: Path | None = None) -> Signer:
         )
     signer = Ed25519Signer.at(key or state / KEY)
     if first_start:
-        # A second hub of the store finds a log here, and no seal of it: the missing one of another day is known by this.
+        # A second hub of the store has a log and no seal of it here; after this, a missing seal is a removed one.
         SealFile(state).begin(notes.write(0, merkle.EMPTY, signer))
     public = f"{notes.write_key(signer.public)}\n"
-    with suppress(OSError):  # For those who verify; `lifesigns audit key` says so if it is not there.
+    with suppress(OSError):  # For verifiers; `lifesigns audit key` says if it is missing.
         if not (state / PUBLIC).is_file() or (state / PUBLIC).read_text() != public:
             write_whole(state / PUBLIC, public.encode(), mode=0o644)
     return signer

@@ -1,4 +1,4 @@
-"""The log of a hub elsewhere, by the proofs that the hub gives."""
+"""The log of a remote hub, by the proofs that the hub gives."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lifesigns.hub.audit.notes import Note, Trust
 def verify_hub(
     client: Client, keys: Sequence[bytes], checkpoints: Sequence[KeptCheckpoint], entries: Sequence[int] = ()
 ) -> AuditVerdict:
-    """Whether a hub can prove that its log goes on from these checkpoints, and has these entries (none: the newest ones).
+    """Whether a hub can prove that its log extends these checkpoints, and has these entries (none: the newest ones).
 
-    The hub is believed nothing: every answer carries a checkpoint, whose signature is looked at.
+    This trusts no word of the hub: every answer carries a checkpoint, and its signature is verified.
     """
     proving = _Proving(client, keys)
     proving.note("the hub's checkpoint", client.audit_checkpoint())
@@ -41,7 +41,7 @@ class _Proving:
         self.verdict = AuditVerdict()
 
     def note(self, where: str, text: str) -> Note | None:
-        """A checkpoint, if its signature is good."""
+        """The parsed checkpoint, if its signature is valid."""
         if text not in self._known:
             self._known[text] = self._trusted(where, text)
         return self._known[text]
@@ -68,7 +68,7 @@ class _Proving:
         return None
 
     def continues(self, older: KeptCheckpoint) -> None:
-        """Whether the log goes on from this checkpoint."""
+        """Check that the log extends this checkpoint."""
         old = None if older.note is None else self.note(older.where, older.note)
         if old is None or old.size == 0:
             return
@@ -86,7 +86,7 @@ class _Proving:
             self.verdict.blame(FaultKind.REWRITTEN, text)
 
     def includes(self, n: int) -> None:
-        """Whether entry `n` is in the log."""
+        """Check that entry `n` is in the log."""
         answer = self._client.audit_proof(n)
         note = self.note("the checkpoint of a proof", answer.checkpoint)
         if note is None:
@@ -109,4 +109,4 @@ def _hash(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        return b""  # No hash: the proof leads nowhere.
+        return b""  # Not a hash: the proof fails.

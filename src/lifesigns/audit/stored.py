@@ -1,4 +1,6 @@
-"""The log in the store, beside a hub that may run. Nothing here takes over or writes: the store is read without being opened."""
+"""The log in the store, beside a hub that may run. This reads the store without opening it: it takes nothing over and
+writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ async def verify_store(
 ) -> AuditVerdict:
     """Whether the log in this store is what was sealed.
 
-    The seals are read before the entries, and the end of the history too: a hub that works meanwhile has kept what they
-    speak of.
+    It reads the seals and the end of the history before the entries: a hub that works meanwhile has stored all they
+    cover.
     """
     verifier = Verifier(keys, verifies)
     total = [audit_record.n + 1 for audit_record in await store.audit_records(newest_first=True, limit=1)]
@@ -48,22 +50,22 @@ async def verify_store(
         progress(last / max(1, *total))
     await _verify_events(store, verifier, *until or [0])
     async for some in records_of(store, after=last):
-        verifier.hear(some)  # A hub may have forgotten events meanwhile, and has said so before.
+        verifier.hear(some)  # A hub may have forgotten events meanwhile, and logged that before.
     return verifier.verdict()
 
 
 async def row_of(store: Store) -> list[KeptCheckpoint]:
-    """The seal in the row of the log, which is written with every entry."""
+    """The seal in the row of the log, which every commit with entries writes."""
     row = await store.belief(KIND, "")
     try:
         note = "" if row is None else decode_state(row).note
     except msgspec.MsgspecError:
-        note = ""  # Not ours: as if there were none, and then nothing vouches for the last entries.
+        note = ""  # Not ours: ignored, and then no seal covers the last entries.
     return [KeptCheckpoint("the checkpoint beside the newest entry", note)] if note else []
 
 
 async def _verify_events(store: Store, verifier: Verifier, until: int) -> None:
-    """What the history says of audited acts must be what the log says, and none of it is gone."""
+    """The history must agree with the log about audited acts, and be complete."""
     after = 0
     while some := await store.events(after=after, until=until, limit=AT_ONCE):
         for event in some:
@@ -82,7 +84,7 @@ async def records_of(store: Store, after: int = -1) -> AsyncIterator[Sequence[Au
     while some := await store.audit_records(after=after, limit=AT_ONCE):
         yield some
         after = some[-1].n
-        await asyncio.sleep(0)  # Here a Ctrl-C gets in.
+        await asyncio.sleep(0)  # Lets a Ctrl-C in.
 
 
 async def seals_of(store: Store) -> AsyncIterator[Seal]:

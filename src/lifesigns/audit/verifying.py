@@ -1,8 +1,8 @@
 """Verifying: whether a log is what was sealed, and if not, what was done to it.
 
-Everything is looked at once, in order, in constant memory but for the hashes of recent entries. What can be named is
-named: a changed entry by its number, a missing one, two that changed places. What was changed together with its hash is
-known by the seals: the last one that holds and the first one that does not stand on both sides of it.
+It reads everything once, in order, in constant memory but for the hashes of recent entries. It names what it can: a
+changed entry by its number, a missing one, two that changed places. The seals expose what was changed together with its
+hash: the change lies between the last seal that matches and the first that does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lifesigns.ports.signer import Verifies
 from lifesigns.wire.codec import written
 
 FAULTS_MAX: Final = 100
-"""Told one by one; the others are counted."""
+"""Listed one by one; the others are counted."""
 
 
 class FaultKind(StrEnum):
@@ -45,7 +45,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something is not as it was sealed."""
+    """A difference between the log and its seals."""
 
     how: FaultKind
     text: str
@@ -55,23 +55,23 @@ class Fault:
 
 @dataclass(slots=True)
 class AuditVerdict:
-    """What was found."""
+    """The result of verifying a log."""
 
     entries: int = 0
     retired: int = 0
     sealed: int = 0
-    """Entries that a good seal vouches for."""
+    """Entries that a valid seal covers."""
     seals: int = 0
-    """Good ones."""
+    """Valid ones."""
     root: bytes = merkle.EMPTY
     faults: list[Fault] = field(default_factory=list)
     faults_total: int = 0
     accepted: list[str] = field(default_factory=list)
-    """When, by whom, why: people wanted it gone on with as it was."""
+    """When, by whom and why people accepted the log as it was."""
 
     @property
     def good(self) -> bool:
-        """Whether nothing was done to it."""
+        """Whether the log is what was sealed."""
         return self.faults_total == 0
 
     def blame(self, how: FaultKind, text: str, n: int | None = None) -> None:
@@ -82,18 +82,18 @@ class AuditVerdict:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSeal:
-    """A seal whose signature is good, and where it was found."""
+    """A seal with a valid signature, and where it is stored."""
 
     where: str
     note: Note
 
 
 _Accepted = Sequence[tuple[AuditRecord, AuditAccepted]]
-"""What people have accepted, and the entries that say so. Their word counts if it is sealed."""
+"""What people have accepted, and the entries that say so. They count if they are sealed."""
 
 
 class Verifier:
-    """Hears a log entry by entry, then says what it is worth."""
+    """Reads a log entry by entry, then returns its verdict."""
 
     def __init__(self, keys: Sequence[bytes], verifies: Verifies) -> None:
         self._keys = keys
@@ -102,41 +102,41 @@ class Verifier:
         self._seals: dict[int, list[VerifiedSeal]] = {}
         self._read = merkle.Frontier()
         self._whole = True
-        """No entry is missing so far: roots mean something."""
+        """No entry is missing so far: roots can be compared."""
         self._end = 0
         """One more than the number of the last entry."""
         self._held = 0
-        """Up to here the seals hold."""
+        """The largest size with a matching seal."""
         self._unlike: list[tuple[int, str, int]] = []
-        """Seals that do not, where each was found, and up to where others held."""
+        """Seals that do not match: size, place, and the largest matching size before."""
         self._last_event = 0
         self._newest_event = 0
-        """Of the entries that were there before the history was read."""
+        """The newest event of the entries that existed before the history was read."""
         self._first_event: int | None = None
         self._gone: list[tuple[int, int]] = []
-        """Ranges of entries that are retired, or were removed."""
+        """Ranges of entries that were retired or removed."""
         self._retired_before = 0
         self._to_be_sealed: int | None = None
         self._watch_from: int | None = None
         self._missing: list[str] = []
-        """Seals that are not where a hub puts them."""
+        """Places where a hub writes a seal and none is."""
         self._accepted: list[tuple[AuditRecord, AuditAccepted]] = []
-        """Where people wanted the log gone on with as it was."""
+        """Entries by which people accepted the log as it was."""
         self._changed: dict[int, str] = {}
-        """Entries that do not have their hash, and how they would be accepted."""
+        """Entries that do not match their hash, and how an acceptance would name each."""
         self._history_from = 1
-        """Events before this one were forgotten: an entry says so."""
+        """Events before this one were forgotten by an entry of the log."""
         self._gone_events: list[tuple[int, int]] = []
-        """Ranges of events that are not in the history."""
+        """Ranges of events missing from the history."""
         self._unlogged: list[tuple[int, Fault]] = []
-        """Events of the history that the log does not have, or has otherwise."""
+        """Events of the history that the log lacks, or has differently."""
         self._logged: dict[int, tuple[int, bytes]] = {}
-        """Number and leaf of each event that is still in the history."""
+        """Number and leaf of each event still in the history."""
 
     # --- what is heard --------------------------------------------------------------------------------
 
     def seal(self, where: str, text: str | None) -> None:
-        """A seal that was found somewhere, or None where one should be. All of them come before the entries."""
+        """Add a seal, or None where one should be. All seals come before the entries."""
         if text is None:
             self._missing.append(where)
             return
@@ -163,11 +163,11 @@ class Verifier:
                 self._verdict.blame(FaultKind.WRONG_KEY, text)
 
     def watch_events(self, first: int) -> None:
-        """Events from this id on are compared with the log, later."""
+        """Remember the entries of events from this id on, for `compare_events`."""
         self._watch_from = first
 
     def hear(self, entries: Iterable[AuditRecord]) -> None:
-        """The next entries."""
+        """Read the next entries."""
         for one in entries:
             if one.n != self._read.size and self._whole:
                 self._out_of_place(one)
@@ -240,12 +240,12 @@ class Verifier:
                 self._unlike.append((size, sealed.where, self._held))
 
     def compare_events(self, events: Iterable[Event]) -> Sequence[tuple[int, Event]]:
-        """Events of the history, after all entries: each that is an audited act must be in the log. Those that look otherwise there
-        are returned, with the number of their entry."""
+        """Compare events of the history, after all entries: each audited act must be in the log. Returns those that
+        look different there, with the number of their entry."""
         differing = []
         for event in events:
             if not records.is_deed(event) or event.id < (self._first_event or 0):
-                continue  # The log may have begun later than the history.
+                continue  # The log may have begun after the history.
             logged = self._logged.get(event.id)
             if logged is None:
                 text = f"event {event.id} ({event.type} {event.agent_id}, {written(event.at)}) is missing in the log"
@@ -259,12 +259,12 @@ class Verifier:
         self._gone_events.append((first, before))
 
     def history_ends(self, last: int) -> None:
-        """This is the id of the last event in the history; the log may know of later ones."""
+        """The id of the last event in the history; the log may know of later ones."""
         if self._newest_event > last:
             self.gone_from_history(last + 1, self._newest_event + 1)
 
     def differs(self, event: Event, one: AuditRecord) -> None:
-        """An event and its entry, which do not look the same; they may still mean the same."""
+        """Compare an event and its entry, whose bytes differ, by their meaning."""
         try:
             same = one.entry is None or records.read(one.entry) == records.read(message(event))
         except msgspec.MsgspecError:
@@ -274,13 +274,13 @@ class Verifier:
             self._unlogged.append((event.id, Fault(FaultKind.CHANGED, text, one.n)))
 
     def unreadable(self, what: str) -> None:
-        """Something that should be there cannot be read."""
+        """Report something unreadable."""
         self._verdict.blame(FaultKind.UNREADABLE, what)
 
     # --- what is said ---------------------------------------------------------------------------------
 
     def verdict(self) -> AuditVerdict:
-        """All of it was heard."""
+        """The verdict, after everything was read."""
         found = self._verdict
         found.root, found.sealed = self._read.root(), self._held
         accepted = [(one, fact) for one, fact in self._accepted if one.n < self._held]
@@ -295,7 +295,7 @@ class Verifier:
         return found
 
     def must_be_sealed(self, size: int) -> None:
-        """So many entries were there when the seals were read. Without this word all of them are to be sealed."""
+        """So many entries existed when the seals were read. Without this call all entries must be sealed."""
         self._to_be_sealed = size
 
     def _blame_changed(self, accepted: _Accepted) -> None:
@@ -306,7 +306,7 @@ class Verifier:
                 self._verdict.blame(FaultKind.CHANGED, text, n)
 
     def _blame_seals(self, accepted: _Accepted) -> None:
-        """Seals that do not fit, unless they were known when somebody accepted the log as it was; and what has none."""
+        """Seals that do not match, unless they existed when a person accepted the log; and entries without a seal."""
         found, explained = self._verdict, not self._whole
         since = max((max(one.n, fact.sealed) for one, fact in accepted), default=-1)
         for size, where, held in self._unlike:
@@ -335,7 +335,7 @@ class Verifier:
             found.blame(FaultKind.UNSEALED, text, self._held)
 
     def _blame_history(self, accepted: _Accepted) -> None:
-        """What does not fit the log, since the last time that somebody accepted it as it was."""
+        """Differences from the log, since a person last accepted it."""
         since = max([self._history_from, *(one.event_id for one, _ in accepted)])
         for event_id, fault in self._unlogged:
             if event_id >= since:

@@ -1,17 +1,17 @@
 """Awareness: the monitor doubts itself before it doubts an agent.
 
-Four things make our own eyes unreliable, and each has its answer:
+Four things make the monitor unreliable, and each has its answer:
 
-* we slept (a tick came much too late): the gap is added to every deadline, nobody is convicted for a while;
-* we are behind (whoever runs us never got to the end of what was sent): as if we had slept, and after a while we are blind
-  to everybody, for a beat that waits in a socket is not silence;
-* we are blind (our own canary does not come back): no suspicion advances until it does, of anybody who speaks by the
-  way the canary takes: a bus that dies is not its agents' death;
-* we are confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait. What the agents of
-  one source refute stretches the waits of that source only, unless other sources say the same (`voices.py`).
+    * it slept (a tick came much too late): the gap is added to every deadline, and it convicts no agent for a while;
+    * it is behind (the hub does not keep up with what is sent): as if it had slept, and after a while it is blind to all
+      agents, for a beat that waits in a socket is not silence;
+    * it is blind (its own canary does not come back): no suspicion advances until it does, of any agent that sends by the
+      way the canary takes: a dead bus is not the death of its agents;
+    * it is confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait. What the
+      agents of one source refute stretches the waits of that source only, unless other sources confirm it (`voices.py`).
 
-After blindness, a restart or a takeover every agent's silence starts from zero: our downtime is nobody's
-death. The idea of the score is Lifeguard's (Dadgar, Phillips, Currey 2018).
+After blindness, a restart or a takeover every agent's silence starts from zero: our downtime is no agent's death. The
+idea of the score is Lifeguard's (Dadgar, Phillips, Currey 2018).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from lifesigns.core.policy import FleetPolicy
 SCORE_MAX: Final = 8
 
 TRUCE_MAX: Final = 30.0
-"""The gap itself counts for nobody already. The truce is for senders that gave up on us meanwhile: every link of ours looks
-for the hub again at least every few seconds, so half a minute is plenty, however long we slept."""
+"""The gap itself counts against no agent already. The truce is for senders that gave up on us meanwhile: every link of
+ours looks for the hub again at least every few seconds, so half a minute is plenty, however long we slept."""
 
 LAPSES_MAX: Final = 64
-"""Lapses remembered. When there are more, the two oldest become one: deadlines only grow by that."""
+"""Lapses remembered. Beyond that the two oldest become one: deadlines only grow by that."""
 
 
 REFUTED_SHARE: Final = 0.02
@@ -39,12 +39,12 @@ stays below it at any interval of a second or more."""
 
 
 REFUTED_BY: Final = 3
-"""So many sources, and such a part of them, make it everybody's doubt: one of them may lie, and two are many."""
+"""So many sources, and this share of them, raise the doubt for all: one of them may lie."""
 
 
 @dataclass(slots=True)
 class Doubt:
-    """How far we doubt ourselves about the agents of one source: for every reason that holds for all, and its own."""
+    """How far we doubt ourselves about the agents of one source, for general reasons and its own."""
 
     score: int = 0
     score_at: float = 0.0
@@ -54,17 +54,17 @@ class Doubt:
 
 @dataclass(slots=True)
 class Lapse:
-    """A time in which we did not look."""
+    """A time in which we stood still."""
 
     began_at: float
     ended_at: float
     awake_at: float = 0.0
-    """What the awake clock said all through it; see `Awareness.due`."""
+    """The reading of the awake clock all through it; see `Awareness.due`."""
 
 
 @dataclass(slots=True)
 class Awareness:
-    """How far the monitor trusts its own eyes."""
+    """How far the monitor trusts itself."""
 
     score: int = 0
     score_at: float = 0.0
@@ -72,41 +72,41 @@ class Awareness:
     lapses: list[Lapse] = field(default_factory=list)
     truce_until: float = -NEVER
     silence_from: float = -NEVER
-    """Silence is counted from here at the earliest."""
+    """Silence counts from here at the earliest."""
     heard_at: float = -NEVER
-    """When anybody at all was last heard, canary included."""
+    """When we last heard any agent, or the canary."""
     blind_since: float | None = None
     behind_since: float | None = None
-    """Since when more is sent than we get to hear."""
+    """Since when we do not keep up with what is sent."""
     overloaded: bool = False
-    """Behind for so long that we are blind to everybody."""
+    """Behind for so long that we are blind to all agents."""
     canary_seq: int = 0
     canary_at: float = NEVER
-    """When the oldest canary that is still out was sent."""
+    """When the oldest canary still out was sent."""
     canary_out: int = 0
-    """Which one that is."""
+    """The number of that canary."""
     canary_by: str = ""
-    """The door canaries come back through; empty if they vouch for every way."""
+    """The receiver that canaries come back through; empty if they vouch for every way."""
     canary_back_at: float = -NEVER
     """When one last came back."""
     carried_from: float = -NEVER
-    """Since when the canary's way carries without a gap: silence of those who speak by it is counted from here."""
+    """Since when the canary's way works without a gap: for agents that send by it silence counts from here."""
     refuted: int = 0
     refuted_from: float = -NEVER
     doubts: dict[str, Doubt] = field(default_factory=dict)
-    """By source, of those whose suspicions were refuted lately."""
+    """By source, for those that refuted suspicions lately."""
     refuted_by: dict[str, float] = field(default_factory=dict)
     """When each of several sources last refuted a suspicion."""
 
     def __post_init__(self) -> None:
         lapses, self.lapses = self.lapses, []
-        for lapse in lapses:  # Those of an older snapshot may overlap, and know nothing of the awake clock.
+        for lapse in lapses:  # Lapses of an older snapshot may overlap, and lack the awake clock.
             self._add_lapse(lapse.began_at, lapse.ended_at)
         self._wind_awake_clock()
 
     @property
     def settled_at(self) -> float:
-        """Who was heard after this has nothing to do with our lapses."""
+        """Our lapses do not concern an agent heard after this."""
         lapsed = self.lapses[-1].ended_at if self.lapses else -NEVER
         return max(lapsed, self.silence_from, self.carried_from)
 
@@ -115,7 +115,7 @@ class Awareness:
         return self.blind_since is not None
 
     def vouches_for(self, agent: Agent) -> bool:
-        """Whether this agent speaks by the way the canary takes, as far as we know."""
+        """Whether this agent sends by the way the canary takes, as far as we know."""
         return not self.canary_by or (agent.via or agent.source) in ("", self.canary_by)
 
     def blind_to(self, agent: Agent) -> bool:
@@ -135,8 +135,8 @@ class Awareness:
         return self.canary_seq
 
     def canary_returned(self, seq: int, now: float, policy: FleetPolicy) -> None:
-        """The canary's way carries. If one before was lost on it or took longer than until the next, it did not for a while:
-        whoever speaks by it may not be back yet."""
+        """The canary's way works. If an earlier canary was lost or took longer than until the next, it did not for a
+        while: agents that send by it may not be back yet."""
         if self.canary_at != NEVER and (
             seq > self.canary_out or now > self.due(self.canary_at, policy.canary_every)
         ):
@@ -145,7 +145,7 @@ class Awareness:
         self.canary_back_at = self.heard_at = now
 
     def score_now(self, now: float, policy: FleetPolicy) -> int:
-        """The score with what the calm since has taken off it, of the source we doubt ourselves about most; to look at."""
+        """The score after the calm since, of the source that we doubt ourselves about most; without changing it."""
         return max(_calmed(doubt, now, policy)[0] for doubt in self._all_doubts())
 
     def factor(self, now: float, policy: FleetPolicy, source: str = "") -> int:
@@ -155,7 +155,7 @@ class Awareness:
         return 1 + doubt.score
 
     def doubt(self, now: float, policy: FleetPolicy) -> None:
-        """One more reason to think it is us."""
+        """Count one more reason to doubt ourselves."""
         for doubt in self._all_doubts():
             _raise(doubt, now, policy)
 
@@ -165,7 +165,8 @@ class Awareness:
     def refute(
         self, now: float, agents: int, policy: FleetPolicy, source: str = "", other_sources: int = 0
     ) -> None:
-        """A suspicion of an agent of this source, which has so many, was wrong. One is a lost beat; many at once are us."""
+        """A suspicion of an agent of this source, which has so many agents, was wrong. One is a lost beat; many at once
+        are our fault."""
         if not other_sources:
             if _is_many(self, now, agents, policy):
                 self.doubt(now, policy)
@@ -182,7 +183,7 @@ class Awareness:
             self.doubt(now, policy)
 
     def _forget_calm(self, now: float, policy: FleetPolicy) -> None:
-        """Let go of sources that refuted nothing for a while and leave no doubt."""
+        """Drop sources that refuted nothing for a while and leave no doubt."""
         for source, at in list(self.refuted_by.items()):
             if now - at > policy.calm_after:
                 del self.refuted_by[source]
@@ -191,19 +192,19 @@ class Awareness:
                 del self.doubts[source]
 
     def slept(self, since: float, now: float, policy: FleetPolicy) -> None:
-        """We did not look between `since` and `now`: nobody's fault but ours."""
+        """We stood still between `since` and `now`: our own fault."""
         self._lapse(since, now)
         truce = min(max(policy.truce_min, now - since), TRUCE_MAX)
         self.truce_until = max(self.truce_until, now + truce)
         self.doubt(now, policy)
 
     def stand_still(self, now: float, policy: FleetPolicy) -> None:
-        """Our clock was set back and waits until it is as late as it was: nobody knows the time between what is heard."""
+        """Our clock was set back and waits until it has caught up: the time between signals is unknown."""
         self.truce_until = max(self.truce_until, now + policy.truce_min)
 
     def fall_behind(self, since: float, now: float) -> None:
-        """What was sent between `since` and `now` may not have been heard yet. After it, senders that gave up meanwhile get as
-        long to come back."""
+        """We may not have heard all that was sent between `since` and `now`. Afterwards senders that gave up meanwhile
+        get as long to come back."""
         self._lapse(since, now)
         if self.behind_since is None:
             self.behind_since = since
@@ -225,10 +226,10 @@ class Awareness:
             self.resume(since, now, policy)
 
     def due(self, start: float, wait: float) -> float:
-        """When a wait that began at `start` is over, not counting the time in which we did not look.
+        """When a wait that began at `start` is over, not counting our lapses.
 
-        The awake clock stands still while we do not look, and a wait is over when that clock has moved by it. Each lapse
-        knows its reading, so the answer takes a search and no walk, however often we slept.
+        The awake clock stops during a lapse, and a wait is over when that clock has advanced by it. Each lapse has its
+        reading, so the answer takes a search and no walk, however often we slept.
         """
         lapses = self.lapses
         if not lapses or start >= lapses[-1].ended_at:
@@ -242,7 +243,7 @@ class Awareness:
         return start + wait if counted == past else awake_until + _offset(lapses[counted - 1])
 
     def lapsed(self, since: float, until: float) -> float:
-        """For how much of this time we did not look."""
+        """The total of our lapses within this time."""
         if not self.lapses or since >= self.lapses[-1].ended_at:
             return 0.0
         overlaps = (min(lapse.ended_at, until) - max(lapse.began_at, since) for lapse in self.lapses)
@@ -253,7 +254,7 @@ class Awareness:
         self._wind_awake_clock()
 
     def _add_lapse(self, since: float, now: float) -> None:
-        """One that overlaps those before, as blindness does that lasted while we slept, becomes one with them."""
+        """Add a lapse; merge it with those it overlaps, as blindness may overlap a sleep."""
         lapses = self.lapses
         while lapses and lapses[-1].ended_at >= since:
             last = lapses.pop()
@@ -271,7 +272,7 @@ class Awareness:
 
 
 def _calmed(doubt: Awareness | Doubt, now: float, policy: FleetPolicy) -> tuple[int, float]:
-    """A score and since when, with what the calm since then has taken off it."""
+    """A score after the calm since, and since when it holds."""
     calm = int((now - doubt.score_at) // policy.calm_after) if doubt.score else 0
     if calm <= 0:
         return doubt.score, doubt.score_at

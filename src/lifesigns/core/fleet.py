@@ -1,9 +1,9 @@
-"""Fleet: what holds for all agents together.
+"""Fleet: what concerns all agents together.
 
-The mass brake: when many of a group (a host, a provider, the whole fleet) are unwell at once, the group has one problem and not
-many. Interventions there freeze, one alert goes out, a person decides. Each source (a token, the bus) has its own view of a
-group (`voices.py`), so nobody's made-up agents brake or release the agents of another. Beside it `late_hosts.py` knows which
-hosts are late, and `pace.py` has the speed limits.
+The mass brake: when many agents of a group (a host, a provider, the whole fleet) are unwell at once, the group has one
+problem and not many. Interventions there freeze, one alert goes out, a person decides. Each source (a token, the bus)
+has its own view of a group (`voices.py`), so one source's made-up agents do not brake or release the agents of another.
+`late_hosts.py` knows which hosts are late, and `pace.py` has the speed limits.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Group:
     lost_by: dict[str, int] = field(default_factory=dict)
     """By source: agents that were lost under its brake, whether they still count as members or not."""
     deserted_by: dict[str, None] = field(default_factory=dict)
-    """Sources whose brake went off because the lost stopped counting, not because anybody is well: their lost are left to a
-    person."""
+    """Sources whose brake was released because lost agents stopped counting, not because any agent is well: a person
+    decides about their lost agents."""
     back: dict[str, None] = field(default_factory=dict)
-    """Sources of which somebody who was lost is back, while others are deserted."""
+    """Sources with a lost agent that is back, while others are deserted."""
 
     @property
     def lost(self) -> int:
-        """Agents that were lost under its brake."""
+        """The number of agents lost under its brake."""
         return sum(self.lost_by.values())
 
 
@@ -59,11 +59,11 @@ class FleetState:
     late: dict[str, LateAgents] = field(default_factory=dict)
     """By host. Not stored: after a restart every silence starts anew."""
     witnesses: dict[str, Witnesses] = field(default_factory=dict)
-    """By host: some of those who live there. Not stored: they are found again from the agents themselves."""
+    """By host: some of its living agents. Not stored: derived from the agents."""
 
 
 RELEASED_FOR: Final = 60 * MINUTE
-"""How long a person's word keeps the brake of a group off."""
+"""How long a person's decision keeps the brake of a group off."""
 
 
 class Fleet:
@@ -105,7 +105,7 @@ class Fleet:
         self._hosts.call_witness(agent)
 
     def leave(self, agent: Agent, at: float, outbox: Outbox) -> None:
-        """An agent is forgotten."""
+        """Remove an agent that the engine forgets."""
         self.state.sources[agent.source] -= 1
         if not self.state.sources[agent.source]:
             del self.state.sources[agent.source]
@@ -117,7 +117,7 @@ class Fleet:
     def regroup(
         self, agent: Agent, host: str | None, provider: str | None, at: float, outbox: Outbox
     ) -> None:
-        """An agent turned out to live elsewhere."""
+        """Move an agent to another host or provider."""
         self._count(agent, -1)
         self._hosts.dismiss_witness(agent)
         self._check_brakes(agent, at, outbox)
@@ -130,7 +130,7 @@ class Fleet:
         """An agent's health changed: count, and brake or release its groups."""
         if agent.health is not Health.DISCONNECTED:
             self._forgive(agent)
-        if agent.absent:  # It is back, or known to have ended.
+        if agent.absent:  # It is back, or has surely ended.
             agent.absent = False
             self._count(agent, +1)
         else:
@@ -140,7 +140,7 @@ class Fleet:
         self._check_brakes(agent, at, outbox)
 
     def lose(self, agent: Agent, at: float, outbox: Outbox) -> None:
-        """An agent was disconnected for so long that it is no part of the fleet any more."""
+        """Remove an agent that has been disconnected for too long."""
         braked = [(name, group) for name, group in self._groups(agent) if self._is_braked(name, agent.source)]
         for name, group in braked[:1]:
             _lose_under_brake(agent, name, group)
@@ -152,7 +152,7 @@ class Fleet:
             self._desert(name, group, before[name], agent.source)
 
     def _desert(self, name: str, group: Group, before: set[Count], source: str) -> None:
-        """Which sources are not braked any more because somebody of this source stopped counting."""
+        """Mark the sources whose brake was released because an agent of this source stopped counting."""
         group.deserted_by.pop(source, None)
         if not self._is_braked(name, source):
             group.deserted_by[source] = None
@@ -161,8 +161,8 @@ class Fleet:
             group.deserted_by |= dict.fromkeys(one for one in group.lost_by if voices.of(one) in went_off)
 
     def _forgive(self, agent: Agent) -> None:
-        """An agent that was lost under a brake is back, ended or forgotten. If it is back, so may be the others of its source;
-        if some of several sources are, so may be all."""
+        """An agent lost under a brake is back, ended or forgotten. If it is back, the others of its source may be; if
+        agents of several sources are back, all may be."""
         group, source = self.state.groups.get(agent.lost_with), agent.source
         if group is not None:
             group.lost_by[source] = group.lost_by.get(source, 0) - 1
@@ -192,15 +192,15 @@ class Fleet:
         )
 
     def suspected(self, agent: Agent, at: float) -> None:
-        """An agent is late."""
+        """Note a suspected agent."""
         self._hosts.suspected(agent, at)
 
     def late_together(self, agent: Agent, at: float) -> bool:
-        """Whether so many agents of its host were late just now that it is the host: starved, or cut off."""
+        """Whether so many agents of its host were late just now that the host is the cause: starved, or cut off."""
         return self._hosts.is_late(agent, self._voices_in(f"host {agent.host}"), at)
 
     def host_is_silent(self, agent: Agent, since: float) -> bool:
-        """Whether nobody else on its host was heard since then."""
+        """Whether no other agent on its host was heard since then."""
         return self._hosts.is_silent(agent, since)
 
     # --- brake and limits ---------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Fleet:
         return self._pace.hold(agent, rung, *self.sources_beside(agent), now)
 
     def acted(self, agent: Agent, rung: Rung, now: float) -> None:
-        """Somebody was acted on automatically."""
+        """Note an automatic act."""
         self._pace.acted(agent, rung, now)
 
     def release(self, name: str, by: str, now: float, outbox: Outbox) -> None:
@@ -234,7 +234,8 @@ class Fleet:
             self._check_brake(name, at, outbox, source=agent.source)
 
     def _check_brake(self, name: str, at: float, outbox: Outbox, by: str = "", source: str = "") -> None:
-        """Brake a group, or let it go. People hear of every source that is braked anew, and when none is any more."""
+        """Brake a group, or release it. People get an alert for every source newly braked, and when none is any
+        more."""
         group, voices = self.state.groups.get(name), self._voices_in(name)
         if group is None:
             return
@@ -261,7 +262,7 @@ class Fleet:
         return group is not None and group.braked and self._is_too_many(voices.seen_by(voices.of(source)))
 
     def _braked_counts(self, name: str) -> set[Count]:
-        """For sources with which count of agents a group is to be braked."""
+        """The counts whose sources see a group as braked."""
         voices = self._voices_in(name)
         return {count for count in (*voices.counts, NONE) if self._is_too_many(voices.seen_by(count))}
 
@@ -332,11 +333,11 @@ TAKES_NO_WORK: Final = (Doing.DRAINING, Doing.RATE_LIMITED, Doing.WAITING_FOR_HU
 
 
 Place = tuple[bool, float, int]
-"""Ailing, loaded, and without room: the less of each, the better."""
+"""Degraded, load, negative room: the lower, the better."""
 
 
 def groups_of(agent: Agent) -> tuple[str, ...]:
-    """The groups whose fate an agent shares."""
+    """The groups of an agent."""
     names = [WHOLE]
     if agent.host:
         names.append(f"host {agent.host}")
@@ -346,10 +347,10 @@ def groups_of(agent: Agent) -> tuple[str, ...]:
 
 
 def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
-    """The agents best placed for more work: well, taking work, the least load and most room first; of equals who comes
-    first.
+    """The agents best placed for more work: well, taking work, the least load and most room first; of equals the first
+    one.
 
-    Of 100,000 agents nearly all are passed over by one comparison: they have no less load than the worst of the best.
+    Of 100,000 agents one comparison skips nearly all: they have no less load than the worst of the best.
     """
     best: list[tuple[Place, Agent]] = []
     load_max, taken_max = inf, 0

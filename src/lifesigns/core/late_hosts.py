@@ -1,6 +1,6 @@
-"""Late hosts: when many agents of a host are late at once, it is the host: starved, or cut off.
+"""Late hosts: when many agents of a host are late at once, the host is the cause: starved, or cut off.
 
-Its agents are then judged later. How much the agents of other sources count: `voices.py`.
+The engine then judges its agents later. How much the agents of other sources count: `voices.py`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ LATE_WITHIN: Final = 30.0
 """Agents of one host that are suspected within so many seconds are late together."""
 
 OVERDUE: Final = 1.25
-"""Who was not heard for so many of its own intervals is late, though not suspected yet: all of a starved host fall silent within
-one interval, and the first of them is judged up to one before the last is suspected."""
+"""An agent silent for so many of its own intervals is late, though not suspected yet: all agents of a starved host fall
+silent within one interval, and the first is judged up to one interval before the last is suspected."""
 
 WITNESSES_MAX: Final = 50
-"""So many agents of a source, and so many sources of a host, are asked whether the host is late. More would tell nothing else,
-and cost more."""
+"""At most so many agents of a source, and so many sources of a host, are checked. More would add cost and no
+knowledge."""
 
 
 @dataclass(slots=True)
 class LateAgents:
-    """Who of a host was suspected lately and when, whether it was refuted since or not; the oldest first."""
+    """The agents of a host that were suspected lately, and when, refuted since or not; the oldest first."""
 
     suspected: dict[str, tuple[float, str]] = field(default_factory=dict)
     """With the source of each."""
@@ -56,7 +56,7 @@ Witnesses = dict[str, dict[str, None]]
 
 
 class LateHosts:
-    """Knows which hosts are late."""
+    """Which hosts are late."""
 
     def __init__(
         self,
@@ -71,13 +71,13 @@ class LateHosts:
         self._agents = agents
 
     def suspected(self, agent: Agent, at: float) -> None:
-        """An agent is late."""
+        """Note a suspected agent."""
         if agent.host:
             self._late.setdefault(agent.host, LateAgents()).note(agent, at)
             self._late_on(agent.host, at)
 
     def is_late(self, agent: Agent, voices: Voices, at: float) -> bool:
-        """Whether so many agents of its host were late just now that it is the host."""
+        """Whether so many agents of its host were late just now that the host is the cause."""
         if agent.host is None:
             return False
         late = self._late_on(agent.host, at)
@@ -98,11 +98,12 @@ class LateHosts:
         )
 
     def is_silent(self, agent: Agent, since: float) -> bool:
-        """Whether nobody else on its host was heard since then. That somebody was heard, anybody may say."""
+        """Whether no other agent on its host was heard since then. To claim that one was heard needs no second
+        source."""
         return all(other.heard_at < since for mine in self._asked(agent).values() for other in mine)
 
     def call_witness(self, agent: Agent) -> None:
-        """Who lives can tell whether its host does."""
+        """A living agent shows whether its host lives."""
         if not agent.alive:
             self.dismiss_witness(agent)
         elif agent.host:
@@ -111,7 +112,7 @@ class LateHosts:
                 here[agent.id] = None
 
     def dismiss_witness(self, agent: Agent) -> None:
-        """It is gone, or lives elsewhere."""
+        """Drop an agent that is gone, or on another host."""
         here = self._witnesses.get(agent.host or "", {})
         mine = here.get(agent.source, {})
         mine.pop(agent.id, None)
@@ -121,7 +122,7 @@ class LateHosts:
             self._witnesses.pop(agent.host, None)
 
     def _beside(self, agent: Agent, voices: Voices, late: LateAgents, at: float) -> Count:
-        """Others on its host whose beats are expected, and how many of them are late."""
+        """Other agents on its host whose beats are expected, and how many of them are late."""
         own, others, others_late = (0, 0), 0, 0
         for source, asked in self._asked(agent).items():
             count = sum(
@@ -136,7 +137,7 @@ class LateHosts:
         return heard(own, others, others_late)
 
     def _asked(self, agent: Agent) -> dict[str, list[Agent]]:
-        """By source: others on its host whose beats are expected."""
+        """By source: other agents on its host whose beats are expected."""
         here = self._witnesses.get(agent.host or "", {})
         sources = [agent.source, *(one for one in here if one != agent.source)][:WITNESSES_MAX]
         return {
@@ -149,7 +150,7 @@ class LateHosts:
         }
 
     def _late_on(self, host: str, at: float) -> LateAgents:
-        """Who of a host was late just now."""
+        """The agents of a host that were late just now."""
         late = self._late.get(host) or LateAgents()
         late.forget_before(at - LATE_WITHIN)
         if not late.suspected:

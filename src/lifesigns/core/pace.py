@@ -1,7 +1,7 @@
-"""Pace: so many nudges, terminations and respawns a minute, and never more than a share of the fleet.
+"""Pace: at most so many nudges, terminations and respawns a minute, and never for more than a share of the fleet.
 
-An agent's own source counts step by step, every other source as one, of which one is left out (`voices.py`): the steps that
-one source needs keep nobody else waiting.
+For an agent all acts in its own source count, and one act of each other source, except for one source (`voices.py`):
+the acts that one source needs delay no other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lifesigns.core.policy import MINUTE, FleetPolicy
 
 @dataclass(slots=True)
 class Act:
-    """Somebody was acted on automatically."""
+    """An automatic act on an agent."""
 
     at: float
     rung: Rung
@@ -24,14 +24,14 @@ class Act:
 
 
 class Pace:
-    """What was done in the last minute, the oldest first."""
+    """The acts of the last minute, the oldest first."""
 
     def __init__(self, policy: FleetPolicy, acts: list[Act]) -> None:
         self._policy = policy
         self._acts = acts
 
     def acted(self, agent: Agent, rung: Rung, now: float) -> None:
-        """Somebody was acted on automatically."""
+        """Note an automatic act."""
         self._acts.append(Act(now, rung, agent.id, agent.source))
 
     def hold(self, agent: Agent, rung: Rung, own: int, sources: int, now: float) -> tuple[str, float] | None:
@@ -68,8 +68,8 @@ class Pace:
 
 
 def _counted(acts: list[Act], agent: Agent) -> list[float]:
-    """When something was done that counts for this agent: in its own source all of it, in every other the last; and one of
-    those is left out."""
+    """The times of the acts that count for this agent: in its own source all, in each other the last; and one of those
+    is left out."""
     own = [act.at for act in acts if act.source == agent.source]
     others = {act.source: act.at for act in acts if act.source != agent.source}
     return own + sorted(others.values())[1:]

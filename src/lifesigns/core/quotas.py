@@ -1,4 +1,6 @@
-"""Quotas: how much one source (a token, the bus) may keep here at once. What is over it is refused, and nobody else notices."""
+"""Quotas: how much one source (a token, the bus) may hold here at once. The engine refuses what exceeds it; no other
+source notices.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class Sourced(Protocol):
 
 
 class Quotas:
-    """How much each source has. Found again from what there is, so nothing of it is stored."""
+    """How much each source holds. Counted again after a restart, so nothing of it is stored."""
 
     def __init__(self, policy: FleetPolicy, things: Mapping[Quota, Iterable[Sourced]]) -> None:
         self._limits = {
@@ -36,7 +38,7 @@ class Quotas:
         }
         self._held: dict[Quota, dict[str, int]] = {quota: {} for quota in self._limits}
         self.refused = dict.fromkeys(Quota, 0)
-        """How often each was used up."""
+        """How often each was exceeded."""
         for quota, those in things.items():
             for one in those:
                 self.take(quota, one.source)

@@ -1,9 +1,9 @@
-"""Voices: how much the agents of one source weigh for the agents of another.
+"""Voices: how much the agents of one source count for the agents of another.
 
-A source (a token, the bus) can make up as many agents as it likes. So each source sees a group in its own way: its own agents
-one by one, every other source as a single agent, which is unwell if most of its agents are. Of the others one may lie, so one
-alone counts for nothing: of those that are well one is left out, and those that are unwell count from two on. Ten agents of a
-host with a token each are ten agents; ten thousand of one token beside ours are none.
+A source (a token, the bus) can make up any number of agents. So each source has its own view of a group: its own agents
+one by one, every other source as a single agent, which is unwell if most of its agents are. One of the other sources
+may lie, so one alone counts for nothing: of the well ones one is left out, and unwell ones count from two on. Ten
+agents of a host with a token each count as ten; ten thousand of one other token count as none.
 
 A fleet of one source sees itself agent by agent.
 """
@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import Final
 
 Count = tuple[int, int]
-"""Of some agents: how many there are, and how many of them are unwell."""
+"""How many agents there are, and how many of them are unwell."""
 
 NONE: Final = (0, 0)
 
 CORROBORATED: Final = 2
-"""What so many other sources say counts."""
+"""So many other sources that agree are believed."""
 
 
 class Voices:
@@ -29,10 +29,10 @@ class Voices:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        """From which part of its agents on a source is unwell."""
+        """The share of unwell agents from which on a source is unwell."""
         self._sources: dict[str, Count] = {}
         self._counts: dict[Count, int] = {}
-        """How many sources have the same count: there are few different ones, however many sources."""
+        """How many sources have the same count: few counts differ, however many sources there are."""
         self._unwell = 0
         """Sources that are unwell."""
 
@@ -49,7 +49,7 @@ class Voices:
         return self._sources.get(source, NONE)
 
     def shift(self, source: str, members: int, unwell: int) -> None:
-        """So many more, or fewer, of this source are there, and unwell."""
+        """Add to, or subtract from, the members and the unwell of a source."""
         before = self._sources.get(source, NONE)
         after = (before[0] + members, before[1] + unwell)
         self._note(before, -1)
@@ -65,7 +65,7 @@ class Voices:
         return heard(own, others, self._unwell - self.is_unwell(own))
 
     def is_unwell(self, count: Count) -> bool:
-        """Whether so many make their source unwell, to the others."""
+        """Whether a source with this count is unwell, to the others."""
         members, unwell = count
         return unwell > 0 and unwell >= self._share * members
 
@@ -81,6 +81,6 @@ class Voices:
 
 
 def heard(own: Count, others: int, unwell: int) -> Count:
-    """Our own agents, and of so many other sources, of which so many are unwell, those that count."""
+    """Our own agents, and those of the other sources that count: there are so many of them, and so many are unwell."""
     members = own[0] + max(0, others - unwell - 1)
     return (members, own[1]) if unwell < CORROBORATED else (members + unwell, own[1] + unwell)
