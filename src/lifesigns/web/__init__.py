@@ -1,11 +1,11 @@
 """The web: the hub's HTTP API.
 
     server.py      listens: TLS, limits on files
-    connections.py who is connected, for how long, and who is let go; exchange.py is one request on them
-    app.py         every request: who is it, may it, which route, answer
+    connections.py open connections, their time limits, and which are closed; exchange.py is one request on them
+    app.py         every request: principal, route, permission, answer
     routes.py      what a route is; the table in table.py is the API, and its OpenAPI page is made from it
-    access.py      who comes in
+    access.py      the principal of a request
     answers.py     JSON, problems, streams
 
-and one file for each thing of the API.
+and one file for each resource of the API.
 """

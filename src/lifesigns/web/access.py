@@ -1,10 +1,10 @@
-"""Who comes in: a request's headers as a principal, or the reason why not.
+"""Access: from a request's headers to its principal, or the reason why there is none.
 
-Everything here is pure, over the headers of one request. Headers that two readers could understand differently (twice
-the same one, an encoding nobody knows) are refused before anything is believed.
+Everything here is pure, over the headers of one request. It first refuses headers that two readers could understand
+differently (a repeated header, an unknown encoding).
 
-What is wrong with the request itself, its `Host` or its origin, is raised, whatever it asks for. That nobody is signed in
-is returned: some calls are open to everybody.
+A fault of the request itself, in its `Host` or origin, raises, whatever the request asks for. A missing sign-in is
+returned: some routes are open to all.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SAFE: Final = frozenset({"GET", "HEAD"})
 HEADERS_MAX: Final = 100
 HEADER_BYTES_MAX: Final = 32 * 1024
 OWN_PAGES: Final = (b"same-origin", b"none")
-"""What `Sec-Fetch-Site` says of requests by our own page, and by a person who typed the address."""
+"""`Sec-Fetch-Site` of requests by our own page, and by a person who typed the address."""
 
 Headers = Mapping[bytes, bytes]
 Scope = Mapping[str, Any]
@@ -50,11 +50,11 @@ _ONCE: Final = frozenset(
         *(b"content-length", b"content-encoding", b"transfer-encoding"),
     }
 )
-"""What we act on, and what says where a request ends: once, or not at all."""
+"""Headers that we act on, or that say where a request ends: at most once each."""
 
 
 def headers_of(scope: Scope) -> Headers:
-    """The headers of a request by name; raises a `Problem` if they are too many, or could be understood in two ways."""
+    """The headers of a request by name; raises a `Problem` if they are too many or ambiguous."""
     raw: list[tuple[bytes, bytes]] = scope["headers"]
     headers = dict(raw)
     if len(headers) != len(raw):
@@ -89,7 +89,7 @@ def admit(
 
 
 def check_page(headers: Headers, host_policy: HostPolicy) -> None:
-    """Raises a `Problem` if the browser says that another page asks. Who is no browser says nothing."""
+    """Raises a `Problem` if the browser says that another page sends this. Clients that are no browsers say nothing."""
     origin = headers.get(b"origin")
     if origin is not None and not host_policy.same_origin(origin, headers[b"host"]):
         raise Problem(
@@ -100,7 +100,7 @@ def check_page(headers: Headers, host_policy: HostPolicy) -> None:
 
 
 def bearer_of(headers: Headers) -> bytes | None:
-    """The token that is shown, if one is."""
+    """The token in the headers, if there is one."""
     said = headers.get(b"authorization", b"")
     return said[7:].strip() if said[:7].lower() == b"bearer " else None
 
@@ -118,7 +118,7 @@ def _password_of(headers: Headers) -> bytes | None:
 
 
 def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, detail: str) -> Problem:
-    """The answer to a secret that is wrong; after many of them, to wait. What was shown is not repeated anywhere."""
+    """The answer to a wrong secret; after many of them, to wait. Neither answer nor log repeats the secret."""
     address = host_policy.address(scope)
     failures = access.failed(address, now)
     if failures.worth_a_word:
@@ -139,7 +139,8 @@ def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, d
 
 
 def session_of(headers: Headers, scope: Scope, host_policy: HostPolicy, ending: str = "") -> str | None:
-    """The session in the cookies, or what stands there under our name and this ending. Two of that name are none: one of them was put there by somebody else."""
+    """The session in the cookies, or the cookie with our name and this ending. None if there are two: another server
+    set one of them."""
     cookies = headers.get(b"cookie")
     if cookies is None:
         return None
@@ -153,14 +154,14 @@ def session_of(headers: Headers, scope: Scope, host_policy: HostPolicy, ending: 
 
 
 def session_shown(scope: Scope, host_policy: HostPolicy) -> str | None:
-    """The session by which a request was let in; None if it was by a token."""
+    """The session that authenticates a request; None if a token does."""
     headers = headers_of(scope)
     return None if b"authorization" in headers else session_of(headers, scope, host_policy)
 
 
 def cookie_name(scope: Scope, host_policy: HostPolicy) -> str:
-    """With the port, because browsers do not tell hubs on different ports of one machine apart; and over TLS with the
-    prefix for which no other host can set it."""
+    """The name of our cookie. With the port, because browsers share cookies between hubs on different ports of one
+    machine; and over TLS with the prefix that keeps other hosts from setting it."""
     server = scope.get("server")
     name = f"lifesigns_{server[1] if server else 0}"
     return f"__Host-{name}" if host_policy.tls else name
@@ -182,9 +183,9 @@ def _check_repeated(raw: list[tuple[bytes, bytes]]) -> None:
 def _by_cookie(
     scope: Scope, headers: Headers, access: Access, now: float, host_policy: HostPolicy
 ) -> Principal | Problem:
-    """Browsers add cookies by themselves, so with a cookie it matters which page asks, even for reading: a page on
-    another port of this machine gets our cookie sent along, and could listen to the stream of events. What everybody may
-    read it may: a link on it leads to the dashboard."""
+    """Browsers add cookies by themselves, so with a cookie the page that asks matters, even for reading: a page on
+    another port of this machine would send our cookie, and could read the stream of events. It may read what all may: a
+    link on it leads to the dashboard."""
     session = session_of(headers, scope, host_policy)
     if session is None:
         return _nobody("a token is needed: Authorization: Bearer <token>")

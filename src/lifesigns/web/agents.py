@@ -1,4 +1,4 @@
-"""Agents: what is believed about them, and their last beat."""
+"""Agents: what the engine believes about them, and their last beat."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from lifesigns.wire.limits import OURS
 
 LIMIT_MAX: Final = 1000
 IDS_MAX: Final = 100
-"""So that the address stays well below what proxies take: an id may have 128 signs."""
+"""Keeps the address well below the limits of proxies: an id may have 128 characters."""
 
 
 class AgentsQuery(AgentFilter, frozen=True):
     """Which agents, how many, from where."""
 
     id: Annotated[tuple[AgentId, ...], Meta(max_length=IDS_MAX)] = ()
-    """Only these; one that is not known is left out. Costs what they cost, however many others there are."""
+    """Only these; an unknown one is left out. Costs what they cost, however many others there are."""
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 100
     cursor: Annotated[str, Meta(pattern="^[0-9]{1,18}$")] | None = None
     """From the answer before: the next page."""
     since: str | None = None
     """`updated` of an earlier answer: only what changed since."""
     sort: Literal["first_heard", "need"] = "first_heard"
-    """`need`: who needs somebody most comes first; this has no further pages."""
+    """`need`: the agents that most need a person come first; this has no further pages."""
 
 
 async def agents(request: Request) -> Answer:
@@ -68,13 +68,13 @@ async def agents(request: Request) -> Answer:
 
 
 def _named(request: Request) -> list[Agent]:
-    """Those that were asked for by name, in the order they were first heard of."""
+    """The agents in the query, in the order they were first heard."""
     found = [request.service.engine.agent(agent_id) for agent_id in dict.fromkeys(request.query.id)]
     return sorted((agent for agent in found if agent is not None), key=lambda agent: agent.order)
 
 
 async def agent(request: Request) -> Answer:
-    """Everything that is believed about one agent."""
+    """Everything the hub believes about one agent."""
     return answer(views.agent_health(known(request), request.service.engine.beliefs, request.now))
 
 
@@ -104,7 +104,7 @@ async def rhythm(request: Request) -> Answer:
 
 
 def known(request: Request) -> Agent:
-    """The agent in the path, or the problem that there is none."""
+    """The agent in the path; raises a `Problem` if there is none."""
     agent_id = request.path["agent_id"]
     found = request.service.engine.agent(agent_id)
     if found is None:

@@ -1,4 +1,4 @@
-"""Alerts: what people should know, and who has taken it on."""
+"""Alerts: what people should know, and who has acknowledged it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 READ: Final = 500
 READS_MAX: Final = 10
-"""Events that are looked through for one answer: not everything that is kept may be an alert. The next page goes on."""
+"""Reads for one answer: not every stored event is an alert. The next page continues."""
 
 YEAR: Final = 365 * 86400.0
 
@@ -61,8 +61,8 @@ async def alerts(request: Request) -> Answer:
 
 
 async def acknowledge(request: Request) -> Answer:
-    """Take an alert on, by its `id` or `key` from the list, or all of a `group`: those who were told of it are told who has
-    it, and nobody is reminded, unless it gets worse. That it is over is told all the same."""
+    """Acknowledge an alert, by its `id` or `key` from the list, or all of a `group`: the channels that got it are told
+    who has it, and send no reminders, unless it gets worse. They are told all the same when it is over."""
     key = await _key(request, request.path["alert_id"])
     wanted = request.body or AcknowledgeBody()
     until_at = float("inf") if wanted.lasts_for is None else request.now + wanted.lasts_for
@@ -80,7 +80,8 @@ async def acknowledge(request: Request) -> Answer:
 
 
 async def on_record(request: Request) -> None:
-    """Return when what was just done is kept. If the store is away it holds all the same: it may be about just that."""
+    """Return when what was just done is stored. If the store is away it takes effect all the same: the alert may be
+    about just that."""
     try:
         await request.service.http_receiver.keep(())
     except (NotStored, NotLeader) as error:
@@ -92,7 +93,7 @@ async def on_record(request: Request) -> None:
 
 
 def standing_alerts(service: Service) -> Iterator[Alert]:
-    """What is believed, which is known at once; and every other alert that is open."""
+    """What follows from the engine's beliefs; and every other open alert."""
     alerting = service.notifier.alerting
     believed = standing(service.engine.beliefs, service.troubles.now(), service.expiring_tokens.now())
     for one in believed:
@@ -120,7 +121,7 @@ def _view(alert: OpenAlert) -> Alert:
 
 
 def _to_look_at(alert: OpenAlert, first: str) -> Need | None:
-    """An agent that could not be stopped, or not be judged, is to be looked at until somebody has taken it on."""
+    """An agent that could not be stopped, or not be judged, needs a look until a person has acknowledged it."""
     if alert.kind not in ("needs_human", "agent_poisoned") or not alert.agent_id or alert.ack is not None:
         return None
     reason = alert.details.get("reason", "")
@@ -129,7 +130,7 @@ def _to_look_at(alert: OpenAlert, first: str) -> Need | None:
 
 
 def _as_told(view: Alert, alert: OpenAlert | None) -> Alert:
-    """With what people were told of it."""
+    """Add the state of its notices."""
     named = bool(view.agent_id) and view.text.startswith(view.agent_id)
     what = view.text.removeprefix(view.agent_id) if named or not view.agent_id else f": {view.text}"
     if alert is None or not alert.is_open:
@@ -152,7 +153,7 @@ def _acknowledged(ack: Ack) -> Acknowledgement:
 
 
 async def _key(request: Request, alert_id: str) -> str:
-    """The key of what has this id in the list; or it is a key itself."""
+    """The key of the alert with this id in the list; or the id itself, if it is a key."""
     if alert_id.startswith(STANDING):
         found = next((one.key for one in standing_alerts(request.service) if one.id == alert_id), "")
     elif alert_id.isascii() and alert_id.isdecimal() and len(alert_id) < 19:

@@ -16,7 +16,7 @@ GZIP_FROM: Final = 1400
 """Smaller answers fit into one packet anyway."""
 
 GZIP_BESIDE_FROM: Final = 128 * 1024
-"""To compress this takes a millisecond or two; larger ones are compressed in another thread."""
+"""Compressing this takes a millisecond or two; larger ones are compressed in another thread."""
 
 encoded: Final = msgspec.json.Encoder().encode
 JSON: Final = b"application/json"
@@ -31,7 +31,8 @@ ONLY_TLS: Final[Header] = (b"strict-transport-security", b"max-age=31536000")
 
 
 def guarded(headers: Sequence[Header], only_tls: bool) -> Sequence[Header]:
-    """What an answer says besides: that no browser guesses its type or stores it, unless it may; and stays with TLS."""
+    """Adds the security headers: browsers must not guess its type, nor store it unless it may be stored, and must stay
+    with TLS."""
     said = {name for name, _ in headers}
     more = [header for header in (NOT_GUESSED, NOT_STORED) if header[0] not in said]
     return [*headers, *more, ONLY_TLS] if only_tls else [*headers, *more]
@@ -39,19 +40,19 @@ def guarded(headers: Sequence[Header], only_tls: bool) -> Sequence[Header]:
 
 @dataclass(slots=True)
 class Answer:
-    """What is sent back."""
+    """A complete answer."""
 
     body: bytes = b""
     status: int = 200
     content_type: bytes = JSON
     headers: Sequence[Header] = ()
     final: bool = False
-    """Its handler has packed it, or knows why not."""
+    """Its handler has compressed it, or decided against it."""
 
 
 @dataclass(slots=True)
 class Stream:
-    """What is sent back piece by piece, for as long as the other side listens."""
+    """An answer sent piece by piece, for as long as the client listens."""
 
     pieces: AsyncGenerator[bytes, None]
     content_type: bytes
@@ -84,12 +85,12 @@ class Problem(Exception):
         self.headers = headers or {}
 
     def answer(self) -> Answer:
-        """As it is sent."""
+        """The problem as an answer."""
         shape = ProblemDetails("about:blank", self.title, self.status, self.detail, self.field)
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         return Answer(encoded(shape), self.status, PROBLEM, headers)
 
 
 def squeezed(body: bytes) -> bytes:
-    """Compressed for a client that can read it: fast rather than small."""
+    """Compressed with gzip: fast rather than small."""
     return gzip.compress(body, 1, mtime=0)

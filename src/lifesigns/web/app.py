@@ -1,7 +1,8 @@
 """The app: every request goes through here.
 
-Host and origin, who it is, which call, may it, the query, the body within its limits and in time; then the call's own
-handler. Whatever goes wrong is a problem with a status and a sentence. A bug of ours is a 500 without its entrails.
+It checks host and origin, finds principal and route, checks the permission, reads the query and the body within limits
+of size and time; then the route's handler runs. Every failure is a problem with a status and a sentence. A bug of ours
+is a 500 without details.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ HOOKS: Final = "hooks"
 SPOKEN_TO: Final = frozenset({"/api/v1/beats", "/api/v1/signals", "/v1/traces", "/v1/logs", "/v1/metrics"})
 """Where agents report."""
 NAMED_MAX: Final = 64 * 1024
-"""Bytes read of somebody who is not let in, to know who it says to be."""
+"""Bytes read of a refused request, to learn which agent it claims to be."""
 
 log: Final = logging.getLogger("lifesigns.web")
 
 
 @dataclass(slots=True)
 class Site:
-    """What the web itself knows, beside the hub."""
+    """The state of the web itself, beside the hub."""
 
     glance: FleetSnapshot
     host_policy: HostPolicy
@@ -68,13 +69,13 @@ class Site:
     past: HistoryReader
     hooks: HookSessions
     answered: dict[int, int] = field(default_factory=dict)
-    """Answers by their status."""
+    """The number of answers by status."""
 
 
 BEATS: Final = "/api/v1/beats"
 
 NOT_IN_OFFICE_WAIT: Final = "30"
-"""Seconds after which somebody may look whether this hub has been started again."""
+"""Seconds after which to check whether this hub has been restarted."""
 
 
 class Web:
@@ -126,7 +127,7 @@ class Web:
             ).answer()
         except ClientGone:
             return
-        except Exception:  # a bug of ours, whatever it is, is one request's and not all's
+        except Exception:  # a bug of ours must fail one request and not all
             log.exception("%s %s failed", scope["method"], scope["path"], extra={"action": "request_failed"})
             answer = Problem(500, "this is a bug of lifesigns; its log says more").answer()
         answer.headers = guarded(answer.headers, self.site.host_policy.strict_transport(scope))
@@ -167,12 +168,12 @@ class Web:
         return await call.handle(Request(service, principal, path, query, body, scope, site))
 
     async def _note_refusal(self, scope: Scope, headers: Headers, receive: Receive, refusal: Problem) -> None:
-        """An agent whose token is refused is not watched, and somebody should know which one that is."""
+        """The hub does not watch an agent whose token it refuses, so record which agent that is."""
         bearer = bearer_of(headers)
         if bearer is None or scope["path"] not in SPOKEN_TO:
             return
         names: list[str] = []
-        if refusal.status == 401:  # Who is throttled has been read before.
+        if refusal.status == 401:  # A throttled client was read before.
             with suppress(Problem, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 raw = await read_body(headers, receive, NAMED_MAX)
                 if is_signed(raw):
@@ -191,7 +192,7 @@ class Web:
 
 
 class _Named(msgspec.Struct):
-    """A beat or a signal, as far as it says whose it is."""
+    """The agent of a beat or a signal."""
 
     agent_id: str = ""
 
@@ -208,7 +209,7 @@ def _check_role(call: Route, who: Any, path: Mapping[str, str]) -> None:
 
 
 def _query(shape: type[msgspec.Struct], raw: bytes) -> Any:
-    """The query as its type; a parameter that comes more than once is a list where the type wants one."""
+    """The query as its type; a repeated parameter becomes a list where the type wants one."""
     values: dict[str, Any] = {}
     lists = _list_fields(shape)
     for name, value in parse_qsl(raw.decode("ascii", "replace"), keep_blank_values=True):
@@ -231,7 +232,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def read_as(read: Callable[[], Any]) -> Any:
-    """What msgspec reads, or a problem that names the field."""
+    """Run `read`; turns errors of msgspec into a problem that names the field."""
     try:
         return read()
     except msgspec.ValidationError as error:
@@ -266,7 +267,7 @@ async def _send(answer: Answer, scope: Scope, send: Send) -> None:
         return
     body, headers = answer.body, [(b"content-type", answer.content_type), *answer.headers]
     if len(body) >= GZIP_FROM and not answer.final and _reads_gzip(scope):
-        # A megabyte takes ten milliseconds: then others are heard meanwhile.
+        # A megabyte takes ten milliseconds, and the loop must go on meanwhile.
         body = squeezed(body) if len(body) < GZIP_BESIDE_FROM else await asyncio.to_thread(squeezed, body)
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
     headers.append((b"content-length", b"%d" % len(body)))
@@ -279,7 +280,7 @@ def _reads_gzip(scope: Scope) -> bool:
 
 
 async def _stream(answer: Stream, scope: Scope, receive: Receive, send: Send) -> None:
-    """Piece by piece, until one side has enough. Who hangs up ends it at once, not with the next piece."""
+    """Send piece by piece, until one side ends it. A client that hangs up ends it at once, not with the next piece."""
     headers = [(b"content-type", answer.content_type), *answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if scope["method"] == "HEAD":

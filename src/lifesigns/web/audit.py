@@ -1,4 +1,4 @@
-"""Audit: who did what, and the proof that nobody has changed the record since."""
+"""Audit: who did what, and the proof that the record is unchanged."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ class ConsistencyQuery(msgspec.Struct, rename={"old": "from"}):
     """From which log."""
 
     old: Size
-    """The size that an older checkpoint speaks of."""
+    """The size of an older checkpoint."""
 
 
 async def audit(request: Request) -> Answer:
-    """Who did what, the newest first. Every step on an agent with the name of who wanted it, agents that were given up,
-    recoveries, claims that were released, groups braked and released, alerts taken on and silenced, tokens made and
-    revoked."""
+    """Who did what, the newest first: every intervention with its author, agents that were given up, recoveries,
+    released claims, braked and released groups, acknowledged and silenced alerts, tokens made and revoked."""
     query = request.query
     found = await request.service.store.audit_records(
         before=query.before,
@@ -51,14 +50,14 @@ async def audit(request: Request) -> Answer:
 
 
 async def checkpoint(request: Request) -> Answer:
-    """The newest checkpoint of the log: how many entries it has and the root of their tree, signed by the hub. Keep it
-    somewhere else: it holds the hub to what its log is now."""
+    """The newest checkpoint of the log: how many entries it has and the root of their tree, signed by the hub. Store it
+    elsewhere: with it the hub cannot change its log unnoticed."""
     _, note = _newest(request)
     return Answer(note.encode(), content_type=b"text/plain; charset=utf-8")
 
 
 async def proof(request: Request) -> Answer:
-    """That an entry is in the log the newest checkpoint speaks of: the hashes that lead from it to the root."""
+    """Prove that an entry is in the log of the newest checkpoint: the hashes that lead from it to the root."""
     size, note = _newest(request)
     n = _number(request.path["n"])
     found = await request.service.store.audit_records(after=n - 1, before=n + 1)
@@ -73,7 +72,7 @@ async def proof(request: Request) -> Answer:
 
 
 async def consistency(request: Request) -> Answer:
-    """That the log the newest checkpoint speaks of begins with the one that an older checkpoint spoke of."""
+    """Prove that the log of the newest checkpoint extends that of an older one."""
     size, note = _newest(request)
     old = request.query.old
     if old > size:

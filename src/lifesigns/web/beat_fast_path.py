@@ -1,8 +1,8 @@
-"""The fast path of beats: those that nearly every agent sends, answered without a task for each.
+"""The fast path of beats: answers the usual beat without a task of its own.
 
-A request that is here as a whole and holds one beat waits for the end of this round of the loop. What has come by then is
-read, heard and answered together: each step is done for all of them before the next, and that takes half the time.
-Whatever is unusual about one goes the long way, through `app.py`, which has the words for it. Nobody is refused here.
+A complete request with one beat waits for the end of this round of the loop. All that have arrived by then are read,
+heard and answered together: each step runs for all of them before the next, which takes half the time. Every unusual
+request goes the long way, through `app.py`, which can say what is wrong. The fast path refuses none.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Peer(Protocol):
         """Answer it with these bytes, head and body."""
 
     def start(self, exchange: HttpExchange) -> None:
-        """Send it the long way."""
+        """Have the app answer it."""
 
 
 class Waiting(NamedTuple):
-    """A request that waits for the end of this round."""
+    """A request waiting for the end of this round."""
 
     peer: Peer
     exchange: HttpExchange
@@ -46,7 +46,7 @@ class Waiting(NamedTuple):
 
 
 class BeatFastPath:
-    """Answers single beats, those of one round together."""
+    """Answers single beats, all of one round together."""
 
     def __init__(
         self, service: Service, host_policy: HostPolicy, requests: Rate, answered: dict[int, int]
@@ -58,7 +58,7 @@ class BeatFastPath:
         self._waits_since = 0.0
 
     def take(self, peer: Peer, exchange: HttpExchange) -> bool:
-        """A whole request for this path; False if it has to go the long way."""
+        """Take a complete request for this path; False if it has to go the long way."""
         body = bytes(exchange.body)
         if not exchange.keep_alive or not fits_together(body):
             return False
@@ -72,7 +72,7 @@ class BeatFastPath:
         return True
 
     def hand_over(self) -> None:
-        """Give the hub the beats that wait, and answer them."""
+        """Pass the waiting beats to the hub, and answer them."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
@@ -89,7 +89,7 @@ class BeatFastPath:
             self._answer(known, self._results(known, principals))
 
     def _principal(self, scope: Mapping[str, Any]) -> Principal | None:
-        """Who may beat, and comes in by a token of its own."""
+        """The principal, if it may beat and shows a token."""
         now = self._waits_since
         try:
             headers = headers_of(scope)

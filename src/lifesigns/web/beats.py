@@ -1,5 +1,6 @@
-"""Beats and signals come in. Orders that wait for their agents ride back in the answer. Most beats do not come here: see
-`beat_fast_path.py`."""
+"""Beats and signals come in; the answer carries the orders that wait for their agents. Most beats take the fast path,
+`beat_fast_path.py`.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ async def beats(request: Request) -> Answer:
 
 
 async def signals(request: Request) -> Answer:
-    """One signal, an array, or NDJSON. Answered when what they changed is kept: what was accepted is not lost. A delivery that
-    comes again with its `Idempotency-Key` is answered, and not heard twice."""
+    """One signal, an array, or NDJSON. Answered when what they changed is stored: an accepted signal is not lost. A delivery
+    that comes again with its `Idempotency-Key` is answered, and not taken twice."""
     who, rates = request.principal, request.site.rates
     try:
         reception = await request.service.http_receiver.take_reports(
@@ -36,8 +37,8 @@ async def signals(request: Request) -> Answer:
 
 
 def _receipt(request: Request, reception: IngestResult) -> Answer:
-    """What became of a delivery. One of which nothing counts is an error: a script that looks at the status alone must not
-    take it for a success."""
+    """The outcome of a delivery. If nothing in it counts, that is an error: a script that checks the status alone must
+    not take it for a success."""
     signals = reception.accepted + len(reception.rejected)
     request.site.rates.signals.charge(request.principal.token_id, request.now, signals)
     if reception.rejected and not reception.accepted:

@@ -1,6 +1,6 @@
-"""Bodies: read whole, unpacked, within their limits and in time.
+"""Bodies: read whole and decompressed, within limits of size and time.
 
-A body that was packed is unpacked up to the limit and no further; one that turns out to be large, in another thread.
+A compressed body is decompressed up to the limit and no further; a large one in another thread.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from lifesigns.web.answers import Problem
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 CountBytes = Callable[[int], None]
-"""Told of every piece as it comes, and raises a `Problem` if it is too much."""
+"""Called with the size of every piece; raises a `Problem` if it is too much."""
 
 BODY_FOR: Final = 20.0
-"""Seconds a body may take to arrive, whatever its size: who needs longer is not there, or means harm."""
+"""Seconds a body may take to arrive, whatever its size: a slower client is gone, or means harm."""
 
 UNPACK_BESIDE_FROM: Final = 128 * 1024
-"""Bytes that are unpacked at once; that takes less than a millisecond."""
+"""Bytes decompressed at once; that takes less than a millisecond."""
 
 
 class ClientGone(Exception):
-    """It hung up before it had said everything."""
+    """The client hung up in the middle of its request."""
 
 
 async def read_body(
     headers: Headers, receive: Receive, size_max: int, count: CountBytes | None = None
 ) -> bytes:
-    """The body, unpacked. Too large, too slow and cut off end it."""
+    """The body, decompressed. Raises if it is too large, too slow or cut off."""
     length, packing = headers.get(b"content-length", b""), headers.get(b"content-encoding", b"identity")
     if length and len(length) < 20 and int(length) > size_max:
         raise _too_large(size_max)
@@ -77,7 +77,7 @@ async def _rest(first: bytes, receive: Receive, size_max: int, count: CountBytes
 
 
 async def _unpacked(raw: bytes, size_max: int) -> bytes:
-    """Not more than the limit, however well it was packed."""
+    """Decompress up to the limit, however large the whole would be."""
     unpacking = zlib.decompressobj(31)
     try:
         body = unpacking.decompress(raw, min(UNPACK_BESIDE_FROM, size_max + 1))

@@ -1,8 +1,8 @@
-"""Circuit breakers of agents: as they report them, and turned by a person.
+"""Circuit breakers of agents: as agents report them, and operated by a person.
 
-A name is unique within one agent; several agents may have a breaker of the same name. Turning it means all of them, or
-the one that `agent` names. The answer comes when the act is kept; the agent's side carries it out, and how that went is
-in the intervention's stages and in the breaker's next report.
+A name is unique within one agent; several agents may have a breaker of the same name. A request is for all of them, or
+for the one that `agent` names. The answer comes when the request is stored; the agent's side carries it out, and the
+outcome is in the intervention's stages and in the breaker's next report.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lifesigns.web.paging import Paged, page
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 AT_ONCE_MAX: Final = 1000
-"""Agents whose breaker is turned by one request."""
+"""Agents whose breaker one request may operate."""
 
 
 class BreakersQuery(Paged):
@@ -36,13 +36,13 @@ class BreakersQuery(Paged):
 
 
 class BreakerAgentQuery(msgspec.Struct):
-    """Whose breaker of this name; without it, that of every agent that has one."""
+    """Whose breaker of this name; without it, that of every agent with one."""
 
     agent: AgentId | None = None
 
 
 class BreakerReasonBody(msgspec.Struct):
-    """Why; it is on record."""
+    """Why; it is recorded."""
 
     reason: Annotated[str, Meta(max_length=2000)] = ""
 
@@ -77,7 +77,7 @@ def _wanted(request: Request) -> Iterator[BreakerView]:
 
 
 async def reset(request: Request) -> Answer:
-    """Close the breakers of this name and let them forget everything, as if they were new."""
+    """Close the breakers of this name and clear their state, as if they were new."""
     return await _turned(request, BreakerAct.RESET)
 
 

@@ -1,7 +1,7 @@
-"""Contents of checkpoints: kept by the hub, and given back to whoever goes on from them.
+"""Contents of checkpoints: the hub stores them, and returns them to the agent that continues.
 
 A checkpoint counts when its content is on the disk: the answer to a `PUT` comes after that. Its digest then begins with
-`hub:sha256:`, and it is read back and compared before a later life goes on from it.
+`hub:sha256:`, and the hub reads it back and compares it before a later incarnation continues from it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ class Saved(msgspec.Struct):
     digest: Text = ""
     """The SHA-256 of the content, in hexadecimal, if it is to be compared."""
     token: Number | None = None
-    """That of the claim under which it was saved, if there is one: an old one is refused."""
+    """The fencing token of the claim it was saved under, if there is one: an old one is refused."""
 
 
 async def keep(request: Request) -> Answer:
-    """Save a checkpoint with its content, the body as it is. It counts as progress when it is on the disk, and is where a
-    respawn would begin. The same again is the same checkpoint; another content under the same name is refused."""
+    """Save a checkpoint with its content, the body as it is. It counts as progress when it is on the disk, and a
+    respawn would begin there. The same request again is the same checkpoint; another content under the same name is
+    refused."""
     task_id, checkpoint_id, said = request.path["task_id"], request.path["checkpoint_id"], request.query
     saved = CheckpointSaved(
         agent_id=said.agent_id,
@@ -73,11 +74,11 @@ async def keep(request: Request) -> Answer:
 
 
 async def content(request: Request) -> Answer:
-    """The content of a checkpoint, as it was saved; compared with its digest before it is given. For the agent that saved
-    it, for who holds the task now or was assigned it, and for those who may read everything."""
+    """The content of a checkpoint, compared with its digest before it is sent. For the agent that saved it, for the
+    agent that holds the task now or was assigned it, and for those who may read everything."""
     known = _known(request)
     if known is None:
-        # Who may not see it does not learn whether there is one.
+        # A client that may not see it must not learn whether it exists.
         raise Problem(404, f"{request.path['task_id']!r} has no checkpoint {request.path['checkpoint_id']!r}")
     found = await request.service.checkpoints.read(request.path["task_id"], known.digest)
     if found is None:
@@ -92,7 +93,7 @@ async def content(request: Request) -> Answer:
 
 
 def _known(request: Request) -> CheckpointView | None:
-    """The newest of this name that may be read; each agent has its own chain."""
+    """The newest readable checkpoint of this name; each agent has its own chain."""
     engine, who, task_id = request.service.engine, request.principal, request.path["task_id"]
     named = request.path["checkpoint_id"]
     wanted = getattr(request.query, "agent_id", None)

@@ -1,12 +1,12 @@
-"""Connections: how many there may be, how long each may take, and who is let go so that others are not hurt.
+"""Connections: how many there may be, how long each may take, and which are closed to protect the others.
 
-    a head      has to be here, whole, some seconds after its first byte; and may not be large
-    a body      likewise, whether anybody reads it or not; what follows it (trailers) is bounded, and nobody hears it
-    an answer   that is not taken by its reader is held for a while, and all such answers together up to a bound
-    idle        connections are kept for a minute or so, for the next beat
+    a head      must be complete some seconds after its first byte; and its size is limited
+    a body      likewise, whether a handler reads it or not; trailers after it are bounded and ignored
+    an answer   that its reader does not take is held for a while, and all such answers together up to a limit
+    idle        connections stay open for a minute or so, for the next beat
 
-One look a second at all connections keeps these times: a timer for each of ten thousand would cost more than what they
-say. Peers that are gone without a word are found by the kernel (`server.listen`).
+One check a second of all connections enforces these times: a timer for each of ten thousand would cost more. The kernel
+detects peers that vanished (`server.listen`).
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ NEVER: Final = inf
 LOOK_EVERY: Final = 1.0
 
 FULL_FOR: Final = 60.0
-"""Seconds since the last newcomer was turned away in which there is still no room: who was refused comes again within them."""
+"""Seconds since the last refused connection for which the hub still counts as full: a refused client retries within
+them."""
 
 HEAD_MAX: Final = 64 * 1024
-"""Bytes of a head that is not complete yet, or of trailers. What is complete is counted header by header, see `access.py`."""
+"""Bytes of an incomplete head, or of trailers. `access.py` limits the headers of a complete one."""
 
 VERSIONS: Final = ("1.0", "1.1")
 
 PIPELINE_MAX: Final = 64
-"""Requests sent without waiting for an answer: more of them only fill the memory."""
+"""Requests sent without waiting for an answer: more would only fill the memory."""
 
 PROGRESS_MIN: Final = 16 * 1024
-"""Bytes a slow reader takes within `stalled_for`, or it is not one."""
+"""Bytes that a slow reader must take within `stalled_for`."""
 
 log: Final = logging.getLogger("lifesigns.web")
 
@@ -57,12 +58,12 @@ class Patience:
 
     head_for: float = 10.0
     body_for: float = 30.0
-    """Whether it is read or not; who reads it has less patience, see `app.py`."""
+    """Whether a handler reads it or not; a handler waits less, see `app.py`."""
     idle_for: float = 75.0
     """Longer than the beat interval of most: a sender that beats every 60 s keeps its connection."""
     stalled_for: float = 10.0
     linger_for: float = 2.0
-    """For a peer that still speaks to hear that it was refused."""
+    """For a peer that is still sending to receive our refusal."""
 
 
 class Connections:
@@ -79,17 +80,17 @@ class Connections:
         self.most_per_address = most_per_address
         self.patience = patience or Patience()
         self.unsent_max = unsent_max
-        """Bytes of all answers together that their readers do not take."""
+        """Limit for the bytes of all answers that their readers do not take."""
         self.turned_away = 0
         self._turned_away_at = -NEVER
         self.cut_off = 0
         """Peers that took too long."""
         self.refused: Counter[int] = Counter()
-        """What was no request, or came too late or too early, by the status it was answered."""
+        """Refused connections and malformed requests, by the status of the answer."""
         self._open: set[Connection] = set()
         self._by_address: Counter[str] = Counter()
         self._stalled: dict[Connection, None] = {}
-        """Whose answer is not taken, the longest first."""
+        """Connections with a stalled reader, the longest first."""
         self._unsent = 0
 
     def __len__(self) -> int:
@@ -97,11 +98,11 @@ class Connections:
 
     @property
     def unsent(self) -> int:
-        """Bytes of answers that wait for slow readers."""
+        """Bytes of answers waiting for slow readers."""
         return self._unsent
 
     def why_full(self, _now: float) -> str:
-        """Why newcomers are turned away; empty if none was for a minute."""
+        """Why new connections are refused; empty if none was for a minute."""
         if time.monotonic() - self._turned_away_at > FULL_FOR:
             return ""
         return (
@@ -112,14 +113,14 @@ class Connections:
     # --- what connections tell ------------------------------------------------------------------------
 
     def take_in(self, connection: Connection) -> bool:
-        """A new one; False if there are too many already."""
+        """Add a new connection; False if there are too many already."""
         address = connection.address
         if len(self._open) >= self.most or self._by_address[address] >= self.most_per_address:
             self.turned_away += 1
             self._turned_away_at = time.monotonic()
             if (
                 self.turned_away.bit_count() == 1
-            ):  # The first, the second, the fourth: the log stays readable.
+            ):  # Log the first, the second, the fourth: the log stays readable.
                 log.warning(
                     "%d connections turned away so far; %d are open",
                     self.turned_away,
@@ -133,7 +134,7 @@ class Connections:
         return True
 
     def let_go(self, connection: Connection) -> None:
-        """It ended."""
+        """Remove a connection that has ended."""
         if connection not in self._open:
             return
         self._open.discard(connection)
@@ -145,7 +146,7 @@ class Connections:
                 del self._by_address[address]
 
     def stalls(self, connection: Connection) -> None:
-        """Its reader is slower than its answer. If all of them hold too much, who has held it longest is cut off."""
+        """Its reader is slower than its answer. If all of them hold too much, cut the one that has stalled longest."""
         if connection not in self._stalled:
             self._stalled[connection] = None
             self._unsent += connection.unsent
@@ -168,33 +169,33 @@ class Connections:
     # --- looking after them ---------------------------------------------------------------------------
 
     async def look_on(self) -> None:
-        """Look after them, for ever."""
+        """Run `check` about once a second, for ever."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(LOOK_EVERY, self.patience.head_for / 4))
             self.look(loop.time())
 
     def look(self, now: float) -> None:
-        """End those whose time is over."""
+        """End the connections whose time is over."""
         for connection in [one for one in self._open if one.due_at <= now]:
             connection.overdue()
         for connection in [one for one in self._stalled if one.is_stalled(now)]:
             self.cut(connection, "does not read its answer")
 
     def hurry(self) -> None:
-        """The server is about to end: who does not read is not waited for."""
+        """The server is about to end: do not wait for stalled readers."""
         self.unsent_max = 0
         for connection in tuple(self._stalled):
             self.cut(connection, "does not read its answer, and we are leaving")
 
     def end(self) -> None:
-        """The server has ended: nobody is left."""
+        """The server has ended: abort all connections."""
         for connection in tuple(self._open):
             connection.transport.abort()
 
 
 class _Nowhere(list[tuple[bytes, bytes]]):
-    """Where trailers go."""
+    """Drops trailers."""
 
     def append(self, _header: tuple[bytes, bytes]) -> None:
         pass
@@ -220,22 +221,22 @@ class Connection(HttpToolsProtocol):
         self._others = others
         self._patience = others.patience
         self._newest: HttpExchange | None = None
-        """The request that is coming in, or came in last."""
+        """The request being received, or the last one."""
         self._answering: HttpExchange
         self._at_once: BeatFastPath | None = getattr(self.app, "at_once", None)
         self._held: HttpExchange | None = None
-        """One that may be answered at once, if the rest of it is here as well; see `beat_fast_path.py`."""
+        """A request for the fast path, if the rest of it has arrived as well; see `beat_fast_path.py`."""
         self.address = ""
-        """Whose it is, as far as connections are counted by address: nobody's if it is this machine."""
+        """The address it counts for; empty for this machine."""
         self.due_at = NEVER
         self.unsent = 0
-        """Bytes that wait for a slow reader, when it was last looked at."""
+        """Bytes waiting for a slow reader, at the last check."""
         self._stalled_at = NEVER
         self._unfinished = 0
-        """Bytes since a head, a piece of a body or a request was complete: the parser holds what is not."""
+        """Bytes since the last complete head, body piece or request: the parser holds them."""
         self._in_head = False
         self._leaving = False
-        """Everything is said; what still comes in is not read any more."""
+        """The last answer is sent; further input is ignored."""
 
     # --- beginning and end ----------------------------------------------------------------------------
 
@@ -252,7 +253,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def overdue(self) -> None:
-        """Its time is over. If it is in the middle of saying something, it hears why."""
+        """Its time is over. If it is in the middle of a request, it gets the reason."""
         self.due_at = self.loop.time() + self._patience.linger_for
         if self._leaving or self.transport.get_write_buffer_size():
             self._others.cut(self, "did not take its last answer")
@@ -271,7 +272,7 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nothing to upgrade to. What follows may be in another language, so this answer is the last.
+            # There is nothing to upgrade to. What follows may be another protocol, so this answer is the last.
             self.cycle.keep_alive = False
         except httptools.HttpParserError:
             self._refuse(400, "this is not HTTP/1.1 as we understand it")
@@ -287,12 +288,14 @@ class Connection(HttpToolsProtocol):
         self.due_at = self.loop.time() + self._patience.head_for
 
     def on_headers_complete(self) -> None:
-        """A whole head is here: as `HttpToolsProtocol` does it, with our own exchange. Whatever comes as a header from now
-        on is a trailer: if it counted, it could bring a token or another address to a request that was judged without it."""
+        """A head is complete: as `HttpToolsProtocol` does it, with our own exchange. From now on a header is a trailer:
+        if it counted, it could add a token or another address to a request already judged without it."""
         parser, scope = self.parser, self.scope
         version = parser.get_http_version()
         if version not in VERSIONS or not _names_its_host(self.url, self.headers):
-            raise ValueError("another reader would understand another request")  # A bad request, as below.
+            raise ValueError(
+                "another reader would understand another request"
+            )  # The parser turns this into a bad request.
         self._in_head, self._unfinished, self.headers = False, 0, _NOWHERE
         self.due_at = self.loop.time() + self._patience.body_for
         url = httptools.parse_url(self.url)
@@ -321,7 +324,7 @@ class Connection(HttpToolsProtocol):
             else:
                 self.start(self._newest)
         elif len(self.pipeline) >= PIPELINE_MAX:
-            raise ValueError("too many requests at once")  # The parser makes this a bad request.
+            raise ValueError("too many requests at once")  # As above.
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
@@ -364,7 +367,7 @@ class Connection(HttpToolsProtocol):
         self.on_response_complete()
 
     def on_response_complete(self) -> None:
-        """An answer is out: on with the next request, or wait for it."""
+        """An answer is sent: continue with the next request, or wait for it."""
         self.server_state.total_requests += 1
         if self.transport.is_closing() or self._leaving:
             return
@@ -381,7 +384,7 @@ class Connection(HttpToolsProtocol):
             )
 
     def _refuse(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
-        """Answer what is no request, and end. Into an answer that is under way nothing can be said."""
+        """Answer a malformed request, and close. Nothing can be added to an answer in progress."""
         self._in_head, self._unfinished = False, 0
         self._others.refused[status] += 1
         under_way = self._newest
@@ -390,8 +393,8 @@ class Connection(HttpToolsProtocol):
         self._leave(at_once=False)
 
     def _leave(self, *, at_once: bool) -> None:
-        """Close. If the peer is still speaking it has to hear our answer first: while nobody reads what it says, the
-        kernel would cut the connection, and the answer with it."""
+        """Close. A peer that is still sending must get our answer first: if no one read its data, the kernel would
+        reset the connection, and the answer with it."""
         if at_once or not self.transport.can_write_eof():
             self.transport.close()
             return
@@ -427,7 +430,7 @@ class Connection(HttpToolsProtocol):
 
 
 def _names_its_host(target: bytes, headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether a target that is a whole address means the host that the header names: a proxy may go by one and we by the other."""
+    """Whether an absolute target names the same host as the header: a proxy may go by one and we by the other."""
     if target.startswith(b"/"):
         return True
     authority = target.partition(b"://")[2].partition(b"/")[0]
@@ -435,7 +438,7 @@ def _names_its_host(target: bytes, headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def _counted(client: tuple[str, int] | None) -> str:
-    """The address that counts: on this machine there may be a proxy, through which everybody comes."""
+    """The address to count by: this machine may have a proxy that all clients come through."""
     host = client[0] if client else ""
     return "" if is_loopback(host) else host
 

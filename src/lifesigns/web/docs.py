@@ -1,4 +1,4 @@
-"""The API for people: one page, made of its OpenAPI description. No script, nothing from elsewhere, light and dark."""
+"""The API for people: one page, made from its OpenAPI description. No script, no external resource, light and dark."""
 
 from __future__ import annotations
 
@@ -157,6 +157,6 @@ def _text(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """What stands between backticks is code."""
+    """Text between backticks becomes code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))

@@ -1,8 +1,8 @@
 """Events as they happen: Server-Sent Events, resumable.
 
-Who comes again with the id of the last event it has seen first gets what it missed, from the store, and then what happens
-from then on: it listens before it reads, so that nothing falls between, and what comes both ways is told once. What
-cannot be told any more (it is too old, or the id is another store's) is said by an event of type `GAP`.
+A client that comes back with the id of the last event it has seen first gets from the store what it missed, and then
+what happens. If some of that is no longer stored (it is too old, or the id is another store's), an event of type `GAP`
+says so.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from lifesigns.web.voices import still_in
 
 RETRY_AFTER_MS: Final = 2000
 KEEP_ALIVE_EVERY: Final = 15.0
-"""Seconds: proxies cut connections on which nothing moves for a minute, some sooner."""
+"""Seconds: proxies close connections without traffic after a minute, some sooner."""
 PAGE: Final = 500
 ID_MAX: Final = 2**63 - 1
 
 STREAM: Final = b"text/event-stream"
 HEADERS: Final = (
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # nginx would keep the events until it has a few kilobytes of them
+    (b"x-accel-buffering", b"no"),  # nginx would hold the events back until it has a few kilobytes of them
 )
 
 EventType = Annotated[str, Meta(max_length=64, examples=[*types_of(Flip)])]
@@ -49,8 +49,8 @@ class EventsQuery(msgspec.Struct):
     """All but `AGENT_HEARTBEAT`, if none is named."""
     agent: AgentId | None = None
     after: Annotated[int, Meta(ge=0, le=ID_MAX)] | None = None
-    """The id of the last event that was seen; 0 for everything that is kept. The header `Last-Event-ID` is the same, and
-    counts before this."""
+    """The id of the last event that was seen; 0 for everything that is stored. The header `Last-Event-ID` is the same,
+    and takes precedence."""
 
 
 class EventsPage(EventsQuery):
@@ -61,8 +61,8 @@ class EventsPage(EventsQuery):
 
 async def listen(request: Request) -> Stream:
     """Events as they happen, as Server-Sent Events: `id`, `event` with the type, `data` with the event as JSON. Without
-    `Last-Event-ID` it begins with what happens from now on. A listener that is too slow is cut off and comes again by
-    itself; one that was away for too long is told so by an event `GAP`."""
+    `Last-Event-ID` it begins with what happens from now on. A listener that is too slow is cut off and reconnects by
+    itself; one that was away for too long gets an event `GAP`."""
     request.site.quotas.check_stream(request.principal)
     if request.service.feed.full:
         raise Problem(503, "there are too many listeners already", headers={"Retry-After": "10"})
@@ -70,7 +70,7 @@ async def listen(request: Request) -> Stream:
 
 
 async def list_events(request: Request) -> Answer:
-    """Events that are kept, in the order they happened, page by page: for scripts. `after` is where the last page ended."""
+    """Stored events, in the order they happened, page by page: for scripts. `after` is where the last page ended."""
     query = request.query
     events = await request.service.store.events(
         after=query.after or 0, types=query.types, agent_id=query.agent, limit=query.limit + 1
@@ -87,7 +87,7 @@ async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
     service, agent, clock = request.service, request.query.agent, asyncio.get_running_loop().time
     may_hear = still_in(request)
     async with service.feed.listen(request.query.types, request.principal.token_id) as listener:
-        # With the id a listener that is cut off before its first event knows where to go on.
+        # With the id a listener that is cut off before its first event knows where to continue.
         yield b"retry: %d\nid: %d\n\n" % (RETRY_AFTER_MS, _begins_after(request))
         seen = 0
         async for events, up_to in _missed(request):
@@ -106,8 +106,8 @@ async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
 
 
 async def _missed(request: Request) -> AsyncIterator[tuple[Sequence[Event], int]]:
-    """What was told while this listener was away, in pages, and up to which id that is everything; if some of it is not
-    there any more, that first."""
+    """The events while this listener was away, in pages, each with the id up to which they are complete; a gap comes
+    first."""
     after = _last_seen(request)
     if after is None:
         return
@@ -120,7 +120,7 @@ async def _missed(request: Request) -> AsyncIterator[tuple[Sequence[Event], int]
             seen = events[-1].id
             yield events, seen
     except AdapterError:
-        # What it has seen it need not hear again; an id that nobody knows here must not keep it from hearing anything.
+        # It need not get again what it has seen; and an unknown id must not keep new events from it.
         yield (
             [event_of(0, Gap(request.now, "the store cannot be read right now", after))],
             min(seen, request.service.feed.newest),
@@ -130,7 +130,7 @@ async def _missed(request: Request) -> AsyncIterator[tuple[Sequence[Event], int]
 
 
 async def _gap(request: Request, after: int) -> tuple[str, int]:
-    """Why not everything after this id can be told, empty if it can; and after which id everything can."""
+    """Why the events after this id are incomplete, empty if they are complete; and the id to continue after."""
     store = request.service.store
     if after == 0:
         return "", 0
@@ -153,12 +153,12 @@ async def _kept(request: Request, after: int) -> AsyncIterator[Sequence[Event]]:
         if events:
             yield events
             after = events[-1].id
-        if len(events) < PAGE:  # What came since, the listener has heard: to go on reading might never end.
+        if len(events) < PAGE:  # The listener has newer ones: reading on might never end.
             return
 
 
 def _last_seen(request: Request) -> int | None:
-    """The id a listener comes back with. One that is no number was never ours: it is as good as one of another store."""
+    """The id a listener comes back with. One that is no number counts as an unknown id."""
     said = request.header(b"last-event-id")
     if said is None:
         after: int | None = request.query.after

@@ -1,7 +1,7 @@
 """An exchange: one request and its answer on a connection.
 
-uvicorn's, except for how the answer is written: head and body go out together, in one call to the kernel, which is a
-good part of what a small request costs.
+It is uvicorn's, except that head and body of an answer go out together, in one call to the kernel, which is a good part
+of the cost of a small request.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class HttpExchange(RequestResponseCycle):
     """One request and its answer."""
 
     _head: bytes = b""
-    """Written with the beginning of the body."""
+    """Sent with the beginning of the body."""
 
     async def send(self, message: Any) -> None:
-        """The next piece of the answer. Waits while its reader is slow; says nothing to one who is gone."""
+        """Send the next piece of the answer. Waits while its reader is slow; sends nothing to a client that is gone."""
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
         if self.disconnected or self.transport.is_closing():
@@ -54,7 +54,7 @@ class HttpExchange(RequestResponseCycle):
                 (b"connection", b"close"),
             ]
         if self.chunked_encoding:
-            # A stream: its first piece may take a while, and its reader wants to know that it is on.
+            # A stream: its first piece may take a while, and its reader wants to know that it is open.
             self.transport.write(written(status, [*said, (b"transfer-encoding", b"chunked")]))
         else:
             self._head = written(status, said)
@@ -73,7 +73,7 @@ class HttpExchange(RequestResponseCycle):
 
 
 def written(status: int, headers: Headers) -> bytes:
-    """A head as it goes over the wire. What would end a header early is our bug, and must not become somebody's answer."""
+    """A head as bytes. A value that would end a header early is a bug of ours, and must not reach a client."""
     lines = [STATUS_LINE[status]]
     for name, value in headers:
         if _is_unfit(value):

@@ -10,7 +10,7 @@ from lifesigns.web.routes import READERS, Request, Route
 
 
 async def fleet(request: Request) -> Answer:
-    """Counts by state, who has room for more work, and how far the hub itself can be trusted."""
+    """Counts by state, which agents have room for more work, and how far the hub itself can be trusted."""
     return answer(request.site.glance.fleet())
 
 

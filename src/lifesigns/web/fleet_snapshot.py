@@ -1,4 +1,4 @@
-"""Fleet snapshot: the fleet in numbers. It looks at every agent, so all who ask within a second get the same."""
+"""Fleet snapshot: the fleet in numbers. It reads every agent, so all requests within a second get the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT_FOR: Final = 1.0
 
 
 class FleetSnapshot:
-    """Looks at the fleet, not oftener than once a second."""
+    """Reads the fleet at most once a second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -23,7 +23,7 @@ class FleetSnapshot:
         self._seen_at = 0.0
 
     def fleet(self) -> FleetView:
-        """Counts by state, who has room, and the hub's own health."""
+        """Counts by state, agents with room, and the hub's own health."""
         now = self._service.clock()
         if self._seen is None or now - self._seen_at >= KEPT_FOR:
             who = needs(standing_alerts(self._service))

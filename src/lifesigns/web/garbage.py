@@ -1,8 +1,8 @@
-"""Garbage: the collector is kept from looking at the whole fleet again and again.
+"""Garbage: keeps the collector from visiting the whole fleet again and again.
 
-What the hub believes is let go of by itself, without any collector: there are no cycles in it. But a full collection
-looks at everything that lives, and for 100,000 agents everything stands still for a quarter of a second. So after a
-collection that took long, what it has just found to be alive is set aside, and later ones look only at what is new.
+The engine's beliefs have no cycles, so they are freed without the collector. But a full collection visits every live
+object, and with 100,000 agents that stops everything for a quarter of a second. So after a slow collection we freeze
+what it has found alive, and later ones visit only what is new.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 LONG: Final = 0.02
-"""Seconds for which nobody is heard."""
+"""Seconds in which the hub hears no agent."""
 
 OLDEST: Final = 2
 
 
 @contextmanager
 def living_set_aside() -> Iterator[None]:
-    """For a whole process, as long as it serves."""
+    """For a whole process, while it serves."""
     began_at = 0.0
 
     def watch(phase: str, info: dict[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""Groups: agents that share a fate. Where too many are unwell at once nothing is done until a person decides: here."""
+"""Groups: agents that share a host or a provider. The hub does nothing where too many are unwell at once until a person
+decides: here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 
 async def groups(request: Request) -> Answer:
-    """Every group: the whole fleet, each host, each provider; how many of it are unwell, and whether it is braked."""
+    """Every group: the whole fleet, each host, each provider; how many of its agents are unwell, and whether it is
+    braked."""
     state = request.service.engine.beliefs.fleet.groups
     views = [group_view(name, state[name], request.now) for name in sorted(state)]
     found, cursor = page(sorted(views, key=lambda one: not one.braked), request.query)
@@ -20,7 +23,7 @@ async def groups(request: Request) -> Answer:
 
 
 async def release(request: Request) -> Answer:
-    """Let interventions in a braked group go on for an hour. An agent is in several groups, and is left alone as long as
+    """Allow interventions in a braked group for an hour. An agent is in several groups, and is left alone as long as
     one of them is braked."""
     name, service = request.path["group"], request.service
     group = service.engine.beliefs.fleet.groups.get(name)

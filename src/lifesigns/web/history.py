@@ -18,7 +18,7 @@ from lifesigns.web.routes import EVERYBODY, Request, Route
 
 PAGE: Final = 1000
 PAGES_MAX: Final = 20
-"""Pages read at most: of an agent about which more is told the oldest is left out."""
+"""Pages read at most: for an agent with more events the oldest are left out."""
 
 When = Annotated[datetime, Meta(tz=True)]
 
@@ -34,8 +34,8 @@ class HistoryQuery(msgspec.Struct, rename={"for_": "for", "since": "from"}):
 
 
 async def agent_history(request: Request) -> Answer:
-    """Samples, flips, findings and interventions of an agent in the order of time, in at most 2,000 points. If there is
-    more, samples are put together first; flips and interventions stay the longest."""
+    """Samples, flips, findings and interventions of an agent in the order of time, in at most 2,000 points. If there
+    are more, samples are merged first; flips and interventions stay the longest."""
     agent_id, service = request.path["agent_id"], request.service
     since, to = _moments(request.query, request.now)
     changes, all_changes = await _events(request, CHANGES, since, to)

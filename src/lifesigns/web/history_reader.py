@@ -1,4 +1,6 @@
-"""History reader: the past of a running hub, as far as screens ask for it again and again. It is read once, and told from then on."""
+"""History reader: the past of a running hub that screens ask for again and again. It reads the store once, and then
+follows the feed.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ class HistoryReader:
         self._read = False
         self._reading = asyncio.Lock()
         self._told: list[Event] = []
-        """What was told while the past was being read."""
+        """The events since reading began."""
         feed.observe(self._note)
 
     async def interventions(self) -> Interventions:
-        """The newest interventions, with everything that is kept by now. Raises `NotLeader` if another hub keeps it: we are
-        told nothing of that."""
+        """The newest interventions, with everything stored by now. Raises `NotLeader` if another hub stores them: our
+        feed does not have those."""
         if self._hub.committer.deposed:
             raise NotLeader
         if not self._read:

@@ -1,13 +1,13 @@
-"""Host policy: under which names this hub may be reached, and which pages may speak to it.
+"""Host policy: the names of this hub, and the pages that may send requests to it.
 
-A browser can be made to send requests by any page. Two checks keep other pages out:
+Any page can make a browser send requests. Two checks keep other pages out:
 
     Host      a page of evil.example may have its name resolve to 127.0.0.1 and then be *same-origin* with us (DNS
               rebinding); but its requests carry that name. Addresses cannot be rebound, so they are fine.
     Origin    other pages on this machine (another port is another origin, but the same *site*) may post with our
               cookie; but the browser says where they come from.
 
-There is no CORS: nobody else's page has any business here.
+There is no CORS: no other page has any business here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class HostPolicy:
     names: frozenset[str] = frozenset()
     """Names of this hub beside those of the machine."""
     _known: set[bytes] = field(default_factory=set, repr=False)
-    """`Host` headers that were found good: there are only ever a few."""
+    """`Host` headers that passed: there are only ever a few."""
 
     @classmethod
     def of(cls, listen: Listen) -> HostPolicy:
@@ -46,7 +46,7 @@ class HostPolicy:
         return cls(listen.tls_cert is not None, listen.behind_proxy, names)
 
     def check_host(self, host: bytes | None) -> None:
-        """Raises a `Problem` if this is no name of ours."""
+        """Raises a `Problem` if this is not a name of ours."""
         if host in self._known:
             return
         if host is None:
@@ -73,7 +73,7 @@ class HostPolicy:
         )
 
     def same_origin(self, origin: bytes, host: bytes) -> bool:
-        """Whether a page of this origin is one of ours. A proxy may speak TLS where we do not."""
+        """Whether a page of this origin is ours. A proxy may use TLS where we do not."""
         scheme, _, place = origin.lower().partition(b"://")
         mine = (b"https", b"http") if self.behind_proxy else (b"https",) if self.tls else (b"http",)
         return scheme in mine and place == host.lower()
@@ -83,14 +83,14 @@ class HostPolicy:
         return self.tls or (self.behind_proxy and headers.get(b"x-forwarded-proto", b"").lower() == b"https")
 
     def strict_transport(self, scope: Mapping[str, Any]) -> bool:
-        """Whether a browser shall use TLS here only. Not for this machine's own name: its other servers would suffer."""
+        """Whether a browser must use only TLS here. Not for localhost: that would break the machine's other servers."""
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").lower().partition(b":")[0]
         return self.is_secure(headers) and host != b"localhost" and not host.endswith(b".localhost")
 
     def address(self, scope: Mapping[str, Any]) -> str:
-        """Where a request comes from. Behind a proxy it is the last address that the proxy wrote down: what stands
-        before it is the client's own word, and without a proxy all of it is."""
+        """Where a request comes from. Behind a proxy it is the last address that the proxy wrote: the client itself may
+        have written the earlier ones, and without a proxy all of them."""
         client = scope.get("client")
         peer = str(client[0]) if client else ""
         if not self.behind_proxy:
@@ -113,6 +113,6 @@ def _is_address(text: str) -> bool:
 
 @cache
 def machine_names() -> frozenset[str]:
-    """What this machine calls itself. Asked once, and nobody else: a name server may take its time."""
+    """The names of this machine. Asked once, and of no name server: that might take its time."""
     whole = socket.gethostname().lower().rstrip(".")
     return frozenset({whole, whole.partition(".")[0]} - {""})

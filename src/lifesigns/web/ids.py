@@ -1,4 +1,4 @@
-"""Ids and names, in paths, queries and bodies alike: what they may be."""
+"""Ids and names, in paths, queries and bodies alike: their rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IN_PATHS: Final[Mapping[str, Any]] = {"agent_id": AgentId, "task_id": TaskId, "m
 
 
 def check_path(path: Mapping[str, str]) -> None:
-    """Raises a `Problem` that names the part of the path which is no id."""
+    """Raises a `Problem` that names the part of the path that is no id."""
     for name, value in path.items():
         try:
             msgspec.convert(value, IN_PATHS.get(name, Name))

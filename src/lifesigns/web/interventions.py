@@ -1,7 +1,7 @@
-"""Acting on agents: what a person asks for goes onto the ladder, and every step of the ladder is on record.
+"""Acting on agents: a person's request goes onto the ladder, and every step of the ladder is recorded.
 
-The answer comes when the act is kept. Carried out it is by the agent's side, and how that went is in the intervention's
-stages. `Idempotency-Key` makes a repeated request the same act.
+The answer comes when the request is stored. The agent's side carries it out, and the outcome is in the intervention's
+stages. `Idempotency-Key` makes a repeated request the same intervention.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Reason = Annotated[str, Meta(max_length=2000)]
 
 
 class NudgeBody(msgspec.Struct):
-    """What to tell the agent; without a message it is told the facts."""
+    """What to tell the agent; without a message it gets the facts."""
 
     message: Reason = ""
 
@@ -47,7 +47,7 @@ class ReasonBody(msgspec.Struct):
 
 
 class TerminationBody(ReasonBody):
-    """Why, and whether another life shall follow."""
+    """Why, and whether to respawn it."""
 
     respawn: bool = False
 
@@ -88,14 +88,14 @@ async def escalate(request: Request) -> Answer:
 
 
 async def terminate(request: Request) -> Answer:
-    """Ask the agent to save, then end it. With `respawn` another life follows."""
+    """Ask the agent to save, then end it. With `respawn` a new incarnation follows."""
     body = request.body
     act = signals.TerminationRequested(reason=body.reason, respawn=body.respawn, **_by(request))
     return await _on_the_ladder(request, act)
 
 
 async def pause(request: Request) -> Answer:
-    """Leave the agent alone for a while: it is watched, but nothing is done about it."""
+    """Leave the agent alone for a while: the hub watches it, but does not intervene."""
     pause_for = request.body.pause_for if request.body is not None else None
     return await _about(request, signals.PauseRequested(pause_for=pause_for, **_by(request)))
 
@@ -106,7 +106,7 @@ async def resume(request: Request) -> Answer:
 
 
 async def clear(request: Request) -> Answer:
-    """Begin anew with this agent: quarantine, open interventions and limits are lifted."""
+    """Start afresh with this agent: lifts quarantine, open interventions and limits."""
     return await _about(request, signals.ClearRequested(**_by(request)))
 
 
@@ -131,7 +131,7 @@ async def decide(request: Request) -> Answer:
     case = agent.case if agent is not None else None
     made, before = request.body, _decision_on(record)
     if before == (made.decision, request.principal.by):
-        return answer(record, 202)  # The same request once more.
+        return answer(record, 202)  # The same request again.
     if agent is None or case is None or case.order_id != record.id or before is not None:
         raise Problem(409, _no_longer_open(record))
     decided = signals.EscalationDecided(
@@ -140,12 +140,12 @@ async def decide(request: Request) -> Answer:
     await request.service.http_receiver.keep([decided])
     record = await _record(request, record.id)
     if (made.decision, request.principal.by) != _decision_on(record):
-        raise Problem(409, _no_longer_open(record))  # Somebody else decided in the same moment.
+        raise Problem(409, _no_longer_open(record))  # Another person decided in the same moment.
     return answer(record, 202)
 
 
 def _decision_on(record: InterventionRecord) -> tuple[str, str] | None:
-    """What was decided about an escalation, and by whom."""
+    """The decision about an escalation, and who made it."""
     for stage in record.stages:
         if stage.stage is Stage.ANSWERED:
             return stage.text.partition(":")[0], stage.by
@@ -175,8 +175,8 @@ async def _on_the_ladder(request: Request, act: Ordered) -> Answer:
 
 
 async def asked_for(request: Request, rung: Rung, key: str) -> Mapping[str, InterventionRecord]:
-    """By agent, what this request has become so far: a repeated one is the same act. Another one under the same key is a
-    mistake of whoever sends it, and to answer it with the old act would hide that."""
+    """By agent, the interventions of this request so far: a repeated request is the same act. Another body under the
+    same key is a mistake of the client, which the old answer would hide."""
     register: Interventions = await request.site.past.interventions()
     try:
         return register.asked_for(rung, request.principal.by, key)
@@ -188,8 +188,8 @@ async def asked_for(request: Request, rung: Rung, key: str) -> Mapping[str, Inte
 async def ask(
     request: Request, rung: Rung, key: str, acts: Sequence[signals.Signal]
 ) -> Mapping[str, InterventionRecord]:
-    """Let a request become what it leads to, and return that by agent when it is kept; or what the same request, sent at the
-    same time, has become."""
+    """Take in a request and return its interventions by agent when they are stored; or those of the same request, sent
+    at the same time."""
     effects = await request.service.http_receiver.keep(acts)
     register: Interventions = await request.site.past.interventions()
     became = {
@@ -215,8 +215,7 @@ async def _record(request: Request, intervention_id: str) -> InterventionRecord:
 
 
 def request_key(request: Request) -> str:
-    """What makes a repeated request the same act: its key, and a digest of its body. A request without a key is never an
-    earlier one."""
+    """The identity of a request: its key, and a digest of its body. A request without a key equals no other."""
     key = request.idempotency_key or f"request {uuid4()}"
     return keyed(key, sha256(msgspec.json.encode(request.body)).hexdigest()[:16])
 

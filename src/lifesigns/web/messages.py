@@ -1,4 +1,6 @@
-"""Messages between agents: handed on by whoever likes, acknowledged here, so that somebody notices if they are not."""
+"""Messages between agents: they travel elsewhere, and are acknowledged here, so that the hub notices a missing
+acknowledgement.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,11 @@ class MessageBody(msgspec.Struct, kw_only=True):
     to: Annotated[AgentId, msgspec.Meta(examples=["reviewer-1"])]
     priority: Priority = Priority.NORMAL
     message_id: MessageId | None = None
-    """One is made if there is none."""
+    """The hub makes one if there is none."""
 
 
 class AcknowledgementBody(msgspec.Struct):
-    """Who acknowledges: the one it was sent to."""
+    """Who acknowledges: the recipient."""
 
     agent_id: Annotated[AgentId, msgspec.Meta(examples=["reviewer-1"])]
 
@@ -61,8 +63,8 @@ async def messages(request: Request) -> Answer:
 
 
 async def send(request: Request) -> Answer:
-    """A message was sent. If it is not acknowledged in time, its recipient is reminded and people are told, as its
-    priority says. The message itself is none of our business: this is about its id."""
+    """A message was sent. If it is not acknowledged in time, the hub reminds its recipient and tells people, as its
+    priority says. The hub sees only its id, not the message."""
     said, engine = request.body, request.service.engine
     check_voice(request, said.agent_id)
     if engine.agent(said.to) is None:
@@ -104,7 +106,7 @@ async def acknowledge(request: Request) -> Answer:
 
 
 async def withdraw(request: Request) -> Answer:
-    """The sender does not wait for an acknowledgement any more: nobody is reminded, and it is not listed."""
+    """The sender no longer waits for an acknowledgement: no reminders, and it is not listed."""
     message_id = request.path["message_id"]
     messages, message = request.service.engine.beliefs.messages, _known(request)
     check_voice(request, message.sender)
@@ -117,7 +119,7 @@ async def withdraw(request: Request) -> Answer:
 
 
 def _known(request: Request) -> PendingMessage:
-    """The message of the path. Who may not know of it does not learn whether there is one."""
+    """The message of the path. A client that may not know of it does not learn whether it exists."""
     message_id = request.path["message_id"]
     message = request.service.engine.beliefs.messages.get(message_id)
     if message is None or not may_know(request.principal, message):

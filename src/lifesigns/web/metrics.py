@@ -1,4 +1,4 @@
-"""Metrics, for Prometheus. They name agents, so they are for those who may see agents: a scraper needs a viewer's token."""
+"""Metrics, for Prometheus. They name agents, so a scraper needs a token that may see agents: a viewer's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lifesigns.web.routes import READERS, Request, Route
 
 
 async def metrics(request: Request) -> Answer:
-    """The fleet and the hub in numbers, in the text format of Prometheus; OpenMetrics for who accepts it."""
+    """The fleet and the hub in numbers, in the text format of Prometheus; or OpenMetrics, if the client accepts it."""
     text, content_type = request.site.metrics.text(request.header(b"accept") or "")
     return Answer(text, content_type=content_type.encode())
 

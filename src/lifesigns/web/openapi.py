@@ -1,6 +1,7 @@
-"""The API described: OpenAPI 3.1, made from the table of calls and the types it names.
+"""The API described: OpenAPI 3.1, made from the table of routes and the types it names.
 
-Made when it is first asked for, beside the loop, and then kept. `docs.py` makes the page for people of the same description.
+Made on the first request, in another thread, and then cached. `docs.py` makes the page for people from the same
+description.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ its name. Errors are problem details as RFC 9457 has them. An id in a path is pe
 
 
 def about(rows: Sequence[Route]) -> tuple[Route, ...]:
-    """The calls that describe these calls, and themselves."""
+    """The routes that describe these routes, and themselves."""
 
     @cache
     def described() -> Schema:
@@ -90,13 +91,13 @@ def about(rows: Sequence[Route]) -> tuple[Route, ...]:
 
 
 def document(calls: Sequence[Route]) -> Schema:
-    """These calls as OpenAPI 3.1."""
+    """These routes as OpenAPI 3.1."""
     types = [kind for call in calls for kind in (call.answers, call.body, call.query)]
     by_type, components = schemas(kind for kind in types if kind not in (None, bytes, NoQuery))
     paths: dict[str, Schema] = {}
     for call in calls:
         paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, by_type, components)
-    for call in calls:  # A query has no life of its own: its fields stand where it is asked.
+    for call in calls:  # A query is not a component: its fields are parameters.
         components.pop(call.query.__name__, None)
     return {
         "openapi": "3.1.0",
@@ -194,7 +195,7 @@ def _plain(kind: Any) -> Schema:
 
 
 def _without_null(schema: Schema) -> Schema:
-    """A parameter is left out rather than null."""
+    """A parameter is omitted, never null."""
     some = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
     plain = {name: value for name, value in schema.items() if name != "description"}
     if len(some) != 1:

@@ -1,7 +1,7 @@
-"""Orders: what waits for agents who come and fetch it.
+"""Orders: what waits for agents that fetch it.
 
-A long poll is answered the moment there is an order. Who hangs up is not waited for: the answer is a stream of one piece,
-and streams end with their listener.
+A long poll is answered the moment there is an order. It ends when its client hangs up: the answer is a stream of one
+piece, and streams end with their listener.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lifesigns.web.voices import check_voice, still_in
 WAIT_MAX: Final = 60.0
 EXCLUDED_MAX: Final = 50
 AGENTS_MAX: Final = 500
-"""Their ids have to fit into the first line of a request."""
+"""Their ids have to fit into the request line."""
 
 
 OrderId = Annotated[str, Meta(max_length=128)]
@@ -32,7 +32,8 @@ class OrdersQuery(msgspec.Struct):
 
     wait: Annotated[float, Meta(ge=0, le=WAIT_MAX, description="Seconds; 0 answers at once.")] = 0.0
     exclude: Annotated[tuple[OrderId, ...], Meta(max_length=EXCLUDED_MAX)] = ()
-    """Orders that are known already and not for who asks: a supervisor and the agent in it fetch from the same mailbox."""
+    """Orders that the client knows and that are not for it: a supervisor and the agent in it fetch from the same
+    mailbox."""
 
 
 class AgentOrdersQuery(OrdersQuery):
@@ -45,8 +46,8 @@ Waiting = Mapping[str, Sequence[msgspec.Raw]]
 
 
 async def orders_of_agent(request: Request) -> Answer | Stream:
-    """What waits for an agent: pings, nudges, stop. With `wait`, the answer comes with the next order, or empty after so
-    many seconds. An order is offered again until it is acknowledged or its outcome is known."""
+    """The orders waiting for an agent: pings, nudges, stop. With `wait`, the answer comes with the next order, or empty
+    after so many seconds. The hub offers an order until it is acknowledged or its outcome is known."""
     agent_id = request.path["agent_id"]
 
     def shown(waiting: Waiting) -> Any:
@@ -56,8 +57,8 @@ async def orders_of_agent(request: Request) -> Answer | Stream:
 
 
 async def orders_of_agents(request: Request) -> Answer | Stream:
-    """What waits for several agents of one process: one request for all of them, answered when one of them gets an
-    order."""
+    """The orders waiting for several agents of one process: one request for all of them, answered when one of them gets
+    an order."""
     if not request.query.agent:
         raise Problem(400, "is missing: name at least one agent", field="agent")
 
@@ -68,7 +69,7 @@ async def orders_of_agents(request: Request) -> Answer | Stream:
 
 
 async def acknowledge(request: Request) -> Answer:
-    """The agent's side has this order: it is not offered again."""
+    """The agent's side has this order: the hub does not offer it again."""
     agent_id, order_id = request.path["agent_id"], request.path["order_id"]
     check_voice(request, agent_id)
     if not await request.service.http_receiver.acknowledge(agent_id, order_id):

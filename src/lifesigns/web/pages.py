@@ -1,10 +1,10 @@
-"""The dashboard as it is served: what `make dashboard` built, file by file.
+"""Serves the dashboard: what `make dashboard` built, file by file.
 
-Every file of the built folder is a row with its exact path, so no path leads out of it: a name that was not built is
-nowhere. The page itself is never stored, so that after an update it names the new files; those have a digest in their name
-and are kept for ever. They are read once, when the hub starts, and packed once.
+Every file of the built folder is a route with its exact path, so no path leads out of the folder. Browsers do not store
+the page itself, so that after an update it names the new files; those have a digest in their name, and browsers keep
+them for ever. The hub reads and compresses them once, when it starts.
 
-Everybody who reaches the port gets the page: there is nothing in it but a program. What it shows it has to ask for, and that
+Every client that reaches the port gets the page: it contains only a program. What it shows it has to request, and that
 needs a sign-in. A hub without a built dashboard works, and says here how to get one.
 """
 
@@ -37,7 +37,7 @@ POLICY: Final = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""Nothing from elsewhere, nothing in a frame, no script but our own files: a name that looks like one is only a name."""
+"""No external resources, no frames, no script but our own files: a name that looks like a script is only a name."""
 
 GUARDED: Final[tuple[Header, ...]] = (
     (b"content-security-policy", POLICY.encode()),
@@ -61,7 +61,7 @@ def is_built(folder: Path = FOLDER) -> bool:
 
 @cache
 def calls(folder: Path = FOLDER) -> tuple[Route, ...]:
-    """The rows of a built dashboard; without one, of the page that says so."""
+    """The routes of a built dashboard; without one, of the page that says so."""
     if not is_built(folder):
         return (_row("/", _Page(NOT_BUILT, b"text/html; charset=utf-8", NOT_STORED)),)
     return tuple(_rows(folder))
@@ -79,13 +79,13 @@ def _rows(folder: Path) -> Iterator[Route]:
 
 
 def _content_type(name: str) -> bytes:
-    """By its ending; not by the machine's own tables, where `.js` may be anything."""
+    """By its ending; not by the machine's own tables, which may map `.js` to anything."""
     known = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
     return (known.get(Path(name).suffix) or guess_type(name)[0] or "application/octet-stream").encode()
 
 
 class _Page:
-    """One file, as it stands and packed."""
+    """One file, plain and compressed."""
 
     def __init__(self, content: bytes, content_type: bytes, keeping: Header) -> None:
         self._plain = content
@@ -100,7 +100,7 @@ class _Page:
         )
 
     def answer(self, request: Request) -> Answer:
-        """As this browser reads it; nothing, if it has it already."""
+        """The file for this browser; 304 if it has it already."""
         known = request.header(b"if-none-match") or ""
         if known == "*" or self._tag in (one.strip().removeprefix("W/") for one in known.split(",")):
             return Answer(status=304, headers=self._headers)

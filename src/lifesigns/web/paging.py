@@ -1,4 +1,4 @@
-"""Pages of what is in memory: a limit, and a cursor that says how many were shown already."""
+"""Pages of what is in memory: a limit, and a cursor that counts what was shown already."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Paged(msgspec.Struct):
 
 
 def page(items: Iterable[T], query: Paged) -> tuple[list[T], str | None]:
-    """The items of this page, and the cursor of the next if there is one. What came or went meanwhile moves the rest."""
+    """The items of this page, and the cursor of the next if there is one. Items that come or go meanwhile shift the
+    rest."""
     start = int(query.cursor or 0)
     found = list(islice(items, start, start + query.limit + 1))
     more = len(found) > query.limit

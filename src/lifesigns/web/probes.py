@@ -17,9 +17,9 @@ async def healthz(request: Request) -> Answer:
 
 
 async def readyz(request: Request) -> Answer:
-    """Whether store and bus are there and the hub can see: 503 if not. A hub that is blind because it is overloaded stays
-    ready: whoever sent its agents elsewhere would make them silent. What exactly is wrong, with paths and addresses, is shown
-    only to those who may see the fleet; to all others it is `away`."""
+    """Whether store and bus work and the hub can see: 503 if not. A hub that is blind because it is overloaded stays
+    ready: to send its agents elsewhere would make them silent. The details, with paths and addresses, are only for
+    those who may see the fleet; all others get `away`."""
     service, aware = request.service, request.service.engine.beliefs.awareness
     store, bus, blind = service.store_state, service.bus_state, aware.blind
     ready = store in WELL and bus in WELL and (not blind or aware.overloaded)

@@ -1,7 +1,7 @@
 """Prometheus: the hub in numbers, as the text of `/metrics`. Every family is in docs/reference/metrics.md.
 
-Labels have few values and all of them are there from the start, so that a rate over a counter that has not counted yet is
-0 and not nothing.
+Labels have few values and all of them exist from the start, so that the rate over a counter that has not counted yet is
+0 and not missing.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from lifesigns.web.quotas import WebQuotas
 from lifesigns.web.rates import Rates
 
 PER_AGENT_MAX: Final = 200
-"""In a larger fleet agents are not shown one by one: four series each is what a scrape can carry without anybody
-noticing, and 50,000 series hold up the hub for a second. Its API has every agent."""
+"""In a larger fleet agents have no series of their own: a scrape carries four series each for so many without harm, and
+50,000 series would stop the hub for a second. The API has every agent."""
 
 _STATUS_CLASSES: Final = range(1, 6)
 _REFUSALS: Final = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 503, 507)
@@ -44,9 +44,9 @@ _Word = TypeVar("_Word", bound=StrEnum)
 
 
 class Metrics:
-    """Looks at a service whenever somebody scrapes, and at no other time; at all its agents at most once a second.
+    """Reads a service on each scrape; all its agents at most once a second.
 
-    `answered` counts HTTP answers by their status; the server says which connections there are.
+    `answered` counts HTTP answers by their status; the server sets `connections`.
     """
 
     connections: Connections | None = None
@@ -65,7 +65,7 @@ class Metrics:
         ProcessCollector(registry=self._registry)
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
-        """The exposition and its content type: OpenMetrics for who accepts it, else the older text format."""
+        """The exposition and its content type: OpenMetrics if the client accepts it, else the older text format."""
         if "application/openmetrics-text" in accept:
             return _openmetrics(self._registry), openmetrics.CONTENT_TYPE_LATEST
         return exposition.generate_latest(self._registry), exposition.CONTENT_TYPE_PLAIN_0_0_4
@@ -287,7 +287,7 @@ def _gauges(name: str, text: str, label: str, values: Mapping[_Word, int]) -> Me
 
 
 def _histogram(name: str, text: str, spread: Spread) -> Metric:
-    """Prometheus counts everything up to a bound, not what is between two."""
+    """Prometheus counts everything up to a bound, not what lies between two."""
     up_to = [*map(str, spread.up_to), "+Inf"]
     buckets = list(zip(up_to, accumulate(spread.counts), strict=True))
     return HistogramMetricFamily(name, text, buckets=buckets, sum_value=spread.total, unit="seconds")

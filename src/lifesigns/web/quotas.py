@@ -14,7 +14,7 @@ from lifesigns.web.answers import Problem
 
 
 class WebQuotas:
-    """Refuses what is over a token's quota, and counts it. Other tokens are none the wiser."""
+    """Refuses what exceeds a token's quota, and counts it. Other tokens do not notice."""
 
     def __init__(self, service: Service, limits: Limits) -> None:
         self._service = service
@@ -22,18 +22,18 @@ class WebQuotas:
         self._refused = {"event_streams": 0, "sign_in_links": 0}
 
     def refused(self) -> Iterator[tuple[str, int]]:
-        """By quota, those of the engine too: how often one was used up."""
+        """By quota, with those of the engine: how often it was exceeded."""
         yield from self._refused.items()
         yield from self._service.engine.quota_refusals().items()
 
     def check_stream(self, who: Principal) -> None:
-        """Raises a `Problem` if this token listens often enough."""
+        """Raises a `Problem` if this token has too many streams."""
         limit = self._limits.streams_per_token
         if self._service.feed.listeners_of(who.token_id) >= limit:
             raise self._over("event_streams", who, f"{limit} event streams open", 10)
 
     def check_link(self, who: Principal, now: float) -> None:
-        """Raises a `Problem` if this token has links enough that nobody opened."""
+        """Raises a `Problem` if this token has too many unopened links."""
         limit = self._limits.links_per_token
         waits = self._service.access.links_of(who.token_id, now)
         if len(waits) >= limit:
@@ -41,7 +41,7 @@ class WebQuotas:
             raise self._over("sign_in_links", who, f"{limit} sign-in links that nobody opened", oldest)
 
     def check(self, quota: Quota, agent_id: str) -> None:
-        """Raises a `Problem` if the engine refused something because its source has enough of it."""
+        """Raises a `Problem` if the engine refused something by the quota of its source."""
         engine = self._service.engine
         agent = engine.agent(agent_id)
         if agent is not None and (full := engine.quota_refusal(quota, agent)):

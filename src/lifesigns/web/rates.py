@@ -1,14 +1,15 @@
-"""Rates: how much an agent's token may say, and an address without a token ask. One that runs wild must not slow down the others.
+"""Rates: how much an agent's token may send, and an address without a token may ask. One that runs wild must not slow
+down the others.
 
     requests    with one token of role agent, and how much is in them:
     signals     beats and reports
-    bytes       of bodies, unpacked
-    events      kept because of its reports: the disk. Beats are heard however many there are
-    unknown     requests from one address that showed no good token
+    bytes       of bodies, decompressed
+    events      stored because of its reports: the disk. Beats cause none
+    unknown     requests from one address without a valid token
 
-For each, who says something has a moment up to which it is paid for; what it says moves it on by its price. Who is ahead
-of the clock by more than a burst has to wait. How much a request holds is known only when it is read, so that is charged
-afterwards, and the next request waits for it. One number per token and kind, and no clock of its own.
+Each key has a moment up to which it has paid; each use moves it on by its price. A key that is ahead of the clock by
+more than a burst has to wait. The size of a request is known only when it is read, so the charge comes afterwards, and
+the next request waits for it. One number per key and rate, and no clock of its own.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ EVENTS_BURST_FOR: Final = 60.0
 """Seconds' worth of events that may come at once: when a large fleet starts, each of its agents makes a few."""
 
 KEYS_MAX: Final = 20_000
-"""More than a hub has tokens; revoked ones are let go with the others when it is reached, and nobody suffers by it."""
+"""More than a hub has tokens; when it is reached all are dropped, which harms no one."""
 
 
 class Rate:
-    """What each token, or each address, has used of one kind."""
+    """The use of one rate by each token or address."""
 
     def __init__(self, per_second: float, burst_for: float = BURST_FOR) -> None:
         self._price = 1.0 / max(per_second, 1.0)
@@ -52,12 +53,12 @@ class Rate:
         return 0.0
 
     def owes(self, key: str, now: float) -> float:
-        """The seconds after which it may say more; 0 for now."""
+        """The seconds to wait; 0 for none."""
         ahead = self._paid_until.get(key, 0.0) - now
         return ahead - self._burst_for + self._price if ahead >= self._burst_for else 0.0
 
     def charge(self, key: str, now: float, amount: int) -> None:
-        """So much was said, whether it may or not."""
+        """Charge this amount, even over the limit."""
         paid_until = self._paid_until.get(key, 0.0)
         if paid_until < now:
             paid_until = self._begin(now)
@@ -70,11 +71,12 @@ class Rate:
 
 
 class Rates:
-    """All of them."""
+    """All rates of a hub."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        # A single beat is not counted as a signal (`beat_fast_path.py`): so requests are never cheaper than signals.
+        # The fast path does not count a single beat as a signal (`beat_fast_path.py`): so requests are never cheaper
+        # than signals.
         self.requests = Rate(min(limits.requests_per_second, limits.signals_per_second))
         self.signals = Rate(limits.signals_per_second)
         self.bytes = Rate(limits.bytes_per_second)
@@ -86,7 +88,7 @@ class Rates:
         yield from (("bytes", self.bytes), ("events", self.events), ("unknown_requests", self.unknown))
 
     def check_token(self, token_id: str, name: str, now: float) -> None:
-        """Count a request with this token; raises a `Problem` if it has to wait, for whatever reason."""
+        """Count a request with this token; raises a `Problem` if it has to wait."""
         limits = self._limits
         for rate, wait_for, limit in (
             (self.bytes, self.bytes.owes(token_id, now), f"{limits.bytes_per_second} bytes"),
@@ -99,7 +101,7 @@ class Rates:
                 raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
 
     def check_events(self, who: Principal | None, now: float) -> None:
-        """Count a request that leads to an event; raises a `Problem` if those with this token have filled enough of the disk."""
+        """Count a request that causes events; raises a `Problem` if this token has caused too many."""
         if who is None or who.role is not Role.AGENT:
             return
         wait_for = self.events.wait_for(who.token_id, now)
@@ -111,7 +113,7 @@ class Rates:
             raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
 
     def take_bytes(self, token_id: str, name: str, size: int, now: float) -> None:
-        """Count a piece of a body; raises a `Problem` when all that come at once are more than one body and a burst."""
+        """Count a piece of a body; raises a `Problem` when all that come at once exceed one body and a burst."""
         limits = self._limits
         self.bytes.charge(token_id, now, size)
         wait_for = self.bytes.owes(token_id, now)
@@ -124,7 +126,7 @@ class Rates:
             )
 
     def check_address(self, address: str, now: float) -> None:
-        """Count a request without a good token; raises a `Problem` if there were too many."""
+        """Count a request without a valid token; raises a `Problem` if there were too many."""
         wait_for = self.unknown.wait_for(address, now)
         if wait_for:
             self.unknown.refused += 1

@@ -1,4 +1,4 @@
-"""Recoveries of the whole fleet: under way, over, and how often they went well."""
+"""Recoveries of the whole fleet: in progress, ended, and how often they succeeded."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from lifesigns.web.routes import READERS, Request, Route
 
 READ: Final = 1000
 READS_MAX: Final = 10
-"""Events that are counted at most, in thousands."""
+"""Reads of `READ` events each, at most."""
 
 
 class RecoveriesQuery(msgspec.Struct, rename={"for_": "for"}):
     """Of which time, and how much of it."""
 
     for_: Annotated[str, Meta(max_length=64, examples=["1h", "7d"])] = "7d"
-    """What happened in the last so many seconds, or a number with a unit, is counted."""
+    """How far back to count: seconds, or a number with a unit."""
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-    """How many steps are told; the counts are of all."""
+    """How many steps are listed; the counts are of all."""
 
 
 async def recoveries(request: Request) -> Answer:
-    """Who is being started anew or waits for a person's word about it, what happened before, and the share that went well."""
+    """Agents that are being respawned or wait for a person's decision about it, what happened before, and the share
+    that succeeded."""
     query = request.query
     try:
         since = max(0.0, request.now - durations.parse(query.for_))
@@ -40,7 +41,7 @@ async def recoveries(request: Request) -> Answer:
 
 
 async def _told(request: Request, since: float) -> tuple[list[Event], bool]:
-    """The newest first, and whether these are all."""
+    """The events, the newest first, and whether these are all."""
     found: list[Event] = []
     until: int | None = None
     for _ in range(READS_MAX):

@@ -1,4 +1,4 @@
-"""Recovery: have a task go on in a new life of its agent, and see how that goes."""
+"""Recovery: continue a task in a new incarnation of its agent, and follow its progress."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 
 class RecoveryBody(msgspec.Struct):
-    """Whose task it is, if several agents work on it, and why."""
+    """The agent, if several work on the task, and why."""
 
     agent_id: AgentId | None = None
     reason: Annotated[str, Meta(max_length=2000)] = ""
 
 
 async def recover(request: Request) -> Answer:
-    """Respawn the agent of a task from its newest checkpoint that holds: limits, review and quarantine are lifted. One that
-    is on its way already is that one. An agent that lives has to be terminated first."""
+    """Respawn the agent of a task from its newest valid checkpoint: lifts limits, review and quarantine. A recovery in
+    progress stays the same one. A living agent has to be terminated first."""
     task_id, engine = request.path["task_id"], request.service.engine
     agent = engine.agent(_whose(request))
     if agent is None:
@@ -45,7 +45,7 @@ async def recovery(request: Request) -> Answer:
 
 
 def _whose(request: Request) -> str:
-    """The agent that is meant; there may be only one who is not alive."""
+    """The agent to recover; only one may be gone."""
     named: str | None = request.body.agent_id if request.body is not None else None
     workers = _workers(request)
     if named is not None:

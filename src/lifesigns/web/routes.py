@@ -1,6 +1,6 @@
 """Routes: what the API consists of, and which route a path means.
 
-A `Route` says everything about one row of the API: method, path, who may, what it reads and what it answers. `app.py`
+A `Route` says everything about one row of the API: method, path, roles, what it reads and what it answers. `app.py`
 needs nothing else to serve it, `openapi.py` nothing else to describe it.
 """
 
@@ -23,7 +23,7 @@ READERS: Final = frozenset({Role.VIEWER, Role.OPERATOR, Role.ADMIN})
 ACTORS: Final = frozenset({Role.OPERATOR, Role.ADMIN})
 ADMINS: Final = frozenset({Role.ADMIN})
 NO_TOKEN: Final = frozenset[Role]()
-"""Open to whoever reaches the port."""
+"""Open to every client that reaches the port."""
 
 KEY_MAX: Final = 200
 
@@ -41,10 +41,10 @@ class Request:
     path: Mapping[str, str]
     query: Any
     body: Any
-    """As the call's type says; the bytes themselves where it says `bytes`."""
+    """Of the route's type; the raw bytes where that is `bytes`."""
     scope: Mapping[str, Any]
     site: Any = None
-    """What the web itself knows: see `app.Site`."""
+    """The state of the web itself: see `app.Site`."""
 
     @property
     def principal(self) -> Principal:
@@ -85,7 +85,7 @@ class Route:
     """With parameters in braces: `/api/v1/agents/{agent_id}`."""
     who: frozenset[Role]
     handle: Handler
-    """Its docstring is the call's description."""
+    """Its docstring describes the route in the API."""
     answers: Any = None
     """The type of the answer's JSON; None if it has none."""
     query: type[msgspec.Struct] = NoQuery
@@ -93,15 +93,15 @@ class Route:
     """The type of the request's JSON; `bytes` if the handler reads it itself."""
     status: int = 200
     content_types: tuple[str, ...] = ("application/json",)
-    """What the answer may be."""
+    """Possible types of the answer."""
     also: Mapping[int, str] = field(default_factory=dict)
-    """Other answers worth a word in the docs."""
+    """Other answers to mention in the docs."""
     also_at: tuple[int, ...] = ()
     """Other statuses at which the answer has the same type."""
 
 
 class RouteTable:
-    """Finds calls by method and path."""
+    """Finds routes by method and path."""
 
     def __init__(self, calls: Iterable[Route]) -> None:
         self.calls = tuple(calls)
@@ -122,9 +122,9 @@ class RouteTable:
         rows.append((parts, {call.method: call}))
 
     def find(self, method: str, raw_path: bytes) -> tuple[Route, Mapping[str, str]]:
-        """The call, and the parameters in its path. Raises a `Problem` if there is none.
+        """The route, and the parameters in its path. Raises a `Problem` if there is none.
 
-        The path is taken apart before it is decoded: an id may contain a slash, written `%2F`.
+        The path is split before it is decoded: an id may contain a slash, written `%2F`.
         """
         parameters: Mapping[str, str] = {}
         methods = self._plain.get(raw_path)

@@ -1,7 +1,7 @@
-"""Schemas: our types as JSON Schema, with the sentences that stand beside their fields.
+"""Schemas: our types as JSON Schema, with the docstrings of their fields.
 
-msgspec knows the types, their limits and the docstrings of classes. What stands under a field in the source it does not
-know; so that is read from there: it is said once, for whoever reads the code and for whoever reads the API.
+msgspec knows the types, their limits and the docstrings of classes. The docstrings under fields this module reads from
+the source: one sentence serves the readers of the code and of the API.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lifesigns.wire.signals import SIGNAL_TYPES
 
 SIGNAL: Final[Any] = reduce(or_, SIGNAL_TYPES)
 ORDER: Final[Any] = reduce(or_, ORDER_TYPES)
-"""One of many, told apart by `type`."""
+"""A union, told apart by `type`."""
 
 REF: Final = "#/components/schemas/{name}"
 
@@ -42,7 +42,7 @@ _BEAT: Final = {"$ref": REF.format(name="WireBeat")}
 
 
 def schemas(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
-    """The schema of each type, and the components they refer to. Messages of the wire are always among these."""
+    """The schema of each type, and the components they refer to. The messages of the wire are always included."""
     wanted = [*types, WireBeat, SIGNAL, ORDER, ProblemDetails]
     wanted += [Orders, OrdersByAgent, Receipt, LastBeat]
     found, components = msgspec.json.schema_components(wanted, ref_template=REF)
@@ -55,12 +55,12 @@ def schemas(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]
 
 
 def key_of(kind: Any) -> Any:
-    """Under which a type's schema is found: unions that are equal are not the same object."""
+    """The key of a type's schema: equal unions are not the same object."""
     return kind if isinstance(kind, type) else repr(kind)
 
 
 def portable(schema: Any) -> Any:
-    """As other readers understand it: `\\Z` is Python's, and a tuple is a list."""
+    """Remove what only Python understands: `\\Z`, and tuples."""
     if isinstance(schema, dict):
         return {name: portable(part) for name, part in schema.items()}
     if isinstance(schema, list | tuple):
@@ -72,7 +72,7 @@ def portable(schema: Any) -> Any:
 
 
 def _name_messages(components: dict[str, Schema]) -> None:
-    """What passes through the hub as it is, with its real shape: the views call it anything."""
+    """The real schema of messages that the hub passes on unread; the views call them anything."""
     components["Orders"]["properties"]["orders"]["items"] = _ORDER
     for name in ("OrdersByAgent", "Receipt"):
         components[name]["properties"]["orders"]["additionalProperties"]["items"] = _ORDER
@@ -97,7 +97,7 @@ def _describe(components: dict[str, Schema], types: Sequence[Any]) -> None:
 
 
 def _is_sent_whole(kind: type[msgspec.Struct]) -> bool:
-    """A view is only ever sent, and what has a default is sent, too."""
+    """Whether all fields are always sent: true of views, also for fields with a default."""
     return kind.__module__.startswith("lifesigns.views.") and not kind.__struct_config__.omit_defaults
 
 
@@ -121,7 +121,7 @@ def _structs(types: Sequence[Any]) -> Iterator[type[msgspec.Struct]]:
 
 
 def sentences(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """What the source says under each field, by the name the field has outside."""
+    """The docstring under each field, by the field's external name."""
     said: dict[str, str] = {}
     for part in reversed(kind.__mro__):
         if part.__module__.startswith("lifesigns."):
@@ -132,11 +132,11 @@ def sentences(kind: type[msgspec.Struct]) -> dict[str, str]:
 
 @cache
 def _said_in(module: str) -> Mapping[str, Mapping[str, str]]:
-    """What a module says under the fields of its classes."""
+    """The docstrings under the fields of a module's classes."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except OSError:
-        return {}  # Only the byte code is there. Descriptions are poorer then, and nothing else.
+        return {}  # Without the source only the descriptions are missing.
     classes = (part for part in tree.body if isinstance(part, ast.ClassDef))
     return {definition.name: dict(_fields(definition)) for definition in classes}
 

@@ -1,6 +1,6 @@
-"""The server: listens, and ends well.
+"""The server: listens, and ends cleanly.
 
-uvicorn on uvloop where there is one. It starts when the hub has started, and ends before it: what was accepted is kept.
+uvicorn on uvloop where it is available. It starts after the hub, and ends before it: what it accepted is stored.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from lifesigns.web.connections import Connection, Connections
 
 BACKLOG: Final = 2048
 FINISH_FOR: Final = 5
-"""What requests under way get when the hub stops; streams are ended by the feed."""
+"""Seconds for requests in progress when the hub stops; the feed ends streams."""
 HANDSHAKE_FOR: Final = 10.0
 
 FILES_KEPT: Final = 64
-"""Files that are not for connections: the database, logs, the bus, and some to spare."""
+"""Files reserved for the database, logs, the bus, and some to spare."""
 
 SILENT_FOR: Final = 60
 ASKED_EVERY: Final = 15
 ASKED_TIMES: Final = 4
 UNHEARD_FOR: Final = 30.0
-"""After a minute of silence the kernel asks a peer whether it is there; what we said it has to have within half a minute.
-A machine that lost its power says no goodbye."""
+"""After a minute of silence the kernel probes a peer; and a peer must confirm what we sent within half a minute. A
+machine that lost its power says no goodbye."""
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, with our own connections. It takes signals for itself; here the command that serves decides when to stop."""
+    """uvicorn, with our own connections. uvicorn would handle signals itself; here the command that serves decides when
+    to stop."""
 
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
@@ -69,7 +70,7 @@ async def serving(
     tls: tuple[str, str] | None = None,
     connections: Connections | None = None,
 ) -> AsyncIterator[None]:
-    """Serve on a socket that listens already, until the block is left."""
+    """Serve on a listening socket, until the block is left."""
     if connections is None:
         connections = _as_allowed(web.site)
     web.service.watch_connections(connections.why_full)
@@ -82,7 +83,7 @@ async def serving(
 
 
 def _as_allowed(site: Site) -> Connections:
-    """Connections within the limits. Behind a proxy they all come from one address."""
+    """Connections within the limits. Behind a proxy all come from one address."""
     most = site.limits.connections
     return Connections(most, most if site.host_policy.behind_proxy else site.limits.connections_per_address)
 
@@ -91,7 +92,7 @@ def _as_allowed(site: Site) -> Connections:
 async def served(
     app: Any, listener: socket.socket, connections: Connections, tls: tuple[str, str] | None = None
 ) -> AsyncIterator[None]:
-    """Any ASGI application under the settings of a hub."""
+    """Serve any ASGI application with the settings of a hub."""
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -99,7 +100,7 @@ async def served(
         log_config=None,
         server_header=False,
         date_header=False,
-        proxy_headers=False,  # uvicorn would believe them from anybody on this machine; host_policy.py knows when to
+        proxy_headers=False,  # uvicorn would trust them from any process on this machine; host_policy.py knows when to
         ws="none",
         backlog=BACKLOG,
         timeout_graceful_shutdown=FINISH_FOR,
@@ -123,7 +124,7 @@ async def served(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises `OSError`."""
+    """Make a listening socket. Raises `OSError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -141,7 +142,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _find_the_lost(listener: socket.socket) -> None:
-    """Have the kernel end connections whose peer is gone without a word. Who is accepted here inherits it."""
+    """Have the kernel end connections whose peer has vanished. Accepted connections inherit it."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_KEEPIDLE", SILENT_FOR),
@@ -154,10 +155,10 @@ def _find_the_lost(listener: socket.socket) -> None:
 
 
 def files_max() -> int:
-    """How many files this process may have open."""
+    """The number of files this process may have open."""
     try:
         import resource
-    except ImportError:  # Windows knows no such limit.
+    except ImportError:  # Windows has no such limit.
         return sys.maxsize
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft

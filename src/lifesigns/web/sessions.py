@@ -1,8 +1,9 @@
-"""Signing in to the dashboard: a link that works once, and a cookie that no script can read; and who is signed in.
+"""Signing in to the dashboard: a link that works once, and a cookie that no script can read; and the open sessions.
 
-To follow a link must not sign anybody in: another site could lead a visitor here, who would then work as whoever made the
-link. So the link shows a page, and its button signs in: a POST by our own page (`Origin`), with a nonce that the page and a
-cookie of this browser share. The answer says where to go without repeating the code: no referrer, nothing stored on the way.
+Following a link must not sign a browser in: another site could lead a visitor here, who would then work as the maker of
+the link. So the link shows a page, and its button signs in: a POST by our own page (`Origin`), with a nonce that the
+page and a cookie of this browser share. The answer redirects without repeating the code: no referrer, nothing cached on
+the way.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ UNSEEN: Final[tuple[Header, ...]] = (
     (b"referrer-policy", b"no-referrer"),
 )
 NONCE: Final = "_sign_in"
-"""What the cookie of the nonce is called, after ours."""
+"""The suffix of the nonce's cookie."""
 CODE_MAX: Final = 128
 
 
@@ -51,8 +52,8 @@ async def make_link(request: Request) -> Answer:
 
 
 async def sign_in(request: Request) -> Answer:
-    """Look at a sign-in link: a page that says as whom it signs in, and a button that does. To follow a link changes
-    nothing, so nobody is signed in by a page that leads here."""
+    """Show a sign-in link: a page that says as whom it signs in, and a button that does. Following the link changes
+    nothing, so no other page can sign a visitor in."""
     principal = request.service.access.maker(request.query.code, request.now)
     if principal is None:
         return _of_no_use(request)
@@ -66,7 +67,7 @@ async def sign_in(request: Request) -> Answer:
 
 
 async def redeem(request: Request) -> Answer:
-    """The button of that page: sets the cookie and leads to the dashboard."""
+    """The button of that page: sets the cookie and redirects to the dashboard."""
     access, host_policy, now = request.service.access, request.site.host_policy, request.now
     if request.header(b"origin") is None:
         raise Problem(403, "a browser that signs in has to say its Origin")
@@ -88,7 +89,7 @@ async def redeem(request: Request) -> Answer:
 
 
 def _of_no_use(request: Request) -> Answer:
-    """A link that was clicked twice leads to the dashboard; otherwise it is somebody's guess."""
+    """A link clicked twice leads to the dashboard; without a session it counts as a guess."""
     if request.who is not None:
         return Answer(status=303, headers=((b"location", b"/"), *UNSEEN))
     detail = "this link was used already, or is too old; lifesigns open makes a new one"
@@ -102,7 +103,7 @@ def _cookie(request: Request, name: str, value: str, lasts: float | None = None)
 
 
 async def sign_out(request: Request) -> Answer:
-    """End the session of this browser. Nothing happens to others, or if there is none."""
+    """End the session of this browser. Other sessions stay; without one nothing happens."""
     headers, host_policy, access = (
         dict(request.scope["headers"]),
         request.site.host_policy,
@@ -157,7 +158,7 @@ def _known_to(request: Request) -> Mapping[str, tuple[Session, Principal]]:
 
 
 async def me(request: Request) -> Answer:
-    """Who you are to this hub, and for whom you may speak."""
+    """Who you are to this hub, and which agents you may speak for."""
     principal = request.principal
     agents = ["*"] if principal.speaks_for_all else principal.patterns.texts()
     return answer(Me(principal.name, principal.role, principal.token_id, agents), headers=UNSEEN)

@@ -1,4 +1,4 @@
-"""The page that a sign-in link shows: as whom it signs in, and a button. It needs no script, and nothing else of the hub's."""
+"""The page of a sign-in link: as whom it signs in, and a button. It needs no script and no other resource."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ GUARDED: Final[tuple[Header, ...]] = (
         % _STYLE_HASH,
     ),
     (b"cache-control", b"no-store"),
-    # With no-referrer a browser would not say the Origin of the form.
+    # With no-referrer a browser would omit the Origin of the form.
     (b"referrer-policy", b"origin"),
 )
 
 
 def page(principal: Principal, code: str, nonce: str) -> bytes:
-    """The page for a link that was made by this principal."""
+    """The page for a link made by this principal."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in to lifesigns</title>
 <style>{STYLE}</style></head><body>

@@ -1,4 +1,4 @@
-"""Silences: alerts nobody wants to hear of for a while. Everything is on record all the same."""
+"""Silences: alerts that cause no notice for a while. Everything is recorded all the same."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Kinds = Annotated[
 
 
 class SilenceBody(msgspec.Struct, kw_only=True, rename={"lasts_for": "for"}):
-    """What nobody shall hear of, for how long, and why. At least one of `agents`, `kinds` and `roles`; all that are given
-    have to fit."""
+    """What to silence, for how long, and why. At least one of `agents`, `kinds` and `roles`; all that are given have to
+    fit."""
 
     agents: Patterns = ()
     """Ids, or patterns such as `build-*`."""
@@ -52,7 +52,7 @@ async def silences(request: Request) -> Answer:
 
 
 async def silence(request: Request) -> Answer:
-    """Tell nobody of some alerts for a while. What lasts longer than the silence is told then."""
+    """Send no notice of some alerts for a while. What lasts longer than the silence is sent then."""
     wanted, now = request.body, request.now
     if not (wanted.agents or wanted.kinds or wanted.roles):
         raise Problem(400, "is missing, as are kinds and roles: ['*'] silences everything", field="agents")
@@ -76,7 +76,7 @@ async def silence(request: Request) -> Answer:
 
 
 async def unsilence(request: Request) -> Answer:
-    """End a silence: what it kept from people and still lasts is told now."""
+    """End a silence: what it held back and still lasts is sent now."""
     silence_id, notifier = request.path["silence_id"], request.service.notifier
     if any(one.id == silence_id for one in notifier.alerting.rules.silences):
         raise Problem(409, f"{silence_id!r} stands in the hub's configuration: end it there")

@@ -60,4 +60,4 @@ ROWS: Final = (
 )
 
 CALLS: Final = (*ROWS, *openapi.about(ROWS))
-"""All of them, and the pages that describe them."""
+"""All of them, and the routes that describe them."""

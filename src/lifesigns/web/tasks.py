@@ -1,6 +1,6 @@
-"""Tasks: who works on them; claims, with a lease and a fencing token; checkpoints.
+"""Tasks: which agents work on them; claims, with a lease and a fencing token; checkpoints.
 
-Whether a claim is granted the engine decides. The answer is what it believes when the claim is kept.
+The engine decides whether to grant a claim. The answer is what it believes when the claim is stored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CheckpointBody(ClaimBody, kw_only=True):
     digest: Text = ""
     size: Number = 0
     token: Number | None = None
-    """That of the claim under which it was saved, if there is one: an old one is refused."""
+    """The fencing token of the claim it was saved under, if there is one: an old one is refused."""
 
 
 async def tasks(request: Request) -> Answer:
@@ -62,7 +62,7 @@ async def task(request: Request) -> Answer:
 
 
 async def claim(request: Request) -> Answer:
-    """Hold a task: nobody else gets it while your beats come. Claiming it again is the same claim."""
+    """Hold a task: no other agent gets it while your beats come. Claiming it again is the same claim."""
     task_id, said, engine = request.path["task_id"], request.body, request.service.engine
     wish = TaskClaimed(
         agent_id=said.agent_id,
@@ -70,9 +70,7 @@ async def claim(request: Request) -> Answer:
         task_id=task_id,
         source=request.principal.token_id,
     )
-    if (
-        task_id not in engine.beliefs.claims
-    ):  # Who holds it the engine says, and it is on record that it was asked for.
+    if task_id not in engine.beliefs.claims:  # The engine answers for a held one, and records the attempt.
         check_owner(request, wish)
     check_voice(request, said.agent_id)
     await request.service.http_receiver.keep([wish])
@@ -106,7 +104,7 @@ async def release(request: Request) -> Answer:
 
 
 async def save(request: Request) -> Answer:
-    """A checkpoint of the task was saved. It counts as progress, and is where a respawn would begin."""
+    """A checkpoint of the task was saved. It counts as progress, and a respawn would begin there."""
     said = request.body
     saved = CheckpointSaved(
         agent_id=said.agent_id,
@@ -132,7 +130,7 @@ def check_may_save(request: Request, saved: CheckpointSaved, token: int | None) 
 
 
 async def recorded(request: Request, saved: CheckpointSaved) -> Answer:
-    """The answer to a checkpoint, when it is kept that there is one."""
+    """The answer to a checkpoint, when it is recorded."""
     await request.service.http_receiver.keep([saved])
     lineage = request.service.engine.beliefs.lineages.get(saved.agent_id)
     chain = lineage.chain if lineage is not None and lineage.task_id == saved.task_id else []
@@ -143,7 +141,7 @@ async def recorded(request: Request, saved: CheckpointSaved) -> Answer:
 
 
 async def list_checkpoints(request: Request) -> Answer:
-    """What was saved of a task, oldest first."""
+    """The checkpoints of a task, oldest first."""
     found = checkpoints(request.service.engine, request.path["task_id"])
     if not found.checkpoints:
         _known(request)

@@ -1,4 +1,4 @@
-"""Tokens: made, listed and revoked by admins. The token itself is in one answer only: the one that made it."""
+"""Tokens: admins make, list and revoke them. The token itself is only in the answer that made it."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ YEARS_MAX: Final = 100 * 365 * DAY
 
 
 class TokenBody(msgspec.Struct, kw_only=True):
-    """What a token is to be for."""
+    """What the token is for."""
 
     role: Role
     name: Annotated[str, Meta(min_length=1, max_length=100)]
-    """Whose acts are on record under this name."""
+    """The name under which its acts are recorded."""
     agents: Annotated[str, Meta(max_length=16_384)] = ""
     """For role `agent`: ids, or beginnings of ids with a `*`, with commas between."""
     expires_after: Annotated[float, Meta(gt=0, le=YEARS_MAX)] | Literal["never"] | None = None
-    """Seconds, or `never`. Without it a token of role agent is good for `limits.agent_token_for`, others until revoked."""
+    """Seconds, or `never`. Without it a token of role agent is valid for `limits.agent_token_for`, others until
+    revoked."""
 
 
 class RotateBody(msgspec.Struct):
     """How a token gets its new secret."""
 
     grace: Annotated[float, Meta(ge=0, le=YEARS_MAX)] = DAY
-    """Seconds for which the old one is good, too."""
+    """Seconds for which the old one stays valid."""
 
 
 class KeyBody(msgspec.Struct, kw_only=True):
-    """The public half of a key, and who signs with it."""
+    """The public half of a key, and the agents that sign with it."""
 
     public_key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     """Ed25519, in hex."""
@@ -49,7 +50,7 @@ class KeyBody(msgspec.Struct, kw_only=True):
     agents: Annotated[str, Meta(min_length=1, max_length=16_384)]
     """Ids, or beginnings of ids with a `*`, with commas between."""
     expires_after: Annotated[float, Meta(gt=0, le=YEARS_MAX)] | None = None
-    """Seconds; without it the key is good until it is revoked."""
+    """Seconds; without it the key is valid until revoked."""
 
 
 async def list_tokens(request: Request) -> Answer:
@@ -58,7 +59,7 @@ async def list_tokens(request: Request) -> Answer:
 
 
 async def create(request: Request) -> Answer:
-    """Make a token. It is in this answer and nowhere else: only its digest is kept."""
+    """Make a token. It is in this answer and nowhere else: the hub stores only its digest."""
     wanted, now = request.body, request.now
     lasts = wanted.expires_after
     if lasts is None and wanted.role is Role.AGENT:
@@ -73,13 +74,13 @@ async def create(request: Request) -> Answer:
     view = _view(made.kept)
     by = request.principal.by
     request.service.hub.announce(TokenCreated(now, view.id, view.role, view.name, view.agents, by))
-    # The token is in this answer only: nobody gets one that is not on record.
+    # The token is in this answer only: no one gets one that is not recorded.
     await request.service.http_receiver.keep(())
     return answer(NewTokenView(token=made.token, **msgspec.structs.asdict(view)), 201, UNSEEN)
 
 
 async def add_key(request: Request) -> Answer:
-    """Believe what these agents sign with this key. It is listed and revoked as a token is, with the role `key`."""
+    """Accept what these agents sign with this key. It is listed and revoked like a token, with the role `key`."""
     wanted, now = request.body, request.now
     expires_at = None if wanted.expires_after is None else now + wanted.expires_after
     try:
@@ -101,8 +102,8 @@ async def add_key(request: Request) -> Answer:
 
 
 async def rotate(request: Request) -> Answer:
-    """A new secret for a token: in this answer and nowhere else. The old one is good for a grace, so that its holders can
-    be given the new one."""
+    """Make a new secret for a token: in this answer and nowhere else. The old one stays valid for a grace, in which its
+    holders can get the new one."""
     token_id, now = request.path["token_id"], request.now
     grace = DAY if request.body is None else request.body.grace
     try:
@@ -119,7 +120,7 @@ async def rotate(request: Request) -> Answer:
 
 
 async def revoke(request: Request) -> Answer:
-    """From now on nobody comes in with this token, nor with a session made with it."""
+    """Refuse this token from now on, and every session made with it."""
     token_id = request.path["token_id"]
     try:
         known = await request.service.access.revoke(token_id, request.now)

@@ -1,4 +1,4 @@
-"""Whose voice: who may say something as which agent, and about what."""
+"""Who may speak as which agent, and about what."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def check_voice(request: Request, *agent_ids: str, field: str = "agent_id") -> N
 
 
 def still_in(request: Request) -> Callable[[], bool]:
-    """Whether who asked, and is kept waiting, may still be told something: its token or session may end meanwhile."""
+    """Whether a waiting client may still get an answer: its token or session may end meanwhile."""
     access, token_id = request.service.access, request.principal.token_id
     session = session_shown(request.scope, request.site.host_policy)
     return lambda: access.still_in(token_id, request.now, session)
 
 
 def check_owner(request: Request, signal: CheckpointSaved | MessageSent | TaskClaimed) -> None:
-    """Raises a `Problem` if this is not for the principal to say."""
+    """Raises a `Problem` if the principal may not send this."""
     check_voice(request, signal.agent_id)
     refused = request.service.http_receiver.not_own(signal, request.principal)
     if refused is not None:
