@@ -35,8 +35,8 @@ class ConsistencyQuery(msgspec.Struct, rename={"old": "from"}):
 
 
 async def audit(request: Request) -> Answer:
-    """Who did what, the newest first: every intervention with its author, agents that were given up, recoveries,
-    released claims, braked and released groups, acknowledged and silenced alerts, tokens made and revoked."""
+    """Who did what, the newest first. Interventions, recoveries, claims, brakes, alerts, tokens and sessions are in it, each with
+    its author."""
     query = request.query
     found = await request.service.store.audit_records(
         before=query.before,

@@ -21,5 +21,11 @@ ESCAPED = (
     b'"metadata":{"note":"a \\u0026 b"}}'
 )
 
-GO_FIELDS = {"agent_id": str, "timestamp": str, "status": str, "load": (int, float), "metadata": dict}
+GO_FIELDS: dict[str, tuple[type, ...]] = {
+    "agent_id": (str,),
+    "timestamp": (str,),
+    "status": (str,),
+    "load": (int, float),
+    "metadata": (dict,),
+}
 """The struct that a Go monitor unmarshals into: a field of another type is an error there, an unknown one is skipped."""

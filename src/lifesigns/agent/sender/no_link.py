@@ -12,6 +12,8 @@ from lifesigns.ports import SavedState
 class NoLink:
     """A `Link` to nobody."""
 
+    tells_stopping = False
+
     async def open(self, obey: Callable[[Order], bool]) -> None:
         pass
 
