@@ -140,6 +140,26 @@ def test_a_stop_is_answered_and_reported_done(hub: Hub) -> None:
     hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "terminated", "it has ended")
 
 
+def test_a_session_that_was_stopped_rests_until_its_user_takes_it_up(hub: Hub) -> None:
+    """In a terminal the process stays. It is not the next life of the agent before its user speaks again."""
+    program, other = Program(hub), Program(hub)
+    program.plays("three-calls", until="PreToolUse")
+    hub.cli("terminate", MAIN, "--reason", "enough", "--yes")
+    hub.until(lambda: program.says(call("PostToolBatch", 1)).get("continue") is False, "it is told to end")
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "terminated", "it has ended")
+    other.plays("rate-limit", until="StopFailure")
+    idle = "claude/shop/330a8da3".replace("/", "%2F")
+
+    def beats() -> int:
+        agent = hub.agent(idle)
+        return 0 if agent is None else int(agent["metrics"]["total_heartbeats"])
+
+    hub.until(lambda: beats() >= 2, "another one has beaten twice meanwhile")
+    assert hub.health(MAIN.replace("/", "%2F")) == "terminated"
+    program.says(recorded("claude-code", "three-calls")[1])
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "healthy", "it lives again")
+
+
 def test_what_matters_is_heard_later_if_the_hub_was_away(hub: Hub) -> None:
     """A session that began and waits for its user is known when the hub is back; one that ended meanwhile is no crash."""
     stays, ends = Program(hub), Program(hub)
@@ -180,6 +200,17 @@ def test_the_token_is_for_these_agents_only_and_for_its_owner_alone(hub: Hub) ->
     assert "may not speak" in str(refused.value.body)
     written = (hub.folder / ".claude/settings.json").read_text()
     assert token not in written
+
+
+def test_a_process_is_its_pid_and_its_start(hub: Hub) -> None:
+    """A pid that says to have started at another time is somebody else's: nobody is watched there."""
+    program = Program(hub)
+    event = recorded("claude-code", "three-calls")[0]
+    hub.post(f"/hooks/claude-code?pid={program.process.pid}&started=1&project=shop", event)
+    hub.until(lambda: hub.health(MAIN.replace("/", "%2F")) == "healthy", "it is known")
+    agent = hub.agent(MAIN.replace("/", "%2F"))
+    assert agent is not None
+    assert agent["incarnation"] == SESSION  # Not that process.
 
 
 def test_a_token_for_other_agents_may_not_speak_for_a_session(hub: Hub) -> None:

@@ -112,7 +112,7 @@ def status(program: str) -> None:
         missing = [event for event in events if event not in has]
         state = "no hooks" if not has else "installed" if not missing else f"without {', '.join(missing)}"
         say(f"{scope:8} {path}: {state}")
-        if has and '"disableAllHooks": true' in text:
+        if has and settings.disabled(text, str(path)):
             say(f"{'':8} but its disableAllHooks is true: no hook runs")
     wrong = _why_unheard(folder, URL_FILE)
     say(f"hub      {wrong or 'hears them'}")

@@ -102,7 +102,7 @@ class Web:
             quotas,
             Metrics(service, answered, rates, quotas),
             HistoryReader(service.hub, service.feed),
-            HookSessions(service.hub, folder, Path.home()),
+            HookSessions(service.hub, folder, _home()),
             answered,
         )
         self.table = RouteTable((*calls, *pages.calls(dashboard)))
@@ -189,6 +189,14 @@ class Web:
             return None
         rates, clock = self.site.rates, self.service.clock
         return lambda size: rates.take_bytes(principal.token_id, principal.name, size, clock())
+
+
+def _home() -> Path:
+    """Of whoever runs the hub; some accounts have none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")
 
 
 class _Named(msgspec.Struct):

@@ -82,14 +82,12 @@ class HookSessions:
     def find(self, program: str, event: HookEvent, origin: Origin, source: str) -> Session:
         """The session this event is from; one that is not known begins here, but is not kept before it is heard."""
         known = self._sessions.get((program, event.session_id))
-        if known is not None and (origin.pid is None or origin.pid == known.pid):
+        if known is not None and _is_same(known, origin):
             return known
         if origin.pid is not None:
             origin.started = origin.started or processes.started(origin.pid)
             if processes.look(origin.pid, origin.started) is processes.Life.GONE:
-                origin = Origin(
-                    None, "", origin.project
-                )  # In a container of its own, or over: nothing to look at.
+                origin = Origin(project=origin.project)  # In a container, or over: nothing to look at.
         if known is not None and origin.pid is None:
             return known
         begun = begin(program, event, origin, source)
@@ -345,6 +343,13 @@ class HookSessions:
         for session in self._sessions.values():
             if session.transcript:
                 self._follow(session, session.transcript)
+
+
+def _is_same(known: Session, origin: Origin) -> bool:
+    """Whether this comes from the process we know; who does not say from which, is believed."""
+    if origin.pid is None:
+        return True
+    return origin.pid == known.pid and origin.started in ("", known.started)
 
 
 def _speaker(session: Session, event: HookEvent) -> Speaker:

@@ -47,6 +47,11 @@ def installed(text: str, path: str) -> tuple[str, ...]:
     return tuple(event for event, groups in _hooks(_read(text, path), path).items() if _has_ours(groups))
 
 
+def disabled(text: str, path: str) -> bool:
+    """Whether these settings run no hook at all."""
+    return _read(text, path).get("disableAllHooks") is True
+
+
 def with_hooks(text: str, path: str, events: Sequence[str], command: str) -> str:
     """The settings with our hooks, each once; as they are if nothing has to change."""
     settings = _read(text, path)
