@@ -155,6 +155,13 @@ async def test_a_bomb_is_not_unpacked(hub: RunningHub) -> None:
     assert answer.status_code == 413
 
 
+async def test_a_token_that_stands_percent_encoded_in_the_header_is_read(hub: RunningHub) -> None:
+    """As OTEL_EXPORTER_OTLP_HEADERS has it; the exporter of Claude Code sends it as it stands there."""
+    async with hub.client(None, {"authorization": f"Bearer%20{hub.token}"}) as exporter:
+        answer = await exporter.post("/v1/traces", content=looping().SerializeToString(), headers=PROTOBUF)
+    assert answer.status_code == 200
+
+
 async def test_nobody_gets_in_without_a_token_and_viewers_say_nothing(hub: RunningHub) -> None:
     raw = looping().SerializeToString()
     async with hub.client(None) as nobody, hub.client(await hub.token_for(Role.VIEWER)) as viewer:

@@ -274,6 +274,48 @@ def test_codex_tells_of_tools_and_of_tokens_at_the_end_of_a_stream() -> None:
     assert (used.tokens_in, used.tokens_out) == (7, 3)
 
 
+def test_a_command_of_codex_is_read_behind_what_codex_writes_before_it() -> None:
+    """It calls every command a success, and gives each output another chunk id. As version 0.166 logs it."""
+
+    def result(chunk: str, status: int, printed: str) -> ToolFinished:
+        head = f"Chunk ID: {chunk}\nWall time: 0.0000 seconds\nProcess exited with code {status}\nOriginal token count: 12\nOutput:\n"
+        event = {
+            "event.name": "codex.tool_result",
+            "tool_name": "exec_command",
+            "arguments": '{"cmd": "cat /a"}',
+        }
+        said = event_of(
+            event | {"output": head + printed, "success": "true", "conversation.id": "c-1"}, CODEX
+        )
+        assert isinstance(said, ToolFinished)
+        return said
+
+    one, again, fine = (
+        result("aad1cf", 1, "cat: no\n"),
+        result("4dd933", 1, "cat: no\n"),
+        result("b334cf", 0, "x\n"),
+    )
+    assert (one.ok, one.error, one.result_digest) == (False, "cat: no\n", again.result_digest)
+    assert (fine.ok, fine.error) == (True, None)
+    assert fine.result_digest != one.result_digest
+
+
+def test_a_shell_command_of_claude_code_fails_with_nobody_knows_what() -> None:
+    """Its event says "Shell command failed", whatever was printed: that is no evidence that it failed alike. As version 2.1.325 logs it."""
+    event = {
+        "event.name": "tool_result",
+        "tool_name": "Bash",
+        "success": "false",
+        "tool_input": '{"command": "make"}',
+    }
+    shell = event_of(event | {"error_type": "ShellError", "error": "Shell command failed"}, CLAUDE)
+    other = event_of(event | {"error_type": "InputError", "error": "no such file"}, CLAUDE)
+    assert isinstance(shell, ToolFinished)
+    assert isinstance(other, ToolFinished)
+    assert (shell.ok, shell.error, shell.error_kind) == (False, None, None)
+    assert (other.ok, other.error, other.error_kind) == (False, "no such file", "InputError")
+
+
 @pytest.mark.parametrize(
     "attributes",
     [

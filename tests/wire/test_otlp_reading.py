@@ -114,6 +114,17 @@ def test_a_log_record_has_a_time_a_body_and_attributes() -> None:
         )
 
 
+@pytest.mark.parametrize("never", ['"0"', "0"])
+def test_a_log_record_without_a_time_has_that_of_its_observation(never: str) -> None:
+    """Codex writes the time it does not know as "0"."""
+    record = f'{{"timeUnixNano": {never}, "observedTimeUnixNano": "{r.nano(r.EPOCH)}", "body": null}}'
+    raw = f'{{"resourceLogs": [{{"scopeLogs": [{{"logRecords": [{record}]}}]}}]}}'
+    assert read_json(raw.encode(), Kind.LOGS).records[0].ended == r.EPOCH
+    unseen = r.logs([{}], {"service.name": "codex-cli"}, at=0)
+    unseen.resource_logs[0].scope_logs[0].log_records[0].observed_time_unix_nano = r.nano(r.EPOCH)
+    assert read_protobuf(unseen.SerializeToString(), Kind.LOGS).records[0].ended == r.EPOCH
+
+
 def both(request: ExportTraceServiceRequest) -> tuple[Batch, Batch]:
     return (
         read_protobuf(request.SerializeToString(), Kind.TRACES),

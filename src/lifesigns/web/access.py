@@ -102,7 +102,10 @@ def check_page(headers: Headers, host_policy: HostPolicy) -> None:
 def bearer_of(headers: Headers) -> bytes | None:
     """The token in the headers, if there is one."""
     said = headers.get(b"authorization", b"")
-    return said[7:].strip() if said[:7].lower() == b"bearer " else None
+    if said[:7].lower() == b"bearer ":
+        return said[7:].strip()
+    # OTEL_EXPORTER_OTLP_HEADERS is percent-encoded, and not every exporter decodes it (that of Claude Code does not).
+    return said[9:].strip() if said[:9].lower() == b"bearer%20" else None
 
 
 def _password_of(headers: Headers) -> bytes | None:

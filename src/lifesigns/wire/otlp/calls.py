@@ -148,6 +148,10 @@ def _tool(call: OtlpCall, record: Record) -> None:
     run = _run(record) if call.who.shared else ""
     call.args_digest = _args_digest(c.first(attributes, c.ARGUMENTS), run)
     result = c.first(attributes, c.RESULT)
+    if (printed := c.codex_output(record)) is not None:
+        result, status = printed
+        if status:
+            call.ok, call.error = False, result[:PROSE_MAX] or f"exit status {status}"
     if result is not None:
         call.result_digest = _result_digest(result)
     if record.parent_id:
@@ -178,6 +182,8 @@ def _error(call: OtlpCall, record: Record) -> None:
     kind = c.first(attributes, c.ERROR_KIND) or record.error_type
     text = c.first(attributes, c.ERROR_TEXT)
     call.ok = False
+    if c.hides_its_error(record):
+        return  # It failed, and nobody knows with what: no evidence that it failed alike.
     call.error_kind = str(kind).rpartition(".")[2][:NAME_MAX] or None
     call.error = (record.message if record.span_id else "") or (str(text) if text else "")
     call.error = call.error[:PROSE_MAX] or None

@@ -8,6 +8,7 @@ Codex           log events codex.tool_result, codex.sse_event, codex.api_request
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any, Final
@@ -29,6 +30,11 @@ class Meaning(Enum):
     NOTHING = auto()
     """A request to a database, or whatever else is traced."""
 
+
+_CODEX_HEAD: Final = re.compile(
+    r"Chunk ID: \w{1,40}\nWall time: [^\n]{1,60}\n(?:Process exited with code (\d{1,5})\n)?"
+    r"(?:Original token count: \d{1,12}\n)?Output:\n"
+)
 
 OPERATION: Final = "gen_ai.operation.name"
 SPAN_KIND: Final = "openinference.span.kind"
@@ -83,7 +89,7 @@ TOKENS_OUT: Final = (
     "output_token_count",
 )
 COST: Final = ("cost_usd", "gen_ai.usage.cost", "llm.cost.total", "operation.cost")
-ERROR_KIND: Final = ("error.type", "status_code", "http.response.status_code")
+ERROR_KIND: Final = ("error.type", "error_type", "status_code", "http.response.status_code")
 ERROR_TEXT: Final = ("error", "error.message")
 
 
@@ -137,6 +143,21 @@ def failed(record: Record) -> bool:
         return success is False or success == "false"
     status = whole(attributes, ("status_code", "http.response.status_code"))
     return event_name(record) == "claude_code.api_error" or bool(status is not None and status >= 400)
+
+
+def hides_its_error(record: Record) -> bool:
+    """Whether all errors look alike: what a shell command of Claude Code printed is not in its event."""
+    return record.attributes.get("error_type") == "ShellError"
+
+
+def codex_output(record: Record) -> tuple[str, int] | None:
+    """What a command of Codex printed, and its exit status: its event calls every command a success, and begins its output with a
+    chunk id that is another one each time."""
+    output = record.attributes.get("output")
+    if event_name(record) != "codex.tool_result" or not isinstance(output, str):
+        return None
+    head = _CODEX_HEAD.match(output)
+    return None if head is None else (output[head.end() :], int(head[1] or 0))
 
 
 def first(attributes: Attributes, names: tuple[str, ...]) -> Any:

@@ -190,7 +190,7 @@ def _log(log: _Log, resource: Attributes) -> Record:
         log.event_name,
         _attributes(log.attributes),
         resource,
-        ended=int(log.time_unix_nano or log.observed_time_unix_nano) * NANO,
+        ended=(int(log.time_unix_nano) or int(log.observed_time_unix_nano)) * NANO,
         trace_id=log.trace_id.lower(),
         message=body if isinstance(body, str) else "",
     )
