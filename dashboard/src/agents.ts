@@ -92,12 +92,22 @@ export function told(agent: AgentHealth, event: EventView): AgentHealth | undefi
   if (event.type === "HEALTH_STATE_CHANGED") {
     const state = event.data["to"] as Health;
     const cause = state === "disconnected" ? ((event.data["cause"] as Cause | null) ?? null) : null;
-    return { ...agent, state, cause, state_changed_at: event.at };
+    return { ...agent, state, cause, ...failure(event, "failure_class", "class_reason"), state_changed_at: event.at };
+  }
+  if (event.type === "FAILURE_CLASSIFIED") {
+    return { ...agent, ...failure(event, "to", "reason") };
   }
   if (event.type === "NEEDS_HUMAN" && event.data["reason"] === "waiting_for_human") {
     return { ...agent, doing: "waiting_for_human", doing_since: event.at };
   }
   return undefined;
+}
+
+function failure(event: EventView, named: string, because: string) {
+  return {
+    failure_class: (event.data[named] as AgentHealth["failure_class"]) ?? null,
+    class_reason: (event.data[because] as string | undefined) ?? "",
+  };
 }
 
 /** Whether an agent stands elsewhere now: in another group, filter or place, or there is other to say about it. */

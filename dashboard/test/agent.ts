@@ -13,6 +13,8 @@ export function agent(id: string, more: Partial<AgentHealth> = {}): AgentHealth 
     doing_since: AT,
     doing_note: "",
     cause: null,
+    failure_class: null,
+    class_reason: "",
     state_changed_at: AT,
     last_heartbeat: AT,
     last_checkpoint: null,

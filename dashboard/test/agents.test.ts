@@ -21,6 +21,14 @@ test("an event is true at once: the state, since when, and a cause only for who 
   const lost = told(agent("a"), flip("a", "disconnected"));
   assert.deepEqual([lost?.state, lost?.cause, lost?.state_changed_at], ["disconnected", "crash", LATER]);
   assert.equal(told(agent("a"), flip("a", "stuck"))?.cause, null);
+});
+
+test("the class of a failure comes with its event, and with that of a change of class", () => {
+  const lost = told(agent("a"), event("HEALTH_STATE_CHANGED", "a", { to: "stuck", failure_class: "transient", class_reason: "so" }, LATER));
+  assert.deepEqual([lost?.failure_class, lost?.class_reason], ["transient", "so"]);
+  const worse = told(agent("a"), event("FAILURE_CLASSIFIED", "a", { from: "transient", to: "terminal", reason: "gone" }, LATER));
+  assert.deepEqual([worse?.failure_class, worse?.class_reason], ["terminal", "gone"]);
+  assert.equal(told(agent("a"), flip("a", "healthy"))?.failure_class, null);
   assert.equal(
     told(agent("a"), event("NEEDS_HUMAN", "a", { reason: "waiting_for_human" }))?.doing,
     "waiting_for_human",

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifesigns.core.agent import Agent
+from lifesigns.core.awareness import Awareness
 from lifesigns.core.effects import Fact, Finding, FindingClosed, FindingOpened, Flip, Kind, Severity
+from lifesigns.core.failures import Failures
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.judgement import ARGUES_FOR, FAMILY, RANK, Judge, independent, may_terminate, worst
 from lifesigns.core.outbox import Outbox
-from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.policy import FleetPolicy, RespawnPolicy
 from lifesigns.errors import Bug
 
 
@@ -23,7 +25,8 @@ class Court:
 
     def __init__(self, health: Health = Health.HEALTHY) -> None:
         self.outbox = Outbox(1)
-        self.judge = Judge(self.outbox, Fleet(FleetPolicy()))
+        failures = Failures(self.outbox, Awareness(), {}, lambda _: RespawnPolicy())
+        self.judge = Judge(self.outbox, Fleet(FleetPolicy()), failures)
         self.agent = Agent("a", 1, health=health)
 
     def facts(self) -> list[Fact]:

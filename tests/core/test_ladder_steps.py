@@ -828,7 +828,7 @@ def test_a_termination_that_is_done_closes_its_case() -> None:
     assert climb.ladder.terminated(climb.agent, "1-99", climb.now) is None
     assert climb.ladder.terminated(climb.agent, case.order_id, climb.now, "cp-9") is case
     assert only(climb.outbox.take(), Ending) == [
-        Ending(climb.now, "a", case.order_id, Rung.TERMINATE, Stage.DONE, 1, LOOP.text, "", "", "cp-9")
+        Ending(climb.now, "a", case.order_id, Rung.TERMINATE, Stage.DONE, 1, LOOP.text, checkpoint_id="cp-9")
     ]
     assert climb.agent.case is None
     assert climb.ladder.terminated(climb.agent, case.order_id, climb.now) is None
@@ -846,7 +846,9 @@ def test_an_order_carried_out_after_it_was_withdrawn_is_on_record_once() -> None
     assert not climb.ladder.carried_out_anyway(climb.agent, "1-99", climb.now)
     assert climb.ladder.carried_out_anyway(climb.agent, order_id, climb.now, "cp-9")
     assert only(climb.outbox.take(), Ending) == [
-        Ending(climb.now, "a", order_id, Rung.TERMINATE, Stage.DONE, 1, WITHDRAWN_TOO_LATE, "", "", "cp-9")
+        Ending(
+            climb.now, "a", order_id, Rung.TERMINATE, Stage.DONE, 1, WITHDRAWN_TOO_LATE, checkpoint_id="cp-9"
+        )
     ]
     assert not climb.ladder.carried_out_anyway(climb.agent, order_id, climb.now)
 

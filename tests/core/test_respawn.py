@@ -19,7 +19,7 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.health import Cause, Health
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy, Policy, RespawnPolicy
-from lifesigns.core.respawn import Checkpoint, FailureClass, Phase, backoff, candidates, classify
+from lifesigns.core.respawn import Checkpoint, Phase, backoff, candidates
 from lifesigns.core.signals import (
     AgentLeft,
     CheckpointSaved,
@@ -60,27 +60,6 @@ def test_checkpoints_are_tried_newest_first_if_their_parent_link_holds(
     links: list[tuple[str, str | None]], tried: list[str]
 ) -> None:
     assert candidates(chain(*links)) == tried
-
-
-@pytest.mark.parametrize(
-    ("cause", "down_for", "failed", "expected"),
-    [
-        (Cause.UNKNOWN, 0.0, 0, FailureClass.TRANSIENT),
-        (Cause.UNKNOWN, 5 * MINUTE - 0.01, 0, FailureClass.TRANSIENT),
-        (Cause.UNKNOWN, 5 * MINUTE, 0, FailureClass.RECOVERABLE),
-        (Cause.PARTITION, 60.0, 2, FailureClass.TRANSIENT),
-        (Cause.PARTITION, 2 * HOUR, 0, FailureClass.RECOVERABLE),
-        (Cause.UNKNOWN, 2 * HOUR + 0.01, 0, FailureClass.TERMINAL),
-        (Cause.CRASH, 0.0, 0, FailureClass.RECOVERABLE),
-        (Cause.FREEZE, 3 * HOUR, 2, FailureClass.RECOVERABLE),
-        (Cause.CRASH, 0.0, 3, FailureClass.TERMINAL),
-        (Cause.UNKNOWN, 0.0, 3, FailureClass.TERMINAL),
-    ],
-)
-def test_failures_are_transient_recoverable_or_terminal(
-    cause: Cause, down_for: float, failed: int, expected: FailureClass
-) -> None:
-    assert classify(cause, down_for, failed) is expected
 
 
 @pytest.mark.parametrize(

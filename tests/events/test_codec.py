@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lifesigns.core import effects as e
-from lifesigns.core.health import Cause, Health
+from lifesigns.core.health import Cause, FailureClass, Health
 from lifesigns.core.signals import BreakerState, Priority
 from lifesigns.events import CATALOGUE, event_of, fact_of
 from lifesigns.events import hub_facts as h
@@ -69,6 +69,11 @@ FACTS: list[tuple[e.Fact, str, dict[str, Any]]] = [
     (e.MessageOverdue(5.0, "m", "a", "b", Priority.HIGH, 9.0), "MESSAGE_OVERDUE", {"to": "b"}),
     (e.NeedsHuman(5.0, "a", "waiting", "look"), "NEEDS_HUMAN", {"text": "look"}),
     (e.FindingOpened(5.0, "a", FOUND), "FINDING_OPENED", {"agent_id": "a"}),
+    (
+        e.FailureClassified(5.0, "a", FailureClass.TRANSIENT, FailureClass.TERMINAL, "why"),
+        "FAILURE_CLASSIFIED",
+        {"from": "transient", "to": "terminal", "reason": "why"},
+    ),
     (e.FindingClosed(5.0, "a", e.Kind.SILENCE, 1.0), "FINDING_CLOSED", {"kind": "silence", "since": 1.0}),
     (e.ClaimChanged(5.0, "t", "a", e.ClaimStage.GRANTED, 7), "CLAIM_CHANGED", {"stage": "granted"}),
     (e.TaskVerdict(5.0, "t", "a", "late", "it said so"), "TASK_JUDGED", {"verdict": "late"}),

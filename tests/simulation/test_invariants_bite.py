@@ -7,6 +7,7 @@ An invariant that no broken engine can violate checks nothing. The list at the e
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from lifesigns.core.ladder import Ladder
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.pace import Pace
 from lifesigns.core.policy import FleetPolicy, LadderPolicy, Policy, RespawnPolicy
-from lifesigns.core.respawn import Lineage, Respawns
+from lifesigns.core.respawn import Lineage, Phase, Respawns
 from lifesigns.core.watching import Watching
 from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
 from lifesigns.simulation.invariants import LAWS
@@ -253,6 +254,21 @@ def nothing_is_forgiven(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Judge, "clear", keep)
 
 
+def nobody_waits_for_approval(patch: pytest.MonkeyPatch) -> None:
+    """A lineage that was given up is tried again after a minute."""
+    give_up, step = Respawns._give_up, Respawns.step
+
+    def soon(self: Respawns, lineage: Lineage, now: float, why: str, phase: Phase = Phase.REVIEW) -> None:
+        give_up(self, lineage, now, why, phase)
+        self._wait(lineage, now, 60.0)
+
+    def start(self: Respawns, lineage: Lineage, agent: Agent, policy: RespawnPolicy, now: float) -> None:
+        (self._start if lineage.waits_for_a_person else partial(step, self))(lineage, agent, policy, now)
+
+    patch.setattr(Respawns, "_give_up", soon)
+    patch.setattr(Respawns, "step", start)
+
+
 MUTATIONS = [
     Mutation("harm", "the ladder does not let go", the_ladder_does_not_let_go, (Illness.CUT,)),
     Mutation("harm", "a stop waits for who returns", a_stop_waits_for_who_returns, (Illness.CUT,)),
@@ -299,6 +315,13 @@ MUTATIONS = [
         "who was ended is forgotten",
         a_life_that_was_ended_is_forgotten,
         (Illness.LOOP, Illness.FREEZE),
+    ),
+    Mutation(
+        "approval",
+        "nobody waits for approval",
+        nobody_waits_for_approval,
+        (Illness.CRASH_SEEN,),
+        failure_every=600.0,
     ),
     Mutation(
         "nudged", "who waits is held to loop", who_waits_is_held_to_loop, (Illness.CRASH_SEEN,), days=0.6

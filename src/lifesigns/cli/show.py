@@ -67,6 +67,8 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
     if agent.cause:
         head.append(f" ({agent.cause})")
     console.print(head)
+    if agent.failure_class:
+        console.print(words(f"  Its failure is {agent.failure_class}: {agent.class_reason}."))
     if agent.set_aside:
         console.print(words(f"  {showing.why(agent)}", "red"))
     for finding in agent.findings:

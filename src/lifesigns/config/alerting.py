@@ -146,7 +146,7 @@ class PacingSettings:
 
 
 DEFAULT_ALERTING: Final[Mapping[str, RouteSettings]] = {
-    "stuck_agent": RouteSettings(channels=("slack", "pagerduty"), severity="warning"),
+    "stuck_agent": RouteSettings(channels=("slack", "pagerduty")),
     "circuit_breaker_open": RouteSettings(channels=("slack",), severity="warning"),
     "recovery_failed": RouteSettings(channels=("slack", "pagerduty"), severity="critical"),
 }

@@ -15,7 +15,7 @@ from typing import Final
 
 from lifesigns.core.detectors.looping import CallHistory
 from lifesigns.core.effects import Finding, Kind, Rung, Stage
-from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.core.health import Cause, Doing, FailureClass, Health
 from lifesigns.core.signals import TOKENS_ONLY
 
 NEVER: Final = inf
@@ -260,6 +260,15 @@ class Case:
     """The idempotency key of a person's request."""
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an agent is unwell, as a class, with the reason for the class and since when."""
+
+    failure_class: FailureClass
+    reason: str
+    since: float
+
+
 @dataclass(slots=True)
 class Agent:
     """One agent, as we know it."""
@@ -307,6 +316,9 @@ class Agent:
     health: Health = Health.STARTING
     since: float = 0.0
     cause: Cause | None = None
+    failure: Failure | None = None
+    failed_at: tuple[float, ...] = ()
+    """When its last failures began."""
     findings: tuple[Finding, ...] = ()
     provider: str | None = None
     source: str = ""
@@ -360,6 +372,10 @@ class Agent:
             if finding.kind is kind:
                 return finding
         return None
+
+    @property
+    def failure_class(self) -> FailureClass | None:
+        return None if self.failure is None else self.failure.failure_class
 
     @property
     def alive(self) -> bool:

@@ -10,6 +10,7 @@ from lifesigns.core.changed_keys import ChangedKeys
 from lifesigns.core.claims import Claim, Claims
 from lifesigns.core.deadlines import Deadlines
 from lifesigns.core.effects import Refusal, SendCanary
+from lifesigns.core.failures import Failures
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
@@ -55,7 +56,10 @@ class EngineContext:
             },
         )
         self.open_messages = OpenMessages(beliefs.messages)
-        self.judge = Judge(self.outbox, self.fleet)
+        self.failures = Failures(
+            self.outbox, self.awareness, beliefs.lineages, lambda agent: self.policy(agent).respawn
+        )
+        self.judge = Judge(self.outbox, self.fleet, self.failures)
         self.ladder = Ladder(self.outbox, self.fleet, self.awareness)
         self.side_orders = SideOrders(
             self.outbox, self.awareness, self.deadlines, beliefs.side_orders, beliefs.next_order

@@ -119,6 +119,7 @@ class DueRunner:
             respawns.ask(lineage, f"{lineage.why} {ASLEEP}", now, doubted=True)
         elif due:
             respawns.step(lineage, agent, self._context.policy(agent).respawn, now)
+        self._context.failures.review(agent, now)
         self._context.deadlines.arm(lineage, respawns.due_at(lineage))
 
     def _claim(self, claim: Claim, now: float) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lifesigns.core.health import Cause, Health
+from lifesigns.core.health import Cause, FailureClass, Health
 from lifesigns.core.signals import BreakerAct, BreakerState, Priority
 
 
@@ -79,6 +79,19 @@ class Flip(Fact):
     reason: str
     cause: Cause | None = None
     evidence: tuple[Finding, ...] = ()
+    failure_class: FailureClass | None = None
+    class_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureClassified(Fact):
+    """The class of a failure changed. `asked`: people know, and decide whether the agent is replaced."""
+
+    agent_id: str
+    was: FailureClass
+    now: FailureClass
+    reason: str
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +148,8 @@ class Intervention(Fact):
     by: str = ""
     key: str = ""
     """The person's request it comes from, in the stage `ordered`."""
+    failure_class: FailureClass | None = None
+    """That of the failure it is to mend."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,14 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
 
 
+class FailureClass(StrEnum):
+    """What a failure asks for: wait, mend, or replace after a person's approval."""
+
+    TRANSIENT = "transient"
+    RECOVERABLE = "recoverable"
+    TERMINAL = "terminal"
+
+
 _JUDGED = frozenset({Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.FAILING, Health.DISCONNECTED})
 
 LEGAL: Final[Mapping[Health, frozenset[Health]]] = {

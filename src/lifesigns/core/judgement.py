@@ -23,6 +23,7 @@ from lifesigns.core.effects import (
     Kind,
     Severity,
 )
+from lifesigns.core.failures import Failures
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.health import LEGAL, Cause, Health
 from lifesigns.core.outbox import Outbox
@@ -98,8 +99,9 @@ def _is_wait(finding: Finding) -> bool:
 class Judge:
     """Keeps an agent's findings and health in step, and records every change of either."""
 
-    def __init__(self, outbox: Outbox, fleet: Fleet) -> None:
+    def __init__(self, outbox: Outbox, fleet: Fleet, failures: Failures) -> None:
         self._outbox = outbox
+        self._failures = failures
         self._fleet = fleet
         self._judging = fleet.policy.judging
 
@@ -151,7 +153,9 @@ class Judge:
         agent.health, agent.since, agent.cause = to, at, cause
         if to is Health.DISCONNECTED:
             agent.disconnections += 1
-        self._outbox.fact(Flip(at, agent.id, was, to, reason, cause, agent.findings))
+        failure = self._failures.flipped(agent, at)
+        classified = (None, "") if failure is None else (failure.failure_class, failure.reason)
+        self._outbox.fact(Flip(at, agent.id, was, to, reason, cause, agent.findings, *classified))
         self._fleet.flipped(agent, was, at, self._outbox)
 
     def _review(self, agent: Agent, at: float, cause: Cause | None) -> None:

@@ -172,7 +172,10 @@ class Ladder:
         if case.order_id == order_id:
             _reach(case, Stage.ANSWERED)
         self._outbox.fact(
-            Intervention(now, agent.id, order_id, Rung.NUDGE, Stage.ANSWERED, case.attempt, said)
+            Intervention(
+                *(now, agent.id, order_id, Rung.NUDGE, Stage.ANSWERED, case.attempt, said),
+                failure_class=agent.failure_class,
+            )
         )
         case.nudges = 0
         if answer is Answer.HANDOFF:
@@ -254,6 +257,7 @@ class Ladder:
             attempt,
             reason,
             by,
+            failure_class=agent.failure_class,
             checkpoint_id=checkpoint_id,
         )
         self._outbox.fact(ending)
@@ -442,7 +446,10 @@ class Ladder:
         self, agent: Agent, case: Case, stage: Stage, now: float, text: str = "", by: str = "", key: str = ""
     ) -> None:
         self._outbox.fact(
-            Intervention(now, agent.id, case.order_id, case.rung, stage, case.attempt, text, by, key)
+            Intervention(
+                *(now, agent.id, case.order_id, case.rung, stage, case.attempt, text, by, key),
+                failure_class=agent.failure_class,
+            )
         )
 
 

@@ -29,39 +29,16 @@ from lifesigns.core.effects import (
     VerifyCheckpoint,
 )
 from lifesigns.core.fleet import Fleet
-from lifesigns.core.health import UNWELL, Cause
+from lifesigns.core.health import UNWELL, FailureClass
 from lifesigns.core.outbox import Outbox
-from lifesigns.core.policy import HOUR, MINUTE, RespawnPolicy
+from lifesigns.core.policy import HOUR, RespawnPolicy
 from lifesigns.core.side_orders import SideOrders
 from lifesigns.core.words import duration, times
-
-
-class FailureClass(StrEnum):
-    """The kind of failure: wait and retry, restart, or replace after approval."""
-
-    TRANSIENT = "transient"
-    RECOVERABLE = "recoverable"
-    TERMINAL = "terminal"
-
 
 STARTS_MAX = 8
 """How many starts may still come; we never start one agent more often without a person in between."""
 
-TRANSIENT_FOR = 5 * MINUTE
 CLEANED_UP_EVERY = 10.0
-RECOVERABLE_FOR = 2 * HOUR
-
-
-def classify(cause: Cause | None, down_for: float, failed_recoveries: int) -> FailureClass:
-    """Transient below five minutes of mere absence, terminal after two hours or three failed recoveries."""
-    if failed_recoveries >= 3:
-        return FailureClass.TERMINAL
-    if cause in (Cause.UNKNOWN, Cause.PARTITION):
-        if down_for < TRANSIENT_FOR:
-            return FailureClass.TRANSIENT
-        if down_for > RECOVERABLE_FOR:
-            return FailureClass.TERMINAL
-    return FailureClass.RECOVERABLE
 
 
 @dataclass(slots=True)
@@ -134,6 +111,13 @@ class Lineage:
     cleaned_up: bool = False
     """The clean-up after the last life was ordered."""
 
+    failure_class: FailureClass | None = None
+    """That of the failure the current respawn is to mend."""
+
+    @property
+    def is_active(self) -> bool:
+        return self.phase is not Phase.IDLE
+
     @property
     def waits_for_a_person(self) -> bool:
         return self.phase in (Phase.REVIEW, Phase.QUARANTINED)
@@ -161,6 +145,11 @@ def backoff(policy: RespawnPolicy, attempt: int, key: str) -> float:
     digest = blake2b(f"{key}#{attempt}".encode(), digest_size=4).digest()
     spread = int.from_bytes(digest) / 2**32 * 2 - 1
     return wait * (1 + policy.jitter * spread)
+
+
+def failures_max(policy: RespawnPolicy) -> int:
+    """After so many failed recoveries the failure is terminal: a person decides."""
+    return max(1, policy.per_task_max)
 
 
 class Respawns:
@@ -220,7 +209,7 @@ class Respawns:
             if lineage.phase is Phase.WAITING and not hesitate:
                 lineage.wait = min(lineage.wait, backoff(policy, lineage.attempts, lineage.agent_id))
             return
-        lineage.ended, lineage.why = ended, why
+        lineage.ended, lineage.why, lineage.failure_class = ended, why, agent.failure_class
         if lineage.phase is Phase.PROBATION and not wanted:
             lineage.failures += 1
             self._give_up(lineage, now, f"failed again under close watch: {why}")
@@ -246,6 +235,7 @@ class Respawns:
         self.clear(lineage, now)
         lineage.requested = True
         lineage.ended, lineage.why = agent.incarnation or "", why
+        lineage.failure_class = agent.failure_class
         self._attempt(lineage, policy, now)
 
     def clear(self, lineage: Lineage, now: float) -> None:
@@ -361,6 +351,8 @@ class Respawns:
             self._give_up(lineage, now, text, Phase.QUARANTINED)
         elif lineage.attempts >= policy.per_task_max:
             self._give_up(lineage, now, f"respawned {times(lineage.attempts)} for this task")
+        elif lineage.failures >= failures_max(policy):  # It came back by itself in between, each time.
+            self._give_up(lineage, now, f"its recovery failed {times(lineage.failures)}")
         elif len(recent) >= policy.per_hour_max:
             self._give_up(lineage, now, f"respawned {times(len(recent))} within an hour")
         else:
@@ -471,6 +463,7 @@ class Respawns:
                 stage,
                 lineage.attempts,
                 text,
+                failure_class=lineage.failure_class,
             )
         )
 

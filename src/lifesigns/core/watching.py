@@ -14,10 +14,9 @@ from lifesigns.core.agent import NEVER, Agent, Suspicion
 from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import silence, stall
 from lifesigns.core.effects import Finding, Kind, SendPing, Severity
-from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.core.health import Cause, Doing, FailureClass, Health
 from lifesigns.core.ladder import CANNOT_STOP
 from lifesigns.core.policy import Policy
-from lifesigns.core.respawn import FailureClass, classify
 from lifesigns.core.words import duration
 
 HELD_FOR_MIN: Final = 10.0
@@ -25,6 +24,7 @@ HELD_FOR_MIN: Final = 10.0
 lets each of its agents speak in that time. We find a dead host that much later."""
 
 CONNECTION_CLOSED: Final = "its connection was closed"
+NOT_UNASKED: Final = "It is not replaced unasked"
 ASLEEP: Final = "Nobody else is heard from its host: it may be asleep or cut off, and well"
 
 
@@ -63,7 +63,10 @@ class Watching:
         if agent.health is Health.TERMINATED:
             return NEVER
         at = min(
-            self._parked_until(agent), self._context.ladder.due_at(agent), max(now, self._absent_at(agent))
+            self._parked_until(agent),
+            self._context.ladder.due_at(agent),
+            max(now, self._absent_at(agent)),
+            self._context.failures.due_at(agent),
         )
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, now)
@@ -104,6 +107,7 @@ class Watching:
         """Follow up on a signal: it may have caused a case on the ladder, a respawn or earlier deadlines."""
         policy = self._context.policy(agent)
         if not (agent.calm and _is_calm(agent)):
+            self._context.failures.review(agent, now)
             self._context.ladder.review(agent, policy.ladder, now)
             self.arm(agent, now)
         elif agent.other_at > now + stall.soonest(policy.stall):
@@ -139,6 +143,7 @@ class Watching:
             if gone(agent) or agent.beatless:
                 return False
             self._step_silence(agent, policy, at, now)
+        self._context.failures.review(agent, at)
         self._context.ladder.review(agent, policy.ladder, now)
         if self._context.ladder.due_at(agent) <= at:
             self._context.ladder.step(agent, policy.ladder, now)
@@ -157,9 +162,9 @@ class Watching:
             return
         context, reason = self._context, f"{found.text} Nobody could end it."
         lineage = context.lineage(agent)
-        failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
-        if failure is FailureClass.TERMINAL and not case.by:
-            context.respawns.ask(lineage, f"{reason} It was gone for too long to be replaced unasked", now)
+        failure = agent.failure
+        if failure is not None and failure.failure_class is FailureClass.TERMINAL and not case.by:
+            context.respawns.ask(lineage, f"{reason} {NOT_UNASKED}: {failure.reason}", now)
         elif self.may_be_well(agent):
             context.respawns.ask(lineage, f"{reason} {ASLEEP}", now, doubted=True)
         else:

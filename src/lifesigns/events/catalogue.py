@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from lifesigns.core import effects as e
 from lifesigns.core.effects import Fact, Rung, Stage
-from lifesigns.core.health import UNWELL, Doing, Health
+from lifesigns.core.health import UNWELL, Doing, FailureClass, Health
 from lifesigns.core.printable import clean
 from lifesigns.core.signals import BreakerState, Priority
 from lifesigns.events import hub_facts as h
@@ -170,8 +170,15 @@ def _expiring(fact: h.TokenExpiring) -> str:
 
 
 def _flip_level(fact: e.Flip) -> Level | None:
+    if fact.failure_class is FailureClass.TERMINAL and fact.now in UNWELL:
+        return Level.CRITICAL
     over = fact.now is Health.HEALTHY and fact.was in UNWELL
     return Level.INFO if over else _FLIP_LEVELS.get(fact.now)
+
+
+def _class_level(fact: e.FailureClassified) -> Level | None:
+    """A failed recovery that people were asked about is an alert of its own."""
+    return Level.CRITICAL if fact.now is FailureClass.TERMINAL and not fact.asked else None
 
 
 def _needs_human_level(fact: e.NeedsHuman) -> Level | None:
@@ -237,6 +244,9 @@ _TABLE: Final = (
     _row(HEALTH_STATE_CHANGED, e.Flip, "a verdict: the health of an agent changed", named=_CHANGE,
          sentence=_flip, level=_flip_level, alert="stuck_agent:{0.agent_id}",
          audit=lambda fact: (f"judged {fact.now}", fact.reason)),
+    _row("FAILURE_CLASSIFIED", e.FailureClassified, "a failure is no longer `transient` or `recoverable`, or less than "
+         "`terminal` again", named=_CHANGE, sentence=lambda fact: f"The failure of {fact.agent_id} is {fact.now}: {fact.reason}",
+         level=_class_level, alert="stuck_agent:{0.agent_id}"),
     _row("FINDING_OPENED", e.FindingOpened, "a detector noticed something, or it became worse"),
     _row("FINDING_CLOSED", e.FindingClosed, "a finding is over"),
     _row("TASK_JUDGED", e.TaskVerdict, "a stalled task has `failed`, or is alive and merely `blocked` or `late`",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
-from lifesigns.core.health import Doing, Health
+from lifesigns.core.health import Doing, FailureClass, Health
 from lifesigns.core.policy import HOUR, MINUTE
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ LAWS: Final = {
     "brake": "in a group where too many are unwell nothing is done automatically",
     "speed": "no more than the fleet's limits are acted on in a minute",
     "orphaned": "who is ended has a successor, or a person was told that there is none",
+    "approval": "every failure has a class, and a terminal one is mended only with a person's word",
     "nudged": "nobody is nudged who has been well for long, whatever it waits for",
     "left_alone": "who waits for a human or is rate-limited is not nudged",
     "open": "an agent has one step of the ladder open on record, and none when nothing is done about it",
@@ -143,6 +144,8 @@ class Record:
     respawn_open: bool = False
     requested: bool = False
     """A person wants it respawned."""
+    terminal: bool = False
+    """Its failure is terminal, and no person has decided anything about it."""
     step: str = ""
     """The step of the ladder that is open on record."""
     orphaned: str = ""
@@ -189,6 +192,7 @@ class Invariants:
             case s.RecoveryRequested() | s.ClearRequested():
                 record.respawn_open, record.terminated = False, ""
                 record.requested = isinstance(signal, s.RecoveryRequested)
+                record.terminal = False
             case _:
                 pass
 
@@ -219,6 +223,9 @@ class Invariants:
             elif isinstance(effect, e.FindingOpened | e.FindingClosed):
                 self._dated(effect.agent_id, effect)
                 self._gone(effect)
+            elif isinstance(effect, e.FailureClassified):
+                self._dated(effect.agent_id, effect)
+                self._records[effect.agent_id].terminal = effect.now is FailureClass.TERMINAL
             elif isinstance(effect, e.Intervention):
                 self._intervention(effect)
             elif isinstance(effect, e.NeedsHuman):
@@ -264,6 +271,10 @@ class Invariants:
                 "illegal", f"{flip.agent_id} went from {flip.was} to {flip.now}, was {record.health}"
             )
         record.health = str(flip.now)
+        if flip.now is not Health.TERMINATED:
+            record.terminal = flip.failure_class is FailureClass.TERMINAL
+            if (flip.failure_class is not None) != (record.health in UNWELL):
+                self.violate("approval", f"{flip.agent_id} is {flip.now}, its failure {flip.failure_class}")
         if flip.now is Health.STARTING:
             record.starts += 1
             if record.starts > record.lives:
@@ -382,6 +393,7 @@ class Invariants:
         again = record.terminated == order.order_id
         record.terminated = order.order_id
         if order.by:
+            record.terminal = False
             return
         if not again:
             self._act(order)
@@ -408,6 +420,8 @@ class Invariants:
         record.respawned, record.respawned_at = order.order_id, self._world.monitor_now
         record.orphaned = ""
         record.respawn_open = True
+        if record.terminal and not record.requested:
+            self.violate("approval", f"{agent.id} is respawned after a terminal failure: {order.handoff}")
         if not record.requested:
             self._act(order)
         else:

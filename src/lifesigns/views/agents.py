@@ -11,7 +11,7 @@ from lifesigns.core.agent import Agent, Case
 from lifesigns.core.beliefs import Beliefs, ReportedBreaker
 from lifesigns.core.detectors import silence
 from lifesigns.core.effects import Finding, Kind, Rung, Severity, Stage
-from lifesigns.core.health import UNWELL, Cause, Doing, Health
+from lifesigns.core.health import UNWELL, Cause, Doing, FailureClass, Health
 from lifesigns.core.judgement import RANK
 from lifesigns.core.signals import BreakerState
 from lifesigns.views.evidence import Measure, evidence
@@ -85,6 +85,10 @@ class AgentHealth(Struct, frozen=True):
     doing_note: str
     """In the agent's words: its question to a human, or what it is busy with."""
     cause: Cause | None
+    failure_class: FailureClass | None
+    """None if it has not failed. After a terminal failure it is replaced only with a person's approval."""
+    class_reason: str
+    """Why its failure is of this class."""
     state_changed_at: Moment
     last_heartbeat: Moment | None
     last_checkpoint: Moment | None
@@ -125,6 +129,8 @@ def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
         doing_since=None if agent.doing is Doing.UNKNOWN else moment(agent.doing_from),
         doing_note=agent.doing_note,
         cause=agent.cause if agent.health is Health.DISCONNECTED else None,
+        failure_class=agent.failure_class,
+        class_reason="" if agent.failure is None else agent.failure.reason,
         state_changed_at=moment(agent.since),
         last_heartbeat=moment_or_none(heard_at),
         last_checkpoint=moment_or_none(work.checkpoint_at if work else None),

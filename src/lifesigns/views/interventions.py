@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from lifesigns.core.effects import Intervention, Rung, Stage
+from lifesigns.core.health import FailureClass
 from lifesigns.events import fact_of, types_of
 from lifesigns.ports import Event
 from lifesigns.views.moments import Moment, moment
@@ -45,6 +46,8 @@ class InterventionRecord(Struct):
     ordered_at: Moment
     open: bool
     stages: list[StageReached]
+    failure_class: FailureClass | None = None
+    """That of the failure it is to mend, when it was ordered."""
 
 
 class InterventionList(Struct):
@@ -141,6 +144,7 @@ class Interventions:
                 reached.at,
                 True,
                 [],
+                step.failure_class,
             )
             if step.key:
                 self._note_request(step)

@@ -5,11 +5,11 @@ import itertools
 import pytest
 
 from lifesigns.core import effects as e
-from lifesigns.core.health import Cause, Health
+from lifesigns.core.health import Cause, FailureClass, Health
 from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.alerts import LAPSE_AFTER, OPEN_MAX, Ack
 from lifesigns.hub.alerting.rules import Pacing, Rate, Rules
-from lifesigns.ports import NotDelivered
+from lifesigns.ports import NotDelivered, NoticeSeverity, NoticeStage
 from tests.hub.alerting.ground import Ground
 
 
@@ -284,3 +284,24 @@ def test_a_store_that_is_lost_is_told_although_no_store_keeps_that() -> None:
     ground.said("HUB_STORE_BACK")
     ground.run(20)
     assert ground.stages() == ["opened", "resolved"]
+
+
+def test_a_failure_that_becomes_terminal_is_told_again_and_louder() -> None:
+    """And one about which people were asked is not told twice: its failed recovery says it."""
+    ground = Ground()
+    ground.flip("a", Health.DISCONNECTED)
+    ground.flip("b", Health.DISCONNECTED)
+    ground.run(600)
+    for agent_id, asked in (("a", False), ("b", True)):
+        ground.happen(
+            e.FailureClassified(
+                ground.now, agent_id, FailureClass.RECOVERABLE, FailureClass.TERMINAL, "why", asked
+            )
+        )
+    ground.run(600)
+    told = [(notice.key, notice.stage, notice.severity) for _, _, notice in ground.told]
+    assert told == [
+        ("stuck_agent:a", NoticeStage.OPENED, NoticeSeverity.WARNING),
+        ("stuck_agent:b", NoticeStage.OPENED, NoticeSeverity.WARNING),
+        ("stuck_agent:a", NoticeStage.WORSE, NoticeSeverity.CRITICAL),
+    ]

@@ -36,6 +36,11 @@ export function Head({ agent }: { agent: AgentHealth }) {
         </span>
         {agent.paused && <Paused until={agent.paused_until} />}
       </p>
+      {agent.failure_class !== null && (
+        <p class="failure-class">
+          Its failure is <strong>{agent.failure_class}</strong>: <bdi>{agent.class_reason}</bdi>.
+        </p>
+      )}
       {wrong !== "" && (
         <p class="why">
           <bdi>{wrong}</bdi>

@@ -23,10 +23,10 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.handlers.incarnations import Incarnations, ended
 from lifesigns.core.handlers.work import WorkHandlers
-from lifesigns.core.health import Cause, Health
+from lifesigns.core.health import Cause, FailureClass, Health
 from lifesigns.core.ladder import WITHDRAWN_TOO_LATE
-from lifesigns.core.respawn import Checkpoint, FailureClass, Phase, classify
-from lifesigns.core.watching import CONNECTION_CLOSED, Watching
+from lifesigns.core.respawn import Checkpoint, Phase
+from lifesigns.core.watching import CONNECTION_CLOSED, NOT_UNASKED, Watching
 
 SOMEBODY: Final = "a person"
 """The name of a person who gives none, so that a person's act never counts as ours."""
@@ -165,12 +165,11 @@ class InterventionHandlers:
             # Its supervisor found what it had saved; an agent that reports for itself has already told us.
             saved = Checkpoint(signal.checkpoint_id, newest, "", now, 0)
             context.respawns.saved(lineage, saved, policy)
-        failure = classify(agent.cause, now - agent.heard_at, lineage.failures)
+        failure = agent.failure
         self._incarnations.end(agent, case.reason, now)
-        if case.respawn and failure is FailureClass.TERMINAL and not case.by:
-            context.respawns.ask(
-                lineage, f"{case.reason} It was gone for too long to be replaced unasked", now
-            )
+        terminal = failure is not None and failure.failure_class is FailureClass.TERMINAL
+        if failure is not None and terminal and case.respawn and not case.by:
+            context.respawns.ask(lineage, f"{case.reason} {NOT_UNASKED}: {failure.reason}", now)
         elif case.respawn:
             context.respawns.begin(lineage, agent, case.reason, policy, now, wanted=bool(case.by))
         elif not case.by:

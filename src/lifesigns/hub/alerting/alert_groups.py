@@ -64,10 +64,14 @@ class AlertGroup:
         self.ever += alert.count
         self.empty_at = None
         self.since = min(self.since, alert.since)
-        if LOUDNESS[severity] > LOUDNESS[self.severity]:
-            self.severity = severity
+        self.raise_to(severity)
         if alert.agent_id and alert.agent_id not in self.agents and len(self.agents) < wording.AGENTS_MAX:
             self.agents.append(alert.agent_id)
+
+    def raise_to(self, severity: NoticeSeverity) -> None:
+        """It is told at least so loudly."""
+        if LOUDNESS[severity] > LOUDNESS[self.severity]:
+            self.severity = severity
 
     def leave(self, alert: Alert, now: float, *, last: bool) -> None:
         """Remove an alert that is over."""

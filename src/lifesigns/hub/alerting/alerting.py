@@ -98,6 +98,17 @@ class Alerting:
             self.alerts.close(change)
         else:
             self.alerts.open(change)
+            alert = self.alerts.get(change.key)
+            if alert is not None and change.severity is not None:
+                self._raise(alert)
+
+    def _raise(self, alert: Alert) -> None:
+        """It has become more urgent than it was when it was first told."""
+        for channel, severity in self.rules.told(alert).items():
+            key = alert.alert_groups.get(channel, "")
+            if (alert_group := self.queues[channel].alert_groups.get(key)) is not None:
+                alert_group.raise_to(severity)
+                self._touch(rows.NOTICE, rows.notice_key(channel, key))
 
     def acknowledge(self, key: str, ack: Ack) -> Sequence[Alert]:
         """A person acknowledged an alert, or all in the group with this key: no more reminders, unless it gets worse.

@@ -204,7 +204,7 @@ class Alerts:
         if change.rank > alert.rank or alert.sort.at_once:
             alert.news += 1
             alert.ack = None  # The acknowledgement was for less than this.
-        alert.rank, alert.news_at = change.rank, change.at
+        alert.rank, alert.news_at, alert.severity = change.rank, change.at, change.severity
         alert.title, alert.text, alert.details = change.title, change.text, dict(change.details)
         alert.level, alert.sentence = change.level, change.sentence
         self._changed(alert.key)

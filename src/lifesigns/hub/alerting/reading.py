@@ -14,6 +14,7 @@ from lifesigns.core.effects import (
     Brake,
     BreakerFlip,
     Fact,
+    FailureClassified,
     Flip,
     HubVisibility,
     Intervention,
@@ -24,7 +25,7 @@ from lifesigns.core.effects import (
     Rung,
     Stage,
 )
-from lifesigns.core.health import UNWELL, Cause, Health
+from lifesigns.core.health import UNWELL, Cause, FailureClass, Health
 from lifesigns.core.signals import BreakerState
 from lifesigns.events import CATALOGUE, fact_of, row_of, types_of
 from lifesigns.events.alert_kinds import OWN_FACTS, kind_of
@@ -136,7 +137,7 @@ def changes(event: Event) -> Sequence[Change]:
     version."""
     fact = fact_of(event) if event.type in _READ else None
     match fact:
-        case Flip():
+        case Flip() | FailureClassified():
             return _flip(fact)
         case NeedsHuman():
             return () if fact.reason in OWN_FACTS else [_needs_human(fact)]
@@ -196,7 +197,9 @@ def _opened(
     )
 
 
-def _flip(flip: Flip) -> Sequence[Change]:
+def _flip(flip: Flip | FailureClassified) -> Sequence[Change]:
+    if isinstance(flip, FailureClassified):
+        return [_terminal(flip)] if row_of(flip).alerting(flip) else ()
     agent, now = flip.agent_id, flip.now
     if now in UNWELL:
         return [_unwell(flip)]
@@ -214,9 +217,23 @@ def _unwell(flip: Flip) -> Opened:
     details: dict[str, str | float] = {"state": str(flip.now), "was": str(flip.was)}
     if flip.cause:
         details["cause"] = str(flip.cause)
+    if flip.failure_class:
+        details |= {"failure_class": str(flip.failure_class), "class_reason": line(flip.class_reason)}
     known = f" ({flip.cause})" if flip.cause and flip.cause is not Cause.UNKNOWN else ""
     title = line(f"{flip.agent_id} is {flip.now}{known}")
-    return _opened(flip, flip.agent_id, title, prose(text), _RANKS[flip.now], details=details)
+    opened = _opened(flip, flip.agent_id, title, prose(text), _RANKS[flip.now], details=details)
+    if flip.failure_class is FailureClass.TERMINAL:
+        return replace(opened, severity=NoticeSeverity.CRITICAL)
+    return opened
+
+
+def _terminal(fact: FailureClassified) -> Opened:
+    """Worse than any state: nothing more is done without a person."""
+    details: dict[str, str | float] = {"failure_class": str(fact.now), "class_reason": line(fact.reason)}
+    title = line(f"the failure of {fact.agent_id} is terminal")
+    rank = 1 + max(_RANKS.values())
+    opened = _opened(fact, fact.agent_id, title, prose(f"{fact.reason}."), rank, details=details)
+    return replace(opened, severity=opened.level)
 
 
 def _needs_human(fact: NeedsHuman) -> Opened:
