@@ -97,10 +97,10 @@ def test_whatever_is_given_as_extra_the_line_is_json(value: object) -> None:
 def test_a_line_for_people_is_short_and_without_colour_in_a_file() -> None:
     stream = io.StringIO()
     set_up_logs("text", "info", stream)
-    log.warning("the store takes pages again", extra={"action": "store_back", "after_s": 3})
+    log.warning("the store takes commits again", extra={"action": "store_back", "after_s": 3})
     logging.getLogger("asyncpg").warning("hm")
     ours, theirs = stream.getvalue().splitlines()
-    assert re.fullmatch(r"\d\d:\d\d:\d\d warning  the store takes pages again  store_back after_s=3", ours)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d warning  the store takes commits again  store_back after_s=3", ours)
     assert theirs.endswith("asyncpg: hm")
 
 

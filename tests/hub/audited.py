@@ -46,7 +46,7 @@ class Log:
     @contextlib.asynccontextmanager
     async def hub(self, **more: Any) -> AsyncIterator[Service]:
         """A hub goes on with it."""
-        service = Service(self.store(), state=self.state, signer=self.signer, keeping=Retention(), **more)
+        service = Service(self.store(), state=self.state, signer=self.signer, retention=Retention(), **more)
         await service.start()
         try:
             yield service
@@ -89,7 +89,7 @@ async def act(service: Service, *numbers: int, agent_id: str = "a") -> None:
     """Somebody does something, so often."""
     for number in numbers:
         service.hub.announce(Pause(service.clock(), agent_id, "ann (k1)", float(number)))
-    await service.hub.committer.kept()
+    await service.hub.committer.wait_until_stored()
 
 
 async def written_log(url: str, state: Path, signer: Signer | None = None) -> Log:

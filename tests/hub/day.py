@@ -109,7 +109,7 @@ class Day:
         self.service = Service(
             SqliteStore(self._path),
             policies=PolicyBook(self.plan.policy()),
-            keeping=keeping,
+            retention=keeping,
             clock=lambda: self.now,
         )
         self._beings = [self._newcomer(slot) for slot in range(self.plan.agents)]
@@ -122,8 +122,8 @@ class Day:
             for _ in range(self.plan.periods):
                 for second in range(0, self.plan.period, STEP):
                     await self._step(second)
-                await self.service.housekeeping.forget(self.now)
-                await self.service.hub.committer.kept()
+                await self.service.housekeeping.every_hour(self.now)
+                await self.service.hub.committer.wait_until_stored()
                 self.counts.append(self._look())
         finally:
             await self.service.stop()
@@ -136,11 +136,11 @@ class Day:
         signals = [signal for being in group for signal in self._speak(being)]
         assert self.service.hub.hear(signals)
         await asyncio.sleep(0)
-        self.service.hub.look()
+        self.service.hub.run_due()
         await asyncio.sleep(0)
-        self.service.housekeeping.keep(self.now)
+        self.service.housekeeping.every_second(self.now)
         if second % 60 == 0:
-            await self.service.hub.committer.kept()
+            await self.service.hub.committer.wait_until_stored()
             assert self._listener is not None
             await self._listener.next(0)
             self._obey()

@@ -47,7 +47,7 @@ class Ground:
     def withdraw(self, agent_id: str, order_id: str) -> None:
         self.hub.ledger.settle(agent_id, order_id)
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         self.events.extend(events)
 
     async def start(self) -> None:
@@ -65,7 +65,7 @@ class Ground:
         if cleanly:
             await self.hub.stop()
         else:
-            self.hub.vanish()
+            self.hub.abort()
         self.orders.clear()
         self.hub = self._hub()
         await self.start()
@@ -75,7 +75,7 @@ class Ground:
         end = self.now + seconds
         while self.now < end:
             self.now = min(end, self.now + step)
-            self.hub.look()
+            self.hub.run_due()
             await asyncio.sleep(0)
 
     async def until(self, condition: Callable[[], object]) -> None:

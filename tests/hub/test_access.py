@@ -201,18 +201,18 @@ async def test_a_revocation_holds_while_the_store_is_away_and_is_tried_again(
     store.away = False
     await access.load()
     assert access.principal(shown, NOW) is None
-    await access.tend(NOW)
+    await access.sync(NOW)
     assert await store.tokens() == []
 
 
 async def test_what_another_hub_makes_or_revokes_holds_here_after_the_next_look(store: Flaky) -> None:
     here, there = Access(store), Access(store)
     shown = (await token(there)).encode()
-    await here.tend(NOW)
+    await here.sync(NOW)
     assert here.principal(shown, NOW) is not None
     session = signed_in(here, here.principal(shown, NOW))
     await there.revoke(there.list()[0].id, NOW)
-    await here.tend(NOW)
+    await here.sync(NOW)
     assert here.principal(shown, NOW) is None
     assert here.session(session, NOW) is None
     assert await store.tokens() == []
@@ -230,7 +230,7 @@ async def test_a_request_writes_nothing_and_the_next_look_notes_when_a_token_was
         access.principal(shown, NOW + n * 0.1)
     assert store.notes == written
     assert access.list()[0].used_at == NOW
-    await access.tend(NOW + 10)
+    await access.sync(NOW + 10)
     assert store.notes == written + 1
     assert (await store.tokens())[0].used_at == NOW
 
@@ -240,10 +240,10 @@ async def test_the_use_of_a_token_is_noted_once_a_minute_at_most(access: Access,
     written = store.notes
     for n in range(10):
         access.principal(shown, NOW + n * NOTE_EVERY / 10)
-        await access.tend(NOW + n)
+        await access.sync(NOW + n)
     assert store.notes == written + 1
     access.principal(shown, NOW + NOTE_EVERY)
-    await access.tend(NOW)
+    await access.sync(NOW)
     assert store.notes == written + 2
     assert access.list()[0].used_at == NOW + NOTE_EVERY
 
@@ -253,9 +253,9 @@ async def test_the_notes_of_many_tokens_are_written_a_few_at_a_time(access: Acce
     written = store.notes
     for shown in many:
         access.principal(shown, NOW)
-    await access.tend(NOW)
+    await access.sync(NOW)
     assert store.notes == written + NOTES_MAX
-    await access.tend(NOW)
+    await access.sync(NOW)
     assert store.notes == written + len(many)
 
 
@@ -263,12 +263,12 @@ async def test_looking_after_tokens_survives_a_store_that_is_away(
     access: Access, store: Flaky, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is said once, and goes on."""
-    monkeypatch.setattr("lifesigns.hub.access.TEND_EVERY", 0.001)
+    monkeypatch.setattr("lifesigns.hub.access.SYNC_EVERY", 0.001)
     shown = (await token(access)).encode()
     access.principal(shown, NOW)
     store.away = True
     with caplog.at_level(logging.WARNING):
-        tending = asyncio.create_task(access.tend_on(lambda: NOW))
+        tending = asyncio.create_task(access.run(lambda: NOW))
         await until(lambda: store.refused >= 3)
         assert caplog.text.count("tokens are as they were") == 1
         store.away = False
@@ -368,6 +368,6 @@ async def test_links_and_sessions_are_bounded_and_the_oldest_go_first(access: Ac
 async def test_what_nobody_came_back_for_is_let_go(access: Access) -> None:
     who = await principal(access)
     code, session = access.link(who, NOW), signed_in(access, who)
-    await access.tend(NOW + SESSION_FOR)
+    await access.sync(NOW + SESSION_FOR)
     assert access.redeem(code, NOW) is None, "not even to a clock that stands where it was good"
     assert access.session(session, NOW) is None

@@ -42,23 +42,23 @@ DAY = 86400.0
 @pytest.mark.parametrize("to", list(Health))
 def test_to_give_an_agent_up_is_a_deed_and_to_find_it_unwell_is_none(to: Health) -> None:
     flip = event_of(1, e.Flip(1.0, "a", Health.HEALTHY, to, "because"))
-    assert records.is_deed(flip) == (to in (Health.DISCONNECTED, Health.TERMINATED))
+    assert records.is_audited(flip) == (to in (Health.DISCONNECTED, Health.TERMINATED))
 
 
 def test_whatever_names_somebody_is_a_deed() -> None:
-    assert records.is_deed(Event(1, 1.0, "NEW_KIND", "", b'{"by":"ann (k1)","what":"x"}'))
-    assert not records.is_deed(Event(1, 1.0, "NEW_KIND", "", b'{"what":"x"}'))
-    assert not records.is_deed(
+    assert records.is_audited(Event(1, 1.0, "NEW_KIND", "", b'{"by":"ann (k1)","what":"x"}'))
+    assert not records.is_audited(Event(1, 1.0, "NEW_KIND", "", b'{"what":"x"}'))
+    assert not records.is_audited(
         Event(1, 1.0, "NEW_KIND", "", b'{"by":"","what":"x"}'.replace(b'"by":"",', b""))
     )
-    assert not records.is_deed(Event(1, 1.0, "NEW_KIND", "", rb'{"text":"a \"by\":\"b\" in a text"}'))
+    assert not records.is_audited(Event(1, 1.0, "NEW_KIND", "", rb'{"text":"a \"by\":\"b\" in a text"}'))
 
 
 def test_every_intervention_is_a_deed_of_who_wanted_it() -> None:
     for rung in e.Rung:
         for stage in e.Stage:
             event = event_of(9, e.Intervention(1.0, "a", "o", rung, stage, 1, by="ann (k1)"))
-            assert records.is_deed(event)
+            assert records.is_audited(event)
             assert records.audit_record(3, event).who == "ann (k1)"
 
 
@@ -76,7 +76,7 @@ async def test_a_deed_is_on_the_page_of_its_event() -> None:
     store = FaultyStore()
     async with Ground(lambda: store) as ground:
         ground.hub.hear([BeatReceived("a", 1, "one")])
-        await ground.hub.keep([NudgeRequested(agent_id="a", by="ann (k1)", message="hello")])
+        await ground.hub.store_reports([NudgeRequested(agent_id="a", by="ann (k1)", message="hello")])
         pages = [page for page in store.pages if page.audit_records]
         (entry,) = [entry for page in pages for entry in page.audit_records]
         assert entry.event_id in [event.id for event in pages[0].events]
@@ -92,7 +92,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
     await ground.start()
     for _ in range(7):
         ground.hub.announce(Pause(1.0, "", "ann", None))
-        await ground.hub.committer.kept()
+        await ground.hub.committer.wait_until_stored()
         await ground.restart(cleanly=cleanly)
     await ground.hub.stop()
     kept = await MemoryStore(name).audit_records()
@@ -100,7 +100,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
     frontier = merkle.Frontier()
     for entry in kept:
         frontier.append(entry.leaf)
-    assert ground.hub.audit._standing.frontier == frontier
+    assert ground.hub.audit._state.frontier == frontier
 
 
 async def test_entries_have_the_numbers_under_which_events_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ async def test_nothing_is_sealed_before_it_is_kept(tmp_path: Path) -> None:
     await store.arrived.wait()
     assert service.hub.audit.last_seal(2.0) is None
     store.go_on()
-    await service.hub.committer.kept()
+    await service.hub.committer.wait_until_stored()
     seal = service.hub.audit.last_seal(3.0)
     assert seal is not None
     assert seal.size == 2
@@ -205,7 +205,7 @@ async def test_a_hub_does_not_seal_what_was_changed(
     async with log_.hub() as service:
         await read(service)
         assert reason in service.hub.audit.trouble
-        await service.hub.committer.kept()
+        await service.hub.committer.wait_until_stored()
         (told,) = await service.store.events(types=["AUDIT_BROKEN"])
         assert reason in json.loads(told.data)["reason"]
     assert SealFile(tmp_path).read() == sealed
@@ -218,7 +218,7 @@ async def test_a_hub_that_was_robbed_of_its_own_memory_of_the_log_goes_on_when_a
     value: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log is whole and the seals hold: it is told, the mark is in the log, and the log goes on."""
-    monkeypatch.setattr(log, "HEED_EVERY", 0.01)
+    monkeypatch.setattr(log, "ACCEPTANCE_CHECK_EVERY", 0.01)
     log_ = await written_log(str(tmp_path / "x.db"), tmp_path)
     if value is None:
         await log_.sql("DELETE FROM beliefs WHERE kind = 'audit'")
@@ -233,7 +233,7 @@ async def test_a_hub_that_was_robbed_of_its_own_memory_of_the_log_goes_on_when_a
         await act(service, 40, 41)
         await read(service)
         assert "its last entries are not those that the last hub wrote" in service.hub.audit.trouble
-        acceptance.ask(tmp_path, "ann@home", "a migration went wrong")
+        acceptance.request(tmp_path, "ann@home", "a migration went wrong")
         await until(lambda: service.hub.audit.newest and service.hub.audit.newest.size == 44)
         await check_proofs(service, 44)
     async with log_.hub() as service:
@@ -345,13 +345,13 @@ class Unretiring(MemoryStore):
 
 
 async def test_the_service_retires_what_the_policy_says() -> None:
-    service = Service(MemoryStore(), keeping=Retention(audit_for=10 * DAY))
+    service = Service(MemoryStore(), retention=Retention(audit_for=10 * DAY))
     await service.start()
     await read(service)
     await act(service, 1, 2)
-    await service.housekeeping.forget(service.clock() + 9 * DAY)
+    await service.housekeeping.every_hour(service.clock() + 9 * DAY)
     assert all(entry.entry is not None for entry in await service.store.audit_records())
-    await service.housekeeping.forget(service.clock() + 11 * DAY)
+    await service.housekeeping.every_hour(service.clock() + 11 * DAY)
     assert [entry.entry is None for entry in await service.store.audit_records()] == [True, True, False]
     await service.stop()
 

@@ -240,10 +240,10 @@ class Keeper:
     """A store that keeps, or does not."""
 
     def __init__(self) -> None:
-        self.keeps = True
+        self.can_store = True
 
-    async def keep(self, words: Sequence[Signal]) -> None:
-        if not self.keeps:
+    async def store_reports(self, words: Sequence[Signal]) -> None:
+        if not self.can_store:
             raise NotStored
 
 
@@ -256,13 +256,13 @@ async def test_reports_are_answered_when_they_are_kept_and_heard_once() -> None:
         told: list[bytes] = []
         await step.bus.subscribe("lifesigns.kept.relay:h:1:ab", lambda _, payload: told.append(payload))
         report = {"type": "checkpoint", "agent_id": "a", "checkpoint_id": "cp-1"}
-        keeper.keeps = False
+        keeper.can_store = False
         await step.say("lifesigns.signal.relay:h:1:ab.7", report)
         await step.say("lifesigns.signal.a", {**report, "checkpoint_id": "cp-2"})
         await until(lambda: step.heard)
         assert [one.checkpoint_id for one in step.heard if isinstance(one, CheckpointSaved)] == ["cp-2"]
         assert not told
-        keeper.keeps = True
+        keeper.can_store = True
         for _ in range(2):
             await step.say("lifesigns.signal.relay:h:1:ab.7", report)
         await until(lambda: len(told) == 2)

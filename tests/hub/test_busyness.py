@@ -45,7 +45,7 @@ async def test_a_hub_that_is_never_idle_convicts_nobody(busy: bool) -> None:
             if not n % 8:
                 ground.hub.hear((BeatReceived("a", seq=n + 2),))
                 ground.hub._drain()
-            ground.hub.look()
+            ground.hub.run_due()
         lost = {agent.id for agent in ground.hub.engine.agents() if agent.health == "disconnected"}
         assert lost == (set() if busy else {"b"})
         assert ground.hub.engine.beliefs.awareness.blind is busy

@@ -28,7 +28,7 @@ def test_a_token_that_is_none_of_ours_means_everything(token: str) -> None:
 
 def test_beats_words_and_effects_are_changes() -> None:
     changes = Changes(1)
-    changes.touch("named", 10.0)
+    changes.note("named", 10.0)
     assert changes.since(agent("named"), 10.0)
     assert not changes.since(agent("named"), 10.1)
     assert changes.since(agent("beats", heard_at=11.0), 11.0)
@@ -55,8 +55,8 @@ def test_who_asks_from_too_long_ago_is_told_everything(monkeypatch: pytest.Monke
 def test_names_that_nobody_has_do_not_pile_up() -> None:
     """Anybody may say words about agents that do not exist."""
     changes = Changes(1)
-    changes.touch("a", 1.0)
+    changes.note("a", 1.0)
     for number in range(100):
-        changes.touch(f"nobody-{number}", 2.0)
+        changes.note(f"nobody-{number}", 2.0)
     changes.keep_only({"a": agent("a")})
-    assert changes._touched == {"a": 1.0}
+    assert changes._changed_at == {"a": 1.0}

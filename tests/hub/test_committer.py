@@ -57,7 +57,7 @@ async def test_who_waits_for_a_word_is_answered_by_a_clean_end() -> None:
     store.hold()
     announce(ground, 1)
     await store.arrived.wait()
-    keeping = asyncio.create_task(ground.hub.keep([NudgeRequested(agent_id="a", by="me")]))
+    keeping = asyncio.create_task(ground.hub.store_reports([NudgeRequested(agent_id="a", by="me")]))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     ending = asyncio.create_task(ground.hub.stop())
@@ -129,12 +129,12 @@ async def test_a_store_that_never_takes_a_page_again_is_said_once_and_for_all(
         announce(ground, 1)
         await store.arrived.wait()
         store.error = error
-        keeping = asyncio.create_task(ground.hub.committer.kept())
+        keeping = asyncio.create_task(ground.hub.committer.wait_until_stored())
         store.go_on()
         with pytest.raises(AdapterError):
             await asyncio.wait_for(keeping, 5)
         with pytest.raises(AdapterError):
-            await asyncio.wait_for(ground.hub.keep([NudgeRequested(agent_id="a", by="me")]), 5)
+            await asyncio.wait_for(ground.hub.store_reports([NudgeRequested(agent_id="a", by="me")]), 5)
         assert "damaged" in ground.hub.committer.state
         assert not ground.hub.committer.trouble.transient  # type: ignore[union-attr]
         assert ground.events == []

@@ -29,7 +29,7 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.signals import BreakerAct
-from lifesigns.hub.dispatcher import AGAIN_AFTER, Dispatcher
+from lifesigns.hub.dispatcher import REPUBLISH_AFTER, Dispatcher
 from lifesigns.hub.executors import Executors
 from lifesigns.hub.order_ledger import PING_FOR, UNANSWERED_FOR, OrderLedger
 from lifesigns.ports import Event
@@ -81,7 +81,7 @@ class Desk:
 
     def let_go(self, beliefs: Beliefs, now: float) -> None:
         self.ledger.beliefs, self.now = beliefs, now
-        self.dispatcher.let_go()
+        self.dispatcher.withdraw_unawaited()
 
     def waiting(self) -> list[str]:
         return [order.order_id for orders in self.ledger.waiting_for(["a"]).values() for order in orders]
@@ -103,7 +103,7 @@ async def on_a_bus() -> AsyncIterator[Desk]:
         await bus.subscribe(
             pattern, lambda subject, payload: desk.said.append((subject, json.loads(payload)))
         )
-    speaking = asyncio.create_task(desk.dispatcher.speak())
+    speaking = asyncio.create_task(desk.dispatcher.run())
     yield desk
     speaking.cancel()
     await asyncio.gather(speaking, return_exceptions=True)
@@ -113,14 +113,14 @@ async def on_a_bus() -> AsyncIterator[Desk]:
 async def test_a_message_that_no_bus_can_carry_does_not_silence_the_next() -> None:
     """Whatever is wrong with it: here its subject has a blank in it."""
     async with on_a_bus() as desk:
-        desk.dispatcher.tell([Event(7, NOW, "A FLIP", "", b"{}")])
+        desk.dispatcher.publish([Event(7, NOW, "A FLIP", "", b"{}")])
         desk.give(nudge("1-1"))
         assert await desk.heard(1) == ["1-1"]
 
 
 async def test_a_bug_about_one_message_does_not_silence_the_next(caplog: pytest.LogCaptureFixture) -> None:
     async with on_a_bus() as desk:
-        desk.dispatcher._say("lifesigns.event.x", cast("bytes", None))
+        desk.dispatcher._enqueue("lifesigns.event.x", cast("bytes", None))
         desk.give(nudge("1-1"))
         assert await desk.heard(1) == ["1-1"]
         assert [record.__dict__["action"] for record in caplog.records] == ["publish_failed"]
@@ -209,9 +209,9 @@ async def test_a_hub_that_was_replaced_gives_no_orders_any_more() -> None:
     async with on_a_bus() as desk:
         desk.give(nudge(), ping())
         desk.ledger.stand_down()
-        desk.dispatcher.say_again(NOW + AGAIN_AFTER)
+        desk.dispatcher.republish(NOW + REPUBLISH_AFTER)
         assert (desk.waiting(), desk.settled) == ([], [])
-        desk.dispatcher.tell([Event(7, NOW, "HUB_BLIND", "", b"{}")])
+        desk.dispatcher.publish([Event(7, NOW, "HUB_BLIND", "", b"{}")])
         assert await desk.heard(1) == ["7"]
 
 
@@ -219,12 +219,12 @@ async def test_an_order_is_said_on_the_bus_and_again_while_nothing_comes_back() 
     async with on_a_bus() as desk:
         desk.give(nudge())
         assert await desk.heard(1) == ["1-1"]
-        desk.dispatcher.say_again(NOW + AGAIN_AFTER - 0.1)
-        desk.dispatcher.say_again(NOW + AGAIN_AFTER)
+        desk.dispatcher.republish(NOW + REPUBLISH_AFTER - 0.1)
+        desk.dispatcher.republish(NOW + REPUBLISH_AFTER)
         assert await desk.heard(2) == ["1-1", "1-1"]
-        desk.dispatcher.say_again(NOW + 2 * AGAIN_AFTER - 0.1)
+        desk.dispatcher.republish(NOW + 2 * REPUBLISH_AFTER - 0.1)
         desk.ledger.settle("a", "1-1")
-        desk.dispatcher.say_again(NOW + 3 * AGAIN_AFTER)
+        desk.dispatcher.republish(NOW + 3 * REPUBLISH_AFTER)
         desk.give(asked_about())
         assert await desk.heard(3) == ["1-1", "1-1", "1-2"]
         assert {subject for subject, _ in desk.said} == {"lifesigns.order.a"}
@@ -232,7 +232,7 @@ async def test_an_order_is_said_on_the_bus_and_again_while_nothing_comes_back() 
 
 async def test_events_are_told_on_the_bus_by_their_type() -> None:
     async with on_a_bus() as desk:
-        desk.dispatcher.tell([Event(7, NOW, "HUB_BLIND", "", b'{"reason": "late"}')])
+        desk.dispatcher.publish([Event(7, NOW, "HUB_BLIND", "", b'{"reason": "late"}')])
         await desk.heard(1)
         subject, message = desk.said[0]
         assert (subject, message["id"], message["data"]) == (

@@ -83,7 +83,7 @@ class Stage:
         return [event["data"]["stage"] for event in self.told("INTERVENTION", agent_id)]
 
     async def nudge(self, agent_id: str) -> None:
-        await self.hub.service.http_receiver.keep(
+        await self.hub.service.http_receiver.store_reports(
             [NudgeRequested(agent_id=agent_id, by="me", message="look up")]
         )
 
@@ -271,7 +271,9 @@ async def test_the_first_of_two_hubs_stops_acting_when_the_second_takes_over(
     name = str(uuid.uuid4())
     async with running_hub(FaultyStore(name)) as first:
         await first.post("/api/v1/beats", {"agent_id": "a"})
-        await first.service.http_receiver.keep([NudgeRequested(agent_id="a", by="me", message="look up")])
+        await first.service.http_receiver.store_reports(
+            [NudgeRequested(agent_id="a", by="me", message="look up")]
+        )
         (order_id,) = order_ids(first, "a")
         async with running_hub(FaultyStore(name)) as second:
             await until(lambda: "another hub" in first.service.store_state)

@@ -308,7 +308,7 @@ class Crashing:
     async def carry_out(self, order: Order) -> Signal | None:
         if self._after:
             await self._hand.carry_out(order)
-        self._service.hub.vanish()
+        self._service.hub.abort()
         self.crashed = True
         return None
 
@@ -325,7 +325,7 @@ async def test_a_hub_that_crashes_between_order_and_outcome_respawns_once(
         crashing = Crashing(assignment.executor, hub.service, after=after)
         assignment.executor = crashing
         await hub.beat()
-        await hub.service.http_receiver.keep(
+        await hub.service.http_receiver.store_reports(
             [CheckpointSaved(agent_id="coder-7", checkpoint_id="cp-1", task_id="t-19")]
         )
         hub.service.hub.hear([ProcessExited(agent_id="coder-7", incarnation="one", status=1)])
@@ -345,7 +345,7 @@ async def test_an_answer_that_got_lost_is_asked_for_with_the_same_key_by_the_nex
             await hub.beat()
             await hub.crash()
             await until(lambda: peer.requests)
-            hub.service.hub.vanish()
+            hub.service.hub.abort()
         async with handy_hub(tmp_path, SqliteStore(path), POLICY, given) as hub:
             await until(lambda: len(peer.requests) == 2)
             lineage = hub.service.engine.beliefs.lineages["coder-7"]

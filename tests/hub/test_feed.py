@@ -18,11 +18,11 @@ def event(number: int, kind: str = "FLIP") -> Event:
 
 async def test_everybody_hears_what_is_told_from_now_on() -> None:
     feed = Feed()
-    feed.tell([event(1)])
+    feed.publish([event(1)])
     async with feed.listen() as first:
-        feed.tell([event(2)])
+        feed.publish([event(2)])
         async with feed.listen() as second:
-            feed.tell([event(3)])
+            feed.publish([event(3)])
             assert await first.next(0) == [event(2), event(3)]
             assert await second.next(0) == [event(3)]
     assert len(feed) == 0
@@ -34,7 +34,7 @@ async def test_who_waits_is_woken_and_who_hears_nothing_is_told_so_after_a_while
         assert await listener.next(0.01) == []
         waiting = asyncio.create_task(listener.next(30))
         await asyncio.sleep(0)
-        feed.tell([event(1)])
+        feed.publish([event(1)])
         assert await asyncio.wait_for(waiting, 5) == [event(1)]
         assert not listener.ended
 
@@ -46,7 +46,7 @@ async def test_a_listener_hears_the_types_it_asked_for_and_beats_only_by_name() 
         wanted.append(feed.beats_wanted)
         async with feed.listen([AGENT_HEARTBEAT]) as beats:
             wanted.append(feed.beats_wanted)
-            feed.tell([event(1), event(2, "BRAKE"), event(3, AGENT_HEARTBEAT)])
+            feed.publish([event(1), event(2, "BRAKE"), event(3, AGENT_HEARTBEAT)])
             assert await beats.next(0) == [event(3, AGENT_HEARTBEAT)]
         wanted.append(feed.beats_wanted)
         assert await flips.next(0) == [event(1)]
@@ -60,7 +60,7 @@ async def test_a_slow_listener_is_cut_off_and_not_the_others(monkeypatch: pytest
     feed = Feed()
     async with feed.listen() as slow, feed.listen() as quick:
         for number in range(1, 10):
-            feed.tell([event(number)])
+            feed.publish([event(number)])
             assert await quick.next(0) == [event(number)]
         assert slow.overrun
         assert not quick.overrun
@@ -71,7 +71,7 @@ async def test_a_slow_listener_is_cut_off_and_not_the_others(monkeypatch: pytest
 async def test_the_end_wakes_everybody_who_waits_and_whoever_comes_later() -> None:
     feed = Feed()
     async with feed.listen() as listener:
-        feed.tell([event(1)])
+        feed.publish([event(1)])
         waiting = asyncio.create_task(listener.next(30))
         await asyncio.sleep(0)
         feed.end()

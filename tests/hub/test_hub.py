@@ -85,7 +85,7 @@ async def test_words_are_acknowledged_when_they_are_kept_and_survive_a_sudden_de
             CheckpointSaved(agent_id="a", incarnation="one", checkpoint_id="cp-1"),
         ]
         ground.hub.hear([beat()])
-        assert await ground.hub.keep(words) is not None
+        assert await ground.hub.store_reports(words) is not None
         await ground.restart(cleanly=False)
         agent = ground.hub.engine.agent("a")
         assert agent is not None
@@ -98,13 +98,13 @@ async def test_words_are_acknowledged_when_they_are_kept_and_survive_a_sudden_de
 async def test_an_order_without_an_outcome_is_given_again_and_one_with_is_not() -> None:
     async with Ground() as ground:
         ground.hub.hear([beat()])
-        await ground.hub.keep([NudgeRequested(agent_id="a", by="me", message="hello")])
+        await ground.hub.store_reports([NudgeRequested(agent_id="a", by="me", message="hello")])
         await ground.until(lambda: ground.orders)
         (nudge,) = ground.orders
         assert isinstance(nudge, SendNudge)
         await ground.restart(cleanly=False)
         assert ground.orders == [replace(nudge, epoch=nudge.epoch + 1)]
-        await ground.hub.keep([NudgeDelivered(agent_id="a", order_id=nudge.order_id)])
+        await ground.hub.store_reports([NudgeDelivered(agent_id="a", order_id=nudge.order_id)])
         await ground.restart(cleanly=False)
         assert ground.orders == []
 
@@ -112,7 +112,7 @@ async def test_an_order_without_an_outcome_is_given_again_and_one_with_is_not() 
 async def test_downtime_is_nobodys_death() -> None:
     async with Ground() as ground:
         ground.hub.hear([beat(agent_id="a"), beat(agent_id="b")])
-        await ground.hub.keep([])
+        await ground.hub.store_reports([])
         ground.now += 600
         await ground.restart(cleanly=False)
         await ground.pass_time(2.0)
@@ -124,7 +124,7 @@ async def test_a_clock_that_was_set_back_between_two_hubs_does_not_stop_judging(
     """The second one goes on from where the first was; it does not stand still until the wall is as late again."""
     async with Ground() as ground:
         ground.hub.hear([beat(agent_id="dead"), beat(agent_id="alive")])
-        await ground.hub.keep([])
+        await ground.hub.store_reports([])
         ground.now -= 3600
         await ground.restart(cleanly=cleanly)
         for seq in range(2, 40):
@@ -171,11 +171,11 @@ async def test_a_hub_that_was_replaced_says_so_instead_of_keeping_people_waiting
     """It goes on watching, and acknowledges nothing: what it hears now is another hub's to keep."""
     async with Ground() as ground:
         ground.hub.hear([beat()])
-        await ground.hub.keep([])
+        await ground.hub.store_reports([])
         await ground.another_store().open()
         for _ in range(2):
             with pytest.raises(AdapterError):
-                await asyncio.wait_for(ground.hub.keep([NudgeRequested(agent_id="a", by="me")]), 5)
+                await asyncio.wait_for(ground.hub.store_reports([NudgeRequested(agent_id="a", by="me")]), 5)
         assert ground.orders == []
         ground.hub.hear([beat(2)])
         await ground.until(lambda: not ground.hub.waiting)

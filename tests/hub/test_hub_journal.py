@@ -16,8 +16,8 @@ async def test_what_was_heard_is_kept_and_a_restart_is_seen() -> None:
         ground.hub.hear([BeatReceived("a", 1, "one"), BeatReceived("b", 1, "one")])
         await ground.restart(cleanly=True)
         ground.hub.hear([BeatReceived("a", 2, "one")])
-        ground.hub.keep_journal()
-        await ground.hub.committer.kept()
+        ground.hub.store_journal()
+        await ground.hub.committer.wait_until_stored()
         first, second = await journal(ground)
         assert [signal.seq for _, signal in (*first, *second)] == [1, 1, 2]
         assert second.epoch > first.epoch
@@ -31,8 +31,8 @@ async def test_a_time_in_which_the_hub_slept_is_in_its_journal() -> None:
         ground.now += 60.0
         ground.hub.hear([BeatReceived("a", 2, "one")])
         await ground.until(lambda: not ground.hub.waiting)
-        ground.hub.keep_journal()
-        await ground.hub.committer.kept()
+        ground.hub.store_journal()
+        await ground.hub.committer.wait_until_stored()
         (reading,) = await journal(ground)
         ((began_at, ended_at),) = reading.lapses
         assert slept_at - 2 <= began_at <= slept_at

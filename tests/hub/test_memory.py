@@ -24,7 +24,7 @@ async def test_who_moved_to_another_host_is_counted_where_it_is_remembered() -> 
     """A beat changes the host and is not kept; the next page of somebody else has the fleet's counts."""
     async with Ground() as ground:
         ground.hub.hear([beat("a", 1, "old")])
-        await ground.hub.keep([])
+        await ground.hub.store_reports([])
         ground.hub.hear([beat("a", 2, "new"), beat("b", 1)])
         await ground.until(lambda: len(ground.events) == 2)
         await ground.restart(cleanly=False)
@@ -43,7 +43,7 @@ async def test_the_brake_of_a_group_outlives_the_hub() -> None:
             await ground.pass_time(2.0)
             ground.hub.hear([beat("lives", seq)])
         await ground.until(lambda: ground.told("GROUP_BRAKED"))
-        await ground.hub.keep([])
+        await ground.hub.store_reports([])
         await ground.restart(cleanly=False)
         group = ground.hub.engine.beliefs.fleet.groups["host ws-1"]
         assert (group.braked, group.members, group.unwell) == (True, 5, 5)
@@ -53,8 +53,8 @@ async def test_an_acknowledged_message_does_not_count_against_its_sender_after_a
     async with Ground() as ground:
         ground.hub.hear([beat("a", 1), beat("b", 1)])
         sent = MessageSent(agent_id="a", message_id="m", to="b", priority=Priority.NORMAL)
-        await ground.hub.keep([sent])
-        await ground.hub.keep([MessageAcked(agent_id="b", message_id="m")])
+        await ground.hub.store_reports([sent])
+        await ground.hub.store_reports([MessageAcked(agent_id="b", message_id="m")])
         await ground.restart(cleanly=False)
         agent = ground.hub.engine.agent("a")
         assert agent is not None
@@ -82,7 +82,7 @@ async def test_what_is_forgotten_without_a_word_leaves_the_store_too() -> None:
             MessageSent(agent_id="a", message_id="m", to="b", priority=Priority.NORMAL),
         ]
         ground.hub.hear([beat("a", 1), beat("b", 1)])
-        await ground.hub.keep(reports)
+        await ground.hub.store_reports(reports)
         await live(ground, 2000, 2)
         beliefs = ground.hub.engine.beliefs
         assert (list(beliefs.agents), beliefs.claims, beliefs.tasks, beliefs.messages) == (["b"], {}, {}, {})
@@ -92,7 +92,7 @@ async def test_what_is_forgotten_without_a_word_leaves_the_store_too() -> None:
 
 async def kept_rows(ground: Ground) -> set[tuple[str, str]]:
     """What a new hub would find of agents and their affairs; the old one is replaced by it."""
-    await ground.hub.keep([])
+    await ground.hub.store_reports([])
     rows = (await ground.another_store().open()).beliefs
     await ground.restart(cleanly=False)
     return {(row.kind, row.key) for row in rows if row.key}
@@ -100,7 +100,7 @@ async def kept_rows(ground: Ground) -> set[tuple[str, str]]:
 
 async def test_who_was_set_aside_by_a_bug_is_judged_again_by_the_next_hub() -> None:
     async with forgetful() as ground:
-        await ground.hub.keep([TaskAssigned(agent_id="a", task_id="t")])
+        await ground.hub.store_reports([TaskAssigned(agent_id="a", task_id="t")])
         ground.hub.engine.beliefs.agents["a"].poisoned = True
         await ground.restart(cleanly=True)
         ground.hub.hear([beat("a", 2)])
@@ -116,7 +116,7 @@ async def test_an_agent_that_was_forgotten_just_before_a_crash_is_forgotten_agai
         ground.hub.hear([beat("a", 1), beat("b", 1)])
         await live(ground, 90, 2)
         assert ground.hub.engine.agent("a") is None
-        await ground.hub.keep([TaskAssigned(agent_id="b", task_id="t", expected_for=6000)])
+        await ground.hub.store_reports([TaskAssigned(agent_id="b", task_id="t", expected_for=6000)])
         await ground.restart(cleanly=False)
         fleet = ground.hub.engine.beliefs.fleet
         assert ground.hub.engine.agent("a") is None
@@ -130,7 +130,7 @@ async def test_who_was_late_on_a_host_is_not_stored_with_every_commit() -> None:
         fleet = ground.hub.engine.beliefs.fleet
         ground.hub.hear([beat("a", 1, "h"), beat("b", 1, "h")])
         fleet.late["h"] = LateAgents({"a": (1.0, ""), "b": (2.0, "")}, {"": 2})
-        await ground.hub.keep([TaskAssigned(agent_id="a", task_id="t")])
+        await ground.hub.store_reports([TaskAssigned(agent_id="a", task_id="t")])
         assert fleet.late
         await ground.restart(cleanly=False)
         assert ground.hub.engine.beliefs.fleet.late == {}

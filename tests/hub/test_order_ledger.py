@@ -83,7 +83,7 @@ async def test_what_an_executor_tries_stays_known_when_the_agents_side_has_it_an
     trying = entry.trying = asyncio.create_task(asyncio.sleep(60))
     ground.ledger.acknowledge("a", "1-1")
     assert (ground.settled, list(ground.ledger)) == (["1-1"], [entry])
-    ground.ledger.heard(s.NudgeDelivered(agent_id="a", order_id="1-1"))
+    ground.ledger.note_report(s.NudgeDelivered(agent_id="a", order_id="1-1"))
     assert not ground.ledger
     await asyncio.gather(trying, return_exceptions=True)
     assert trying.cancelled()
@@ -94,15 +94,15 @@ def test_nobody_acknowledges_or_settles_somebody_elses_order() -> None:
     ground = Ground()
     ground.offer(question("1-1"))
     assert ground.ledger.acknowledge("b", "1-1") is None
-    ground.ledger.heard(s.NudgeDelivered(agent_id="b", order_id="1-1"))
+    ground.ledger.note_report(s.NudgeDelivered(agent_id="b", order_id="1-1"))
     assert (ground.settled, ground.waiting()) == ([], ["1-1"])
 
 
 def test_an_outcome_ends_its_order() -> None:
     ground = Ground()
     ground.offer(question("1-1"), question("1-2"))
-    ground.ledger.heard(s.NudgeSeen(agent_id="a", nudge_id="1-1"))
-    ground.ledger.heard(s.NudgeFailed(agent_id="a", order_id="1-2", reason="busy"))
+    ground.ledger.note_report(s.NudgeSeen(agent_id="a", nudge_id="1-1"))
+    ground.ledger.note_report(s.NudgeFailed(agent_id="a", order_id="1-2", reason="busy"))
     assert (ground.settled, ground.waiting()) == (["1-2"], ["1-1"])
 
 
@@ -133,7 +133,7 @@ def test_only_the_newest_ping_waits_not_for_long_and_ends_with_a_pong() -> None:
     ground.now = NOW + PING_FOR + 0.1
     assert ground.waiting() == ["1-2"]
     ground.now = NOW
-    ground.ledger.heard(s.PongReceived(agent_id="a", seq=1))
+    ground.ledger.note_report(s.PongReceived(agent_id="a", seq=1))
     assert ground.waiting() == ["1-2"]
     assert ground.settled == []
 

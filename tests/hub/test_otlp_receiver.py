@@ -299,7 +299,7 @@ async def test_a_late_batch_is_nobodys_silence() -> None:
         await exporter.heard()
         for _ in range(100):
             exporter.now += 600
-            exporter.service.hub.look()
+            exporter.service.hub.run_due()
         agent = exporter.agent()
         assert (agent.health, agent.findings, agent.suspicion) == (Health.HEALTHY, (), None)
 

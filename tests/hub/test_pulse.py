@@ -45,10 +45,10 @@ def test_a_witness_is_told_of_every_look() -> None:
 
 def test_facts_are_counted_by_what_they_say() -> None:
     pulse = Pulse()
-    pulse.told(e.Flip(10.0, "a", Health.HEALTHY, Health.DISCONNECTED, "silent"), 10.5)
-    pulse.told(e.Flip(11.0, "a", Health.DISCONNECTED, Health.HEALTHY, "back"), 11.0)
-    pulse.told(e.Intervention(12.0, "b", "1-1", e.Rung.NUDGE, e.Stage.ORDERED, 1), 12.0)
-    pulse.told(e.Refusal(13.0, "c", "why", 7), 13.0)
+    pulse.count_fact(e.Flip(10.0, "a", Health.HEALTHY, Health.DISCONNECTED, "silent"), 10.5)
+    pulse.count_fact(e.Flip(11.0, "a", Health.DISCONNECTED, Health.HEALTHY, "back"), 11.0)
+    pulse.count_fact(e.Intervention(12.0, "b", "1-1", e.Rung.NUDGE, e.Stage.ORDERED, 1), 12.0)
+    pulse.count_fact(e.Refusal(13.0, "c", "why", 7), 13.0)
     assert pulse.flips == {Health.DISCONNECTED: 1, Health.HEALTHY: 1}
     assert (pulse.found, pulse.found_late, pulse.finds_late.total) == (1, 0.5, 0.5)
     assert pulse.interventions == {(e.Rung.NUDGE, e.Stage.ORDERED): 1}

@@ -15,7 +15,7 @@ NOW = 1_000_000.0
 def opened(folder: Path, now: float = NOW) -> SignIns:
     """As a hub that starts with this folder has them."""
     signed_in = SignIns()
-    signed_in.keep_in(folder, now)
+    signed_in.use_folder(folder, now)
     return signed_in
 
 

@@ -67,9 +67,9 @@ class Fleet:
                 beats.append(BeatReceived(frozen, self.seq, "one", loop_lag_ms=20_000.0))
             assert self.service.hub.hear(beats)
             await asyncio.sleep(0)
-            self.service.hub.look()
+            self.service.hub.run_due()
             await asyncio.sleep(0)
-        self.service.housekeeping.keep(self.now)
+        self.service.housekeeping.every_second(self.now)
 
     async def listen(self) -> list[Event]:
         """What was told so far."""
@@ -134,7 +134,7 @@ async def test_a_store_that_goes_away_and_comes_back_costs_nothing_but_time(
 
 
 async def _says_so(fleet: Fleet, fault: Fault) -> None:
-    fleet.service.housekeeping.keep(fleet.now)
+    fleet.service.housekeeping.every_second(fleet.now)
     status, body = await ready(fleet.hub)
     assert (status, body["status"]) == (503, "unready")
     assert fault.says in body["store"]
@@ -193,7 +193,9 @@ async def test_a_damaged_database_is_said_for_good_and_nothing_is_ordered_any_mo
     store = SqliteStore(tmp_path / "hub.db")
     async with fleet.watched(store):
         await fleet.live(5, "a", "b")
-        await fleet.service.http_receiver.keep([NudgeRequested(agent_id="a", by="me", message="hello")])
+        await fleet.service.http_receiver.store_reports(
+            [NudgeRequested(agent_id="a", by="me", message="hello")]
+        )
         assert fleet.nudges()
         damage(store)
         await fleet.live(5, "a")
@@ -209,7 +211,7 @@ async def test_while_nothing_is_kept_words_are_not_heard_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One error that is told forty times because nobody could keep it is no forty errors."""
-    monkeypatch.setattr(http_receiver, "KEEP_WAIT", 0.05)
+    monkeypatch.setattr(http_receiver, "STORE_WAIT", 0.05)
     fleet, store = Fleet(), FaultyStore()
     word = {"type": "error", "agent_id": "a", "message": "no such file"}
     async with fleet.watched(store):
@@ -254,7 +256,7 @@ async def test_who_asks_while_it_is_known_that_nothing_is_kept_is_answered_at_on
         store.fail()
         await fleet.live(1, "b")
         await until(lambda: fleet.service.hub.committer.trouble)
-        async with asyncio.timeout(http_receiver.KEEP_WAIT / 2):
+        async with asyncio.timeout(http_receiver.STORE_WAIT / 2):
             with pytest.raises(NotStored):
-                await fleet.service.http_receiver.keep([NudgeRequested(agent_id="a", by="me")])
+                await fleet.service.http_receiver.store_reports([NudgeRequested(agent_id="a", by="me")])
         store.heal()

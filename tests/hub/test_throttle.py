@@ -29,7 +29,7 @@ def test_one_address_does_not_count_for_another() -> None:
 
 def test_it_is_worth_a_line_in_the_log_when_it_begins_and_when_it_is_throttled() -> None:
     throttle = Throttle()
-    said = [n for n in range(1, 100) if throttle.failed("x", 0.0).worth_a_word]
+    said = [n for n in range(1, 100) if throttle.failed("x", 0.0).worth_logging]
     assert said == [1, FAILURES_MAX + 1]
 
 
@@ -37,8 +37,8 @@ def test_its_memory_is_bounded() -> None:
     throttle = Throttle()
     for n in range(ADDRESSES_MAX + 100):
         throttle.failed(f"h{n}", 0.0)
-    assert not throttle.failed("h100", 0.0).worth_a_word, "the oldest that is kept"
-    assert throttle.failed("h99", 0.0).worth_a_word, "forgotten, so this is its first failure"
+    assert not throttle.failed("h100", 0.0).worth_logging, "the oldest that is kept"
+    assert throttle.failed("h99", 0.0).worth_logging, "forgotten, so this is its first failure"
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,11 @@ async def next_of(listener: Listener, kind: str) -> Event:
 async def test_a_lost_bus_is_on_record_when_it_happens_and_when_it_is_over() -> None:
     async with service() as (running, store, bus, listener):
         bus.lost = True
-        running.housekeeping.keep(running.clock())
+        running.housekeeping.every_second(running.clock())
         lost = await next_of(listener, "HUB_BUS_LOST")
         assert lost.id > 0
         bus.lost = False
-        running.housekeeping.keep(running.clock())
+        running.housekeeping.every_second(running.clock())
         back = await next_of(listener, "HUB_BUS_BACK")
         kept = await store.events(types=("HUB_BUS_LOST", "HUB_BUS_BACK"))
         assert [event.id for event in kept] == [lost.id, back.id]
@@ -61,5 +61,5 @@ async def test_a_bus_that_is_lost_together_with_the_store_is_told_at_once() -> N
             while running.store_state == "ok":  # noqa: ASYNC110 -- it is not told by events
                 await asyncio.sleep(0.005)
         bus.lost = True
-        running.housekeeping.keep(running.clock())
+        running.housekeeping.every_second(running.clock())
         assert (await next_of(listener, "HUB_BUS_LOST")).id == 0

@@ -62,7 +62,7 @@ class Recording:
             self._engine = Engine.restore(beliefs, self.now, policies, fleet, epoch=found.epoch)
         else:
             self._engine = Engine(policies, fleet, epoch=found.epoch)
-        self._page, self._event = found.page, found.event
+        self._page, self._event = found.commit, found.event
         self._journal = Journal(found.epoch, self.now, budget=self._budget)
         self._events: list[Event] = []
         self._answers: list[tuple[float, Signal]] = []

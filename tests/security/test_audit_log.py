@@ -240,12 +240,12 @@ async def test_events_that_the_hub_forgot_are_no_fault_and_the_log_says_so(log: 
     await aged_by(log, 40, 5)  # Moments are not in the order of ids.
     async with log.hub() as service:
         await read(service)
-        await service.housekeeping.forget(service.clock())
+        await service.housekeeping.every_hour(service.clock())
         ((first,),) = await log.sql("SELECT min(id) FROM events")
         assert first == 21
         (told,) = await service.store.events(types=["HISTORY_FORGOTTEN"])
         assert json.loads(told.data)["first_event"] == 21
-        await service.housekeeping.forget(service.clock())
+        await service.housekeeping.every_hour(service.clock())
         assert len(await service.store.events(types=["HISTORY_FORGOTTEN"])) == 1
     found = await log.verify()
     assert not [fault for fault in found.faults if "gone from the history" in fault.text]
@@ -258,7 +258,7 @@ async def test_an_event_in_the_future_does_not_stop_the_forgetting(log: Log) -> 
     await log.sql("UPDATE events SET at = at + $1 WHERE id = 10", 400 * DAY)
     async with log.hub() as service:
         await read(service)
-        await service.housekeeping.forget(service.clock())
+        await service.housekeeping.every_hour(service.clock())
     assert await log.sql("SELECT min(id) FROM events") == [(31,)]
 
 
@@ -269,9 +269,9 @@ async def test_the_hub_does_not_forget_what_somebody_else_removed(log: Log) -> N
     async with log.hub() as service:
         await read(service)
         assert service.hub.audit.trouble == ""
-        await service.housekeeping.forget(service.clock())
+        await service.housekeeping.every_hour(service.clock())
         assert service.hub.audit.trouble == "events 3 to 5 are gone from the history"
-        await service.hub.committer.kept()
+        await service.hub.committer.wait_until_stored()
         assert await service.store.events(types=["AUDIT_BROKEN"])
 
 
@@ -280,7 +280,7 @@ async def test_the_hub_does_not_forget_what_somebody_else_removed(log: Log) -> N
 
 @pytest.fixture
 def heeds_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "HEED_EVERY", 0.01)
+    monkeypatch.setattr(audit_log, "ACCEPTANCE_CHECK_EVERY", 0.01)
 
 
 @pytest.mark.usefixtures("heeds_at_once")
@@ -321,7 +321,7 @@ async def test_who_changes_an_entry_alone_is_convicted_by_its_hash_until_a_perso
         (told,) = await service.store.events(types=["AUDIT_BROKEN"])
         assert "entries 7 were changed" in json.loads(told.data)["reason"]
         assert (await log.verify()).faults[0].n == 7
-        acceptance.ask(log.state, "ann", "a slip")
+        acceptance.request(log.state, "ann", "a slip")
         await until(lambda: not (log.state / acceptance.FILE_NAME).exists())
     assert not [one for one in (await log.verify()).faults if "hash" in one.text]
     async with log.hub() as service:
@@ -334,7 +334,7 @@ async def test_who_changes_an_entry_alone_is_convicted_by_its_hash_until_a_perso
 @pytest.mark.usefixtures("heeds_at_once")
 async def test_what_is_changed_after_it_was_accepted_is_found_again(log: Log) -> None:
     SealFile(log.state).path.unlink()
-    acceptance.ask(log.state, "ann", "lost")
+    acceptance.request(log.state, "ann", "lost")
     async with log.hub() as service:
         await until(lambda: SealFile(log.state).read())
         await act(service, *range(50, 60))
@@ -354,7 +354,7 @@ async def test_what_was_cut_off_and_accepted_grows_beyond_where_it_was(log: Log)
     state.frontier = await frontier(log)
     await put_row(log, state)
     assert FaultKind.TRUNCATED in [fault.how for fault in (await log.verify()).faults]
-    acceptance.ask(log.state, "ann", "a backup was put back")
+    acceptance.request(log.state, "ann", "a backup was put back")
     async with log.hub() as service:
         await until(lambda: service.hub.audit.proves and service.hub.audit.newest)
         await act(service, *range(50, 55))
@@ -366,11 +366,11 @@ async def test_what_was_cut_off_and_accepted_grows_beyond_where_it_was(log: Log)
 
 @pytest.mark.usefixtures("heeds_at_once")
 async def test_a_word_that_was_given_beforehand_is_not_kept_for_later(log: Log) -> None:
-    acceptance.ask(log.state, "ann", "nothing is wrong yet")
+    acceptance.request(log.state, "ann", "nothing is wrong yet")
     async with log.hub() as service:
         await read(service)
         await until(lambda: not (log.state / acceptance.FILE_NAME).exists())
-        await service.hub.committer.kept()
+        await service.hub.committer.wait_until_stored()
         assert await service.store.events(types=["AUDIT_ACCEPTED"]), "it is on record all the same"
     await rewritten(log)
     async with log.hub() as service:
@@ -384,7 +384,7 @@ async def test_a_log_with_a_hole_cannot_be_accepted(log: Log, caplog: pytest.Log
     await log.sql("DELETE FROM deeds WHERE n = 7")
     async with log.hub() as service:
         await read(service)
-        acceptance.ask(log.state, "ann", "never mind")
+        acceptance.request(log.state, "ann", "never mind")
         await until(lambda: not (log.state / acceptance.FILE_NAME).exists())
         assert service.hub.audit.trouble
         await act(service, 60)
@@ -569,7 +569,7 @@ async def test_a_witness_that_hangs_does_not_keep_the_hub_from_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(witnesses, "LAST_FOR", 0.1)
-    monkeypatch.setattr(witnesses, "KEEP_FOR", 0.05)
+    monkeypatch.setattr(witnesses, "SEND_FOR", 0.05)
     monkeypatch.setattr(witnesses, "RETRY_AFTER", 0.01)
     hangs, ends = tmp_path / "hangs", threading.Event()
     disk = FileWitness(hangs)

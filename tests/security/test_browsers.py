@@ -167,7 +167,7 @@ async def test_who_signs_in_and_out_is_on_record(hub: RunningHub) -> None:
         await signed_in(hub, browser)
         (session,) = (await browser.get("/api/v1/sessions")).json()["sessions"]
         await browser.post("/sign-out", headers={"origin": hub.url})
-    await hub.service.http_receiver.keep(())
+    await hub.service.http_receiver.store_reports(())
     deeds = [(one["what"], one["detail"]) for one in (await hub.get("/api/v1/audit")).json()["entries"]]
     assert ("signed in", f"session {session['id']} from 127.0.0.1") in deeds
     assert any(what == "session ended" and detail.startswith(session["id"]) for what, detail in deeds)

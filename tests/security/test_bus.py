@@ -332,7 +332,7 @@ async def test_no_message_harms_the_hub_and_each_is_counted(
     url = nats_or_none.url if nats_or_none else f"memory://{random.random()}"
     chance = random.Random(SEED)
     async with hub_on(url, verifies=verifies) as hub, connected(url) as bus:
-        pulse, door = hub.service.hub.pulse, hub.service.door
+        pulse, door = hub.service.hub.pulse, hub.service.bus_receiver
         assert door is not None
         await say(bus, "heartbeat.honest", {"agent_id": "honest", "seq": 1})
         await until(lambda: health(hub, "honest") is Health.HEALTHY)

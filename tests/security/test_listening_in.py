@@ -40,7 +40,7 @@ async def hub() -> AsyncIterator[RunningHub]:
 def give(hub: RunningHub, agent_id: str) -> None:
     """An order for this agent."""
     now = hub.service.clock()
-    hub.service.hub.give(AskStatus(now, f"n-{agent_id}", 1, agent_id, None, "t", "well?", now + 3600))
+    hub.service.hub.deliver(AskStatus(now, f"n-{agent_id}", 1, agent_id, None, "t", "well?", now + 3600))
 
 
 async def happen(hub: RunningHub, agent_id: str) -> None:

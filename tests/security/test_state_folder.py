@@ -209,10 +209,10 @@ async def test_a_row_that_was_changed_is_refused(tmp_path: Path, column: str, va
     await access.open_folder(tmp_path, NOW)
     made = await access.create(role=Role.AGENT, name="x", agents="a", now=NOW, expires_at=NOW + 60)
     assert access.principal(made.token.encode(), NOW) is not None
-    await store.keep_token(replace(made.kept, **{column: value}))
+    await store.keep_token(replace(made.stored, **{column: value}))
     await access.load()
     assert access.principal(made.token.encode(), NOW) is None
-    assert made.kept.id in access.why_forged(NOW)
+    assert made.stored.id in access.why_forged(NOW)
 
 
 async def test_the_mac_of_one_row_vouches_for_no_other(tmp_path: Path) -> None:

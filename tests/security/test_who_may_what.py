@@ -268,7 +268,7 @@ async def furnish(hub: RunningHub) -> None:
     assert (await hub.post("/api/v1/signals", signals)).json()["rejected"] == []
     now = hub.service.clock()
     asked = AskStatus(now, "n-1", 1, "victim", None, task_id="t-1", text=SECRET, answer_by=now + 3600)
-    hub.service.hub.give(asked)
+    hub.service.hub.deliver(asked)
 
 
 async def all_about_the_victim(hub: RunningHub) -> list[Any]:

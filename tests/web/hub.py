@@ -44,7 +44,7 @@ class RunningHub:
         hub = self.service.hub
         hub._event_id = max(hub._event_id, events[-1].id)
         hub.committer.add(list(events))
-        await hub.committer.kept()
+        await hub.committer.wait_until_stored()
 
     async def token_for(self, role: Role, agents: str = "") -> str:
         """A new token."""

@@ -51,13 +51,13 @@ class Observed:
     async def hear(self, *signals: Signal) -> None:
         """Signals come in, and are judged and kept."""
         async with asyncio.timeout(WAIT_MAX):
-            assert await self.service.hub.keep(signals) is not None
+            assert await self.service.hub.store_reports(signals) is not None
 
     async def pass_time(self, seconds: float, *beating: str) -> None:
         """Half a second at a time; these agents beat all the while."""
         for _ in range(int(seconds * 2)):
             self.now += 0.5
-            self.service.hub.look()
+            self.service.hub.run_due()
             await self.hear(*(BeatReceived(agent_id, None, "one") for agent_id in beating))
 
     async def until(self, condition: Callable[[], object]) -> None:

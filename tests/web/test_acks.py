@@ -108,7 +108,7 @@ async def test_what_the_hub_believes_is_told_under_the_key_the_list_says(hub: Ru
     """Two places make these keys: the list from what is believed, alerting from what happened."""
     await hub.post("/api/v1/signals", {"type": "doing", "agent_id": "a", "doing": "waiting_for_human"})
     await hub.post("/api/v1/beats", {"agent_id": "b"})
-    await hub.service.http_receiver.keep(
+    await hub.service.http_receiver.store_reports(
         [EscalationRequested(agent_id="b", reason="it burns money", by="ann")]
     )
     told = [one for one in (await hub.get(PLACE)).json()["alerts"] if one["standing"]]

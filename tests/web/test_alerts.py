@@ -114,7 +114,7 @@ async def test_the_hub_itself_is_told_of_first(hub: RunningHub) -> None:
 
 async def test_an_open_escalation_stands_until_it_is_decided(hub: RunningHub) -> None:
     await hub.post("/api/v1/beats", {"agent_id": "a"})
-    await hub.service.http_receiver.keep(
+    await hub.service.http_receiver.store_reports(
         [EscalationRequested(agent_id="a", reason="it burns money", by="ann")]
     )
     (standing,) = (one for one in (await hub.get(PLACE)).json()["alerts"] if one["standing"])
@@ -152,7 +152,7 @@ async def test_many_events_that_are_no_alerts_do_not_hide_one(hub: RunningHub) -
     """Looking goes on from page to page; each answer looks at so many and no more."""
     await needs(hub, "a")
     data = json.dumps({"from": "healthy", "to": "degraded", "reason": "", "cause": None}).encode()
-    await hub.service.hub.committer.kept()
+    await hub.service.hub.committer.wait_until_stored()
     first = (await hub.service.store.events(types=("NEEDS_HUMAN",)))[-1].id + 1
     await hub.keep(*(Event(first + n, 1.0, "HEALTH_STATE_CHANGED", "b", data) for n in range(6000)))
     page = (await hub.get(PLACE)).json()

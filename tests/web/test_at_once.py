@@ -121,7 +121,7 @@ async def test_a_forged_beat_is_not_shown_as_the_last_one_of_its_victim(hub: Run
 
 async def test_orders_ride_back_to_their_agent_and_to_nobody_else(hub: RunningHub) -> None:
     await hub.post("/api/v1/beats", [{"agent_id": "a"}, {"agent_id": "b"}])
-    await hub.service.http_receiver.keep([NudgeRequested(agent_id="a", by="me", message="hello")])
+    await hub.service.http_receiver.store_reports([NudgeRequested(agent_id="a", by="me", message="hello")])
     answers = await in_one_round(hub, [request(hub.token, beat(name, 2)) for name in ("b", "a", "c")])
     assert [list(body["orders"]) for _, body in answers] == [[], ["a"], []]
 

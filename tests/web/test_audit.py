@@ -17,7 +17,7 @@ async def test_the_record_is_read_from_the_newest_back(hub: RunningHub) -> None:
     for n in range(5):
         hub.service.hub.announce(TokenCreated(1.0, f"k{n}", by="ann"))
     hub.service.hub.announce(Pause(1.0, "a", "bob", 60.0))
-    await hub.service.hub.committer.kept()
+    await hub.service.hub.committer.wait_until_stored()
     first = (await hub.get(PLACE, limit=4)).json()
     assert [entry["who"] for entry in first["entries"]] == ["bob", "ann", "ann", "ann"]
     rest = (await hub.get(PLACE, limit=4, before=first["before"])).json()
@@ -79,6 +79,6 @@ async def test_who_did_it_is_named_with_the_id_of_the_token(hub: RunningHub) -> 
     for token in (first, second):
         async with hub.client(token) as somebody:
             await somebody.post("/api/v1/tokens", json={"role": "viewer", "name": "x"})
-    await hub.service.hub.committer.kept()
+    await hub.service.hub.committer.wait_until_stored()
     said = [entry["who"] for entry in (await hub.get(PLACE)).json()["entries"]]
     assert said == [f"a admin ({token.split('_')[1]})" for token in (second, first)]

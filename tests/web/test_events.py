@@ -206,7 +206,7 @@ async def test_a_listener_that_is_too_slow_is_cut_off_and_the_others_are_not(
     big = b'{"text":"' + b"x" * 100_000 + b'"}'
     async with listening(hub.url, hub.token) as slow, listening(hub.url, hub.token) as quick:
         for n in range(1, 400):
-            hub.service.feed.tell([Event(n, 0.0, "BIG", "", big)])
+            hub.service.feed.publish([Event(n, 0.0, "BIG", "", big)])
             told = await quick.next()
             assert told is not None
             assert told.id == n

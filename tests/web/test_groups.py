@@ -64,7 +64,7 @@ async def test_a_persons_word_outlives_a_hub_that_dies(tmp_path: Path) -> None:
         await storm(hub)
         released = (await hub.post(f"{PLACE}/host%20ws-1/release")).json()
         hub.service.notifier.changed = tuple  # type: ignore[method-assign]
-        hub.service.hub.vanish()
+        hub.service.hub.abort()
         await hub.service.store.close()
     async with running_hub(SqliteStore(tmp_path / "hub.db")) as hub:
         shown = {one["name"]: one for one in (await hub.get(PLACE)).json()["groups"]}

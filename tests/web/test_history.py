@@ -96,7 +96,7 @@ async def test_everything_is_told_in_the_order_of_time() -> None:
         await hub.keep(*kept)
         minute = now // 60 * 60
         hub.service.hub.committer.sample([sample(minute - 60 * n) for n in (30, 14, 1)])
-        await hub.service.hub.committer.kept()
+        await hub.service.hub.committer.wait_until_stored()
         told = (await hub.get("/api/v1/agents/a/history", **{"for": "1h"})).json()
         assert sorted(point["type"] for point in told["points"]) == sorted(
             ["flip", "finding", "finding", "intervention", *["sample"] * 3]

@@ -119,7 +119,7 @@ async def test_pause_resume_and_clear_are_on_record(hub: RunningHub) -> None:
     assert paused.json()["paused"] is True
     assert (await hub.post("/api/v1/agents/coder-7/resume")).json()["paused"] is False
     await hub.post("/api/v1/agents/coder-7/clear")
-    await hub.service.hub.committer.kept()
+    await hub.service.hub.committer.wait_until_stored()
     events = await hub.service.store.events(types=("AGENT_PAUSED", "AGENT_RESUMED", "AGENT_CLEARED"))
     assert [event.type for event in events] == ["AGENT_PAUSED", "AGENT_RESUMED", "AGENT_CLEARED"]
     assert all(b'"by":"tests (' in event.data for event in events)
@@ -139,7 +139,7 @@ async def test_an_agent_that_answers_at_once_does_not_take_the_receipt_away(
 ) -> None:
     """The act was kept and carried out, and its outcome heard before its request was answered: the person gets its record,
     not a refusal."""
-    receiver, keep = hub.service.http_receiver, hub.service.http_receiver.keep
+    receiver, keep = hub.service.http_receiver, hub.service.http_receiver.store_reports
 
     async def keep_and_hear_back(words: Sequence[Signal]) -> Sequence[Effect]:
         led_to = await keep(words)
@@ -157,7 +157,7 @@ async def test_an_agent_that_answers_at_once_does_not_take_the_receipt_away(
         ("nudge", {"message": "Yes."}, "answered"),
         ("terminate", {"reason": "enough"}, "done"),
     ):
-        monkeypatch.setattr(receiver, "keep", keep_and_hear_back)
+        monkeypatch.setattr(receiver, "store_reports", keep_and_hear_back)
         answer = await hub.post(f"/api/v1/agents/coder-7/{act}", body)
         assert (answer.status_code, answer.json().get("stage")) == (202, stage), answer.json()
 
@@ -204,10 +204,10 @@ async def test_what_happens_while_the_past_is_read_is_in_it_once() -> None:
     await store.open()
     ordered = [event_of(n, Intervention(1.0, "a", f"1-{n}", Rung.NUDGE, Stage.ORDERED, 1)) for n in (1, 2, 3)]
     await store.commit(Commit(1, events=ordered[:2]))
-    feed.tell(ordered[:1])
+    feed.publish(ordered[:1])
     reading = asyncio.create_task(past.interventions())
     await store.asked.wait()
-    feed.tell(ordered[1:])
+    feed.publish(ordered[1:])
     store.let_go.set()
     register = await reading
     assert [(one.id, len(one.stages)) for one in register.newest(9)] == [("1-3", 1), ("1-2", 1), ("1-1", 1)]

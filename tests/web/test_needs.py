@@ -44,7 +44,9 @@ async def waits(hub: RunningHub, agent: str, **more: Any) -> None:
 
 async def escalate(hub: RunningHub, agent: str, reason: str = "It burns money.") -> None:
     await hub.post("/api/v1/beats", {"agent_id": agent})
-    await hub.service.http_receiver.keep([EscalationRequested(agent_id=agent, reason=reason, by="ann")])
+    await hub.service.http_receiver.store_reports(
+        [EscalationRequested(agent_id=agent, reason=reason, by="ann")]
+    )
 
 
 async def test_the_hub_itself_comes_first_then_groups_decisions_quarantined_and_who_waits(
@@ -102,7 +104,7 @@ async def test_who_was_given_more_time_needs_no_decision_though_it_stands_on_the
     await escalate(hub, "costly")
     (need,) = needs(hub)
     answer = EscalationDecided(agent_id="costly", order_id=need.intervention_id, decision=Decision.MORE_TIME)
-    await hub.service.http_receiver.keep([answer])
+    await hub.service.http_receiver.store_reports([answer])
     assert needs(hub) == []
     case = hub.service.engine.beliefs.agents["costly"].case
     assert case is not None

@@ -20,7 +20,7 @@ def give(hub: RunningHub, agent_id: str, n: int = 1) -> str:
     """An order for an agent that is waited for, as the dispatcher would put it."""
     now = hub.service.clock()
     order = AskStatus(now, f"n-{n}", 1, agent_id, None, "t", "How is it?", answer_by=now + 600)
-    hub.service.hub.give(order)
+    hub.service.hub.deliver(order)
     return order.order_id
 
 
@@ -97,7 +97,7 @@ async def test_polls_end_at_once_when_the_hub_stops() -> None:
         polling = asyncio.create_task(http.get("/api/v1/agents/a/orders?wait=60", timeout=60))
         await until(lambda: "a" in hub.service.hub.ledger._waiting)
         began_at = time.monotonic()
-        hub.service.send_home()
+        hub.service.end_listeners()
         assert (await polling).json() == {"orders": []}
     assert time.monotonic() - began_at < 4
 
@@ -110,7 +110,7 @@ async def test_a_poll_that_waits_for_nothing_is_answered_empty(hub: RunningHub) 
 async def test_an_old_ping_is_not_offered_any_more(hub: RunningHub) -> None:
     """A ping is worth something only now."""
     now = hub.service.clock()
-    hub.service.hub.give(SendPing(now - 3600, "p-1", 1, "a", None, seq=1, suspicion="silent"))
+    hub.service.hub.deliver(SendPing(now - 3600, "p-1", 1, "a", None, seq=1, suspicion="silent"))
     assert (await poll(hub, "a")).json() == {"orders": []}
 
 

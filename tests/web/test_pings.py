@@ -35,7 +35,7 @@ class Job:
         end = self.clock[0] + seconds
         while self.clock[0] < end:
             self.clock[0] = min(end, self.clock[0] + 1.0)
-            self.hub.service.hub.look()
+            self.hub.service.hub.run_due()
 
     @property
     def agent(self) -> Agent:

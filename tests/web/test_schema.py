@@ -93,7 +93,7 @@ async def furnish(hub: RunningHub) -> None:
     KNOWN["intervention_id"] = escalated.json()["id"]
     now = hub.service.clock()
     inquiry = AskStatus(now, "n-1", 1, "coder-7", None, task_id="t-19", text="well?", answer_by=now + 3600)
-    hub.service.hub.give(inquiry)
+    hub.service.hub.deliver(inquiry)
 
 
 @pytest.fixture(scope="module")

@@ -244,7 +244,7 @@ class Verifier:
         look different there, with the number of their entry."""
         differing = []
         for event in events:
-            if not records.is_deed(event) or event.id < (self._first_event or 0):
+            if not records.is_audited(event) or event.id < (self._first_event or 0):
                 continue  # The log may have begun after the history.
             logged = self._logged.get(event.id)
             if logged is None:

@@ -109,7 +109,7 @@ def accept(reason: str, state: Path | None) -> None:
     if not reason.strip():
         raise UsageError("--reason is empty: say why the log is to be believed")
     try:
-        acceptance.ask(folder, f"{getpass.getuser()}@{socket.gethostname()}", reason)
+        acceptance.request(folder, f"{getpass.getuser()}@{socket.gethostname()}", reason)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
     say("The hub of this folder goes on with its audit log as it is, within seconds or at its next start.")

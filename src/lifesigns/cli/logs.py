@@ -146,7 +146,7 @@ _json: Final = structlog.processors.JSONRenderer()
 
 
 def _text(coloured: bool) -> Processor:
-    """`18:00:00 warning  the store takes pages again  store_back`; with the logger's name if it is not ours."""
+    """`18:00:00 warning  the store takes commits again  store_back`; with the logger's name if it is not ours."""
 
     def paint(colour: str, text: str) -> str:
         return f"{colour}{text}{_PLAIN}" if coloured and colour and text else text

@@ -24,12 +24,12 @@ def read(folder: Path) -> str | None:
     """The token in the folder; None if there is no file."""
     path = folder / FILE_NAME
     try:
-        found = read_private(path, TOKEN_MAX + 2)
+        contents = read_private(path, TOKEN_MAX + 2)
     except UsageError as error:
         raise UsageError(f"{error}; delete it and a new one is made") from error
-    if found is None:
+    if contents is None:
         return None
-    text, exposed = found
+    text, exposed = contents
     if exposed:
         log.warning(
             "%s could be read by others, %s; to be safe, revoke its token: a new one is made at once",

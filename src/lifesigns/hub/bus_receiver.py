@@ -82,8 +82,8 @@ class CommitWaiter(Protocol):
     """Waits until the store has what was received."""
 
     @property
-    def keeps(self) -> bool: ...
-    async def keep(self, reports: Sequence[Signal]) -> object: ...
+    def can_store(self) -> bool: ...
+    async def store_reports(self, reports: Sequence[Signal]) -> object: ...
 
 
 class BusReceiver:
@@ -95,17 +95,17 @@ class BusReceiver:
         self,
         bus: Bus,
         name: str,
-        ear: SignalSink,
+        sink: SignalSink,
         clock: Clock,
-        keeper: CommitWaiter | None = None,
+        commits: CommitWaiter | None = None,
         signatures: Signatures | None = None,
         relays: Relays = Relays.OPEN,
     ) -> None:
         self.bus = bus
         self._canary_subject = f"{CANARY}.{name}"
-        self._ear = ear
+        self._sink = sink
         self._clock = clock
-        self._wanted = (
+        self._handlers = (
             (BEATS, self._beats),
             (SIGNALS, self._reports),
             (REPORTS, self._reports),
@@ -118,16 +118,16 @@ class BusReceiver:
         self._gathered: list[bytes] = []
         self._gathered_on: list[str] = []
         self._gathered_at = 0.0
-        self._keeper = keeper
-        self._signatures = signatures or Signatures(NO_KEYS, ear.pulse.forged)
+        self._commits = commits
+        self._signatures = signatures or Signatures(NO_KEYS, sink.pulse.forged)
         self._relays = relays
-        self._heard: Deliveries[int] = Deliveries(PER_RELAY_MAX)
+        self._received: Deliveries[int] = Deliveries(PER_RELAY_MAX)
         self._sends: set[asyncio.Task[None]] = set()
 
     @property
     def state(self) -> str:
         """`ok`, or what is wrong."""
-        if len(self._subscriptions) < len(self._wanted):
+        if len(self._subscriptions) < len(self._handlers):
             return self._why or "not reached yet"
         return "ok" if self.bus.connected else "connection lost"
 
@@ -141,7 +141,7 @@ class BusReceiver:
         while True:
             try:
                 await self.bus.connect()
-                for pattern, hear in self._wanted:
+                for pattern, hear in self._handlers:
                     if pattern not in self._subscriptions:
                         self._subscriptions[pattern] = await self.bus.subscribe(pattern, hear)
             except AdapterError as error:
@@ -163,7 +163,7 @@ class BusReceiver:
     def send_canary(self, seq: int) -> None:
         """Our own beat, out through the bus and back in."""
         # A bus that is away does not return it, and that shows the failure.
-        self._beside(self._publish(self._canary_subject, str(seq).encode()))
+        self._start(self._publish(self._canary_subject, str(seq).encode()))
 
     def hand_over(self) -> None:
         """Pass the gathered beats to the hub: single-beat messages are decoded together."""
@@ -171,12 +171,12 @@ class BusReceiver:
             return
         gathered, self._gathered = self._gathered, []
         gathered_on, self._gathered_on = self._gathered_on, []
-        self._ear.end_gathering()
+        self._sink.end_gathering()
         at = self._gathered_at
         must_sign = self._signatures.must_sign is not None
         together = None if must_sign else wire.decode_together(gathered, SOURCE, at)
         if together is not None and _each_its_own(gathered_on, together.beats):
-            self._ear.hear_beats(together.beats, together.raw, SOURCE, at)
+            self._sink.hear_beats(together.beats, together.raw, SOURCE, at)
         else:
             for subject, payload in zip(gathered_on, gathered, strict=True):
                 self._read(subject, payload, at)
@@ -186,7 +186,7 @@ class BusReceiver:
             gathered = self._gathered
             if not gathered:
                 self._gathered_at = self._clock()
-                self._ear.begin_gathering()
+                self._sink.begin_gathering()
                 asyncio.get_running_loop().call_soon(self.hand_over)
             gathered.append(payload)
             self._gathered_on.append(subject)
@@ -205,23 +205,23 @@ class BusReceiver:
         else:
             self._rejected(subject, batch.rejected)
             if own := self._own(batch.accepted, subject, subjects.of_beats(subject), signer):
-                self._ear.hear_beats(own, payload, SOURCE, at)
+                self._sink.hear_beats(own, payload, SOURCE, at)
 
-    def _own(self, said: list[S], subject: str, place: Place, signer: Patterns | None) -> list[S]:
+    def _own(self, signals: list[S], subject: str, place: Place, signer: Patterns | None) -> list[S]:
         """The signals this sender may send. The others are counted and dropped."""
         anybody = place.speaker is None and self._relays is Relays.OPEN and self._signatures.must_sign is None
         if anybody and signer is None:
-            return said
+            return signals
         own: list[S] = []
-        for signal in said:
+        for signal in signals:
             agent_id = getattr(signal, "agent_id", "")
             fault = self._fault(agent_id, place, signer)
             if fault is None:
                 own.append(signal)
             else:
-                self._ear.pulse.forged.note(fault, f"{agent_id!r} on {subject}", self._clock())
-        if len(own) < len(said) and place.speaker is None and place.relay:
-            self._beside(self._publish(place.kept_on, subjects.APART))
+                self._sink.pulse.forged.note(fault, f"{agent_id!r} on {subject}", self._clock())
+        if len(own) < len(signals) and place.speaker is None and place.relay:
+            self._start(self._publish(place.kept_on, subjects.APART))
         return own
 
     def _fault(self, agent_id: str, place: Place, signer: Patterns | None) -> Forgery | None:
@@ -236,10 +236,10 @@ class BusReceiver:
     def _reports(self, subject: str, payload: bytes) -> None:
         self.hand_over()
         place = subjects.of_reports(subject)
-        if place.number is None or self._keeper is None:
+        if place.number is None or self._commits is None:
             self._hear_reports(subject, place, payload)
         else:
-            self._hear_and_answer(subject, place, payload)
+            self._hear_and_acknowledge(subject, place, payload)
 
     def _hear_reports(self, subject: str, place: Place, payload: bytes) -> bool:
         """Whether the hub had room for them. Unreadable ones count as done: a repetition would be unreadable too."""
@@ -254,48 +254,48 @@ class BusReceiver:
         own = [
             signal
             for signal in self._own(batch.accepted, subject, place, signer)
-            if self._may_say(signal, subject)
+            if self._may_report(signal, subject)
         ]
-        return not own or self._ear.hear(own, now)
+        return not own or self._sink.hear(own, now)
 
-    def _may_say(self, signal: Signal, subject: str) -> bool:
+    def _may_report(self, signal: Signal, subject: str) -> bool:
         """Whether this is about the sender's own tasks and messages; if not it is counted and dropped."""
-        refused = self._ear.refusal(signal)
+        refused = self._sink.refusal(signal)
         if refused is not None:
-            self._ear.pulse.not_own[BUS] += 1
+            self._sink.pulse.not_own[BUS] += 1
             self._unreadable(subject, 1, " ".join(refused))
         return refused is None
 
-    def _hear_and_answer(self, subject: str, place: Place, payload: bytes) -> None:
+    def _hear_and_acknowledge(self, subject: str, place: Place, payload: bytes) -> None:
         """Pass on a message unless it is a repetition, and acknowledge it when it is stored. While the store takes
         nothing the hub ignores it: the sender repeats it, and the same error taken in twenty times would look like
         twenty errors."""
-        assert self._keeper is not None
+        assert self._commits is not None
         assert place.number is not None
-        if not self._keeper.keeps:
+        if not self._commits.can_store:
             return
         if place.speaker is None and self._relays is Relays.REFUSED:
             self._hear_reports(subject, place, payload)
             return
-        known = self._heard.of(place.kept_on)
-        if place.number not in known:
+        numbers = self._received.of(place.kept_on)
+        if place.number not in numbers:
             if not self._hear_reports(subject, place, payload):
                 return
-            known.append(place.number)
-        self._beside(self._answer(place.kept_on, place.number))
+            numbers.append(place.number)
+        self._start(self._acknowledge(place.kept_on, place.number))
 
-    def _beside(self, what: Coroutine[None, None, None]) -> None:
+    def _start(self, sending: Coroutine[None, None, None]) -> None:
         if len(self._sends) >= ANSWERS_MAX:
-            what.close()
+            sending.close()
             return
-        task = asyncio.get_running_loop().create_task(what)
+        task = asyncio.get_running_loop().create_task(sending)
         self._sends.add(task)
         task.add_done_callback(self._sends.discard)
 
-    async def _answer(self, to: str, number: int) -> None:
-        assert self._keeper is not None
+    async def _acknowledge(self, to: str, number: int) -> None:
+        assert self._commits is not None
         with suppress(NotStored, NotLeader, InboxFull):  # The sender repeats it.
-            await self._keeper.keep(())
+            await self._commits.store_reports(())
             await self._publish(to, str(number).encode())
 
     async def _publish(self, subject: str, payload: bytes) -> None:
@@ -306,7 +306,7 @@ class BusReceiver:
 
     def _canary(self, subject: str, payload: bytes) -> None:
         try:
-            self._ear.hear((CanaryReturned(seq=int(payload)),), self._clock())
+            self._sink.hear((CanaryReturned(seq=int(payload)),), self._clock())
         except ValueError:
             self._unreadable(subject, 1, "is no canary of ours")
 
@@ -316,7 +316,7 @@ class BusReceiver:
             self._unreadable(subject, len(rejected), f"{first.field} {first.detail}".strip())
 
     def _unreadable(self, subject: str, count: int, why: str) -> None:
-        self._ear.pulse.unreadable += count
+        self._sink.pulse.unreadable += count
         now = self._clock()
         if now - self._complained_at >= COMPLAIN_EVERY:
             self._complained_at = now

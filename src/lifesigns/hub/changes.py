@@ -20,23 +20,25 @@ class Changes:
 
     def __init__(self, epoch: int) -> None:
         self._epoch = epoch
-        self._touched: dict[str, float] = {}
+        self._changed_at: dict[str, float] = {}
         self._gone: deque[tuple[float, str]] = deque(maxlen=GONE_MAX)
 
-    def touch(self, agent_id: str, now: float) -> None:
+    def note(self, agent_id: str, now: float) -> None:
         """Record that a report or an effect named this agent."""
-        self._touched[agent_id] = now
+        self._changed_at[agent_id] = now
 
     def gone(self, agent_ids: Iterable[str], now: float) -> None:
         """Record that the engine forgot these agents."""
         for agent_id in agent_ids:
-            self._touched.pop(agent_id, None)
+            self._changed_at.pop(agent_id, None)
             self._gone.append((now, agent_id))
 
     def keep_only(self, agents: Mapping[str, Agent]) -> None:
         """Drop names that no agent has (refused reports carry such) when there are too many."""
-        if len(self._touched) > len(agents):
-            self._touched = {agent_id: at for agent_id, at in self._touched.items() if agent_id in agents}
+        if len(self._changed_at) > len(agents):
+            self._changed_at = {
+                agent_id: at for agent_id, at in self._changed_at.items() if agent_id in agents
+            }
 
     def token(self, now: float) -> str:
         """A token for this moment."""
@@ -53,7 +55,7 @@ class Changes:
 
     def since(self, agent: Agent, at: float) -> bool:
         """Whether anything about this agent may have changed at that moment or later."""
-        return agent.heard_at >= at or self._touched.get(agent.id, 0.0) >= at
+        return agent.heard_at >= at or self._changed_at.get(agent.id, 0.0) >= at
 
     def gone_since(self, at: float) -> list[str]:
         return [agent_id for gone_at, agent_id in self._gone if gone_at >= at]

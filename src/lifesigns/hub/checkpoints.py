@@ -31,34 +31,34 @@ class Checkpoints:
         """Verifies contents that were never here."""
 
     @property
-    def keeps(self) -> bool:
+    def stores_contents(self) -> bool:
         """Whether this hub stores contents."""
         return self._contents is not None
 
-    async def keep(self, task_id: str, content: bytes, digest: str = "") -> str:
+    async def store(self, task_id: str, content: bytes, digest: str = "") -> str:
         """Store it; returns its digest. Raises `WireError` if `digest` (SHA-256) does not match, `TooLarge`, or another
         `AdapterError`."""
         if self._contents is None:
             raise AdapterError("this hub keeps no contents of checkpoints", transient=False)
-        wanted = digest.removeprefix(HERE).removeprefix("sha256:").lower()
-        if wanted:
-            found = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
-            if found != wanted:
-                raise WireError("digest", f"is {digest[:100]!r}, but the content has sha256:{found}")
+        expected = digest.removeprefix(HERE).removeprefix("sha256:").lower()
+        if expected:
+            actual = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
+            if actual != expected:
+                raise WireError("digest", f"is {digest[:100]!r}, but the content has sha256:{actual}")
         return HERE + await self._contents.keep(task_id, content)
 
     async def read(self, task_id: str, digest: str) -> bytes | None:
         """The content with this digest; None if it is not here, or damaged."""
         if self._contents is None or not digest.startswith(HERE):
             return None
-        wanted = digest.removeprefix(HERE)
-        if len(wanted) != hashlib.sha256().digest_size * 2 or not set(wanted) <= set("0123456789abcdef"):
+        expected = digest.removeprefix(HERE)
+        if len(expected) != hashlib.sha256().digest_size * 2 or not set(expected) <= set("0123456789abcdef"):
             return None  # An agent sent this. It is no digest, and must not become the name of a file.
-        content = await self._contents.read(task_id, wanted)
+        content = await self._contents.read(task_id, expected)
         if content is None:
             return None
-        found = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
-        return content if found == wanted else None
+        actual = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
+        return content if actual == expected else None
 
     async def carry_out(self, order: Order) -> Signal | None:
         """Verify a checkpoint."""

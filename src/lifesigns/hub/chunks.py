@@ -54,10 +54,10 @@ _steady_of: Final = attrgetter(*_STEADY)
 
 _SEQ: Final = 1 << len(_FIELDS)
 """In `what`, beside a bit for each field: the number is not the last one plus one."""
-_WORD: Final = -1
+_REPORT: Final = -1
 """In `what`: a report, not a beat."""
 
-_WORDS: Final[Mapping[str, type[Report]]] = {
+_REPORT_TYPES: Final[Mapping[str, type[Report]]] = {
     kind.__name__: kind for kind in vars(core).values() if isinstance(kind, type) and issubclass(kind, Report)
 }
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -84,13 +84,13 @@ class _Body(msgspec.Struct, array_like=True):
     seqs: list[int | None] = []
     values: list[list[Any]] = []
     """For each field its new values, in order."""
-    words: list[msgspec.Raw] = []
+    reports: list[msgspec.Raw] = []
 
 
 _decode: Final = msgspec.msgpack.Decoder(_Body).decode
 _decode_version: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
-_decode_word: Final = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw]).decode
-_decode_fields: Final = {name: msgspec.msgpack.Decoder(kind).decode for name, kind in _WORDS.items()}
+_decode_report: Final = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw]).decode
+_decode_fields: Final = {name: msgspec.msgpack.Decoder(kind).decode for name, kind in _REPORT_TYPES.items()}
 
 
 # --- writing -----------------------------------------------------------------------------------------
@@ -164,11 +164,11 @@ class Writer:
                     size += len(value)
         return what, size
 
-    def word(self, word: Report) -> int:
+    def report(self, report: Report) -> int:
         """Write a report; returns its weight."""
-        raw = _encode((type(word).__name__, word))
-        self.body.words.append(msgspec.Raw(raw))
-        self.body.what.append(_WORD)
+        raw = _encode((type(report).__name__, report))
+        self.body.reports.append(msgspec.Raw(raw))
+        self.body.what.append(_REPORT)
         return 1 + len(raw) // LONG_TEXT
 
     def lapse(self, began_at: float, ended_at: float) -> None:
@@ -249,16 +249,16 @@ def read(chunk: Chunk) -> Reading:
 
 
 def _signals(body: _Body) -> Iterator[Signal]:
-    who, seqs, words = iter(body.who), iter(body.seqs), iter(body.words)
+    who, seqs, reports = iter(body.who), iter(body.seqs), iter(body.reports)
     columns = [iter(values) for values in body.values]
-    said: list[list[Any]] = [[*_SILENT_STEADY, *_SILENT_LIVELY] for _ in body.ids]
+    values: list[list[Any]] = [[*_SILENT_STEADY, *_SILENT_LIVELY] for _ in body.ids]
     last: list[int | None] = [None for _ in body.ids]
     for what in body.what:
-        if what == _WORD:
-            yield _word(next(words))
+        if what == _REPORT:
+            yield _report(next(reports))
             continue
         place = next(who)
-        now, seq = said[place], last[place]
+        now, seq = values[place], last[place]
         for bit in _bits(what & ~_SEQ):
             now[bit] = next(columns[bit])
         last[place] = next(seqs) if what & _SEQ or seq is None else seq + 1
@@ -272,14 +272,14 @@ def _bits(what: int) -> Iterator[int]:
         what ^= lowest
 
 
-def _word(raw: msgspec.Raw) -> Any:
-    name, fields = _decode_word(raw)
+def _report(raw: msgspec.Raw) -> Any:
+    name, fields = _decode_report(raw)
     return _decode_fields[name](fields)
 
 
-def _beat(agent_id: str, seq: int | None, said: list[Any]) -> BeatReceived:
+def _beat(agent_id: str, seq: int | None, values: list[Any]) -> BeatReceived:
     beat = BeatReceived(agent_id, seq)
-    for name, value in zip(_FIELDS, said, strict=True):
+    for name, value in zip(_FIELDS, values, strict=True):
         if value is not None:
             setattr(beat, name, _READ[name](value) if name in _READ else value)
     return beat

@@ -18,7 +18,7 @@ from typing import Final
 from lifesigns.core.effects import Order
 from lifesigns.errors import AdapterError, Deposed
 from lifesigns.hub.audit.log import AuditLog
-from lifesigns.hub.order_ledger import kept_order
+from lifesigns.hub.order_ledger import stored_order
 from lifesigns.hub.pulse import COMMIT_UP_TO, Spread
 from lifesigns.ports import Belief, Chunk, Commit, Event, Sample, Store
 
@@ -97,7 +97,9 @@ class Committer:
             return str(self.trouble)
         if self._store.damage:
             return self._store.damage
-        return "ok" if self.late_for < SLOW_AFTER else f"a page has been on its way for {self.late_for:.0f} s"
+        return (
+            "ok" if self.late_for < SLOW_AFTER else f"a commit has been on its way for {self.late_for:.0f} s"
+        )
 
     @property
     def unstored(self) -> list[Event]:
@@ -132,11 +134,11 @@ class Committer:
         if chunks:
             self._wanted.set()
 
-    def wanted(self) -> None:
+    def request_commit(self) -> None:
         """A belief changed without an event: write a commit for it."""
         self._wanted.set()
 
-    async def kept(self) -> None:
+    async def wait_until_stored(self) -> None:
         """Return when everything added so far is stored; raises if the store will take nothing more."""
         if self.trouble is not None and self.closed:
             raise self.trouble
@@ -147,11 +149,11 @@ class Committer:
 
     # --- writing --------------------------------------------------------------------------------------
 
-    def go_on_from(self, number: int, event: int) -> None:
+    def continue_from(self, number: int, event: int) -> None:
         """Continue after the last commit and the last event of the store."""
         self._number, self._event = number, event
 
-    async def due(self) -> bool:
+    async def wait_until_due(self) -> bool:
         """Return when there is something to write; False after `finish`, when everything is written."""
         while not self._wanted.is_set():
             if self._finishing:
@@ -192,11 +194,11 @@ class Committer:
         waiting = len(self._waiting)
         events = self._numbered(events)
         recorded = self._audit.record(events)
-        page = Commit(
+        commit = Commit(
             self.next_number(),
             [*beliefs, *recorded.beliefs],
             events,
-            [kept_order(order) for order in orders],
+            [stored_order(order) for order in orders],
             settled,
             samples,
             journal,
@@ -205,13 +207,13 @@ class Committer:
         )
         self._writing, self._began_at = events, time.monotonic()
         try:
-            await self._commit(page)
+            await self._commit(commit)
         finally:
             self._writing, self._began_at = (), None
-        self._audit.page_kept()
-        for one in self._waiting[:waiting]:
-            if not one.done():
-                one.set_result(None)
+        self._audit.commit_stored()
+        for waiter in self._waiting[:waiting]:
+            if not waiter.done():
+                waiter.set_result(None)
         del self._waiting[:waiting]
         return events, orders
 
@@ -227,12 +229,12 @@ class Committer:
             return events
         return [replace(event, id=number) for number, event in enumerate(events, first)]
 
-    async def _commit(self, page: Commit) -> None:
+    async def _commit(self, commit: Commit) -> None:
         attempt = 0
         while True:
             began_at = time.monotonic()
             try:
-                await self._store.commit(page)
+                await self._store.commit(commit)
             except AdapterError as error:
                 self._failed(error)
                 if not error.transient:
@@ -245,7 +247,7 @@ class Committer:
                 raise bug from error
             else:
                 self.took.add(time.monotonic() - began_at)
-                self.events += len(page.events)
+                self.events += len(commit.events)
                 self._succeeded()
                 return
 
@@ -266,5 +268,5 @@ class Committer:
 
     def _succeeded(self) -> None:
         if self.trouble is not None:
-            log.warning("the store takes pages again", extra={"action": "store_back"})
+            log.warning("the store takes commits again", extra={"action": "store_back"})
         self.trouble = None

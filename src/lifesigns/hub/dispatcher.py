@@ -54,7 +54,7 @@ FOR_AGENTS: Final = (
 FOR_PEOPLE: Final = (ReleaseClaim, EscalateMessage)
 """The event that comes with them has all they say: publishing it is all there is to do."""
 
-AGAIN_AFTER: Final = 10.0
+REPUBLISH_AFTER: Final = 10.0
 """How long after publishing an order the hub publishes it again."""
 
 OUTGOING_MAX: Final = 50_000
@@ -85,7 +85,7 @@ class Dispatcher:
             return  # The agent's side gets it, too: it may have something to save.
         if isinstance(order, FOR_AGENTS):
             self._ledger.offer(entry)
-            self._say_order(entry)
+            self._publish_order(entry)
 
     def withdraw(self, agent_id: str, order_id: str) -> None:
         """Withdraw an order: deliver it no more, and notify the holder of a termination."""
@@ -108,26 +108,26 @@ class Dispatcher:
             assert notice is not None
             self.carry_out(notice)
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         """Publish events on the bus."""
         if self._bus is not None:
             for event in events:
-                self._say(f"{EVENTS}.{event.type}", message(event))
+                self._enqueue(f"{EVENTS}.{event.type}", message(event))
 
-    def let_go(self) -> None:
+    def withdraw_unawaited(self) -> None:
         """Withdraw the orders that the engine no longer waits for, also where it did not say so."""
         for entry in self._ledger:
             if not self._ledger.awaits(entry.order):
                 self.withdraw(entry.order.agent_id, entry.order.order_id)
 
-    def say_again(self, now: float) -> None:
+    def republish(self, now: float) -> None:
         """Publish again the orders that no side has answered."""
         for entry in self._ledger:
-            if entry.stored and entry.offered and now - entry.said_at >= AGAIN_AFTER:
-                entry.said_at = now
-                self._say_order(entry)
+            if entry.stored and entry.offered and now - entry.published_at >= REPUBLISH_AFTER:
+                entry.published_at = now
+                self._publish_order(entry)
 
-    async def speak(self) -> None:
+    async def run(self) -> None:
         """Publish queued messages, for ever."""
         assert self._bus is not None
         while True:
@@ -146,14 +146,14 @@ class Dispatcher:
                 except Exception:  # A bug of ours, in one message: the next one must go out all the same.
                     log.exception("%s was not published", subject, extra={"action": "publish_failed"})
 
-    def _say_order(self, entry: OpenOrder) -> None:
+    def _publish_order(self, entry: OpenOrder) -> None:
         if self._bus is not None:
-            self._say(
+            self._enqueue(
                 f"{subjects.ORDERS}.{subjects.ending(entry.order.agent_id)}",
                 wire.encode_order(entry.order),
                 entry,
             )
 
-    def _say(self, subject: str, payload: bytes, entry: OpenOrder | None = None) -> None:
+    def _enqueue(self, subject: str, payload: bytes, entry: OpenOrder | None = None) -> None:
         self._outgoing.append((subject, payload, entry))
         self._woken.set()

@@ -56,7 +56,7 @@ class Assignment:
 
     def is_for(self, agent_id: str, role: str | None) -> bool:
         """Whether its executor serves this agent."""
-        return (not self.agents or any(fnmatchcase(agent_id, one) for one in self.agents)) and (
+        return (not self.agents or any(fnmatchcase(agent_id, pattern) for pattern in self.agents)) and (
             not self.roles or role in self.roles
         )
 
@@ -85,7 +85,10 @@ class Executors:
 
     def cleans_up(self, agent: Agent) -> bool:
         """Whether an executor cleans up after this agent's incarnations. The engine orders it only then."""
-        return any(one.kind is CleanUp and one.is_for(agent.id, agent.role) for one in self._assignments)
+        return any(
+            assignment.kind is CleanUp and assignment.is_for(agent.id, agent.role)
+            for assignment in self._assignments
+        )
 
     def take(self, entry: OpenOrder) -> bool:
         """Begin to carry an order out. False if no executor is assigned."""
@@ -108,7 +111,9 @@ class Executors:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for executor in {id(one.executor): one.executor for one in self._assignments}.values():
+        for executor in {
+            id(assignment.executor): assignment.executor for assignment in self._assignments
+        }.values():
             await executor.close()
 
     # --- parts ----------------------------------------------------------------------------------------
@@ -119,7 +124,7 @@ class Executors:
             return None
         agent = beliefs.agents.get(order.agent_id)
         role = agent.role if agent is not None else None
-        return next((one for one in self._assignments if one.fits(order, role)), None)
+        return next((assignment for assignment in self._assignments if assignment.fits(order, role)), None)
 
     def _replace_nudge(self, order: SendNudge) -> None:
         """Only the newest nudge of an agent is tried: one that was busy for half an hour must not get three."""
@@ -144,7 +149,7 @@ class Executors:
                 outcome = await self._try(order, assignment)
             except AdapterError as error:
                 if failures == 0 or not error.transient:
-                    self._complain(order, error)
+                    self._log_failure(order, error)
                 if error.transient:
                     await asyncio.sleep(_wait(error, failures))
                     failures += 1
@@ -161,7 +166,7 @@ class Executors:
                 )
                 outcome = given_up(order, f"{type(error).__name__}: {error}")
             if outcome is not None:
-                await self._tell(outcome)
+                await self._report(outcome)
             return
 
     def _may_save(self, agent_id: str) -> bool:
@@ -179,11 +184,11 @@ class Executors:
             except TimeoutError:
                 raise NotExecuted(f"no outcome within {self._try_for:g} s") from None
 
-    async def _tell(self, outcome: Signal) -> None:
+    async def _report(self, outcome: Signal) -> None:
         while not self._hear([outcome]):  # noqa: ASYNC110 -- nobody tells when there is room in the inbox again
             await asyncio.sleep(HEAR_AGAIN_AFTER)
 
-    def _complain(self, order: Order, error: AdapterError) -> None:
+    def _log_failure(self, order: Order, error: AdapterError) -> None:
         then = "it is tried again" if error.transient else "it is not tried again"
         log.warning(
             "%s %s about %s was not carried out: %s; %s",
@@ -202,8 +207,8 @@ def has_supervisor(beliefs: Beliefs, agent_id: str) -> bool:
     if lineage is not None and lineage.supervisor_gone:
         return False
     own = beliefs.own_policies.get(agent_id)
-    said = None if own is None else own.all_words().get("respawn")
-    return isinstance(said, dict) and said.get("enabled") is True
+    respawn = None if own is None else own.all_words().get("respawn")
+    return isinstance(respawn, dict) and respawn.get("enabled") is True
 
 
 def given_up(order: Order, reason: str) -> Signal | None:

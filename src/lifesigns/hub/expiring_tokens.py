@@ -13,7 +13,7 @@ from lifesigns.events.hub_facts import TokenExpiring, TokenNotExpiring
 from lifesigns.ports import StoredToken
 
 DAY: Final = 86400.0
-TOLD_FOR: Final = 7 * DAY
+ALERT_FOR: Final = 7 * DAY
 """How long before its end people get the alert: a week has a working day in it."""
 SHARE: Final = 4
 """But at most this part of its lifetime."""
@@ -26,9 +26,9 @@ def is_expiring(token: StoredToken, now: float) -> bool:
     if token.expires_at is None or not token.made_at <= now < token.expires_at:
         return False
     lasts = token.expires_at - token.made_at
-    told_for = min(TOLD_FOR, lasts / SHARE)
-    in_use = token.used_at is not None and token.used_at >= now - told_for
-    return lasts >= LASTS_MIN and in_use and token.expires_at - now <= told_for
+    alert_for = min(ALERT_FOR, lasts / SHARE)
+    in_use = token.used_at is not None and token.used_at >= now - alert_for
+    return lasts >= LASTS_MIN and in_use and token.expires_at - now <= alert_for
 
 
 class ExpiringTokens:
@@ -36,23 +36,23 @@ class ExpiringTokens:
 
     def __init__(self, announce: Callable[[Fact], None]) -> None:
         self._announce = announce
-        self._told: dict[str, TokenExpiring] = {}
+        self._announced: dict[str, TokenExpiring] = {}
 
     def now(self) -> Sequence[TokenExpiring]:
         """Those that expire soon, as last announced."""
-        return [*self._told.values()]
+        return [*self._announced.values()]
 
     def look(self, tokens: Iterable[StoredToken], now: float) -> None:
         """Announce what is new among these tokens."""
         expiring = [_expiring(token, now) for token in tokens if is_expiring(token, now)]
         for fact in expiring:
-            told = self._told.get(fact.id)
-            if told is None or told.days_left != fact.days_left:
-                self._told[fact.id] = fact
+            announced = self._announced.get(fact.id)
+            if announced is None or announced.days_left != fact.days_left:
+                self._announced[fact.id] = fact
                 self._announce(fact)
-        for token_id in self._told.keys() - {fact.id for fact in expiring}:
-            told = self._told.pop(token_id)
-            self._announce(TokenNotExpiring(now, token_id, now >= told.at + told.expires_in_s))
+        for token_id in self._announced.keys() - {fact.id for fact in expiring}:
+            announced = self._announced.pop(token_id)
+            self._announce(TokenNotExpiring(now, token_id, now >= announced.at + announced.expires_in_s))
 
 
 def _expiring(token: StoredToken, now: float) -> TokenExpiring:

@@ -115,24 +115,24 @@ class Feed:
     def leave(self, listener: Listener) -> None:
         self._listeners.discard(listener)
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         """Pass events to observers and listeners."""
         for event in reversed(events):
             if event.id:
                 self.newest = event.id
                 break
-        for tell in self._observers:
-            tell(events)
-        self.tell_beats(events)
+        for observe in self._observers:
+            observe(events)
+        self.publish_beats(events)
 
-    def tell_beats(self, events: Sequence[Event]) -> None:
+    def publish_beats(self, events: Sequence[Event]) -> None:
         """Pass events to listeners only: there are as many as beats."""
         for listener in self._listeners:
             listener.put(events)
 
-    def observe(self, tell: Callable[[Sequence[Event]], None]) -> None:
+    def observe(self, observer: Callable[[Sequence[Event]], None]) -> None:
         """Call this with all events from now on, as soon as they are stored."""
-        self._observers.append(tell)
+        self._observers.append(observer)
 
     def end(self) -> None:
         """End all listeners."""

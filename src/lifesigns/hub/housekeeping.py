@@ -50,62 +50,62 @@ class Housekeeping:
     def __init__(
         self,
         hub: Hub,
-        door: BusReceiver | None,
+        bus_receiver: BusReceiver | None,
         dispatcher: Dispatcher,
         feed: Feed,
         troubles: HubTroubles,
-        keeping: Retention,
+        retention: Retention,
         clock: Clock,
         alert: Callable[[Sequence[Event]], None],
     ) -> None:
         self._hub = hub
-        self._door = door
+        self._bus_receiver = bus_receiver
         self._dispatcher = dispatcher
         self._feed = feed
         self._troubles = troubles
-        self._keeping = keeping
+        self._retention = retention
         self._clock = clock
         self._alert = alert
         self._alerted = 0
         """The last event that people were alerted about while the store is away."""
         self._sampler = Sampler()
         self._truces = TruceWatch()
-        self._beats_told_at = self._swept_at = clock()
+        self._beats_published_at = self._swept_at = clock()
         self.watched: dict[HubPart, Callable[[float], str]] = {}
         """Further parts, each with a function that says what is wrong with it; empty if it is fine."""
 
-    async def keep_on(self) -> None:
+    async def run(self) -> None:
         """Run `every_second` each second, for ever."""
         while True:
             await asyncio.sleep(SECOND)
             try:
-                self.keep(self._clock())
+                self.every_second(self._clock())
             except Exception:  # a bug of ours must not stop all periodic work
                 log.exception("housekeeping failed", extra={"action": "housekeeping_failed"})
 
-    def keep(self, now: float) -> None:
+    def every_second(self, now: float) -> None:
         """The work of each second."""
         hub, dispatcher, beliefs = self._hub, self._dispatcher, self._hub.engine.beliefs
-        self._tell_beats(now)
+        self._publish_beats(now)
         self._note_troubles(now)
         self._alert_unstored()
-        dispatcher.let_go()
+        dispatcher.withdraw_unawaited()
         samples = self._sampler.take(beliefs.agents, now)
         if samples:
             hub.committer.sample(samples)
         if now - self._swept_at >= SWEEP_EVERY:
             self._swept_at = now
-            dispatcher.say_again(now)
+            dispatcher.republish(now)
             hub.sweep()
-            hub.keep_journal()
+            hub.store_journal()
 
-    def _tell_beats(self, now: float) -> None:
+    def _publish_beats(self, now: float) -> None:
         """Publish `AGENT_HEARTBEAT` to its listeners: at most one a second of each agent."""
-        since, self._beats_told_at = self._beats_told_at, now
+        since, self._beats_published_at = self._beats_published_at, now
         if not self._feed.beats_wanted:
             return
         lately = [agent.id for agent in self._hub.engine.agents() if agent.heard_at > since]
-        self._feed.tell_beats(
+        self._feed.publish_beats(
             [
                 Event(
                     0,
@@ -120,10 +120,10 @@ class Housekeeping:
         )
 
     def _note_troubles(self, now: float) -> None:
-        committer, door = self._hub.committer, self._door
+        committer, bus_receiver = self._hub.committer, self._bus_receiver
         self._troubles.note(HubPart.STORE, "" if committer.state == "ok" else committer.state, now)
-        if door is not None:
-            self._troubles.note(HubPart.BUS, "" if door.state == "ok" else door.state, now)
+        if bus_receiver is not None:
+            self._troubles.note(HubPart.BUS, "" if bus_receiver.state == "ok" else bus_receiver.state, now)
         self._troubles.note(HubPart.ROWS, self._hub.unreadable, now)
         self._troubles.note(HubPart.TRUCE, self._truces.look(self._hub.engine.beliefs.awareness, now), now)
         for part, why in self.watched.items():
@@ -141,18 +141,18 @@ class Housekeeping:
             self._alerted = news[-1].id
             self._alert([replace(event, id=0) for event in news if event.type == HEALTH_STATE_CHANGED])
 
-    async def forget_on(self) -> None:
+    async def run_hourly(self) -> None:
         """Run `every_hour` each hour, for ever."""
         while True:
             await asyncio.sleep(HOUR)
-            await self.forget(self._clock())
+            await self.every_hour(self._clock())
 
-    async def forget(self, now: float) -> None:
+    async def every_hour(self, now: float) -> None:
         """The work of each hour: delete from the store what is too old."""
-        hub, keeping = self._hub, self._keeping
+        hub, retention = self._hub, self._retention
         try:
-            since = await hub.audit.forget_history(now, keeping.history_for, hub.committer, hub.announce)
-            await hub.store.forget(now, keep_for=now - since, raw_for=keeping.raw_for)
-            await hub.audit.retire(now, keeping.audit_for, hub.committer, hub.announce)
+            since = await hub.audit.forget_history(now, retention.history_for, hub.committer, hub.announce)
+            await hub.store.forget(now, keep_for=now - since, raw_for=retention.raw_for)
+            await hub.audit.retire(now, retention.audit_for, hub.committer, hub.announce)
         except AdapterError as error:
             log.warning("nothing was forgotten: %s", error, extra={"action": "forgetting_failed"})

@@ -32,7 +32,7 @@ Read = TypeVar("Read")
 Orders = dict[str, list[msgspec.Raw]]
 """By agent, encoded."""
 
-KEEP_WAIT: Final = 1.5
+STORE_WAIT: Final = 1.5
 """How long storing a report may take before its sender is told to retry. Its beats wait behind it: in the fastest
 profile they are missed after 2.2 s, and a failing store must not look like the silence of an agent."""
 
@@ -131,7 +131,7 @@ class HttpReceiver:
         news = own if not key or self._heard.note(who.token_id, key, fingerprint) else []
         try:
             if reports:
-                effects = await self.keep(news)
+                effects = await self.store_reports(news)
                 if charge is not None:
                     charge(len(effects))
                 batch.rejected += _policies_refused(own, effects)
@@ -144,12 +144,12 @@ class HttpReceiver:
         return self._result(own, batch)
 
     @property
-    def keeps(self) -> bool:
+    def can_store(self) -> bool:
         """Whether the store takes commits at the moment, as far as we know."""
-        pages = self._hub.committer
-        return pages.trouble is None and not pages.deposed and pages.late_for <= KEEP_WAIT
+        committer = self._hub.committer
+        return committer.trouble is None and not committer.deposed and committer.late_for <= STORE_WAIT
 
-    async def keep(self, reports: Sequence[Signal]) -> Sequence[Effect]:
+    async def store_reports(self, reports: Sequence[Signal]) -> Sequence[Effect]:
         """Take in reports and return their effects, when these are stored. Raises `InboxFull` or `NotStored`.
 
         While the store takes nothing the hub takes no reports either: senders repeat them until they are stored, and
@@ -157,8 +157,8 @@ class HttpReceiver:
         """
         self.check_open()
         try:
-            async with asyncio.timeout(KEEP_WAIT):
-                effects = await self._hub.keep(reports)
+            async with asyncio.timeout(STORE_WAIT):
+                effects = await self._hub.store_reports(reports)
         except (TimeoutError, AdapterError) as error:
             raise NotStored from error
         if effects is None:
@@ -170,7 +170,7 @@ class HttpReceiver:
     def check_open(self) -> None:
         """Raises `NotLeader` or `NotStored` if nothing that comes now would be kept, as far as it is known."""
         self._check_leader()
-        if not self.keeps:
+        if not self.can_store:
             raise NotStored from self._hub.committer.trouble
 
     def _check_leader(self) -> None:
@@ -218,7 +218,7 @@ class HttpReceiver:
         there was one. Raises `NotStored`."""
         acknowledged = self._hub.ledger.acknowledge(agent_id, order_id)
         if acknowledged is not None and not isinstance(acknowledged.order, NOT_STORED):
-            await self.keep(())
+            await self.store_reports(())
         return acknowledged is not None
 
     # --- parts ----------------------------------------------------------------------------------------
@@ -257,9 +257,9 @@ class HttpReceiver:
         return IngestResult(len(own), batch.rejected, orders)
 
 
-def _policies_refused(said: Sequence[Signal], effects: Sequence[Effect]) -> list[wire.Rejected]:
+def _policies_refused(reports: Sequence[Signal], effects: Sequence[Effect]) -> list[wire.Rejected]:
     """Rejections for the parts of announced policies that the engine refused."""
-    index = {signal.agent_id: n for n, signal in enumerate(said) if isinstance(signal, AgentRegistered)}
+    index = {signal.agent_id: n for n, signal in enumerate(reports) if isinstance(signal, AgentRegistered)}
     return [
         wire.Rejected(index[effect.agent_id], "policy", effect.reason.removeprefix(POLICY).strip())
         for effect in effects

@@ -76,7 +76,7 @@ class OrderOutlet(Protocol):
 class EventOutlet(Protocol):
     """Publishes events."""
 
-    def tell(self, events: Sequence[Event]) -> None: ...
+    def publish(self, events: Sequence[Event]) -> None: ...
 
 
 class AlertRows(Protocol):
@@ -86,7 +86,7 @@ class AlertRows(Protocol):
     def changed(self) -> Sequence[Belief]: ...
 
 
-class CanaryDoor(Protocol):
+class CanarySender(Protocol):
     """Sends canaries out, and gets them back."""
 
     source: str
@@ -153,7 +153,7 @@ class Hub:
         orders: OrderOutlet,
         events: EventOutlet,
         alerting: AlertRows | None = None,
-        canaries: CanaryDoor | None = None,
+        canaries: CanarySender | None = None,
     ) -> None:
         """Continue where the last hub stopped: its downtime counts against no agent, its open orders are delivered
         again. Without a receiver for canaries they go through the loop alone."""
@@ -188,19 +188,19 @@ class Hub:
         await self.audit.recall(remembered.beliefs)
         if alerting is not None:
             alerting.recall(remembered.beliefs)
-        self.committer.go_on_from(remembered.page, remembered.event)
+        self.committer.continue_from(remembered.commit, remembered.event)
         self.ledger.beliefs = self.engine.beliefs
         self.changes = Changes(remembered.epoch)
         self.journal = Journal(remembered.epoch, self.clock())
         self._lapses = self.engine.beliefs.awareness.lapses
         self._lapse = self._lapses[-1] if self._lapses else None
-        for kept in remembered.orders:
-            order = open_order(kept)
+        for stored in remembered.orders:
+            order = open_order(stored)
             if order is not None:
                 # An agent that has heard this hub would refuse the epoch of the hub before.
-                self.give(replace(order, epoch=remembered.epoch))
-        self._writer = asyncio.create_task(self._write(), name="lifesigns pages")
-        self.look()
+                self.deliver(replace(order, epoch=remembered.epoch))
+        self._writer = asyncio.create_task(self._write(), name="lifesigns commits")
+        self.run_due()
 
     def _note_unreadable(self, rows: Mapping[str, str]) -> None:
         for name, error in rows.items():
@@ -223,21 +223,23 @@ class Hub:
             await asyncio.sleep(0)  # The receivers pass it on now.
         while self._inbox:
             self._drain()
-        self.keep_journal()
+        self.store_journal()
         self.committer.finish()
         if self._writer is not None:
             away = self.committer.trouble is not None
             await asyncio.wait([self._writer], timeout=AWAY_FOR if away else STOP_FOR)
-        self.vanish()
+        self.abort()
         if self.committer.trouble is None:
-            await self._keep_everything()
+            await self._store_everything()
         else:
             log.error(
-                "the last page was not kept: %s", self.committer.trouble, extra={"action": "last_page_lost"}
+                "the last commit was not stored: %s",
+                self.committer.trouble,
+                extra={"action": "last_page_lost"},
             )
         await self.store.close()
 
-    def vanish(self) -> None:
+    def abort(self) -> None:
         """Stop as a crash would: hear, store and carry out nothing more."""
         for handle in (self._timer, self._turn, self._writer):
             if handle is not None:
@@ -247,21 +249,21 @@ class Hub:
 
     def hear(self, signals: Sequence[Signal], at: float | None = None) -> bool:
         """Signals arrived now, or at that moment. False if there is no room: none of them is taken."""
-        return self._wait(Delivery(self.clock() if at is None else at, signals))
+        return self._enqueue(Delivery(self.clock() if at is None else at, signals))
 
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
         """Beats arrived in this message. As `hear`; but if the inbox is empty the engine takes them at once, while the
         decoded beats are still in the cache."""
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
         if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self._inbox_max):
-            return self._wait(Delivery(at, beats, encoded))
+            return self._enqueue(Delivery(at, beats, encoded))
         self.journal.note(at, beats)
         self._hear_beats(beats, at, encoded)
         if self._timer is None or self.engine.wake_at() < self._timer_at:
             self.ask_turn()
         return True
 
-    def _wait(self, delivery: Delivery) -> bool:
+    def _enqueue(self, delivery: Delivery) -> bool:
         waiting = self.waiting + len(delivery.signals)
         if waiting > self._inbox_max:
             self.pulse.turned_away += len(delivery.signals)
@@ -275,15 +277,15 @@ class Hub:
             self._drain()
         return True
 
-    async def keep(self, reports: Sequence[Signal]) -> Sequence[Effect] | None:
+    async def store_reports(self, reports: Sequence[Signal]) -> Sequence[Effect] | None:
         """Take in reports, and return their effects once these are stored: only then the hub acknowledges the reports.
         None if there is no room for them."""
         heard: asyncio.Future[None] = self._loop.create_future()
         led_to: list[Effect] = []
-        if not self._wait(Delivery(self.clock(), reports, None, heard, led_to)):
+        if not self._enqueue(Delivery(self.clock(), reports, None, heard, led_to)):
             return None
         await heard
-        await self.committer.kept()
+        await self.committer.wait_until_stored()
         return led_to
 
     def refusal(self, signal: Signal) -> Refusal | None:
@@ -314,12 +316,12 @@ class Hub:
         if self._inbox:
             self.ask_turn()
         else:
-            self.look()
+            self.run_due()
         if self._lapses and self._lapses[-1] is not self._lapse:
             self._lapse = self._lapses[-1]
             self.journal.lapsed(self._lapse.began_at, self._lapse.ended_at)
 
-    def keep_journal(self) -> None:
+    def store_journal(self) -> None:
         """Store the journal, for `lifesigns replay`."""
         self.committer.journal(self.journal.take(self.clock()))
 
@@ -343,28 +345,28 @@ class Hub:
     def _hear_beats(self, beats: Sequence[Beat], at: float, encoded: EncodedBatch) -> None:
         engine, last_beats = self.engine, self.last_beats
         if at >= engine.wake_at():
-            self._look_at_ourselves()
+            self._check_own_load()
         effects = engine.hear(beats[0], at) if len(beats) == 1 else engine.hear_beats(beats, at)
         for beat in beats:
             last_beats[beat.agent_id] = encoded
         self.pulse.beats += len(beats)
         if effects:
-            self._take(effects)
+            self._queue_effects(effects)
 
     def _hear_each(self, delivery: Delivery) -> None:
         at, reports = delivery.at, 0
         if at >= self.engine.wake_at():
-            self._look_at_ourselves()
+            self._check_own_load()
         for signal in delivery.signals:
             effects = self.engine.hear(signal, at)
             if isinstance(signal, Report):
                 reports += 1
-                self._touch(signal, at)
-                self.ledger.heard(signal)
+                self._note_change(signal, at)
+                self.ledger.note_report(signal)
             else:
                 self.last_beats[signal.agent_id] = SingleBeat(signal, at)
             if effects:
-                self._take(effects)
+                self._queue_effects(effects)
                 if delivery.led_to is not None:
                     delivery.led_to.extend(effects)
         self.pulse.reports += reports
@@ -374,16 +376,16 @@ class Hub:
 
     # --- looking --------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def run_due(self) -> None:
         """Run what is due, and set the timer for the next deadline."""
         now = self.clock()
         due_at = self.engine.wake_at()
         if due_at <= now:
-            self._look_at_ourselves()
+            self._check_own_load()
             effects = self.engine.advance(now)
             self.pulse.looked(due_at, now, self.clock(), len(effects))
             if effects:
-                self._take(effects)
+                self._queue_effects(effects)
             due_at = self.engine.wake_at()
         if self._timer is not None:
             if due_at == self._timer_at:
@@ -392,11 +394,11 @@ class Hub:
             self._timer = None
         if due_at != NEVER:
             self._timer, self._timer_at = (
-                self._loop.call_later(max(0.0, due_at - now), self._time_to_look),
+                self._loop.call_later(max(0.0, due_at - now), self._run_due_soon),
                 due_at,
             )
 
-    def _look_at_ourselves(self) -> None:
+    def _check_own_load(self) -> None:
         """Before judging: did the hub keep up with all that was sent since the last check?"""
         now = self.clock()
         if (looked := self._busyness.look(now)) is None:
@@ -410,16 +412,16 @@ class Hub:
             else self.engine.catch_up(now)
         )
         if effects:
-            self._take(effects)
+            self._queue_effects(effects)
 
-    def _time_to_look(self) -> None:
+    def _run_due_soon(self) -> None:
         """A deadline; signals that have arrived go first."""
         self._timer = None
         self.ask_turn()
 
     # --- effects --------------------------------------------------------------------------------------
 
-    def _take(self, effects: Sequence[Effect]) -> None:
+    def _queue_effects(self, effects: Sequence[Effect]) -> None:
         """Facts and orders go into the next commit. Pings and canaries go out at once: they lose their worth."""
         events: list[Event] = []
         orders: list[Order] = []
@@ -428,13 +430,13 @@ class Hub:
             if isinstance(effect, SendCanary):
                 self._send_canary(effect.seq)
             elif isinstance(effect, SendPing):
-                self.give(effect)
+                self.deliver(effect)
             else:
-                self._touch(effect, now)
+                self._note_change(effect, now)
                 if isinstance(effect, Fact):
                     self._event_id += 1
                     events.append(event_of(self._event_id, effect))
-                    self.pulse.told(effect, now)
+                    self.pulse.count_fact(effect, now)
                     if isinstance(effect, Intervention) and effect.stage is Stage.DROPPED:
                         self._orders.withdraw(effect.agent_id, effect.id)
                     if isinstance(effect, Poisoned):
@@ -450,22 +452,22 @@ class Hub:
         else:
             self._canaries.send_canary(seq)
 
-    def give(self, order: Order) -> None:
+    def deliver(self, order: Order) -> None:
         """Deliver an order, unless the engine no longer waits for it."""
         entry = self.ledger.open(order)
         if entry is not None:
             self._orders.carry_out(entry)
 
-    def _touch(self, what: Report | Effect, now: float) -> None:
-        if (agent_id := getattr(what, "agent_id", None)) is not None:
-            self.changes.touch(agent_id, now)
+    def _note_change(self, item: Report | Effect, now: float) -> None:
+        if (agent_id := getattr(item, "agent_id", None)) is not None:
+            self.changes.note(agent_id, now)
 
     def announce(self, fact: Fact) -> None:
         """Store and publish a fact about the hub itself, or about what a person did."""
         self._event_id += 1
         self.committer.add([event_of(self._event_id, fact)])
 
-    def _changed(self) -> Sequence[Belief]:
+    def _changed_rows(self) -> Sequence[Belief]:
         beliefs = self.engine.snapshot()
         gone = [agent_id for agent_id in self._unstored.agents if agent_id not in beliefs.agents]
         for agent_id in gone:
@@ -485,31 +487,31 @@ class Hub:
             self.last_beats.keep_only(agents)
         self.changes.keep_only(agents)
         if self._unstored:
-            self.committer.wanted()
+            self.committer.request_commit()
 
     async def _write(self) -> None:
         """Write one commit after the other; carry out orders and publish events once they are stored."""
         try:
-            while await self.committer.due():
-                events, orders = await self.committer.write(self._changed())
+            while await self.committer.wait_until_due():
+                events, orders = await self.committer.write(self._changed_rows())
                 for order in orders:
-                    self.give(order)
+                    self.deliver(order)
                 if events:
-                    self._events.tell(events)
+                    self._events.publish(events)
         except AdapterError as error:
             # Another hub has taken over, or the store is beyond repair: we watch on, and act no more.
             log.critical(
-                "nothing is kept any more: %s",
+                "nothing is stored any more: %s",
                 error,
                 exc_info=error.__cause__,
                 extra={"action": "store_lost"},
             )
             self.committer.give_up(error)
         except Exception as error:
-            log.exception("nothing is kept any more", extra={"action": "store_lost"})
+            log.exception("nothing is stored any more", extra={"action": "store_lost"})
             self.committer.give_up(AdapterError(f"a bug of lifesigns: {error}", transient=False))
 
-    async def _keep_everything(self) -> None:
+    async def _store_everything(self) -> None:
         """Store every belief as it is now, with what beats changed since the last commit."""
         beliefs = [*memory.everything(self.engine.snapshot()), *self._alert_rows()]
         seal = self.audit.last_seal(self.clock())
@@ -517,8 +519,8 @@ class Hub:
         try:
             await self.store.commit(Commit(self.committer.next_number(), beliefs, seals=seals))
         except AdapterError as error:
-            log.error("the last page was not kept: %s", error, extra={"action": "last_page_lost"})
+            log.error("the last commit was not stored: %s", error, extra={"action": "last_page_lost"})
         else:
             if seal is not None:
-                await asyncio.to_thread(self.audit.put_down, seal)
-                self.audit.tell_witnesses(seal)
+                await asyncio.to_thread(self.audit.note_seal, seal)
+                self.audit.send_to_witnesses(seal)

@@ -14,9 +14,9 @@ from lifesigns.ports import Event
 class HubTroubles:
     """The present troubles. `announce` stores and publishes a fact, `publish` only publishes its event."""
 
-    def __init__(self, announce: Callable[[Fact], None], tell: Callable[[Sequence[Event]], None]) -> None:
+    def __init__(self, announce: Callable[[Fact], None], publish: Callable[[Sequence[Event]], None]) -> None:
         self._announce = announce
-        self._tell = tell
+        self._publish = publish
         self._now: dict[HubPart, HubTroubleBegan] = {}
 
     def now(self) -> list[HubTroubleBegan]:
@@ -32,7 +32,7 @@ class HubTroubles:
             if HubPart.STORE not in self._now:
                 self._announce(began)
             else:
-                self._tell([event_of(0, began)])
+                self._publish([event_of(0, began)])
         elif why and trouble is not None:
             self._now[part] = replace(trouble, reason=why)
         elif trouble is not None:

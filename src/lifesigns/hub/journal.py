@@ -76,7 +76,7 @@ class Journal:
         """Record signals that came at this moment."""
         if at >= self._window_ends_at:
             self._turn_window(at)
-        noted = self._admit(signals) if self._room else self._known(signals)
+        noted = self._admit(signals) if self._room else self._in_sample(signals)
         if noted:
             self._write(at, noted)
 
@@ -99,7 +99,7 @@ class Journal:
         for signal in signals:
             track = self._sample[signal.agent_id]  # type: ignore[union-attr]
             try:
-                heavy = chunk.word(signal) if isinstance(signal, Report) else chunk.beat(track, signal)
+                heavy = chunk.report(signal) if isinstance(signal, Report) else chunk.beat(track, signal)
             except _UNWRITABLE as error:
                 self._not_written(signal, error)
                 continue
@@ -139,18 +139,18 @@ class Journal:
 
     # --- the sample -----------------------------------------------------------------------------------
 
-    def _known(self, signals: Sequence[Signal]) -> Sequence[Signal]:
+    def _in_sample(self, signals: Sequence[Signal]) -> Sequence[Signal]:
         """The signals of agents in the sample. For most of a large fleet this is all that the journal costs."""
         sample, count = self._sample, len(signals)
         try:
             if count == 1:
-                known = signals if signals[0].agent_id in sample else ()  # type: ignore[union-attr]
+                noted = signals if signals[0].agent_id in sample else ()  # type: ignore[union-attr]
             else:
-                known = [signal for signal in signals if signal.agent_id in sample]  # type: ignore[union-attr]
+                noted = [signal for signal in signals if signal.agent_id in sample]  # type: ignore[union-attr]
         except AttributeError:
             return self._admit(signals)
-        self._missed += count - len(known)
-        return known
+        self._missed += count - len(noted)
+        return noted
 
     def _admit(self, signals: Sequence[Signal]) -> list[Signal]:
         """The signals of agents in the sample; new agents join while there is room."""

@@ -61,11 +61,11 @@ class LastBeats(dict[str, EncodedBatch | SingleBeat]):
                 batches.setdefault(id(last), (last, set()))[1].add(agent_id)
             elif last is not None:
                 yield agent_id, ReceivedBeat(last.beat, last.at)
-        for parcel, wanted in batches.values():
+        for batch, wanted_ids in batches.values():
             # If an agent has two beats in one message, the later one.
-            found = {beat.agent_id: beat for beat in parcel.beats() if beat.agent_id in wanted}
-            for agent_id, beat in found.items():
-                yield agent_id, ReceivedBeat(beat, parcel.at)
+            beats = {beat.agent_id: beat for beat in batch.beats() if beat.agent_id in wanted_ids}
+            for agent_id, beat in beats.items():
+                yield agent_id, ReceivedBeat(beat, batch.at)
 
     def keep_only(self, agents: Collection[str]) -> None:
         """Drop all other agents."""

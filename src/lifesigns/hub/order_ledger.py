@@ -61,7 +61,7 @@ class OpenOrder:
     """An open order."""
 
     order: Order
-    said_at: float
+    published_at: float
     stored: bool
     """The store would return it after a restart."""
     offered: bool = False
@@ -118,7 +118,7 @@ class OrderLedger:
         self.forget_idle(entry)
         return entry
 
-    def heard(self, report: Signal) -> None:
+    def note_report(self, report: Signal) -> None:
         """Settle the order whose outcome this is, if it is from the order's own agent."""
         if isinstance(report, PongReceived):
             self.drop_pings(report.agent_id)
@@ -153,11 +153,11 @@ class OrderLedger:
         if not (entry.stored or entry.offered or entry.trying):
             self.settle(entry.order.agent_id, entry.order.order_id)
 
-    def drop_pings(self, agent_id: str, but: OpenOrder | None = None) -> None:
+    def drop_pings(self, agent_id: str, spare: OpenOrder | None = None) -> None:
         """Settle the pings of an agent, after a pong or for a newer ping: the agent's side does not acknowledge
         pings."""
         for one in self.of(agent_id):
-            if isinstance(one.order, e.SendPing) and one is not but:
+            if isinstance(one.order, e.SendPing) and one is not spare:
                 self.settle(agent_id, one.order.order_id)
 
     def stand_down(self) -> None:
@@ -234,15 +234,15 @@ class OrderLedger:
 # --- orders as the store has them -----------------------------------------------------------------------
 
 
-def kept_order(order: Order) -> StoredOrder:
+def stored_order(order: Order) -> StoredOrder:
     """An order encoded for the store."""
     data = _encode([type(order).__name__, order])
     return StoredOrder(order.order_id, order.at, order.agent_id, data)
 
 
-def open_order(kept: StoredOrder) -> Order | None:
+def open_order(stored: StoredOrder) -> Order | None:
     """An order of the hub before us without an outcome. None if this lifesigns does not know its kind."""
-    name, fields = msgspec.json.decode(kept.data, type=tuple[str, msgspec.Raw])
+    name, fields = msgspec.json.decode(stored.data, type=tuple[str, msgspec.Raw])
     kind: Any = _KINDS.get(name)
     if kind is None:
         return None

@@ -89,7 +89,7 @@ class Pulse:
         if self.witness is not None:
             self.witness(due_at, began_at, ended_at, effects)
 
-    def told(self, fact: Fact, now: float) -> None:
+    def count_fact(self, fact: Fact, now: float) -> None:
         """Count a fact of the engine."""
         if isinstance(fact, Flip):
             self.flips[fact.now] = self.flips.get(fact.now, 0) + 1

@@ -33,7 +33,7 @@ from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.dispatcher import Dispatcher
 from lifesigns.hub.executors import Executors
-from lifesigns.hub.expiring_tokens import TOLD_FOR, ExpiringTokens
+from lifesigns.hub.expiring_tokens import ALERT_FOR, ExpiringTokens
 from lifesigns.hub.feed import Feed
 from lifesigns.hub.housekeeping import Housekeeping, Retention
 from lifesigns.hub.http_receiver import HttpReceiver
@@ -51,9 +51,9 @@ from lifesigns.ports import Bus, Channel, Contents, Signer, Store, Witness
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.otlp import Identities
 
-BURSTS_TOLD_EVERY: Final = 60.0
-EXPIRY_LOOKED_AT_EVERY: Final = 10.0
-LIVES_LOOKED_AT_EVERY: Final = 60.0
+BURSTS_EVERY: Final = 60.0
+EXPIRY_CHECK_EVERY: Final = 10.0
+REVOKE_EVERY: Final = 60.0
 
 
 class Service:
@@ -69,7 +69,7 @@ class Service:
         must_sign: Patterns | None = None,
         policies: PolicyBook | None = None,
         fleet: FleetPolicy | None = None,
-        keeping: Retention | None = None,
+        retention: Retention | None = None,
         state: Path | None = None,
         signer: Signer | None = None,
         witnesses: Sequence[Witness] = (),
@@ -105,32 +105,32 @@ class Service:
             EngineAgentLookup(lambda: self.engine.beliefs),
             store=store,
             clock=self.clock,
-            wanted=self.hub.committer.wanted,
-            kept=self.hub.committer.kept,
+            request_commit=self.hub.committer.request_commit,
+            wait_until_stored=self.hub.committer.wait_until_stored,
         )
         self.executors = Executors(self.hub.ledger, self.hub.hear)
         self.checkpoints = Checkpoints(contents)
         self.executors.assign(VerifyCheckpoint, self.checkpoints)
         self.dispatcher = Dispatcher(self.hub.ledger, self.executors, bus)
         self.feed.observe(self.notifier.hear)
-        self.feed.observe(self.dispatcher.tell)
+        self.feed.observe(self.dispatcher.publish)
         self.signatures = Signatures(self.access, self.hub.pulse.forged, verifies, must_sign)
         self.http_receiver = HttpReceiver(self.hub, self.clock, self.signatures)
         self.otlp_receiver = OtlpReceiver(self.hub, self.clock, self.http_receiver, identities, reorder_for)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.door = (
+        self.bus_receiver = (
             None
             if bus is None
             else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver, self.signatures, relays)
         )
-        self.troubles = HubTroubles(self.hub.announce, self.feed.tell)
+        self.troubles = HubTroubles(self.hub.announce, self.feed.publish)
         self.housekeeping = Housekeeping(
             self.hub,
-            self.door,
+            self.bus_receiver,
             self.dispatcher,
             self.feed,
             self.troubles,
-            keeping or Retention(),
+            retention or Retention(),
             self.clock,
             self.notifier.hear,
         )
@@ -160,40 +160,40 @@ class Service:
             await self.access.load()
         else:
             await self.access.open_folder(self._state, self.clock())
-        await self.hub.start(self.dispatcher, self.feed, self.notifier, self.door)
+        await self.hub.start(self.dispatcher, self.feed, self.notifier, self.bus_receiver)
         self.engine.clean_up_after(self.executors.cleans_up)
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
         self.notifier.start()
         self.witnesses.start()
         self._tasks = [
-            asyncio.create_task(self.housekeeping.keep_on(), name="lifesigns housekeeping"),
-            asyncio.create_task(self.housekeeping.forget_on(), name="lifesigns forgetting"),
-            asyncio.create_task(self.access.tend_on(self.clock), name="lifesigns tokens"),
-            asyncio.create_task(self._tell_bursts(), name="lifesigns refusals"),
-            asyncio.create_task(self._tell_expiring(), name="lifesigns expiry"),
-            asyncio.create_task(self._end_lives(), name="lifesigns lives"),
+            asyncio.create_task(self.housekeeping.run(), name="lifesigns housekeeping"),
+            asyncio.create_task(self.housekeeping.run_hourly(), name="lifesigns forgetting"),
+            asyncio.create_task(self.access.run(self.clock), name="lifesigns tokens"),
+            asyncio.create_task(self._announce_bursts(), name="lifesigns refusals"),
+            asyncio.create_task(self._announce_expiring(), name="lifesigns expiry"),
+            asyncio.create_task(self._revoke_ended(), name="lifesigns lives"),
             asyncio.create_task(
-                self.hub.audit.tend_on(self.hub.committer, self.clock, self.hub.announce),
+                self.hub.audit.run(self.hub.committer, self.clock, self.hub.announce),
                 name="lifesigns audit",
             ),
         ]
-        if self.door is not None:
-            self._tasks.append(asyncio.create_task(self.door.open(), name="lifesigns bus"))
-            self._tasks.append(asyncio.create_task(self.dispatcher.speak(), name="lifesigns dispatcher"))
+        if self.bus_receiver is not None:
+            self._tasks.append(asyncio.create_task(self.bus_receiver.open(), name="lifesigns bus"))
+            self._tasks.append(asyncio.create_task(self.dispatcher.run(), name="lifesigns dispatcher"))
 
-    def send_home(self) -> None:
+    def end_listeners(self) -> None:
         """The hub is about to stop: answer all listeners and long polls now."""
         self.feed.end()
         self.hub.ledger.end()
 
     async def stop(self) -> None:
         """Take in what is here, store everything, close everything."""
-        self.send_home()
+        self.end_listeners()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.door is not None:
-            await self.door.close()
+        if self.bus_receiver is not None:
+            await self.bus_receiver.close()
         self.otlp_receiver.hear_all()
         await self.executors.close()
         await self.notifier.stop()
@@ -213,24 +213,24 @@ class Service:
         """Ask this, once a second, why new connections are refused."""
         self.housekeeping.watched[HubPart.CONNECTIONS] = why_full
 
-    async def _tell_bursts(self) -> None:
+    async def _announce_bursts(self) -> None:
         """One entry a minute, however many are refused: people read the record."""
         while True:
-            await asyncio.sleep(BURSTS_TOLD_EVERY)
+            await asyncio.sleep(BURSTS_EVERY)
             count, addresses = self.access.take_burst()
             if count:
                 self.hub.announce(RefusalBurst(self.clock(), count, tuple(addresses)))
 
-    async def _tell_expiring(self) -> None:
+    async def _announce_expiring(self) -> None:
         while True:
             now = self.clock()
-            self.expiring_tokens.look(self.access.ending_before(now + TOLD_FOR), now)
-            await asyncio.sleep(EXPIRY_LOOKED_AT_EVERY)
+            self.expiring_tokens.look(self.access.ending_before(now + ALERT_FOR), now)
+            await asyncio.sleep(EXPIRY_CHECK_EVERY)
 
-    async def _end_lives(self) -> None:
+    async def _revoke_ended(self) -> None:
         """Revoke the tokens and keys of ended incarnations."""
         while True:
-            await asyncio.sleep(LIVES_LOOKED_AT_EVERY)
+            await asyncio.sleep(REVOKE_EVERY)
             with suppress(
                 AdapterError
             ):  # The token is revoked here, and in the store as soon as that is back.
@@ -249,7 +249,7 @@ class Service:
     @property
     def bus_state(self) -> str:
         """`ok`, `none`, or what is wrong with the bus."""
-        return "none" if self.door is None else self.door.state
+        return "none" if self.bus_receiver is None else self.bus_receiver.state
 
     def last_beat(self, agent_id: str) -> ReceivedBeat | None:
         """The last beat of an agent as it was received, and when."""

@@ -75,7 +75,7 @@ class SignIns:
         self._file: Path | None = None
         self._note_at = inf
 
-    def keep_in(self, folder: Path, now: float) -> None:
+    def use_folder(self, folder: Path, now: float) -> None:
         """Continue the sessions in this folder, and store them there from now on."""
         self._file = folder / FILE_NAME
         for key, known in _read(self._file):
@@ -142,9 +142,9 @@ class SignIns:
         """End this session."""
         self.end_session(session_id(session))
 
-    def end_session(self, wanted: str) -> None:
+    def end_session(self, session_id: str) -> None:
         """End the session with this id."""
-        for key in [key for key in self._sessions if _id(key) == wanted]:
+        for key in [key for key in self._sessions if _id(key) == session_id]:
             del self._sessions[key]
             self._write()
 

@@ -77,18 +77,22 @@ class Signatures:
         signature, and counts it."""
         if not signed.is_signed(raw):
             return raw, None
-        said = signed.opened(raw)
-        key = self._keys.key(said.key_id, now)
+        message = signed.opened(raw)
+        key = self._keys.key(message.key_id, now)
         if key is None or self._verifies is None:
-            raise self._refused(Forgery.SIGNATURE, f"the key {said.key_id} is not known here", now, where)
+            raise self._refused(Forgery.SIGNATURE, f"the key {message.key_id} is not known here", now, where)
         public, patterns = key
-        if not self._verifies(public, said.text, said.signature):
-            raise self._refused(Forgery.SIGNATURE, f"it is not signed by the key {said.key_id}", now, where)
-        sessions = self._sessions.get(said.key_id) or self._sessions.setdefault(said.key_id, _Sessions())
-        if not sessions.is_new(said.session, said.number):
-            detail = f"number {said.number} of session {said.session.decode()} was heard before"
+        if not self._verifies(public, message.text, message.signature):
+            raise self._refused(
+                Forgery.SIGNATURE, f"it is not signed by the key {message.key_id}", now, where
+            )
+        sessions = self._sessions.get(message.key_id) or self._sessions.setdefault(
+            message.key_id, _Sessions()
+        )
+        if not sessions.is_new(message.session, message.number):
+            detail = f"number {message.number} of session {message.session.decode()} was heard before"
             raise self._refused(Forgery.REPLAY, detail, now, where)
-        return said.message, patterns
+        return message.message, patterns
 
     def fault(self, agent_id: str, signer: Patterns | None) -> Forgery | None:
         """Why this signer, or an unsigned message, may not speak for that agent; None if it may."""

@@ -28,7 +28,7 @@ class Throttle:
         self.refused = 0
         self.throttled = 0
         """Of these, the throttled ones."""
-        self._told = 0
+        self._taken = 0
         """The count at the last burst taken."""
         self._bursting: dict[str, None] = {}
 
@@ -50,8 +50,8 @@ class Throttle:
 
     def take_burst(self) -> tuple[int, Sequence[str]]:
         """Failures since the last call, and some addresses that had too many; 0 if there is none."""
-        count, addresses = self.refused - self._told, tuple(self._bursting)
-        self._told, self._bursting = self.refused, {}
+        count, addresses = self.refused - self._taken, tuple(self._bursting)
+        self._taken, self._bursting = self.refused, {}
         return (count, addresses) if addresses else (0, ())
 
 
@@ -70,7 +70,7 @@ class Failures:
         return self.count > FAILURES_MAX
 
     @property
-    def worth_a_word(self) -> bool:
+    def worth_logging(self) -> bool:
         """Whether to log it: the first failure and the first throttled one, however many follow."""
         return self.count in (1, FAILURES_MAX + 1)
 

@@ -45,7 +45,7 @@ class TokenMacs:
         return hmac.compare_digest(token.mac, self._mac(token))
 
     def _mac(self, token: StoredToken) -> bytes:
-        said = (
+        content = (
             token.id,
             token.digest,
             str(token.role),
@@ -54,7 +54,7 @@ class TokenMacs:
             token.made_at,
             token.expires_at,
         )
-        return hmac.digest(self._key, msgspec.msgpack.encode(said), "sha256")
+        return hmac.digest(self._key, msgspec.msgpack.encode(content), "sha256")
 
 
 async def token_macs(folder: Path, store: Store) -> TokenMacs:
@@ -79,8 +79,8 @@ async def token_macs(folder: Path, store: Store) -> TokenMacs:
             await store.keep_token(macs.signed(row))
     (folder / _BEING_MADE).replace(folder / FILE_NAME)
     if rows:
-        said = "%d tokens of the store were made by an older lifesigns: they are signed now, and others are not believed"
-        log.warning(said, len(rows), extra={"action": "tokens_signed"})
+        text = "%d tokens of the store were made by an older lifesigns: they are signed now, and others are not believed"
+        log.warning(text, len(rows), extra={"action": "tokens_signed"})
     return macs
 
 
@@ -101,13 +101,13 @@ def _write(path: Path, key: bytes) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    found = read_private(path, KEY_BYTES + 1)
-    if found is None:
+    contents = read_private(path, KEY_BYTES + 1)
+    if contents is None:
         return None
-    key, exposed = found
+    key, exposed = contents
     if exposed:
-        said = "%s could be read by others, %s; who has it and can write to the store can make tokens"
-        log.warning(said, path, exposed, extra={"action": "tokens_key_exposed"})
+        text = "%s could be read by others, %s; who has it and can write to the store can make tokens"
+        log.warning(text, path, exposed, extra={"action": "tokens_key_exposed"})
     if len(key) != KEY_BYTES:
         raise UsageError(f"{path} does not hold a key of {KEY_BYTES} bytes; put back the one of a backup")
     return key

@@ -138,7 +138,7 @@ class StoredState:
 
     epoch: int
     """The fencing epoch of this hub: higher than that of every hub before it."""
-    page: int
+    commit: int
     """The number of the last commit; 0 if there is none."""
     event: int
     """The id of the last event; 0 if there is none."""

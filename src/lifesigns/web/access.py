@@ -124,7 +124,7 @@ def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, d
     """The answer to a wrong secret; after many of them, to wait. Neither answer nor log repeats the secret."""
     address = host_policy.address(scope)
     failures = access.failed(address, now)
-    if failures.worth_a_word:
+    if failures.worth_logging:
         log.warning(
             "%s: %s%s",
             address,

@@ -83,7 +83,7 @@ async def on_record(request: Request) -> None:
     """Return when what was just done is stored. If the store is away it takes effect all the same: the alert may be
     about just that."""
     try:
-        await request.service.http_receiver.keep(())
+        await request.service.http_receiver.store_reports(())
     except (NotStored, NotLeader) as error:
         detail = "it is done, but the store is away: it is not on record yet, and would be lost with this hub"
         raise Problem(503, detail, headers={"Retry-After": "5"}) from error

@@ -55,10 +55,10 @@ async def keep(request: Request) -> Answer:
         source=request.principal.token_id,
     )
     check_may_save(request, saved, said.token)
-    if not request.service.checkpoints.keeps:
+    if not request.service.checkpoints.stores_contents:
         raise Problem(409, "this hub keeps no contents: it has no state folder")
     try:
-        digest = await request.service.checkpoints.keep(task_id, request.body, said.digest)
+        digest = await request.service.checkpoints.store(task_id, request.body, said.digest)
     except WireError as error:
         raise Problem(422, error.detail, field=error.field) from None
     except TooLarge as error:

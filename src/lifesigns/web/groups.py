@@ -31,7 +31,7 @@ async def release(request: Request) -> Answer:
         raise Problem(404, f"there is no group {name!r}; as in 'fleet', 'host ws-1', 'provider x'")
     if not group.braked:
         raise Problem(409, f"{name!r} is not braked: {group.unwell} of {group.members} are unwell")
-    await service.http_receiver.keep([GroupReleased(group=name, by=request.principal.by)])
+    await service.http_receiver.store_reports([GroupReleased(group=name, by=request.principal.by)])
     return answer(group_view(name, group, request.now), 202)
 
 

@@ -137,7 +137,7 @@ async def decide(request: Request) -> Answer:
     decided = signals.EscalationDecided(
         agent_id=agent.id, order_id=record.id, decision=made.decision, by=request.principal.by, note=made.note
     )
-    await request.service.http_receiver.keep([decided])
+    await request.service.http_receiver.store_reports([decided])
     record = await _record(request, record.id)
     if (made.decision, request.principal.by) != _decision_on(record):
         raise Problem(409, _no_longer_open(record))  # Another person decided in the same moment.
@@ -190,7 +190,7 @@ async def ask(
 ) -> Mapping[str, InterventionRecord]:
     """Take in a request and return its interventions by agent when they are stored; or those of the same request, sent
     at the same time."""
-    effects = await request.service.http_receiver.keep(acts)
+    effects = await request.service.http_receiver.store_reports(acts)
     register: Interventions = await request.site.past.interventions()
     became = {
         effect.agent_id: record
@@ -202,7 +202,7 @@ async def ask(
 
 async def _about(request: Request, act: Said) -> Answer:
     agent, service = known(request), request.service
-    await service.http_receiver.keep([act])
+    await service.http_receiver.store_reports([act])
     return answer(views.agent_health(agent, service.engine.beliefs, request.now), 202)
 
 

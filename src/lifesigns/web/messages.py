@@ -78,7 +78,7 @@ async def send(request: Request) -> Answer:
         source=request.principal.token_id,
     )
     check_owner(request, sent)
-    await request.service.http_receiver.keep([sent])
+    await request.service.http_receiver.store_reports([sent])
     message = engine.beliefs.messages.get(message_id)
     if message is None:
         request.site.quotas.check(Quota.MESSAGES, said.agent_id)
@@ -99,7 +99,9 @@ async def acknowledge(request: Request) -> Answer:
     messages, message = request.service.engine.beliefs.messages, _known(request)
     if message.to != agent_id:
         raise Problem(409, f"message {message_id!r} was sent to {message.to!r}", field="agent_id")
-    await request.service.http_receiver.keep([MessageAcked(agent_id=agent_id, message_id=message_id)])
+    await request.service.http_receiver.store_reports(
+        [MessageAcked(agent_id=agent_id, message_id=message_id)]
+    )
     if messages.get(message_id) is message:
         raise Problem(409, f"the acknowledgement was refused: {agent_id!r} has ended")
     return Answer(status=204)
@@ -110,7 +112,7 @@ async def withdraw(request: Request) -> Answer:
     message_id = request.path["message_id"]
     messages, message = request.service.engine.beliefs.messages, _known(request)
     check_voice(request, message.sender)
-    await request.service.http_receiver.keep(
+    await request.service.http_receiver.store_reports(
         [MessageWithdrawn(agent_id=message.sender, message_id=message_id)]
     )
     if messages.get(message_id) is message:

@@ -80,7 +80,7 @@ async def _took(request: Request, result: str) -> Answer:
         )
     within = _duration("within", request.query.within)
     await _expect(request, agent_id)
-    await receiver.keep([*_report(request, agent_id, result, within), _beat(request, agent_id)])
+    await receiver.store_reports([*_report(request, agent_id, result, within), _beat(request, agent_id)])
     return Answer(b"OK\n", content_type=b"text/plain; charset=utf-8")
 
 
@@ -158,10 +158,10 @@ async def _expect(request: Request, agent_id: str) -> None:
     registered = s.AgentRegistered(
         agent_id=agent_id, policy=words, source=request.principal.token_id, bounded=bounded
     )
-    effects = await request.service.http_receiver.keep([registered])
+    effects = await request.service.http_receiver.store_reports([registered])
     if (why := _why_refused(effects)) is not None:
         if agent is None:
-            await request.service.http_receiver.keep(
+            await request.service.http_receiver.store_reports(
                 [s.AgentLeft(agent_id=agent_id, reason="its interval was refused")]
             )
         raise Problem(

@@ -149,7 +149,7 @@ def _incoming(service: Service) -> Iterator[Metric]:
     yield _counter(
         "lifesigns_bus_messages_dropped",
         "Messages on the bus that came faster than they were heard",
-        0 if service.door is None else service.door.dropped,
+        0 if service.bus_receiver is None else service.bus_receiver.dropped,
     )
     yield _counter(
         "lifesigns_tokens_refused",
@@ -237,12 +237,12 @@ def _quotas(quotas: WebQuotas) -> Metric:
 
 def _store_and_bus(service: Service) -> Iterator[Metric]:
     committer, bus = service.hub.committer, service.bus_state
-    yield _gauge("lifesigns_store_up", "1 while the store takes pages", service.store_state == "ok")
+    yield _gauge("lifesigns_store_up", "1 while the store takes commits", service.store_state == "ok")
     if bus != "none":
         yield _gauge("lifesigns_bus_up", "1 while the bus is connected; missing without a bus", bus == "ok")
-    yield _histogram("lifesigns_store_commit_seconds", "How long a page took to be kept", committer.took)
-    yield _counter("lifesigns_pages_kept", "Pages kept in the store", sum(committer.took.counts))
-    yield _counter("lifesigns_events_kept", "Events kept in the store", committer.events)
+    yield _histogram("lifesigns_store_commit_seconds", "How long a commit took", committer.took)
+    yield _counter("lifesigns_pages_kept", "Commits stored", sum(committer.took.counts))
+    yield _counter("lifesigns_events_kept", "Events stored", committer.events)
     yield _counter(
         "lifesigns_events_lost", "Events lost because the store was away for too long", committer.lost
     )

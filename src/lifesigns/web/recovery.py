@@ -32,7 +32,7 @@ async def recover(request: Request) -> Answer:
         raise Problem(409, f"{agent.id!r} is {agent.health}: terminate it before its task is recovered")
     reason = request.body.reason if request.body is not None else ""
     wish = RecoveryRequested(agent_id=agent.id, by=request.principal.by, task_id=task_id, reason=reason)
-    await request.service.http_receiver.keep([wish])
+    await request.service.http_receiver.store_reports([wish])
     return answer(recovery_of(engine, task_id), 202)
 
 

@@ -79,7 +79,7 @@ async def serving(
         try:
             yield
         finally:
-            web.service.send_home()
+            web.service.end_listeners()
 
 
 def _as_allowed(site: Site) -> Connections:

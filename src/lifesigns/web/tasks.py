@@ -73,7 +73,7 @@ async def claim(request: Request) -> Answer:
     if task_id not in engine.beliefs.claims:  # The engine answers for a held one, and records the attempt.
         check_owner(request, wish)
     check_voice(request, said.agent_id)
-    await request.service.http_receiver.keep([wish])
+    await request.service.http_receiver.store_reports([wish])
     claim = engine.beliefs.claims.get(task_id)
     if claim is None:
         request.site.quotas.check(Quota.CLAIMS, said.agent_id)
@@ -97,7 +97,7 @@ async def release(request: Request) -> Answer:
     released = TaskReleased(
         agent_id=said.agent_id, incarnation=said.incarnation, task_id=task_id, token=said.token
     )
-    await request.service.http_receiver.keep([released])
+    await request.service.http_receiver.store_reports([released])
     if claims.get(task_id) is claim:
         raise Problem(409, f"the release was refused: it came from an earlier life of {said.agent_id!r}")
     return Answer(status=204)
@@ -131,7 +131,7 @@ def check_may_save(request: Request, saved: CheckpointSaved, token: int | None) 
 
 async def recorded(request: Request, saved: CheckpointSaved) -> Answer:
     """The answer to a checkpoint, when it is recorded."""
-    await request.service.http_receiver.keep([saved])
+    await request.service.http_receiver.store_reports([saved])
     lineage = request.service.engine.beliefs.lineages.get(saved.agent_id)
     chain = lineage.chain if lineage is not None and lineage.task_id == saved.task_id else []
     for checkpoint in reversed(chain):

@@ -71,11 +71,11 @@ async def create(request: Request) -> Answer:
         )
     except AdapterError as error:
         raise _store_away(f"the token was not made: {error}") from error
-    view = _view(made.kept)
+    view = _view(made.stored)
     by = request.principal.by
     request.service.hub.announce(TokenCreated(now, view.id, view.role, view.name, view.agents, by))
     # The token is in this answer only: no one gets one that is not recorded.
-    await request.service.http_receiver.keep(())
+    await request.service.http_receiver.store_reports(())
     return answer(NewTokenView(token=made.token, **msgspec.structs.asdict(view)), 201, UNSEEN)
 
 
@@ -84,7 +84,7 @@ async def add_key(request: Request) -> Answer:
     wanted, now = request.body, request.now
     expires_at = None if wanted.expires_after is None else now + wanted.expires_after
     try:
-        kept = await request.service.access.add_key(
+        stored = await request.service.access.add_key(
             bytes.fromhex(wanted.public_key),
             name=wanted.name,
             agents=wanted.agents,
@@ -93,11 +93,11 @@ async def add_key(request: Request) -> Answer:
         )
     except AdapterError as error:
         raise _store_away(f"the key was not kept: {error}") from error
-    view = _view(kept)
+    view = _view(stored)
     request.service.hub.announce(
         TokenCreated(now, view.id, view.role, view.name, view.agents, request.principal.by)
     )
-    await request.service.http_receiver.keep(())
+    await request.service.http_receiver.store_reports(())
     return answer(view, 201)
 
 
@@ -114,8 +114,8 @@ async def rotate(request: Request) -> Answer:
         raise Problem(404, f"there is no token {token_id!r}")
     until = moment(now + grace)
     request.service.hub.announce(TokenRotated(now, token_id, request.principal.by, until))
-    await request.service.http_receiver.keep(())
-    view = msgspec.structs.asdict(_view(made.kept))
+    await request.service.http_receiver.store_reports(())
+    view = msgspec.structs.asdict(_view(made.stored))
     return answer(NewTokenView(token=made.token, **view), 201, UNSEEN)
 
 
@@ -131,7 +131,7 @@ async def revoke(request: Request) -> Answer:
     if not known:
         raise Problem(404, f"there is no token {token_id!r}")
     request.service.hub.announce(TokenRevoked(request.now, token_id, request.principal.by))
-    await request.service.http_receiver.keep(())
+    await request.service.http_receiver.store_reports(())
     return Answer(status=204)
 
 

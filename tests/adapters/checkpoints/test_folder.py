@@ -155,7 +155,7 @@ def valid(signal: Signal | None) -> tuple[bool, bool]:
 
 async def test_a_checkpoint_that_is_whole_is_good(tmp_path: Path) -> None:
     checkpoints = Checkpoints(FolderContents(tmp_path))
-    known = await checkpoints.keep("t-19", b"state", digest(b"state"))
+    known = await checkpoints.store("t-19", b"state", digest(b"state"))
     assert known == HERE + digest(b"state")
     assert valid(await checkpoints.carry_out(verify(known))) == (True, True)
     assert await checkpoints.read("t-19", known) == b"state"
@@ -164,7 +164,7 @@ async def test_a_checkpoint_that_is_whole_is_good(tmp_path: Path) -> None:
 @pytest.mark.parametrize("harm", ["flip", "truncate", "extend", "remove", "empty"])
 async def test_one_that_is_broken_or_gone_is_not(tmp_path: Path, harm: str) -> None:
     checkpoints = Checkpoints(FolderContents(tmp_path))
-    known = await checkpoints.keep("t-19", b"the state of things")
+    known = await checkpoints.store("t-19", b"the state of things")
     (file,) = files(tmp_path)
     content = bytearray(file.read_bytes())
     match harm:
@@ -201,9 +201,9 @@ async def test_of_one_that_was_never_here_its_agents_word_counts_and_that_is_tol
 @pytest.mark.parametrize("prefix", ["", "sha256:", HERE])
 async def test_a_digest_that_is_not_the_contents_is_refused(tmp_path: Path, prefix: str) -> None:
     checkpoints = Checkpoints(FolderContents(tmp_path))
-    await checkpoints.keep("t", b"state", prefix + digest(b"state").upper())
+    await checkpoints.store("t", b"state", prefix + digest(b"state").upper())
     with pytest.raises(WireError, match="but the content has sha256:"):
-        await checkpoints.keep("t", b"state!", prefix + digest(b"state"))
+        await checkpoints.store("t", b"state!", prefix + digest(b"state"))
     assert len(files(tmp_path)) == 1
 
 

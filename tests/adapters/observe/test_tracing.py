@@ -96,14 +96,14 @@ async def test_a_nudge_is_one_trace_from_order_to_answer(received: Collector) ->
     """Its times are those of the facts, its ids follow from the agent's and the intervention's."""
     async with Ground() as ground:
         ground.hub.hear([BeatReceived("a", 1, "one")])
-        await ground.hub.keep([NudgeRequested(agent_id="a", by="me", message="how is it going?")])
+        await ground.hub.store_reports([NudgeRequested(agent_id="a", by="me", message="how is it going?")])
         nudge_id, ordered_at = ground.orders[0].order_id, ground.now
         ground.now += 2
-        await ground.hub.keep([NudgeDelivered(agent_id="a", order_id=nudge_id)])
+        await ground.hub.store_reports([NudgeDelivered(agent_id="a", order_id=nudge_id)])
         ground.now += 3
-        await ground.hub.keep([NudgeSeen(agent_id="a", nudge_id=nudge_id)])
+        await ground.hub.store_reports([NudgeSeen(agent_id="a", nudge_id=nudge_id)])
         ground.now += 5
-        await ground.hub.keep(
+        await ground.hub.store_reports(
             [NudgeAnswered(agent_id="a", nudge_id=nudge_id, answer=Answer.PROGRESS, note="fine")]
         )
         tracing = Tracing(ratio=0)

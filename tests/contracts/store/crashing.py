@@ -30,7 +30,7 @@ def page(number: int) -> Commit:
 
 async def write(path: Path) -> None:
     store = SqliteStore(path)
-    number = (await store.open()).page
+    number = (await store.open()).commit
     while True:
         number += 1
         await store.commit(page(number))

@@ -47,10 +47,10 @@ async def main(folder: Path) -> None:
     await store.close()
     found = await SqliteStore(folder / "hub.db").open()
     values = {belief.key: belief.value for belief in found.beliefs}
-    whole = len(values) == 30 * found.page + 1 and values["last"] == b"%d" % found.page
-    whole = whole and kept == list(range(1, before + 1)) and found.event == found.page
+    whole = len(values) == 30 * found.commit + 1 and values["last"] == b"%d" % found.commit
+    whole = whole and kept == list(range(1, before + 1)) and found.event == found.commit
     sys.stdout.write(
-        json.dumps({"before": before, "pages": found.page, "refusals": refusals, "whole": whole})
+        json.dumps({"before": before, "pages": found.commit, "refusals": refusals, "whole": whole})
     )
 
 

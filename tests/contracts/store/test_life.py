@@ -23,7 +23,7 @@ async def test_a_store_that_is_well_answers_a_ping(ground: Ground) -> None:
     await fill(store, event(1))
     await store.ping()
     _, found = await ground.opened()
-    assert (found.page, found.event) == (1, 1)
+    assert (found.commit, found.event) == (1, 1)
 
 
 async def test_reading_takes_over_from_nobody(ground: Ground) -> None:
@@ -54,4 +54,4 @@ async def test_memory_without_a_name_is_shared_with_nobody() -> None:
     one, other = MemoryStore(), MemoryStore()
     await one.open()
     await fill(one, event(1))
-    assert (await other.open()).page == 0
+    assert (await other.open()).commit == 0

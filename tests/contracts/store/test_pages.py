@@ -11,7 +11,7 @@ from tests.contracts.store.ground import Ground, all_ids, believed, event, fill,
 
 async def test_a_new_store_is_empty(ground: Ground) -> None:
     store, found = await ground.opened()
-    assert (found.epoch, found.page, found.event, found.beliefs, found.orders) == (1, 0, 0, [], [])
+    assert (found.epoch, found.commit, found.event, found.beliefs, found.orders) == (1, 0, 0, [], [])
     assert await store.events() == []
     assert await store.samples("coder-7", 0, 1e10) == []
     assert await store.tokens() == []
@@ -29,7 +29,7 @@ async def test_everything_on_a_page_is_found_by_the_next_hub(ground: Ground) -> 
     await store.commit(page)
     await store.close()
     again, found = await ground.opened()
-    assert (found.epoch, found.page, found.event) == (2, 1, 2)
+    assert (found.epoch, found.commit, found.event) == (2, 1, 2)
     assert sorted(found.beliefs, key=lambda belief: belief.kind) == page.beliefs
     assert found.orders == page.orders
     assert await again.events() == page.events
@@ -40,7 +40,7 @@ async def test_an_empty_page_is_a_page(ground: Ground) -> None:
     store = await ground.store()
     await store.commit(Commit(1))
     _, found = await ground.opened()
-    assert (found.page, found.event) == (1, 0)
+    assert (found.commit, found.event) == (1, 0)
 
 
 async def test_a_page_that_is_kept_already_is_skipped(ground: Ground) -> None:
@@ -54,7 +54,7 @@ async def test_a_page_that_is_kept_already_is_skipped(ground: Ground) -> None:
     _, found = await ground.opened()
     assert [belief.value for belief in found.beliefs] == [b"new"]
     assert found.orders == []
-    assert (found.page, found.event) == (2, 1)
+    assert (found.commit, found.event) == (2, 1)
 
 
 async def test_a_page_out_of_order_is_our_bug_and_leaves_nothing(ground: Ground) -> None:
@@ -65,7 +65,7 @@ async def test_a_page_out_of_order_is_our_bug_and_leaves_nothing(ground: Ground)
         await store.commit(Commit(3, beliefs=[believed("a")], events=[event(1)]))
     await store.commit(Commit(2))
     _, found = await ground.opened()
-    assert (found.page, found.event, found.beliefs) == (2, 0, [])
+    assert (found.commit, found.event, found.beliefs) == (2, 0, [])
 
 
 @pytest.mark.parametrize("ids", [[2], [1, 3], [1, 1], [2, 1], [0]])

@@ -99,7 +99,7 @@ async def test_a_server_killed_under_load_loses_nothing_it_kept(
     await writing
     assert failures
     found = await store.open()
-    assert found.page == kept
+    assert found.commit == kept
     assert {belief.value for belief in found.beliefs} == {b"%d" % kept}
     assert await all_ids(store) == list(range(1, 2 * kept + 1))
 
@@ -154,7 +154,7 @@ async def test_connections_cut_again_and_again_lose_nothing(store: PostgresStore
     over.set()
     await harm
     found = await store.open()
-    assert (found.page, found.event) == (kept, 2 * kept)
+    assert (found.commit, found.event) == (kept, 2 * kept)
     assert {belief.value for belief in found.beliefs} == {b"%d" % kept}
 
 

@@ -109,7 +109,7 @@ async def test_what_is_older_than_it_is_kept_for_goes(ground: Ground) -> None:
     assert await store.forget(NOW + HOUR, keep_for=HOUR - 0.1) == 4
     assert await store.events() == []
     _, found = await ground.opened()
-    assert (found.page, found.event) == (1, 4)
+    assert (found.commit, found.event) == (1, 4)
 
 
 async def test_many_are_forgotten_while_pages_are_written(ground: Ground) -> None:

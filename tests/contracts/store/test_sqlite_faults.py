@@ -239,7 +239,7 @@ async def test_a_damaged_file_is_said_for_good_and_not_touched(
         assert not refused.value.transient
     assert content(path) == before
     move_away(path)
-    assert (await store.open()).page == 0
+    assert (await store.open()).commit == 0
     await fill(store, event(1))
     assert await all_ids(store) == [1]
     await store.close()
@@ -282,7 +282,7 @@ async def test_another_file_in_its_place_is_not_written_to(path: Path) -> None:
     with pytest.raises(AdapterError, match="not the one that was opened") as refused:
         await store.commit(Commit(2))
     assert not refused.value.transient
-    assert (await store.open()).page == 0
+    assert (await store.open()).commit == 0
     await store.close()
 
 

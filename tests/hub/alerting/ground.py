@@ -18,7 +18,7 @@ STEPS_MAX = 100_000
 
 
 class Fleet:
-    """A lookout over agents that are what the test says."""
+    """A lookup over agents that are what the test says."""
 
     def __init__(self) -> None:
         self.agents: dict[str, AlertSubject] = {}
@@ -100,7 +100,7 @@ class Ground:
                     self.alerting.failed(name, fault, self.now)
                 else:
                     self.told.append((name, self.now, notice))
-                    self.alerting.told(name, self.now)
+                    self.alerting.delivered(name, self.now)
 
     # --- the store ------------------------------------------------------------------------------------
 

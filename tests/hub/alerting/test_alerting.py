@@ -240,8 +240,8 @@ def test_what_comes_again_while_the_channel_is_being_told_that_it_is_over_is_ope
     assert notice.stage == "resolved"
     ground.fall(["a"])
     ground.now += 6
-    ground.alerting.tend(ground.now)
-    ground.alerting.told("ops", ground.now)
+    ground.alerting.advance(ground.now)
+    ground.alerting.delivered("ops", ground.now)
     ground.run(10)
     assert ground.stages() == ["opened", "opened"]
     ground.heal(["a"])

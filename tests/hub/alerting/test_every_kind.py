@@ -277,7 +277,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
 async def test_it_rings_and_it_is_over(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lifesigns.hub.housekeeping.SECOND", 0.1)
     monkeypatch.setattr("lifesigns.hub.committer.RETRY_AFTER", (0.05,))
-    monkeypatch.setattr("lifesigns.hub.alerting.notifier.KEEP_FOR", 0.1)
+    monkeypatch.setattr("lifesigns.hub.alerting.notifier.STORE_FOR", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.alerting.DOWN_AFTER", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.alerting.CHECK_EVERY", 0.1)
     monkeypatch.setattr("lifesigns.hub.alerting.channel_queue.RETRY_AFTER", 0.1)

@@ -68,7 +68,7 @@ class House:
     async def open(self) -> None:
         self.store = MemoryStore(self._name)
         remembered = await self.store.open()
-        self._page, self._event = remembered.page, remembered.event
+        self._page, self._event = remembered.commit, remembered.event
         self._lock = asyncio.Lock()
         self.notifier = Notifier(
             self.rules,
@@ -76,8 +76,8 @@ class House:
             self.fleet,
             store=self.store,
             clock=self.clock,
-            wanted=lambda: None,
-            kept=self.keep,
+            request_commit=lambda: None,
+            wait_until_stored=self.keep,
         )
         self.notifier.recall(remembered.beliefs)
         self.notifier.start()
@@ -196,7 +196,7 @@ def _action(record: logging.LogRecord) -> str | None:
 
 async def test_nobody_waits_long_for_a_store_that_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the store is what failed, that is what people have to be told."""
-    monkeypatch.setattr("lifesigns.hub.alerting.notifier.KEEP_FOR", 0.05)
+    monkeypatch.setattr("lifesigns.hub.alerting.notifier.STORE_FOR", 0.05)
     async with House() as house:
         await house.until(lambda: house.notifier._behind is None)
         house.keeps = False

@@ -40,7 +40,7 @@ def stored(store: FaultyStore) -> list[str]:
 async def test_an_agent_that_dies_while_the_store_is_away_is_told_before_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lifesigns.hub.alerting.notifier.KEEP_FOR", 0.05)
+    monkeypatch.setattr("lifesigns.hub.alerting.notifier.STORE_FOR", 0.05)
     store, ops = FaultyStore(), Ear()
     quick = profile("swift").but({"silence": {"interval": 0.3, "timeout": 1.0, "ping_wait": 0.1}})
     service = Service(

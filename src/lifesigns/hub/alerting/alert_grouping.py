@@ -23,15 +23,15 @@ class AlertGrouping:
         pacing: Pacing,
         *,
         is_silenced: Callable[[Alert, float], bool],
-        touch: Callable[[str, str], None],
+        mark_row: Callable[[str, str], None],
     ) -> None:
         self.routes: dict[str, dict[str, NoticeSeverity]] = {}
         """By alert the channels that have not got it yet, and the severity for each."""
         self._alerts = alerts
-        self._outlets = queues
+        self._queues = queues
         self._pacing = pacing
         self._is_silenced = is_silenced
-        self._touch = touch
+        self._mark_row = mark_row
 
     def due_after(self, now: float) -> float:
         """When the next waiting alert has lasted long enough for a notice."""
@@ -42,22 +42,22 @@ class AlertGrouping:
                 first = min(first, due_at)
         return first
 
-    def gone(self, alert: Alert, now: float) -> None:
+    def remove(self, alert: Alert, now: float) -> None:
         """Remove an alert that is over for good."""
         self.routes.pop(alert.key, None)
         for channel, key in alert.alert_groups.items():
-            queue = self._outlets.get(channel)
+            queue = self._queues.get(channel)
             alert_group = queue.alert_groups.get(key) if queue is not None else None
             if queue is None or alert_group is None:
                 continue
             members = queue.members.get(key, {})
             members.pop(alert.key, None)
             alert_group.leave(alert, now, last=not members)
-            self._touch(rows.NOTICE, rows.notice_key(channel, key))
+            self._mark_row(rows.NOTICE, rows.notice_key(channel, key))
 
-    def alert_group(self, queue: ChannelQueue, now: float) -> None:
+    def form_groups(self, queue: ChannelQueue, now: float) -> None:
         """Put waiting alerts into groups, and drop the groups that ended before the channel got them."""
-        self._drop_unheard(queue)
+        self._drop_undelivered(queue)
         waiting: dict[str, list[Alert]] = {}
         for alert in self._waiting_for(queue.name, now):
             waiting.setdefault(alert.kind, []).append(alert)
@@ -103,7 +103,7 @@ class AlertGrouping:
         many = len(together) + len(untold)
         if many + told < group_from or (many == 1 and told < group_from):
             for alert in due:
-                self._join(queue, self._bundle_for(queue, alert.key, alert, "", now), alert)
+                self._join(queue, self._group_for(queue, alert.key, alert, "", now), alert)
             return
         dissolved = [alert for alert_group in untold for alert in self._dissolve(queue, alert_group)]
         ready = {alert.key for alert in (*dissolved, *due)}
@@ -112,19 +112,19 @@ class AlertGrouping:
             for alert in alerts:
                 if group or alert.key in ready:
                     key = group_key(kind, group) if group else alert.key
-                    self._join(queue, self._bundle_for(queue, key, alert, group, now), alert)
+                    self._join(queue, self._group_for(queue, key, alert, group, now), alert)
 
     def _dissolve(self, queue: ChannelQueue, alert_group: AlertGroup) -> list[Alert]:
         """Take apart the group of a single alert, to put it with the others."""
         alerts = queue.alerts_of(alert_group, self._alerts)
         queue.drop(alert_group.key)
-        self._touch(rows.NOTICE, rows.notice_key(queue.name, alert_group.key))
+        self._mark_row(rows.NOTICE, rows.notice_key(queue.name, alert_group.key))
         for alert in alerts:
             del alert.alert_groups[queue.name]
             self.routes.setdefault(alert.key, {})[queue.name] = alert_group.severity
         return alerts
 
-    def _bundle_for(self, queue: ChannelQueue, key: str, first: Alert, group: str, now: float) -> AlertGroup:
+    def _group_for(self, queue: ChannelQueue, key: str, first: Alert, group: str, now: float) -> AlertGroup:
         alert_group = queue.alert_groups.get(key)
         if alert_group is None:
             severity = self.routes[first.key][queue.name]
@@ -136,13 +136,13 @@ class AlertGrouping:
         alert_group.join(alert, self.routes[alert.key].pop(queue.name))
         alert.alert_groups[queue.name] = alert_group.key
         queue.members.setdefault(alert_group.key, {})[alert.key] = None
-        self._touch(rows.NOTICE, rows.notice_key(queue.name, alert_group.key))
-        self._touch(rows.ALERT, alert.key)
+        self._mark_row(rows.NOTICE, rows.notice_key(queue.name, alert_group.key))
+        self._mark_row(rows.ALERT, alert.key)
 
-    def _drop_unheard(self, queue: ChannelQueue) -> None:
+    def _drop_undelivered(self, queue: ChannelQueue) -> None:
         for key, alert_group in list(queue.alert_groups.items()):
             if not alert_group.may_be_known and not queue.members.get(key):
                 queue.drop(key)
                 queue.missed += alert_group.ever
-                self._touch(rows.NOTICE, rows.notice_key(queue.name, key))
-                self._touch(rows.OUTLET, queue.name)
+                self._mark_row(rows.NOTICE, rows.notice_key(queue.name, key))
+                self._mark_row(rows.OUTLET, queue.name)

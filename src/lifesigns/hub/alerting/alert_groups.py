@@ -124,7 +124,7 @@ class AlertGroup:
         else:
             title, text = lasting[0].title, lasting[0].text
         if stage is NoticeStage.ACKNOWLEDGED:
-            text = "\n".join(dict.fromkeys(alert.ack.said() for alert in lasting if alert.ack is not None))
+            text = "\n".join(dict.fromkeys(alert.ack.text() for alert in lasting if alert.ack is not None))
         if stage is not NoticeStage.RESOLVED:
             self.title = title
         agents = tuple(self.agents)
@@ -147,7 +147,7 @@ class AlertGroup:
             details,
         )
 
-    def tell(self, stage: NoticeStage, level: Level, now: float) -> None:
+    def note_delivered(self, stage: NoticeStage, level: Level, now: float) -> None:
         """The channel took a notice that was made at this level."""
         self.told_at, self.not_before, self.uncertain = now, 0.0, False
         self.told = Level(*(max(pair) for pair in zip(self.told, level, strict=True)))

@@ -1,7 +1,7 @@
 """Alerting: from events to notices. Pure: `now` comes in, and the notifier asks for notices.
 
     hear(events)          what happened
-    next(channel, now)    the notice to send there now, if there is one; then `told` or `failed`
+    next(channel, now)    the notice to send there now, if there is one; then `delivered` or `failed`
     wake_at(channel)      when to ask again
     changed(), recall()   the rows of the store
 
@@ -36,7 +36,7 @@ DOWN_AFTER: Final = 2 * MINUTE
 SILENCES_MAX: Final = 1000
 
 STORM_FROM: Final = 200
-STORM_TEND_EVERY: Final = 0.5
+STORM_ADVANCE_EVERY: Final = 0.5
 """With `STORM_FROM` alerts open, new ones are handled together, this often."""
 
 _OF_THIS_LIFE: Final = (
@@ -55,21 +55,21 @@ log: Final = logging.getLogger("lifesigns.alerting")
 class Alerting:
     """The open alerts, and what each channel knows of them."""
 
-    def __init__(self, rules: Rules, lookout: AgentLookup) -> None:
+    def __init__(self, rules: Rules, lookup: AgentLookup) -> None:
         self.rules = rules
         self.cursor = 0
         """The id of the last event read."""
-        self._lookout = lookout
-        self.alerts = Alerts(lookout.who, self._touch_alert)
+        self._lookup = lookup
+        self.alerts = Alerts(lookup.who, self._mark_alert)
         self.queues = {name: ChannelQueue(name, rate) for name, rate in rules.channels.items()}
-        self._bundling = AlertGrouping(
-            self.alerts, self.queues, rules.pacing, is_silenced=self._is_silenced, touch=self._touch
+        self._grouping = AlertGrouping(
+            self.alerts, self.queues, rules.pacing, is_silenced=self._is_silenced, mark_row=self._mark
         )
         self._silences: dict[str, Silence] = {}
-        self._touched: dict[tuple[str, str], None] = {}
+        self._marked: dict[tuple[str, str], None] = {}
         self._news = False
-        self._cursor_kept = 0
-        self._tend_at = self._tended_at = 0.0
+        self._cursor_stored = 0
+        self._advance_at = self._advanced_at = 0.0
         self._checked_at = -NEVER
 
     # --- what happened --------------------------------------------------------------------------------
@@ -90,7 +90,9 @@ class Alerting:
         if self._news:
             # In a storm more follows in a moment, and a pass after every commit would be most of the cost.
             in_storm = len(self.alerts) >= STORM_FROM
-            self._tend_at = min(self._tend_at, self._tended_at + STORM_TEND_EVERY if in_storm else 0.0)
+            self._advance_at = min(
+                self._advance_at, self._advanced_at + STORM_ADVANCE_EVERY if in_storm else 0.0
+            )
         return self._news
 
     def _apply(self, change: Opened | Closed) -> None:
@@ -104,11 +106,11 @@ class Alerting:
 
     def _raise(self, alert: Alert) -> None:
         """It has become more urgent than it was when it was first told."""
-        for channel, severity in self.rules.told(alert).items():
+        for channel, severity in self.rules.channels_for(alert).items():
             key = alert.alert_groups.get(channel, "")
             if (alert_group := self.queues[channel].alert_groups.get(key)) is not None:
                 alert_group.raise_to(severity)
-                self._touch(rows.NOTICE, rows.notice_key(channel, key))
+                self._mark(rows.NOTICE, rows.notice_key(channel, key))
 
     def acknowledge(self, key: str, ack: Ack) -> Sequence[Alert]:
         """A person acknowledged an alert, or all in the group with this key: no more reminders, unless it gets worse.
@@ -116,8 +118,8 @@ class Alerting:
         found = [alert for alert in self._under(key) if alert.is_open]
         for alert in found:
             alert.ack = ack
-            self._touch(rows.ALERT, alert.key)
-            for alert_group in self._bundles_of(alert):
+            self._mark(rows.ALERT, alert.key)
+            for alert_group in self._groups_of(alert):
                 alert_group.acknowledged = False
         return found
 
@@ -125,17 +127,17 @@ class Alerting:
         alert = self.alerts.get(key)
         if alert is not None:
             return [alert]
-        told = {name for queue in self.queues.values() for name in queue.members.get(key, ())}
-        return [one for one in self.alerts if one.key in told]
+        keys = {name for queue in self.queues.values() for name in queue.members.get(key, ())}
+        return [alert for alert in self.alerts if alert.key in keys]
 
-    def _bundles_of(self, alert: Alert) -> Iterator[AlertGroup]:
+    def _groups_of(self, alert: Alert) -> Iterator[AlertGroup]:
         """The groups it is in, marked as changed."""
         for channel, key in alert.alert_groups.items():
             if (
                 channel in self.queues
                 and (alert_group := self.queues[channel].alert_groups.get(key)) is not None
             ):
-                self._touch(rows.NOTICE, rows.notice_key(channel, key))
+                self._mark(rows.NOTICE, rows.notice_key(channel, key))
                 yield alert_group
 
     def about(self, event: Event) -> Alert | None:
@@ -151,7 +153,7 @@ class Alerting:
             raise UsageError(f"there are {SILENCES_MAX} silences already; end one of them first")
         self._silences[silence.id] = silence
         self._silences_changed(silence.id)
-        log.info("%s", silence.said(), extra={"action": "silence_made", "silence": silence.id})
+        log.info("%s", silence.text(), extra={"action": "silence_made", "silence": silence.id})
 
     def end_silence(self, silence_id: str) -> bool:
         """Whether there was one."""
@@ -165,36 +167,36 @@ class Alerting:
         return [*self.rules.silences, *self._silences.values()]
 
     def _silences_changed(self, silence_id: str) -> None:
-        self._touch(rows.SILENCE, silence_id)
-        self._checked_at, self._tend_at = -NEVER, 0.0
+        self._mark(rows.SILENCE, silence_id)
+        self._checked_at, self._advance_at = -NEVER, 0.0
 
     def is_over(self, alert: Alert) -> bool:
         """Whether its reason is gone, though only the next check closes it."""
-        return bool(self._lookout.over(alert))
+        return bool(self._lookup.over(alert))
 
     # --- time passing ---------------------------------------------------------------------------------
 
-    def tend(self, now: float) -> None:
+    def advance(self, now: float) -> None:
         """Run what is due."""
-        if now < self._tend_at:
+        if now < self._advance_at:
             return
         pacing = self.rules.pacing
         if now - self._checked_at >= CHECK_EVERY:
             self._checked_at = now
             self._check(now)
         for alert in self.alerts.drop_gone(now, pacing.hold_for):
-            self._bundling.gone(alert, now)
+            self._grouping.remove(alert, now)
         for queue in self.queues.values():
-            self._bundling.alert_group(queue, now)
-        self._tend_at, self._tended_at = self._next_tend(now), now
+            self._grouping.form_groups(queue, now)
+        self._advance_at, self._advanced_at = self._next_advance(now), now
 
-    def _next_tend(self, now: float) -> float:
+    def _next_advance(self, now: float) -> float:
         if not len(self.alerts) and not self._silences:
             return NEVER
         hold_for, first = self.rules.pacing.hold_for, self._checked_at + CHECK_EVERY
         for alert in self.alerts.closing:
             first = min(first, alert.gone_at(hold_for))
-        return min(first, self._bundling.due_after(now))
+        return min(first, self._grouping.due_after(now))
 
     def _check(self, now: float) -> None:
         """Check what no event says: silences that began or ended, forgotten agents, waits that are over."""
@@ -205,14 +207,14 @@ class Alerting:
             if alert.ack is not None and alert.ack.until_at <= now:
                 self._end_ack(alert)
             if alert.is_open:
-                if ending := self._lookout.over(alert):
+                if ending := self._lookup.over(alert):
                     self.alerts.close(Closed((alert.key,), now, ending))
                 self._is_silenced(alert, now)
 
     def _end_ack(self, alert: Alert) -> None:
         alert.ack = None
-        self._touch(rows.ALERT, alert.key)
-        for alert_group in self._bundles_of(alert):
+        self._mark(rows.ALERT, alert.key)
+        for alert_group in self._groups_of(alert):
             alert_group.ack_over = True
 
     def _is_silenced(self, alert: Alert, now: float) -> bool:
@@ -220,7 +222,7 @@ class Alerting:
         why = silenced(alert, (*self.silences(), *self.rules.windows), now)
         if why != alert.silenced_by:
             alert.silenced_by = why
-            self._touch_alert(alert.key)
+            self._mark_alert(alert.key)
             if why:
                 log.info("%s: %s", alert.title, why, extra={"action": "alert_silenced", "alert": alert.key})
         return bool(why)
@@ -228,39 +230,39 @@ class Alerting:
     # --- telling --------------------------------------------------------------------------------------
 
     def next(self, channel: str, now: float) -> Notice | None:
-        """The notice to send there now. `told` or `failed` has to follow."""
-        self.tend(now)
+        """The notice to send there now. `delivered` or `failed` has to follow."""
+        self.advance(now)
         notice = self.queues[channel].next(self.alerts, self.rules.pacing, self.rules.link, now)
         if notice is not None:
-            self._touch(rows.OUTLET, channel)
-            self._touch(rows.NOTICE, rows.notice_key(channel, notice.key))
+            self._mark(rows.OUTLET, channel)
+            self._mark(rows.NOTICE, rows.notice_key(channel, notice.key))
         return notice
 
     def wake_at(self, channel: str) -> float:
         """When to ask this channel's queue again."""
         due_at = self.queues[channel].due_at(self.alerts, self.rules.pacing)
-        return min(self._tend_at, due_at)
+        return min(self._advance_at, due_at)
 
-    def told(self, channel: str, now: float) -> None:
+    def delivered(self, channel: str, now: float) -> None:
         """The channel took the notice."""
         queue = self.queues[channel]
-        self._touch_attempt(queue)
+        self._mark_attempt(queue)
         if queue.trouble is not None:
             log.warning(
                 "%s takes notices again", channel, extra={"action": "channel_back", "channel": channel}
             )
             self.alerts.close(Closed((f"channel_down:{channel}",), now, f"{channel} takes notices again"))
-            self._tend_at = 0.0
-        queue.told(now)
-        self._touch(rows.OUTLET, channel)
+            self._advance_at = 0.0
+        queue.delivered(now)
+        self._mark(rows.OUTLET, channel)
 
     def failed(self, channel: str, error: AdapterError, now: float) -> None:
         """The channel did not take the notice."""
         queue = self.queues[channel]
         first = queue.trouble is None
-        self._touch_attempt(queue)
+        self._mark_attempt(queue)
         queue.failed(error, now)
-        self._tend_at = 0.0
+        self._advance_at = 0.0
         trouble = queue.trouble
         if first or not error.transient:
             extra = {"action": "channel_failed", "channel": channel}
@@ -276,17 +278,17 @@ class Alerting:
 
     def changed(self) -> Sequence[Belief]:
         """The rows changed since the last call, for the next commit."""
-        touched, self._touched = self._touched, {}
-        kept = [rows.row(kind, key, self._row(kind, key)) for kind, key in touched]
-        if self.cursor != self._cursor_kept:
-            self._cursor_kept = self.cursor
-            kept.append(rows.row(rows.CURSOR, "", self.cursor))
-        return kept
+        marked, self._marked = self._marked, {}
+        changed = [rows.row(kind, key, self._row(kind, key)) for kind, key in marked]
+        if self.cursor != self._cursor_stored:
+            self._cursor_stored = self.cursor
+            changed.append(rows.row(rows.CURSOR, "", self.cursor))
+        return changed
 
     @property
-    def unkept(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether there are rows to commit."""
-        return bool(self._touched)
+        return bool(self._marked)
 
     def recall(self, beliefs: Iterable[Belief], now: float) -> bool:
         """Continue from the rows of the store. False if there was none."""
@@ -305,23 +307,23 @@ class Alerting:
                 case Silence():
                     self._silences[value.id] = value
                 case int():
-                    self.cursor = self._cursor_kept = value
+                    self.cursor = self._cursor_stored = value
                     known = True
                 case _:
                     continue
         for notice in notices:
-            self._recall_bundle(notice)
+            self._recall_group(notice)
         self._mend(now)
         return known
 
     def _recall_alert(self, alert: Alert) -> None:
         self.alerts.put(alert)
-        self._bundling.routes[alert.key] = dict(self.rules.told(alert))
+        self._grouping.routes[alert.key] = dict(self.rules.channels_for(alert))
 
-    def _recall_bundle(self, row: rows.NoticeRow) -> None:
+    def _recall_group(self, row: rows.NoticeRow) -> None:
         queue = self.queues.get(row.channel)
         if queue is None:
-            self._touch(rows.NOTICE, rows.notice_key(row.channel, row.alert_group.key))
+            self._mark(rows.NOTICE, rows.notice_key(row.channel, row.alert_group.key))
             return
         queue.alert_groups[row.alert_group.key] = row.alert_group
 
@@ -332,14 +334,14 @@ class Alerting:
                 queue = self.queues.get(channel)
                 if queue is None or key not in queue.alert_groups:
                     del alert.alert_groups[channel]
-                    self._touch_alert(alert.key)
+                    self._mark_alert(alert.key)
                 else:
                     queue.members.setdefault(key, {})[alert.key] = None
-                    self._bundling.routes[alert.key].pop(channel, None)
+                    self._grouping.routes[alert.key].pop(channel, None)
         self.leave_behind(NEVER, now)
         down = tuple(f"channel_down:{name}" for name in self.queues)
         self.alerts.close(Closed(down or ("",), now, "the hub was started anew"))
-        self._tend_at = 0.0
+        self._advance_at = 0.0
 
     def leave_behind(self, before: float, now: float) -> None:
         """Close what an older hub said about itself before then: no hub is left to close it."""
@@ -355,20 +357,20 @@ class Alerting:
         if kind == rows.OUTLET:
             queue = self.queues[key]
             return rows.ChannelQueueRow(list(queue.sent), queue.missed)
-        channel, _, bundle_key = key.partition("\n")
-        alert_group = self.queues[channel].alert_groups.get(bundle_key) if channel in self.queues else None
+        channel, _, group_key = key.partition("\n")
+        alert_group = self.queues[channel].alert_groups.get(group_key) if channel in self.queues else None
         return None if alert_group is None else rows.NoticeRow(channel, alert_group)
 
-    def _touch(self, kind: str, key: str) -> None:
-        self._touched[(kind, key)] = None
+    def _mark(self, kind: str, key: str) -> None:
+        self._marked[(kind, key)] = None
 
-    def _touch_attempt(self, queue: ChannelQueue) -> None:
+    def _mark_attempt(self, queue: ChannelQueue) -> None:
         if queue.attempt is not None:
-            self._touch(rows.NOTICE, rows.notice_key(queue.name, queue.attempt.notice.key))
+            self._mark(rows.NOTICE, rows.notice_key(queue.name, queue.attempt.notice.key))
 
-    def _touch_alert(self, key: str) -> None:
-        self._touch(rows.ALERT, key)
+    def _mark_alert(self, key: str) -> None:
+        self._mark(rows.ALERT, key)
         self._news = True
         alert = self.alerts.get(key)
-        if alert is not None and not alert.alert_groups and key not in self._bundling.routes:
-            self._bundling.routes[key] = dict(self.rules.told(alert))
+        if alert is not None and not alert.alert_groups and key not in self._grouping.routes:
+            self._grouping.routes[key] = dict(self.rules.channels_for(alert))

@@ -46,7 +46,7 @@ class Ack:
     until_at: float = float("inf")
     """From then on there are reminders again."""
 
-    def said(self) -> str:
+    def text(self) -> str:
         """As text for people."""
         return f"by {self.by}" + (f": {self.why}" if self.why else "")
 

@@ -130,7 +130,7 @@ class ChannelQueue:
 
     # --- what became of it ----------------------------------------------------------------------------
 
-    def told(self, now: float) -> AlertGroup | None:
+    def delivered(self, now: float) -> AlertGroup | None:
         """The channel took the notice. Returns the group that ended with it, if it did."""
         attempt, self.attempt = self.attempt, None
         self._ended(now)
@@ -143,7 +143,7 @@ class ChannelQueue:
             self.missed -= min(self.missed, notice.count)
             return None
         if notice.stage is not NoticeStage.RESOLVED:
-            alert_group.tell(notice.stage, attempt.level, now)
+            alert_group.note_delivered(notice.stage, attempt.level, now)
         elif self.members.get(alert_group.key):
             alert_group.begin_anew(now)  # It came again while its resolution was on the way.
         else:

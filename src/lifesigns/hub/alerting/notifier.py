@@ -22,10 +22,10 @@ from lifesigns.hub.alerting.rules import Rules, Silence
 from lifesigns.hub.clock import Clock
 from lifesigns.ports import Belief, Channel, Event, NotDelivered, Notice, NoticeStage, Store
 
-TELL_FOR: Final = 30.0
+SEND_FOR: Final = 30.0
 """How long a channel may take for one notice: an SMTP server with greylisting takes ten seconds."""
 
-KEEP_FOR: Final = 2.0
+STORE_FOR: Final = 2.0
 CLOSE_FOR: Final = 5.0
 
 LOOK_BACK_FOR: Final = 3600.0
@@ -48,20 +48,20 @@ class Notifier:
         self,
         rules: Rules,
         channels: Mapping[str, Channel],
-        lookout: AgentLookup,
+        lookup: AgentLookup,
         *,
         store: Store,
         clock: Clock,
-        wanted: Callable[[], None],
-        kept: Callable[[], Awaitable[None]],
+        request_commit: Callable[[], None],
+        wait_until_stored: Callable[[], Awaitable[None]],
     ) -> None:
-        self.alerting = Alerting(rules, lookout)
+        self.alerting = Alerting(rules, lookup)
         self._channels = channels
         self._store = store
         self._clock = clock
-        self._wanted = wanted
-        self._kept = kept
-        self._bells = {name: asyncio.Event() for name in channels}
+        self._request_commit = request_commit
+        self._wait_until_stored = wait_until_stored
+        self._wakeups = {name: asyncio.Event() for name in channels}
         self._known = False
         self._began_at = 0.0
         self._behind: int | None = 0
@@ -126,9 +126,9 @@ class Notifier:
         return self.alerting.changed()
 
     def _changed(self) -> None:
-        self._wanted()
-        for bell in self._bells.values():
-            bell.set()
+        self._request_commit()
+        for wakeup in self._wakeups.values():
+            wakeup.set()
 
     # --- catching up ----------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class Notifier:
         await self._catch_up()
         async with asyncio.TaskGroup() as group:
             for name, channel in self._channels.items():
-                group.create_task(self._keep_telling(name, channel), name=f"lifesigns channel {name}")
+                group.create_task(self._run_channel(name, channel), name=f"lifesigns channel {name}")
 
     async def _catch_up(self) -> None:
         """Read what happened since the last run. Nothing is sent before all of it is read: most of it is over."""
@@ -159,40 +159,40 @@ class Notifier:
 
     # --- telling --------------------------------------------------------------------------------------
 
-    async def _keep_telling(self, name: str, channel: Channel) -> None:
+    async def _run_channel(self, name: str, channel: Channel) -> None:
         while True:
             try:
-                await self._tell_on(name, channel)
+                await self._send_notices(name, channel)
             except Exception as error:  # noqa: BLE001 -- alerting that has died is not missed until it is needed
                 _report(name, error)
                 await asyncio.sleep(RETRY_AFTER)
 
-    async def _tell_on(self, name: str, channel: Channel) -> None:
-        bell = self._bells[name]
+    async def _send_notices(self, name: str, channel: Channel) -> None:
+        wakeup = self._wakeups[name]
         while True:
-            bell.clear()
+            wakeup.clear()
             notice = self.alerting.next(name, self._clock())
             if notice is not None:
-                await self._tell(name, channel, notice)
+                await self._send(name, channel, notice)
                 self._changed()
                 continue
-            if self.alerting.unkept:
-                self._wanted()
+            if self.alerting.has_changes:
+                self._request_commit()
             wait_for = self.alerting.wake_at(name) - self._clock()
             try:
                 async with asyncio.timeout(max(0.0, wait_for) if wait_for != float("inf") else None):
-                    await bell.wait()
+                    await wakeup.wait()
             except TimeoutError:
                 continue
 
-    async def _tell(self, name: str, channel: Channel, notice: Notice) -> None:
+    async def _send(self, name: str, channel: Channel, notice: Notice) -> None:
         if notice.stage is NoticeStage.OPENED:
-            await self._keep()
+            await self._store_rows()
         try:
-            async with asyncio.timeout(TELL_FOR):
+            async with asyncio.timeout(SEND_FOR):
                 await channel.tell(notice)
         except TimeoutError:
-            late = NotDelivered(f"no answer within {TELL_FOR:g} s", uncertain=True)
+            late = NotDelivered(f"no answer within {SEND_FOR:g} s", uncertain=True)
             self.alerting.failed(name, late, self._clock())
         except AdapterError as error:
             self.alerting.failed(name, error, self._clock())
@@ -202,12 +202,12 @@ class Notifier:
                 name, NotDelivered("a bug of ours", transient=False, uncertain=True), self._clock()
             )
         else:
-            self.alerting.told(name, self._clock())
+            self.alerting.delivered(name, self._clock())
 
-    async def _keep(self) -> None:
+    async def _store_rows(self) -> None:
         with suppress(TimeoutError, AdapterError):
-            async with asyncio.timeout(KEEP_FOR):
-                await self._kept()
+            async with asyncio.timeout(STORE_FOR):
+                await self._wait_until_stored()
 
 
 def _report(name: str, error: Exception) -> None:

@@ -60,7 +60,7 @@ class Silence:
     def active(self, now: float) -> bool:
         return self.from_at <= now < self.until_at
 
-    def said(self) -> str:
+    def text(self) -> str:
         """As it stands on record."""
         return f"silenced by {self.by}" + (f": {self.why}" if self.why else "")
 
@@ -88,7 +88,7 @@ class Window:
                     return True
         return False
 
-    def said(self) -> str:
+    def text(self) -> str:
         """As it stands on record."""
         return f"maintenance: {self.name}"
 
@@ -131,7 +131,7 @@ class Rules:
     link: str = ""
     """The address of the dashboard."""
 
-    def told(self, alert: Alert) -> Mapping[str, NoticeSeverity]:
+    def channels_for(self, alert: Alert) -> Mapping[str, NoticeSeverity]:
         """The channels of an alert, and the severity for each. Unknown channels are skipped; if none of those
         configured for a kind exists, all get it: better one bell too many than none."""
         loud = alert.severity or alert.sort.severity
@@ -154,5 +154,5 @@ def silenced(alert: Alert, by: Sequence[Silence | Window], now: float) -> str:
     """Why an alert is silenced now; empty if it is not."""
     for silence in by:
         if silence.which.fits(alert) and silence.active(now):
-            return silence.said()
+            return silence.text()
     return ""

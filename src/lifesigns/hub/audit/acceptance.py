@@ -24,22 +24,22 @@ class Acceptance(msgspec.Struct):
     reason: str
 
 
-def ask(folder: Path, by: str, reason: str) -> None:
+def request(folder: Path, by: str, reason: str) -> None:
     """Write the file for the hub."""
     write_whole(folder / FILE_NAME, msgspec.json.encode(Acceptance(by, reason)))
 
 
-def asked(folder: Path) -> Acceptance | None:
+def requested(folder: Path) -> Acceptance | None:
     """What the file says. Raises `UsageError` if it is not from the user who runs the hub."""
-    found = read_private(folder / FILE_NAME, SIZE_MAX)
-    if found is None:
+    contents = read_private(folder / FILE_NAME, SIZE_MAX)
+    if contents is None:
         return None
     try:
-        return msgspec.json.decode(found[0], type=Acceptance)
+        return msgspec.json.decode(contents[0], type=Acceptance)
     except msgspec.MsgspecError as error:
         raise UsageError(f"{folder / FILE_NAME} cannot be read: {error}") from error
 
 
-def done(folder: Path) -> None:
+def clear(folder: Path) -> None:
     """Remove the file."""
     (folder / FILE_NAME).unlink(missing_ok=True)

@@ -30,7 +30,7 @@ from lifesigns.events.hub_facts import AuditAccepted, AuditBroken, AuditRetired,
 from lifesigns.hub.audit import acceptance, notes
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.reading import AT_ONCE, Reading, changed_word, compare_log, read_log
-from lifesigns.hub.audit.records import audit_record, is_deed
+from lifesigns.hub.audit.records import audit_record, is_audited
 from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.hub.audit.state import KIND, AuditState, decode_state, encode_state
 from lifesigns.hub.audit.witnesses import Witnesses
@@ -39,7 +39,7 @@ from lifesigns.ports.store import first_event_since
 
 SEAL_EVERY: Final = 60.0
 RETIRE_EVERY: Final = 86400.0
-HEED_EVERY: Final = 2.0
+ACCEPTANCE_CHECK_EVERY: Final = 2.0
 """How often the hub checks whether a person accepts the log as it is."""
 CHANGED_MAX: Final = 100
 """A person can accept so many changed entries. If there are more, restore a backup."""
@@ -65,9 +65,9 @@ Announce = Callable[[Fact], None]
 class AuditWriter(Protocol):
     """What the log needs of the committer."""
 
-    def wanted(self) -> None: ...
+    def request_commit(self) -> None: ...
 
-    async def kept(self) -> None: ...
+    async def wait_until_stored(self) -> None: ...
 
 
 class AuditLog:
@@ -86,18 +86,18 @@ class AuditLog:
         self._witnesses = witnesses
         self._next = 0
         """The number of the next entry: the size of the log, unless that is broken."""
-        self._kept = merkle.Frontier()
+        self._stored = merkle.Frontier()
         """The log without the commit in progress."""
-        self._standing = AuditState()
+        self._state = AuditState()
         """With that commit."""
-        self._found = AuditState()
+        self._at_start = AuditState()
         """The log when the hub started."""
-        self._goes_on = False
+        self._extends_ours = False
         """Our key signed what was there at the start: a seal over what follows approves no change of older entries."""
         self._tiles = Tiles()
         self._unread: list[bytes] | None = []
         """New leaves while the older ones are being read; None: those are read."""
-        self._to_keep: list[Seal] = []
+        self._unstored_seals: list[Seal] = []
         self._sealing = asyncio.Lock()
         self._grown = asyncio.Event()
         self.newest: Seal | None = None
@@ -108,14 +108,14 @@ class AuditLog:
     @property
     def size(self) -> int:
         """The number of stored entries."""
-        return self._kept.size
+        return self._stored.size
 
     @property
     def proves(self) -> bool:
         """Whether the hub can make proofs: it has read the log, and the log is what was sealed."""
         return self._unread is None and not self.trouble
 
-    # --- on the pages ---------------------------------------------------------------------------------
+    # --- on the writer ---------------------------------------------------------------------------------
 
     async def recall(self, rows: Iterable[Belief]) -> None:
         """Continue where the last hub stopped; after the last entry there is, even if the row that says where was
@@ -125,15 +125,15 @@ class AuditLog:
                 with suppress(
                     msgspec.MsgspecError
                 ):  # Not ours: ignored, and the comparison with the seals will notice.
-                    self._standing = decode_state(row.value)
-                    self._found = decode_state(row.value)
-        self._kept = _copy(self._standing.frontier)
+                    self._state = decode_state(row.value)
+                    self._at_start = decode_state(row.value)
+        self._stored = _copy(self._state.frontier)
         newest = await self._store.audit_records(newest_first=True, limit=1)
-        self._next = max([self._kept.size, *(one.n + 1 for one in newest)])
-        self._goes_on = self._next == 0 or self._is_sealed(self._found)
+        self._next = max([self._stored.size, *(one.n + 1 for one in newest)])
+        self._extends_ours = self._next == 0 or self._is_sealed(self._at_start)
         if self._witnesses is not None:
-            self._witnesses.go_on_from(self._standing.witnessed)
-        if self._kept.size:
+            self._witnesses.continue_from(self._state.witnessed)
+        if self._stored.size:
             self._grown.set()
 
     def _is_sealed(self, state: AuditState) -> bool:
@@ -142,27 +142,27 @@ class AuditLog:
 
     def record(self, events: Sequence[Event]) -> AuditWrites:
         """The log's part of the commit with these events."""
-        state, frontier = self._standing, self._standing.frontier
+        state, frontier = self._state, self._state.frontier
         found: list[AuditRecord] = []
         for event in events:
-            if is_deed(event):
+            if is_audited(event):
                 entry = audit_record(self._next, event)
                 self._next += 1
                 frontier.append(entry.leaf)
                 found.append(entry)
-        if not found and not self._to_keep:
+        if not found and not self._unstored_seals:
             return NOTHING
-        seals, self._to_keep = self._to_keep, []
+        seals, self._unstored_seals = self._unstored_seals, []
         for one in found:
             self._read_on(one.leaf)
-        if found and self._signer is not None and not self.trouble and (self.proves or self._goes_on):
+        if found and self._signer is not None and not self.trouble and (self.proves or self._extends_ours):
             state.note = notes.write(frontier.size, frontier.root(), self._signer)
         return AuditWrites(found, seals, [Belief(KIND, "", encode_state(state))] if found else ())
 
-    def page_kept(self) -> None:
+    def commit_stored(self) -> None:
         """The commit of the last `record` is stored."""
-        if self._kept.size != self._standing.frontier.size:
-            self._kept = _copy(self._standing.frontier)
+        if self._stored.size != self._state.frontier.size:
+            self._stored = _copy(self._state.frontier)
             self._grown.set()
 
     def _read_on(self, leaf: bytes) -> None:
@@ -173,9 +173,9 @@ class AuditLog:
 
     # --- sealing --------------------------------------------------------------------------------------
 
-    async def tend_on(
+    async def run(
         self,
-        pages: AuditWriter,
+        writer: AuditWriter,
         clock: Callable[[], float],
         announce: Announce,
     ) -> None:
@@ -187,47 +187,47 @@ class AuditLog:
                 log.warning("the audit log was not read: %s", error, extra={"action": "audit_unread"})
                 await asyncio.sleep(SEAL_EVERY)
         async with asyncio.TaskGroup() as both:
-            both.create_task(self._seal_on(pages, clock), name="lifesigns audit seals")
-            both.create_task(self._heed_on(pages, clock, announce), name="lifesigns audit acceptance")
+            both.create_task(self._run_sealing(writer, clock), name="lifesigns audit seals")
+            both.create_task(self._run_acceptance(writer, clock, announce), name="lifesigns audit acceptance")
 
-    async def _seal_on(self, pages: AuditWriter, clock: Callable[[], float]) -> None:
+    async def _run_sealing(self, writer: AuditWriter, clock: Callable[[], float]) -> None:
         while True:
             await self._grown.wait()
             self._grown.clear()
             try:
-                await self.seal(pages, clock())
+                await self.seal(writer, clock())
             except AdapterError as error:
                 log.warning("the audit log was not sealed: %s", error, extra={"action": "audit_not_sealed"})
             await asyncio.sleep(SEAL_EVERY)
 
-    async def seal(self, pages: AuditWriter, now: float) -> None:
+    async def seal(self, writer: AuditWriter, now: float) -> None:
         """Seal what is stored, if it has grown; returns when the seal is stored, too."""
         async with self._sealing:
             seal = self.last_seal(now)
             if seal is not None:
-                self._to_keep.append(seal)
-                pages.wanted()
-                await pages.kept()
-                await asyncio.to_thread(self.put_down, seal)
-                self.tell_witnesses(seal)
+                self._unstored_seals.append(seal)
+                writer.request_commit()
+                await writer.wait_until_stored()
+                await asyncio.to_thread(self.note_seal, seal)
+                self.send_to_witnesses(seal)
 
     def last_seal(self, now: float) -> Seal | None:
         """A seal over all stored entries; None if there is nothing new, or nothing may be sealed."""
         known = self.newest.size if self.newest is not None else 0
         if self._signer is None or not self.proves or self.size <= known:
             return None
-        return Seal(self.size, now, notes.write(self.size, self._kept.root(), self._signer))
+        return Seal(self.size, now, notes.write(self.size, self._stored.root(), self._signer))
 
-    def put_down(self, seal: Seal) -> None:
+    def note_seal(self, seal: Seal) -> None:
         """Note a stored seal. Blocks while it writes it to the state folder."""
         self.newest = seal
         if self._file is not None:
             self._file.write(seal.size, seal.note)
 
-    def tell_witnesses(self, seal: Seal) -> None:
+    def send_to_witnesses(self, seal: Seal) -> None:
         """Send a stored seal to the witnesses."""
         if self._witnesses is not None:
-            self._witnesses.tell(seal)
+            self._witnesses.send(seal)
 
     # --- after a start --------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class AuditLog:
         unread, self._unread = self._unread or [], None
         for leaf in unread:
             self._tiles.append(leaf)
-        if not found.wrong and found.log.root() != self._found.frontier.root():
+        if not found.wrong and found.log.root() != self._at_start.frontier.root():
             found.wrong = "its last entries are not those that the last hub wrote"
         self.trouble = found.wrong
         if found.wrong:
@@ -251,7 +251,7 @@ class AuditLog:
     async def _compare(self, size: int) -> Reading:
         if self._signer is None:
             return await read_log(self._store, size)
-        found = await compare_log(self._store, size, self._signer, self._file, self._found.note)
+        found = await compare_log(self._store, size, self._signer, self._file, self._at_start.note)
         if size == 0 and not found.wrong and self._file is not None:
             # So that there always is a seal in the folder: a missing one was removed.
             await asyncio.to_thread(self._file.begin, notes.write(0, merkle.EMPTY, self._signer))
@@ -268,26 +268,28 @@ class AuditLog:
 
     # --- a person's word ------------------------------------------------------------------------------
 
-    async def _heed_on(self, pages: AuditWriter, clock: Callable[[], float], announce: Announce) -> None:
+    async def _run_acceptance(
+        self, writer: AuditWriter, clock: Callable[[], float], announce: Announce
+    ) -> None:
         """Check now and then whether a person accepts the log as it is."""
         if self._file is None or self._signer is None:
             return
         folder = self._file.path.parent
         while True:
             try:
-                if (word := acceptance.asked(folder)) is not None:
-                    await self._accept(word, folder, pages, clock, announce)
+                if (request := acceptance.requested(folder)) is not None:
+                    await self._accept(request, folder, writer, clock, announce)
             except (UsageError, AdapterError) as error:
                 log.error("the audit log is not accepted: %s", error, extra={"action": "audit_not_accepted"})
                 if isinstance(error, UsageError) or not error.transient:
-                    acceptance.done(folder)
-            await asyncio.sleep(HEED_EVERY)
+                    acceptance.clear(folder)
+            await asyncio.sleep(ACCEPTANCE_CHECK_EVERY)
 
     async def _accept(
         self,
-        word: acceptance.Acceptance,
+        request: acceptance.Acceptance,
         folder: Path,
-        pages: AuditWriter,
+        writer: AuditWriter,
         clock: Callable[[], float],
         announce: Announce,
     ) -> None:
@@ -295,7 +297,7 @@ class AuditLog:
         async with self._sealing:
             size, self._unread = self._next, []
             try:
-                await pages.kept()
+                await writer.wait_until_stored()
                 found = await read_log(self._store, size)
                 if found.wrong:
                     raise UsageError(
@@ -307,30 +309,30 @@ class AuditLog:
             finally:
                 unread, self._unread = self._unread or [], None
             # New entries may be in a commit in progress: they are in the log when it is stored.
-            self._kept, self._standing.frontier = _copy(found.log), _copy(found.log)
+            self._stored, self._state.frontier = _copy(found.log), _copy(found.log)
             self._tiles, self.newest = found.tiles, None
             for leaf in unread:
                 self._tiles.append(leaf)
-                self._standing.frontier.append(leaf)
+                self._state.frontier.append(leaf)
             wrong, self.trouble = self.trouble or _named(found.changed), ""
             if self._witnesses is not None:
-                self._witnesses.go_back_to(size)
-            by, reason = clean(word.by, 200), clean(word.reason, 1000)
+                self._witnesses.rewind_to(size)
+            by, reason = clean(request.by, 200), clean(request.reason, 1000)
             log.warning(
                 "the audit log is accepted as it is by %s: %s", by, reason, extra={"action": "audit_accepted"}
             )
             changed = tuple(changed_word(n, content) for n, content in found.changed.items())
-            acceptance.done(
+            acceptance.clear(
                 folder
             )  # Before the entry: a person can repeat a lost decision, but one left here would count twice.
             announce(AuditAccepted(clock(), sealed, changed, by, reason, wrong))
-            await pages.kept()
-        await self.seal(pages, clock())
+            await writer.wait_until_stored()
+        await self.seal(writer, clock())
 
     async def _longest_sealed(self, size: int) -> int:
         """The largest size of the log under a seal of ours."""
         assert self._signer is not None
-        found = [self._standing.note, "" if self._file is None else self._file.read() or ""]
+        found = [self._state.note, "" if self._file is None else self._file.read() or ""]
         found += [seal.note for seal in await self._store.seals(newest_first=True, limit=AT_ONCE)]
         signed = [notes.signed_by(one, self._signer) for one in found]
         return max([size, *(note.size for note in signed if note is not None)])
@@ -354,27 +356,27 @@ class AuditLog:
         self,
         now: float,
         keep_for: float,
-        pages: AuditWriter,
+        writer: AuditWriter,
         announce: Announce,
     ) -> None:
         """Drop entries older than `keep_for`, at most once a day. That is an audited act itself, stored before the
         deletion: so retired entries can be told from removed ones."""
-        standing = self._standing
-        if self.proves and now - standing.retired_at >= RETIRE_EVERY:
+        state = self._state
+        if self.proves and now - state.retired_at >= RETIRE_EVERY:
             before = await self._first_kept(now - keep_for)
-            if before > standing.retired:
-                standing.retired_from, standing.retired, standing.retired_at = standing.retired, before, now
+            if before > state.retired:
+                state.retired_from, state.retired, state.retired_at = state.retired, before, now
                 announce(AuditRetired(now, before, keep_for))
-                await pages.kept()
-        if standing.retired > standing.retired_from:
-            await self._store.retire(standing.retired_from, standing.retired)
+                await writer.wait_until_stored()
+        if state.retired > state.retired_from:
+            await self._store.retire(state.retired_from, state.retired)
 
     async def forget_history(
-        self, now: float, keep_for: float, pages: AuditWriter, announce: Announce
+        self, now: float, keep_for: float, writer: AuditWriter, announce: Announce
     ) -> float:
         """Since when to keep the history. It moves on once a day, or more often if the history is short; each step is
         an entry, stored before the deletion, so that forgotten events can be told from removed ones."""
-        state, since = self._standing, now - keep_for
+        state, since = self._state, now - keep_for
         if since - state.kept_since >= min(RETIRE_EVERY, keep_for / 10):
             state.kept_since = since
             first = await first_event_since(self._store, since, now)
@@ -387,12 +389,12 @@ class AuditLog:
             if first > state.history_from:
                 state.history_from = first
                 announce(HistoryForgotten(now, first, keep_for))
-                await pages.kept()
+                await writer.wait_until_stored()
         return min(since, state.kept_since)
 
     async def _gone_before(self, first: int) -> str:
         """Which events are missing before this one: forgetting them would approve their removal."""
-        expected = self._standing.history_from
+        expected = self._state.history_from
         while expected < first:
             some = await self._store.events(after=expected - 1, until=first - 1, limit=AT_ONCE)
             for event in some:
@@ -406,7 +408,7 @@ class AuditLog:
     async def _first_kept(self, oldest: float) -> int:
         """The number of the first entry that is not too old. It goes by numbers, not moments: a clock may be set
         back."""
-        n = self._standing.retired
+        n = self._state.retired
         while some := await self._store.audit_records(after=n - 1, limit=AT_ONCE):
             for one in some:
                 if one.at >= oldest:

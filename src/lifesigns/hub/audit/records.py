@@ -49,7 +49,7 @@ read: Final = msgspec.json.Decoder(AuditText).decode
 """Parses a stored entry. Raises `msgspec.MsgspecError`."""
 
 
-def is_deed(event: Event) -> bool:
+def is_audited(event: Event) -> bool:
     """Whether this event goes into the log."""
     if event.type == HEALTH_STATE_CHANGED:
         return _flip(event.data).now in DECIDED

@@ -16,7 +16,7 @@ from typing import Final
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Seal, Store, Witness
 
-KEEP_FOR: Final = 15.0
+SEND_FOR: Final = 15.0
 """Seconds a witness may take."""
 RETRY_AFTER: Final = 2.0
 """Before the second try; each later one waits twice as long, up to `RETRY_MAX`."""
@@ -29,7 +29,7 @@ LAST_FOR: Final = 3.0
 log: Final = logging.getLogger("lifesigns.hub")
 
 
-class _Told:
+class _WitnessState:
     """The state of one witness."""
 
     def __init__(self, name: str, witness: Witness) -> None:
@@ -47,32 +47,34 @@ class Witnesses:
         self._store = store
         self._clock = clock
         # Two may have the same name, because addresses are secret.
-        self._all = [_Told(f"{one.name}#{n}" if n else one.name, one) for n, one in enumerate(witnesses)]
+        self._all = [
+            _WitnessState(f"{one.name}#{n}" if n else one.name, one) for n, one in enumerate(witnesses)
+        ]
         self._sizes: dict[str, int] = {}
         """For each the size of the log up to which it has the seals; removed witnesses are left out."""
         self._newest: Seal | None = None
         self._ending = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
-    def go_on_from(self, sizes: dict[str, int]) -> None:
+    def continue_from(self, sizes: dict[str, int]) -> None:
         """Continue from these sizes, and update them in place. A new witness begins with the newest seal."""
         self._sizes = sizes
         for name in sizes.keys() - {one.name for one in self._all}:
             del sizes[name]
 
-    def go_back_to(self, size: int) -> None:
+    def rewind_to(self, size: int) -> None:
         """A person lets the log continue from this size: seals above it are new, even for witnesses that had more."""
         for name, known in self._sizes.items():
             self._sizes[name] = min(known, size)
 
     def start(self) -> None:
         self._tasks = [
-            asyncio.create_task(self._tell_on(one), name=f"lifesigns witness {one.name}") for one in self._all
+            asyncio.create_task(self._run(one), name=f"lifesigns witness {one.name}") for one in self._all
         ]
         for one in self._all:
             one.news.set()  # For what it missed.
 
-    def tell(self, seal: Seal) -> None:
+    def send(self, seal: Seal) -> None:
         """Send a new checkpoint."""
         self._newest = seal
         for one in self._all:
@@ -100,19 +102,19 @@ class Witnesses:
         for one in self._all:
             await one.witness.close()
 
-    async def _tell_on(self, one: _Told) -> None:
+    async def _run(self, one: _WitnessState) -> None:
         wait_for = RETRY_AFTER
         while True:
             await one.news.wait()
             one.news.clear()
             try:
                 while (seal := await self._next(one.name)) is not None:
-                    async with asyncio.timeout(KEEP_FOR):
+                    async with asyncio.timeout(SEND_FOR):
                         await one.witness.keep(seal.note)
                     self._took(one, seal)
                     wait_for = RETRY_AFTER
             except (AdapterError, TimeoutError) as error:
-                self._failed(one, str(error) or f"no answer within {KEEP_FOR:g} s")
+                self._failed(one, str(error) or f"no answer within {SEND_FOR:g} s")
                 if not self._ending.is_set():
                     await self._pause(wait_for)
                     wait_for = min(2 * wait_for, RETRY_MAX)
@@ -136,7 +138,7 @@ class Witnesses:
             async with asyncio.timeout(wait_for):
                 await self._ending.wait()
 
-    def _took(self, one: _Told, seal: Seal) -> None:
+    def _took(self, one: _WitnessState, seal: Seal) -> None:
         self._sizes[one.name] = seal.size
         if one.failing_since is not None:
             log.warning(
@@ -144,7 +146,7 @@ class Witnesses:
             )
         one.failing_since = None
 
-    def _failed(self, one: _Told, why: str) -> None:
+    def _failed(self, one: _WitnessState, why: str) -> None:
         if one.failing_since is None:
             log.warning(
                 "the witness %s did not take a checkpoint, and is asked again: %s",
