@@ -116,6 +116,23 @@ def test_a_session_at_rest_is_not_taken_for_dead_also_by_the_next_hub(hub: Hub) 
     assert hub.disconnected() == set()
 
 
+def test_a_session_is_known_to_the_next_hub_from_its_first_answer_on(hub: Hub) -> None:
+    """What a hub has answered it has written down: killed the next moment, it leaves nobody unwatched."""
+    program = Program(hub)
+    program.says(recorded("claude-code", "three-calls")[0])
+    hub.kill()
+    kept = json.loads((hub.state / "hooks/sessions.json").read_text())
+    assert [(one["main"]["id"], one["pid"]) for one in kept] == [(MAIN, program.process.pid)]
+    hub.start()
+
+    def beats() -> int:
+        agent = hub.agent(MAIN.replace("/", "%2F"))
+        return 0 if agent is None else int(agent["metrics"]["total_heartbeats"])
+
+    hub.until(lambda: beats() >= 2, "it is watched")
+    assert hub.disconnected() == set()
+
+
 def test_a_loop_is_found_nudged_and_the_nudge_is_seen(hub: Hub) -> None:
     program = Program(hub)
     program.plays("three-calls", until="PreToolUse")

@@ -22,7 +22,8 @@ class OriginQuery(Origin):
 
 async def claude_code(request: Request) -> Answer:
     """One event of a hook of Claude Code, as the hook gets it. The session is an agent, and so is each of its subagents.
-    Answered at once, with what waits for that agent: the store is not waited for, because the program stands still."""
+    Answered at once, with what waits for that agent: only the first event of a session waits until it is written down, because
+    the program stands still meanwhile."""
     return await _heard(request, "claude-code")
 
 
@@ -38,6 +39,7 @@ async def _heard(request: Request, program: str) -> Answer:
     check_voice(request, session.main.id, field="session_id")
     if request.service.hub.committer.deposed:
         raise NotLeader
+    await hooks.introduce(session)
     try:
         return answer(hooks.hear(session, event, request.now))
     except NoRoom:

@@ -38,7 +38,7 @@ leave() {
 
 # A hub that does not answer in time is left alone for a while. Only a bash of this century can wait for less than a second.
 patience=1
-((BASH_VERSINFO[0] >= 4)) && patience=0.25
+((BASH_VERSINFO[0] >= 4)) && [[ $event != *'"hook_event_name":"SessionStart"'* ]] && patience=0.25 # a start is written down first
 now=${EPOCHSECONDS:-$(date +%s)}
 [[ -r $here/slow ]] && read -r slow <"$here/slow" && ((now < slow)) && leave
 

@@ -1,7 +1,7 @@
 """The registry: all sessions a hub knows by their hooks, and the watch over their processes.
 
-An event comes in, is heard as signals, and is answered with what waits for its agent. Nobody waits for the store: the
-program stands still meanwhile. Between events the watch looks at each process once a second: while it runs its agents
+An event comes in, is heard as signals, and is answered with what waits for its agent. Only the first one of a session waits,
+until the session is written down: the program stands still meanwhile. Between events the watch looks at each process once a second: while it runs its agents
 beat, and when it is gone without a word that is an exit. The sessions are written down beside the hub's other things, so
 that a hub that is started anew goes on watching processes whose model happens to think.
 """
@@ -76,6 +76,7 @@ class HookSessions:
         self._breakers = ToolBreakers()
         self._beaten: dict[str, float] = {}
         self._changed = False
+        self._keeping = asyncio.Lock()
 
     # --- events ---------------------------------------------------------------------------------------
 
@@ -94,6 +95,12 @@ class HookSessions:
         if known is not None:
             begun.main.id = known.main.id  # The same session in another process.
         return begun
+
+    async def introduce(self, session: Session) -> None:
+        """Write a new session down. Before anything of it is heard: a hub that is killed the next moment would leave an agent
+        behind that the next one believes to be silent, because it looks at no process."""
+        if self._add(session):
+            await self._keep()
 
     def hear(self, session: Session, event: HookEvent, now: float) -> dict[str, Any]:
         """Hear an event of a session, and say what it is answered. Raises `NoRoom`."""
@@ -162,8 +169,8 @@ class HookSessions:
         while True:
             try:
                 self.catch_up(self._hub.clock())
-                self.look(self._hub.clock())
                 await self._keep()
+                self.look(self._hub.clock())
             except Exception:
                 log.exception("looking at the processes of sessions failed", extra={"action": "hooks_watch"})
             await asyncio.sleep(LOOK_EVERY)
@@ -289,14 +296,22 @@ class HookSessions:
     # --- parts ------------------------------------------------------------------------------------------
 
     def _introduced(self, session: Session) -> list[Signal]:
+        self._add(session)
+        if session.announced:
+            return []
+        session.announced = True
+        return [registered(session, session.main, self._host)]
+
+    def _add(self, session: Session) -> bool:
+        """Whether it was not known."""
         key = (session.program, session.id)
         if self._sessions.get(key) is session:
-            return []
+            return False
         while len(self._sessions) >= SESSIONS_MAX:
             self._forget(next(iter(self._sessions.values())))
         self._sessions[key] = session
         self._changed = True
-        return [registered(session, session.main, self._host)]
+        return True
 
     def _mapped(self, session: Session, event: HookEvent) -> list[Signal]:
         """What the event says; a subagent that is new is announced before."""
@@ -327,10 +342,18 @@ class HookSessions:
     # --- across a restart -------------------------------------------------------------------------------
 
     async def _keep(self) -> None:
-        if self._changed and self._folder is not None:
-            self._changed = False
-            written = msgspec.json.encode(list(self._sessions.values()))
-            await asyncio.to_thread(write_whole, self._folder / FILE, written)
+        """Write the sessions down, one writing after the other: an older one must not replace a newer."""
+        async with self._keeping:
+            if self._changed and self._folder is not None:
+                self._changed = False
+                written = msgspec.json.encode(list(self._sessions.values()))
+                try:
+                    await asyncio.to_thread(write_whole, self._folder / FILE, written)
+                except OSError as error:
+                    self._changed = True  # Tried again with the next look; events are heard meanwhile.
+                    log.warning(
+                        "sessions are not written down: %s", error, extra={"action": "hooks_not_kept"}
+                    )
 
     def _recall(self) -> None:
         if self._folder is None:

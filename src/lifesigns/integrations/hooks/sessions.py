@@ -80,6 +80,7 @@ class Session(msgspec.Struct, kw_only=True):
     stopped: bool = False
     """It was stopped, and has not been taken up again: it rests in its terminal, and does not beat."""
     spoke_at: float = 0.0
+    announced: bool = False
 
     @property
     def incarnation(self) -> str:
