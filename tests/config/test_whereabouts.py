@@ -76,7 +76,15 @@ def test_the_hub_of_the_state_folder_is_shown_its_token(state: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "same", ["http://127.0.0.1:9000", "http://localhost:9000/", "http://[::1]:9000", "HTTP://LOCALHOST:9000"]
+    "same",
+    [
+        "http://127.0.0.1:9000",
+        "http://localhost:9000/",
+        "http://[::1]:9000",
+        "HTTP://LOCALHOST:9000",
+        "http://hub.localhost:9000",
+        "http://[::ffff:127.0.0.1]:9000",
+    ],
 )
 def test_the_same_hub_by_another_name_of_loopback_is_shown_it_too(state: Path, same: str) -> None:
     announce(state, "http://127.0.0.1:9000")

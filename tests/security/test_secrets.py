@@ -155,12 +155,22 @@ def test_a_token_is_not_sent_in_the_clear(url: str, monkeypatch: pytest.MonkeyPa
         "http://[::1]:8710",
         "http://localhost",
         "http://hub.localhost:1",
+        "http://[::ffff:127.0.0.1]:8710",
+        "http://[0:0:0:0:0:0:0:1]",
     ],
 )
 def test_this_machine_needs_no_tls(url: str) -> None:
     assert is_loopback(url)
     assert exposure(url, {}) == ""
     assert exposure("https://hub.example", {}) == ""
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::ffff:192.0.2.1]", "http://127.300.0.1", "http://localhost.example"]
+)
+def test_what_only_looks_like_this_machine_needs_tls(url: str) -> None:
+    assert not is_loopback(url)
+    assert "unencrypted" in exposure(url, {})
 
 
 def test_who_shows_no_token_may_ask() -> None:

@@ -18,7 +18,7 @@ from lifesigns import __version__
 from lifesigns.cli.showing import seconds, since
 from lifesigns.client import Client
 from lifesigns.config import ConfigErrors, load
-from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, is_loopback, state_folder
+from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder
 from lifesigns.core.health import UNWELL, Health
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError
@@ -26,6 +26,7 @@ from lifesigns.events import fact_told, types_of
 from lifesigns.events.hub_facts import AuditBroken, HubPart, HubTroubleBegan, TokenExpiring
 from lifesigns.hub.state_folder import faults
 from lifesigns.views import FleetView, Me
+from lifesigns.wire.addresses import is_loopback
 
 Level = Literal["ok", "warn", "bad"]
 
@@ -203,7 +204,7 @@ def _hub(client: Client) -> Check:
         if "CERTIFICATE" in str(error).upper():
             mend = "name the authority that signed its certificate with SSL_CERT_FILE"
         return Check("hub", "bad", f"nobody answers: {error}", mend)
-    if urlsplit(client.hub).scheme == "http" and not is_loopback(urlsplit(client.hub).hostname or ""):
+    if urlsplit(client.hub).scheme == "http" and not is_loopback(client.hub):
         finding = f"{client.hub} answers, but not encrypted: tokens can be read on the way"
         return Check(
             "hub", "warn", finding, "serve with --tls-cert and --tls-key, or put a proxy with TLS before it"

@@ -15,12 +15,12 @@ import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from lifesigns.errors import UsageError
+from lifesigns.wire.addresses import is_loopback_host
 
 HUB: Final = "http://127.0.0.1:8710"
 NO_HUB: Final = "none"
@@ -133,15 +133,4 @@ def _place(url: str) -> tuple[str, str, int] | None:
         return None
     if port is None or not parts.hostname or parts.scheme not in _PORTS:
         return None
-    return parts.scheme, "loopback" if is_loopback(parts.hostname) else parts.hostname, port
-
-
-def is_loopback(host: str) -> bool:
-    """Judged by its text alone: we ask no name server."""
-    if host == "localhost":
-        return True
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+    return parts.scheme, "loopback" if is_loopback_host(parts.hostname) else parts.hostname, port

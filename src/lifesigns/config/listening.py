@@ -9,9 +9,9 @@ from __future__ import annotations
 import socket
 import ssl
 
-from lifesigns.config.hub_locator import is_loopback
 from lifesigns.config.values import Listen
 from lifesigns.errors import UsageError
+from lifesigns.wire.addresses import is_loopback_host
 
 
 def check(listen: Listen) -> None:
@@ -65,4 +65,4 @@ def _is_loopback(host: str) -> bool:
         addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"listen.host is {host!r}, which is no address of this machine: {error}") from error
-    return all(is_loopback(str(info[4][0])) for info in addresses)
+    return all(is_loopback_host(str(info[4][0])) for info in addresses)

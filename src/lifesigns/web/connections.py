@@ -26,10 +26,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from lifesigns.config.hub_locator import is_loopback
 from lifesigns.web.answers import Answer, Problem
 from lifesigns.web.beat_fast_path import METHOD, PATH, BeatFastPath
 from lifesigns.web.exchange import HttpExchange, written
+from lifesigns.wire.addresses import is_loopback_host
 
 NEVER: Final = inf
 LOOK_EVERY: Final = 1.0
@@ -440,7 +440,7 @@ def _names_its_host(target: bytes, headers: list[tuple[bytes, bytes]]) -> bool:
 def _counted(client: tuple[str, int] | None) -> str:
     """The address to count by: this machine may have a proxy that all clients come through."""
     host = client[0] if client else ""
-    return "" if is_loopback(host) else host
+    return "" if is_loopback_host(host) else host
 
 
 def _last_words(answer: Answer) -> bytes:

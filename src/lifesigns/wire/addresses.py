@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 INSECURE: Final = "LIFESIGNS_INSECURE"
-_is_here: Final = re.compile(r"127(\.[0-9]{1,3}){3}|::1|([a-z0-9-]+\.)*localhost").fullmatch
 
 _BETWEEN: Final = re.compile(r"\s*,\s*(?=[a-z]+://)")
 """No scheme follows a comma inside an address, such as in a bus's list of servers."""
@@ -26,8 +26,19 @@ def addresses_of(hub: str) -> list[str]:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address is on this machine, judged by its text alone: we ask no name server."""
-    return _is_here(urlsplit(url).hostname or "") is not None
+    """Whether an address is on this machine."""
+    return is_loopback_host(urlsplit(url).hostname or "")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether a name or IP address is this machine's own, judged by its text alone: we ask no name server."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def exposure(url: str, environ: Mapping[str, str] = os.environ) -> str:
