@@ -18,10 +18,10 @@ import click
 from click.core import ParameterSource
 
 from lifesigns.cli.say import say
+from lifesigns.wire.addresses import INSECURE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-INSECURE: Final = "LIFESIGNS_INSECURE"
 ARG_START: Final = 48
 """The field of /proc/self/stat (proc(5)) with the address of the command line; the next one has its end."""
 
