@@ -27,7 +27,7 @@ def after(*calls: str | None) -> Finding | None:
     outcomes = Outcomes()
     for now, error_kind in enumerate(calls):
         if error_kind is None:
-            erring.succeeded(outcomes, POLICY)
+            erring.succeeded(outcomes, POLICY, START)
         else:
             erring.failed(outcomes, "it broke", error_kind, POLICY, float(now))
     return erring.examine(outcomes, POLICY, float(len(calls)))
@@ -105,7 +105,7 @@ def test_the_memory_is_bounded_and_the_count_is_honest(calls: list[str | None]) 
     outcomes = Outcomes()
     for kind in calls:
         if kind is None:
-            erring.succeeded(outcomes, POLICY)
+            erring.succeeded(outcomes, POLICY, START)
         else:
             erring.failed(outcomes, "x", kind, POLICY, 0.0)
     recent = calls[-POLICY.rate_window :]
@@ -214,6 +214,41 @@ def test_an_open_breaker_does_not_make_the_agents_own_word_conclusive() -> None:
     outcomes = watch.agent().outcomes
     assert outcomes is not None
     assert outcomes.errors == 1
+
+
+def test_a_breaker_that_stays_tripped_while_nothing_succeeds_is_a_failing_agent() -> None:
+    """FR-001. Found at the first turn of its breaker or call of its after five minutes, and never conclusive."""
+    watch = Watch()
+    watch.beat()
+    watch.hear(breaker(BreakerState.OPEN))
+    watch.live(START + 299)
+    watch.hear(breaker(BreakerState.HALF_OPEN), START + 299)
+    assert watch.health() is Health.HEALTHY
+    watch.hear(breaker(BreakerState.OPEN), START + 300)
+    finding = watch.agent().finding(Kind.ERRORS)
+    assert finding is not None
+    assert (finding.severity, finding.since, finding.conclusive) == (Severity.FAILING, START, False)
+    assert finding.text == "A breaker has been tripped for 5 min, and no call has succeeded since."
+    watch.hear(breaker(BreakerState.CLOSED), START + 301)
+    assert watch.health() is Health.HEALTHY
+
+
+def test_a_success_elsewhere_shows_that_it_does_without_what_its_breaker_guards() -> None:
+    watch = Watch()
+    watch.beat()
+    watch.hear(breaker(BreakerState.OPEN))
+    watch.live(START + 200)
+    watch.hear(tool(True, 1), START + 200)
+    watch.live(START + 400)
+    watch.hear(breaker(BreakerState.HALF_OPEN), START + 400)
+    assert watch.health() is Health.HEALTHY
+    watch.live(START + 500)
+    watch.hear(breaker(BreakerState.OPEN), START + 500)
+    assert watch.health() is Health.FAILING
+
+
+def breaker(state: BreakerState) -> BreakerReported:
+    return BreakerReported(agent_id="a", name="search", state=state)
 
 
 def test_an_open_breaker_alone_is_no_finding() -> None:

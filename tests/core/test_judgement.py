@@ -312,7 +312,7 @@ def test_the_families_of_evidence() -> None:
                 {Kind.FREEZE},
                 {Kind.NO_CHECKPOINT, Kind.TASK_STALLED},  # no progress
                 {Kind.NO_TOOL_CALL, Kind.NO_TOKENS, Kind.NO_OUTPUT, Kind.LONG_CALL},  # nothing is done
-                {Kind.LOOPING, Kind.ERRORS},  # the same calls
+                {Kind.LOOPING, Kind.ERRORS, Kind.CONTEXT},  # the same calls
                 {Kind.SPENDING},
                 {Kind.SPINNING, Kind.OVERLOAD},  # the same CPU
                 {Kind.SELF_REPORTED},

@@ -129,6 +129,8 @@ IMPOSSIBLE = [
     ("erring.rate_max", {"erring": {"rate_max": 0}}),
     ("erring.rate_max", {"erring": {"rate_max": 1.1}}),
     ("spending.soft", {"spending": {"soft": 1.1}}),
+    ("erring.context_full", {"erring": {"context_full": 1.01}}),
+    ("erring.context_calls", {"erring": {"context_calls": 1}}),
     ("overload.cpu_unhealthy", {"overload": {"cpu_unhealthy": 69}}),
     ("overload.memory_unhealthy_mb", {"overload": {"memory_unhealthy_mb": 4095}}),
     ("respawn.backoff", {"respawn": {"backoff": []}}),

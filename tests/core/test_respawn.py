@@ -145,7 +145,11 @@ def test_a_crash_is_followed_by_a_new_life() -> None:
     assert order.new_incarnation != "i-1"
     assert watch.reborn() == watch.agent().incarnation
     assert watch.health() is Health.HEALTHY
-    assert [fact.stage for fact in watch.facts(Recovery)] == [Recovered.INITIATED, Recovered.COMPLETED]
+    life = watch.agent().incarnation
+    assert [(fact.stage, fact.old_incarnation, fact.new_incarnation) for fact in watch.facts(Recovery)] == [
+        (Recovered.INITIATED, "i-1", order.new_incarnation),
+        (Recovered.COMPLETED, "i-1", life),
+    ]
     assert watch.phase() is Phase.PROBATION
 
 

@@ -47,7 +47,7 @@ def opened(watch: Watch) -> list[tuple[Kind, float, Severity]]:
         (CHECKPOINT, (Kind.NO_CHECKPOINT, 10 * MINUTE, Severity.DEGRADED)),
         (ProgressMade(agent_id="a"), (Kind.NO_CHECKPOINT, 10 * MINUTE, Severity.DEGRADED)),
         (TOOL, (Kind.NO_TOOL_CALL, 15 * MINUTE, Severity.STUCK)),
-        (MODEL, (Kind.NO_TOKENS, 15 * MINUTE, Severity.DEGRADED)),
+        (MODEL, (Kind.NO_TOKENS, 15 * MINUTE, Severity.STUCK)),
     ],
 )
 def test_a_sign_that_was_shown_and_stays_away_is_found_on_its_moment(

@@ -201,10 +201,15 @@ def test_no_tool_call_names_the_last_one_if_it_is_known() -> None:
     assert kinds(nameless, 899.9) == set()
 
 
-def test_no_tokens_are_a_warning() -> None:
+def test_no_tokens_are_a_warning_and_with_nothing_else_done_it_is_stuck() -> None:
+    """FR-002: zero consumption is stuck. Calls without a model may be work: then it is a warning."""
     one = agent(tokens_at=0.0)
     assert kinds(one, 899.9) == set()
-    assert examine(one, 900.0)[0][Kind.NO_TOKENS].severity is Severity.DEGRADED
+    assert examine(one, 900.0)[0][Kind.NO_TOKENS].severity is Severity.STUCK
+    calls = agent(tokens_at=0.0, tool_at=600.0)
+    assert examine(calls, 1499.9)[0][Kind.NO_TOKENS].severity is Severity.DEGRADED
+    found = examine(calls, 1500.0)[0][Kind.NO_TOKENS]
+    assert (found.severity, found.since) == (Severity.STUCK, 600.0)
 
 
 @pytest.mark.parametrize(

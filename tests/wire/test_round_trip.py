@@ -145,6 +145,8 @@ fields: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
         "error_kind": maybe(texts),
         "duration_s": maybe(amounts),
         "ended_at": maybe(moments),
+        "context_tokens": counts,
+        "context_window": counts,
     },
     signals.CheckpointSaved: {
         "checkpoint_id": names,

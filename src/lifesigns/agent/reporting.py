@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Iterator
 
+from lifesigns.agent.guard.guard import Breaker, guard
 from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, prose, text
 from lifesigns.agent.sender.calls import BusyCall, CallScope, ModelCall, TaskScope, ToolCall
 from lifesigns.agent.sender.states import content_of, digest_of
@@ -21,12 +22,14 @@ from lifesigns.errors import UsageError
 class Reporting:
     """The reports of one agent. Its builder keeps what it says about itself and puts it into its beats."""
 
-    __slots__ = ("_builder", "_call_ids", "_scope")
+    __slots__ = ("_builder", "_call_ids", "_counts", "_scope")
 
     def __init__(self, builder: BeatBuilder, scope: CallScope) -> None:
         self._builder = builder
         self._scope = scope
         self._call_ids: Iterator[int] = itertools.count(1)
+        self._counts: tuple[int | None, int | None] = (None, None)
+        """Files and tests of its last progress."""
 
     # --- what it says about itself --------------------------------------------------------------------------------
 
@@ -55,8 +58,25 @@ class Reporting:
         self._builder.tags(values)
         self._changed()
 
-    def progress(self, note: str, percent: float | None = None) -> None:
-        """It made progress."""
+    def progress(
+        self,
+        note: str | None = None,
+        percent: float | None = None,
+        *,
+        files: int | None = None,
+        tests: int | None = None,
+    ) -> None:
+        """It made progress. `files` (changed so far) and `tests` (that pass) are counts: without a note of its own, a
+        report of the same counts as the last one is no progress, however often it comes."""
+        counts = (
+            None if files is None else count(files, "files"),
+            None if tests is None else count(tests, "tests"),
+        )
+        if note is None:
+            if percent is None and (counts == (None, None) or counts == self._counts):
+                return
+            note = _counted(*counts)
+        self._counts = counts
         self._builder.progress = text(note)
         done = None if percent is None else amount(percent, "percent")
         self._scope.tell(s.ProgressMade, task_id=self._builder.task, percent=done, note=prose(note))
@@ -110,11 +130,19 @@ class Reporting:
     # --- what it is in the middle of --------------------------------------------------------------------------------
 
     def tool(
-        self, name: str, args: object = None, *, bound: float | None = None, retry: bool = False
+        self,
+        name: str,
+        args: object = None,
+        *,
+        bound: float | None = None,
+        retry: bool = False,
+        breaker: Breaker | str | None = None,
     ) -> ToolCall:
         """A tool call. `bound`: how long it may take before it becomes a finding; `retry`: a declared retry of a
-        failed call, which never counts as a loop."""
-        return ToolCall(self._scope, str(next(self._call_ids)), name, args, bound, retry)
+        failed call, which never counts as a loop; `breaker`: one around it, or the name of one (`tool_execution` has
+        its own policy). While that is open the block does not begin: it raises `BreakerOpen`."""
+        around = guard(breaker) if isinstance(breaker, str) else breaker
+        return ToolCall(self._scope, str(next(self._call_ids)), name, args, bound, retry, around)
 
     def model(self, *, bound: float | None = None) -> ModelCall:
         """A model call."""
@@ -135,6 +163,15 @@ class Reporting:
     def _report_saved(self, saved: s.CheckpointSaved, content: bytes | None) -> None:
         """Report a checkpoint. A sender also uploads its content."""
         self._scope.say(saved)
+
+
+def _counted(files: int | None, tests: int | None) -> str:
+    parts = [
+        f"{number} {what}"
+        for number, what in ((files, "files changed"), (tests, "tests pass"))
+        if number is not None
+    ]
+    return ", ".join(parts)
 
 
 def _doing(doing: str | Doing) -> Doing:

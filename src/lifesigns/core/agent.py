@@ -111,6 +111,9 @@ class Work:
     last_tool: str = ""
     tool_told: str | None = None
     """The last tool call, if only beats name it: another name is another call."""
+    full_calls: int = 0
+    """Model calls in a row whose context window was full, and since when."""
+    full_since: float = 0.0
     repeats: int = 0
 
     def begin_call(self, call_id: str, call: Call) -> None:
@@ -190,6 +193,8 @@ class Outcomes:
     last: str = ""
     unrecoverable: str = ""
     breaker_open: bool = False
+    tripped_at: float | None = None
+    """Since when a breaker of it is not closed and no call has succeeded; None if all are closed."""
     reported: int = 0
     """The error count of the last beat that carried one."""
     heard: int = 0

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     LONG_CALL = "long_call"
     LOOPING = "looping"
     ERRORS = "errors"
+    CONTEXT = "context"
     SPENDING = "spending"
     OVERLOAD = "overload"
     TASK_STALLED = "task_stalled"
@@ -177,6 +178,10 @@ class Recovery(Fact):
     attempt: int
     checkpoint_id: str | None = None
     reason: str = ""
+    old_incarnation: str = ""
+    """The life that ended."""
+    new_incarnation: str = ""
+    """The life that follows it: ordered, or, when the recovery is completed, the one that speaks. Empty if it failed."""
 
 
 class ClaimStage(StrEnum):

@@ -52,6 +52,7 @@ FAMILY: Final[Mapping[Kind, str]] = {
     Kind.LONG_CALL: "activity",
     Kind.LOOPING: "calls",
     Kind.ERRORS: "calls",
+    Kind.CONTEXT: "calls",
     Kind.SPENDING: "spending",
     Kind.SPINNING: "overload",
     Kind.OVERLOAD: "overload",
@@ -93,7 +94,9 @@ def _is_wait(finding: Finding) -> bool:
     """Whether the finding shows a waiting agent: between its calls, for the world, or in a declared call."""
     if finding.kind is Kind.LOOPING:
         return "waiting" in finding.numbers
-    return finding.kind is Kind.LONG_CALL or (finding.kind is Kind.ERRORS and "world_run" in finding.numbers)
+    if finding.kind is Kind.ERRORS:
+        return "world_run" in finding.numbers or "tripped" in finding.numbers
+    return finding.kind is Kind.LONG_CALL
 
 
 class Judge:

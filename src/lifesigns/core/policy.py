@@ -139,6 +139,13 @@ class ErringPolicy:
     consecutive_max: int = 3
     infrastructure_for: float = 30 * MINUTE
     """How long every call may fail by infrastructure errors before the engine asks people."""
+    breaker_for: float = 5 * MINUTE
+    """How long a breaker may be tripped without any call that succeeds. Breakers are there to trip; five recovery
+    timeouts of a minute without one success are more than a pause."""
+    context_full: Number = 0.98
+    """The part of a model's context window that counts as all of it. Agents that compact do so below."""
+    context_calls: int = 5
+    """Calls in a row with a full window. One or two come before each compaction."""
 
 
 @dataclass(frozen=True, slots=True)

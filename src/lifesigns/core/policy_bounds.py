@@ -62,7 +62,11 @@ TIGHTER: Final[Mapping[Path, Tighter]] = {
         _HIGHER, "looping", "cycle_length_max recent_window failing_window wait_period_min polling_gap_min"
     ),
     **_keys(Tighter.FEWER, "looping", "polling_tools"),
-    **_keys(_LOWER, "erring", "rate_max rate_min_calls consecutive_max infrastructure_for"),
+    **_keys(
+        _LOWER,
+        "erring",
+        "rate_max rate_min_calls consecutive_max infrastructure_for breaker_for context_full context_calls",
+    ),
     **_keys(_NEITHER, "erring", "rate_window"),
     **_keys(
         _LOWER, "spending", "tokens_max cost_max task_tokens_max task_cost_max hour_tokens_max hour_cost_max"

@@ -138,6 +138,9 @@ def _looping(lo: LoopingPolicy) -> Iterator[Rule]:
 def _shares_and_loads(policy: Policy) -> Iterator[Rule]:
     rate, soft, load = policy.erring.rate_max, policy.spending.soft, policy.overload
     yield 0 < rate <= 1, "erring.rate_max", f"{rate} is not a rate between 0 and 1"
+    full, calls = policy.erring.context_full, policy.erring.context_calls
+    yield 0 < full <= 1, "erring.context_full", f"{full} is not a part between 0 and 1"
+    yield calls > 1, "erring.context_calls", f"{calls} is not at least 2"
     yield 0 < soft <= 1, "spending.soft", f"{soft} is not between 0 and 1"
     yield _not_below("overload", "cpu_unhealthy", load.cpu_unhealthy, "cpu_degraded", load.cpu_degraded)
     yield _not_below(

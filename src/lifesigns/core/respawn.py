@@ -285,7 +285,7 @@ class Respawns:
             order_id = order_id or (started[-1] if started else lineage.order_id)
             self._drop_start(lineage, now, "a start before it came after all", but=order_id)
             self._record(lineage, order_id, Stage.DONE, now, "")
-            self._recovered(lineage, Recovered.COMPLETED, now)
+            self._recovered(lineage, Recovered.COMPLETED, now, life=life or "")
             self._enter(lineage, Phase.PROBATION, now, policy.probation)
         lineage.ended, lineage.supervisor_gone = None, False
         return ours
@@ -420,7 +420,7 @@ class Respawns:
         lineage.unheard = min(STARTS_MAX, lineage.unheard + 1)
         agent.interventions += 1
         self._record(lineage, order.order_id, Stage.ORDERED, now, lineage.why)
-        self._recovered(lineage, Recovered.INITIATED, now)
+        self._recovered(lineage, Recovered.INITIATED, now, life=lineage.new_incarnation)
         self._wait(lineage, now, policy.start_timeout)
 
     def _failed(self, lineage: Lineage, reason: str, policy: RespawnPolicy, now: float) -> None:
@@ -467,7 +467,9 @@ class Respawns:
             )
         )
 
-    def _recovered(self, lineage: Lineage, stage: Recovered, now: float, why: str = "") -> None:
+    def _recovered(
+        self, lineage: Lineage, stage: Recovered, now: float, why: str = "", *, life: str = ""
+    ) -> None:
         self._outbox.fact(
             Recovery(
                 now,
@@ -477,6 +479,8 @@ class Respawns:
                 lineage.attempts,
                 lineage.checkpoint_id,
                 why or lineage.why,
+                lineage.ended or "",
+                life,
             )
         )
 

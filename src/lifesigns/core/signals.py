@@ -262,6 +262,9 @@ class ModelFinished(AgentSignal):
     duration_s: float | None = None
     ended_at: float | None = None
     """As of a tool call."""
+    context_tokens: int = 0
+    """How many tokens its window held, and how many it can hold; 0 if unknown."""
+    context_window: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

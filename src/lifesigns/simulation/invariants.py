@@ -96,6 +96,7 @@ WEAK_FAMILIES: Final = {
     e.Kind.SPINNING: "overload",
     e.Kind.LONG_CALL: "activity",
     e.Kind.LOOPING: "calls",
+    e.Kind.CONTEXT: "calls",
     e.Kind.ERRORS: "calls",
 }
 

@@ -38,6 +38,8 @@ class Illness(StrEnum):
     """It calls its model again and again, and does nothing else."""
     LOOP = "loop"
     ERRORS = "errors"
+    CONTEXT = "context"
+    """Its context window is full, and stays so."""
     SPENDING = "spending"
     NEVER_STARTED = "never_started"
     CUT = "cut"
@@ -62,6 +64,7 @@ SHOWS_AS: Final[Mapping[Illness, frozenset[Kind]]] = {
     Illness.TALK: frozenset({Kind.LOOPING}),
     Illness.LOOP: frozenset({Kind.LOOPING}),
     Illness.ERRORS: frozenset({Kind.ERRORS, Kind.LOOPING}),
+    Illness.CONTEXT: frozenset({Kind.CONTEXT, Kind.ERRORS}),
     Illness.SPENDING: frozenset({Kind.SPENDING}),
     Illness.NEVER_STARTED: frozenset({Kind.NEVER_STARTED}),
     Illness.CUT: frozenset({Kind.SILENCE}),

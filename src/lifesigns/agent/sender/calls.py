@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Any, Final, Protocol, Self
 
 from lifesigns.agent.sender import evidence
 from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, prose, text
@@ -17,6 +17,17 @@ from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 
 CANCELLED: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
+
+
+class CallBreaker(Protocol):
+    """What a call needs of a `lifesigns.Breaker`."""
+
+    def step_in(self) -> Any: ...
+    def step_out(self, entry: Any, error: BaseException | None) -> None: ...
+
+
+class ToolFailed(Exception):
+    """A tool call failed without raising, for the breaker around it."""
 
 
 class CallScope:
@@ -86,16 +97,38 @@ class Call:
 class ToolCall(Call):
     """`with life.tool("grep", {"pattern": "x"}) as call: call.result(...)`."""
 
-    __slots__ = ("_args", "_result", "_retry", "_tool")
+    __slots__ = ("_args", "_breaker", "_entry", "_result", "_retry", "_tool")
 
     def __init__(
-        self, scope: CallScope, call_id: str, tool: str, args: object, bound: float | None, retry: bool
+        self,
+        scope: CallScope,
+        call_id: str,
+        tool: str,
+        args: object,
+        bound: float | None,
+        retry: bool,
+        breaker: CallBreaker | None = None,
     ) -> None:
         super().__init__(scope, call_id, bound)
+        self._breaker = breaker
+        self._entry: Any = None
         self._tool = text(tool) or "tool"
         self._args = evidence.of_arguments(args)
         self._result = ""
         self._retry = retry
+
+    def __enter__(self) -> Self:
+        """With a breaker that is open this raises `BreakerOpen`: no call begins, so none is reported."""
+        if self._breaker is not None:
+            self._entry = self._breaker.step_in()
+        return super().__enter__()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        super().__exit__(kind, error, trace)
+        if self._breaker is not None and self._entry is not None:
+            entry, self._entry = self._entry, None
+            failed = ToolFailed(self._error) if error is None and self._error is not None else error
+            self._breaker.step_out(entry, failed)
 
     def result(self, value: object) -> None:
         """Its result. Only a digest leaves the process: it shows whether two results are the same, not what they say."""
@@ -131,12 +164,18 @@ class ToolCall(Call):
 class ModelCall(Call):
     """`with life.model() as call: call.tokens(812, 120, cost=0.004)`."""
 
-    __slots__ = ("_cost", "_in", "_out")
+    __slots__ = ("_context", "_cost", "_in", "_out", "_window")
 
     def __init__(self, scope: CallScope, call_id: str, bound: float | None) -> None:
         super().__init__(scope, call_id, bound)
         self._in = self._out = 0
         self._cost = 0.0
+        self._context = self._window = 0
+
+    def context(self, used: int, window: int) -> None:
+        """How many tokens the model's context window holds now, and how many it can hold. An agent whose window stays
+        full is failing."""
+        self._context, self._window = count(used, "used"), count(window, "window")
 
     def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
         """The tokens it used; repeated calls add up."""
@@ -164,6 +203,8 @@ class ModelCall(Call):
             cost_usd=self._cost,
             ok=self._error is None,
             error_kind=self._error_kind,
+            context_tokens=self._context,
+            context_window=self._window,
         )
 
 

@@ -2,22 +2,27 @@
 
 Infrastructure errors (a rate limit, a server's 5xx) count towards the rate, but not towards failures in a row: the
 agent did not cause them, and a restart does not fix them. But when they last for half an hour, the agent is failing
-and the engine asks people (`judgement.py` ends no agent for it).
+and the engine asks people (`judgement.py` ends no agent for it). The same holds for a breaker that stays tripped while
+nothing succeeds: the world fails, and the agent waits for it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from lifesigns.core.agent import Outcomes
 from lifesigns.core.detectors.looping import is_infrastructure
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import ErringPolicy
+from lifesigns.core.signals import BreakerState
 from lifesigns.core.words import duration
 
 
-def succeeded(outcomes: Outcomes, policy: ErringPolicy) -> None:
-    """A call succeeded."""
+def succeeded(outcomes: Outcomes, policy: ErringPolicy, now: float) -> None:
+    """A call succeeded. If a breaker is tripped all the same, that concerns something else."""
     _push(outcomes, 0, policy)
     outcomes.consecutive = outcomes.world_run = 0
+    outcomes.tripped_at = None if outcomes.tripped_at is None else now
     outcomes.unrecoverable = ""
 
 
@@ -32,6 +37,16 @@ def failed(outcomes: Outcomes, what: str, error_kind: str | None, policy: Erring
     if not outcomes.consecutive:
         outcomes.since = now
     outcomes.consecutive += 1
+
+
+def tripped(outcomes: Outcomes, states: Iterable[BreakerState], now: float) -> None:
+    """One of its breakers turned. A half-open one is still tripped: it only tries whether it may close."""
+    states = tuple(states)
+    outcomes.breaker_open = BreakerState.OPEN in states
+    if all(state is BreakerState.CLOSED for state in states):
+        outcomes.tripped_at = None
+    elif outcomes.tripped_at is None:
+        outcomes.tripped_at = now
 
 
 def gave_up(outcomes: Outcomes, message: str, now: float) -> None:
@@ -60,6 +75,9 @@ def examine(outcomes: Outcomes, policy: ErringPolicy, now: float) -> Finding | N
         text = f"No call has succeeded for {duration(lasted)}, the last failed with: {outcomes.last}"
         numbers |= {"world_run": float(outcomes.world_run)}
         return Finding(Kind.ERRORS, outcomes.world_since, Severity.FAILING, text, numbers)
+    if outcomes.tripped_at is not None and now - outcomes.tripped_at >= policy.breaker_for:
+        text = f"A breaker has been tripped for {duration(now - outcomes.tripped_at)}, and no call has succeeded since."
+        return Finding(Kind.ERRORS, outcomes.tripped_at, Severity.FAILING, text, {**numbers, "tripped": 1.0})
     if outcomes.count >= policy.rate_min_calls and rate > policy.rate_max:
         text = f"{failures} of the last {outcomes.count} calls failed."
         return Finding(Kind.ERRORS, now, Severity.DEGRADED, text, numbers)

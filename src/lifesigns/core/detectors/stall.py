@@ -196,6 +196,10 @@ def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
         since = max(work.tokens_at, clocks_from)
         text = "No tokens used for {}."
         yield Rule(Kind.NO_TOKENS, since, policy.tokens_after, Severity.DEGRADED, text)
+        # Calls without a model may be work; nothing at all is none.
+        still_since = max(clocks_from, _last_activity_at(work))
+        text = "No tokens used and nothing else done for {}."
+        yield Rule(Kind.NO_TOKENS, still_since, policy.tokens_after, Severity.STUCK, text)
     if work.output_at is not None and not work.calls:
         since = max(work.cpu_level_at, clocks_from, _last_activity_at(work))
         if work.cpu_level is CpuLevel.COLD:

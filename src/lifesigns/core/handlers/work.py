@@ -9,7 +9,7 @@ from lifesigns.core import signals as s
 from lifesigns.core.agent import DECLARED, MODEL_CALL, NEVER, Agent, Call, Outcomes, Spending, Work
 from lifesigns.core.beliefs import ReportedBreaker
 from lifesigns.core.context import EngineContext
-from lifesigns.core.detectors import erring, looping, spending, stall
+from lifesigns.core.detectors import context, erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
 from lifesigns.core.respawn import Checkpoint
@@ -23,7 +23,7 @@ OUTPUT: Final = "output"
 TURNS: Final = frozenset({OUTPUT, "message"})
 """Kinds of activity that give a model something new to talk about."""
 
-REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.TASK_STALLED})
+REST: Final = frozenset({*stall.KINDS, Kind.LOOPING, Kind.ERRORS, Kind.CONTEXT, Kind.TASK_STALLED})
 """Findings about work; they end with it."""
 
 
@@ -147,6 +147,10 @@ class WorkHandlers:
         call = work.end_call(signal.call_id, now, self._context.awareness.lapsed)
         if signal.call_id != s.TOKENS_ONLY:
             self._thought(agent, call, signal, now)
+        if signal.context_window > 0:
+            erring_policy = self._context.policy(agent).erring
+            found = context.used(work, signal.context_tokens, signal.context_window, erring_policy, now)
+            self._context.judge.settle(agent, Kind.CONTEXT, found, now)
         if agent.spending is None:
             agent.spending = Spending()
         if not agent.spending.by_beat:
@@ -274,7 +278,7 @@ class WorkHandlers:
         self._context.outbox.fact(BreakerFlip(now, agent.id, signal.name, was, signal.state))
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
-        agent.outcomes.breaker_open = any(one.state is s.BreakerState.OPEN for one in known.values())
+        erring.tripped(agent.outcomes, (one.state for one in known.values()), now)
         self._settle_errors(agent, agent.outcomes, now)
 
     def take_task(self, agent: Agent, task_id: str, now: float) -> None:
@@ -335,7 +339,7 @@ class WorkHandlers:
     def succeeded(self, agent: Agent, now: float) -> None:
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
-        erring.succeeded(agent.outcomes, self._context.policy(agent).erring)
+        erring.succeeded(agent.outcomes, self._context.policy(agent).erring, now)
         if agent.findings or agent.outcomes.bits:
             self._settle_errors(agent, agent.outcomes, now)
 

@@ -168,7 +168,7 @@ ASKED_ABOUT: Final = {
     # It waits for a quarter of an hour without declaring it.
     Kind.NO_TOOL_CALL: Severity.STUCK,
     Kind.NO_OUTPUT: Severity.STUCK,
-    Kind.NO_TOKENS: Severity.DEGRADED,
+    Kind.NO_TOKENS: Severity.STUCK,
     Kind.NO_CHECKPOINT: Severity.DEGRADED,
 }
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.trials import (
+    context,
     erring,
     freeze,
     looping,
@@ -32,6 +33,7 @@ ALL: Final[tuple[Trial, ...]] = (
     *stall.TRIALS,
     *looping.TRIALS,
     *erring.TRIALS,
+    *context.TRIALS,
     *spending.TRIALS,
     *overload.TRIALS,
     *saying.TRIALS,

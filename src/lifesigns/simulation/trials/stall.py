@@ -151,6 +151,13 @@ def its_tokens_stand_still(agent: SimulatedAgent) -> Life:
     yield from forever(agent, Illness.HANG)
 
 
+def thought_once(agent: SimulatedAgent) -> Life:
+    """It has no tools and saves nothing: one model call, and then only beats."""
+    yield from begin(agent)
+    yield from think(agent, 10.0)
+    yield from forever(agent, Illness.HANG)
+
+
 def calls_without_a_thought(agent: SimulatedAgent) -> Life:
     """Its calls continue, but without a model."""
     yield from begin(agent, works_for=10 * MINUTE)
@@ -178,6 +185,18 @@ def has_no_tools(agent: SimulatedAgent) -> Life:
     while True:
         yield from think(agent, 4 * MINUTE)
         agent.save()
+
+
+def converts_for_an_hour(agent: SimulatedAgent) -> Life:
+    """One thought, then an hour of different calls and checkpoints without a model: at most a warning."""
+    yield from begin(agent)
+    while True:
+        yield from think(agent, 10.0)
+        until = agent.now + HOUR
+        while agent.now < until:
+            yield from call(agent, "convert")
+            agent.save()
+            yield MINUTE
 
 
 def thinks_nothing(agent: SimulatedAgent) -> Life:
@@ -406,9 +425,11 @@ TRIALS = (
     healthy(TOOL, "has no tools", has_no_tools),
     healthy(TOOL, "says that it is busy", says_that_it_is_busy),
     healthy(TOOL, "waits for a human", waits_for_a_human),
-    sick(TOKENS, "stands still at work", stands_still, hours=1),
-    sick(TOKENS, "the total in its beats stands still", its_tokens_stand_still, hours=1),
+    sick(TOKENS, "stands still at work", stands_still, hours=1, severity=STUCK),
+    sick(TOKENS, "the total in its beats stands still", its_tokens_stand_still, hours=1, severity=STUCK),
+    sick(TOKENS, "thought once, and nothing since", thought_once, hours=1, severity=STUCK),
     sick(TOKENS, "calls, and asks no model any more", calls_without_a_thought, hours=1),
+    healthy(TOKENS, "converts for an hour between two thoughts", converts_for_an_hour, severity=STUCK),
     healthy(TOKENS, "has no model", thinks_nothing),
     healthy(TOKENS, "builds, as announced", builds, hours=2),
     healthy(TOKENS, "thinks for long", thinks_for_long, hours=2),

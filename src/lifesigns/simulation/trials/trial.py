@@ -48,6 +48,7 @@ DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
     "looping: recent": frozenset({Kind.LOOPING}),
     "looping: talk": frozenset({Kind.LOOPING}),
     "erring": frozenset({Kind.ERRORS}),
+    "context": frozenset({Kind.CONTEXT}),
     "spending": frozenset({Kind.SPENDING}),
     "overload": frozenset({Kind.OVERLOAD}),
     "own word": frozenset({Kind.SELF_REPORTED}),
