@@ -225,7 +225,9 @@ def test_a_changed_export_is_known(
         (["verify", "--export", __file__, "--key", "KEY"], "no export"),
         (["verify", "--key", "KEY", "--checkpoint", "/nonexistent"], "cannot be read"),
         (["verify", "--hub", "http://x", "--store", "sqlite:///x", "--key", "KEY"], "use one"),
+        (["--hub", "http://x", "verify", "--store", "sqlite:///x", "--key", "KEY"], "use one"),
         (["verify", "--entry", "1", "--key", "KEY"], "--hub"),
+        (["--hub", "http://x", "export"], "it has no --hub"),
         (["key"], "has a hub run"),
         (["export", "--key", "KEY", "--out", "/nonexistent/x"], "cannot be written"),
     ],
@@ -264,6 +266,7 @@ async def test_a_running_hub_is_verified_beside_it_and_by_proofs(tmp_path: Path)
         proven = await asked("verify", "--hub", hub.url, "--checkpoint", monday)
         assert (proven.exit_code, "proven 19 entries of the 40" in proven.output) == (0, True), proven.output
         assert (await asked("verify", "--hub", hub.url, "--entry", 3, "--entry", 7)).exit_code == 0
+        assert (await asked("--hub", hub.url, "verify", "--entry", 3)).exit_code == 0
         assert (await asked("verify", "--hub", hub.url, "--entry", 99)).exit_code == 2
         await asyncio.to_thread(sql, tmp_path, "UPDATE deeds SET entry = x'7b7d' WHERE n = 30")
         changed = await asked("verify", "--hub", hub.url, "--checkpoint", monday)

@@ -44,6 +44,10 @@ def audit(
       lifesigns audit accept --reason WHY     go on with a log that was found broken
     """
     if ctx.invoked_subcommand is not None:
+        if hub is not None and ctx.invoked_subcommand in ("accept", "export", "key"):
+            raise UsageError(
+                f"audit {ctx.invoked_subcommand} works on this machine's state folder: it has no --hub"
+            )
         return
     with asking(hub, token) as client:
         entries = _newest(client, agent, who, limit)

@@ -13,7 +13,7 @@ import click
 
 from lifesigns.cli import showing
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED, asking, exit_if, finds_a_hub, prints_json
+from lifesigns.cli.requests import INTERRUPTED, asking, exit_if, finds_a_hub, prints_json, with_group_options
 from lifesigns.cli.secret_options import Secret
 from lifesigns.errors import AdapterError, UsageError
 
@@ -98,6 +98,7 @@ def verify(
       lifesigns audit verify --export audit.ndjson --key audit.pub
       lifesigns audit verify --hub https://hub.example.org --checkpoint monday.txt --key audit.pub
     """
+    hub, token = with_group_options(hub, token)
     if sum(one is not None for one in (hub, store, file)) > 1:
         raise UsageError("--hub, --store and --export are three places to look at: use one")
     if entries and hub is None:

@@ -42,12 +42,17 @@ def asks_a_hub(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def ask(*args: Any, hub: str | None, token: str | None, **options: Any) -> None:
-        group = click.get_current_context().parent
-        given = {} if group is None else group.params  # `lifesigns alerts --hub URL ack ID` means that hub.
-        with asking(hub or given.get("hub"), token or given.get("token")) as client:
+        with asking(*with_group_options(hub, token)) as client:
             command(*args, client=client, **options)
 
     return finds_a_hub(ask)
+
+
+def with_group_options(hub: str | None, token: str | None) -> tuple[str | None, str | None]:
+    """Hub and token; if the command has none, those of its group: `lifesigns alerts --hub URL ack ID`."""
+    group = click.get_current_context().parent
+    params = {} if group is None else group.params
+    return hub or params.get("hub"), token or params.get("token")
 
 
 def prints_json(command: F) -> F:
