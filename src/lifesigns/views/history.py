@@ -7,6 +7,8 @@ findings go, and flips and interventions only when nothing else is left.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -25,6 +27,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.health import Cause, Health
 from lifesigns.events import fact_of, types_of
 from lifesigns.ports import Event, Sample
+from lifesigns.ports.merging import merge_samples
 from lifesigns.views.moments import Moment, moment
 
 POINTS_MAX: Final = 2000
@@ -32,6 +35,8 @@ POINTS_MAX: Final = 2000
 CHANGES: Final = types_of(Flip, Intervention)
 """Events that become flips and interventions."""
 FINDINGS: Final = types_of(FindingOpened, FindingClosed)
+
+_numbers_of: Final = attrgetter(*(field.name for field in fields(Sample)[2:]))
 
 
 class SamplePoint(Struct, frozen=True, tag_field="type", tag="sample"):
@@ -158,28 +163,9 @@ def _thinned(samples: Sequence[Sample], room: int) -> Iterator[Sample]:
 
 
 def _as_one(samples: Sequence[Sample]) -> Sample:
-    """Beats are summed, `late_max` is the maximum, load is the mean of the known values, totals are the last known
-    ones."""
     if len(samples) == 1:
         return samples[0]
-    return Sample(
-        samples[0].agent_id,
-        samples[0].at,
-        sum(sample.beats for sample in samples),
-        max(sample.late_max for sample in samples),
-        _mean([sample.load for sample in samples]),
-        _mean([sample.cpu_percent for sample in samples]),
-        _mean([sample.memory_mb for sample in samples]),
-        next((s.tokens for s in reversed(samples) if s.tokens is not None), None),
-        next((s.cost_usd for s in reversed(samples) if s.cost_usd is not None), None),
-        next((s.errors for s in reversed(samples) if s.errors is not None), None),
-    )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    # The sum of shares, not the share of the sum: the sum of very large numbers overflows.
-    return sum(value / len(known) for value in known) if known else None
+    return Sample(samples[0].agent_id, samples[0].at, *merge_samples(map(_numbers_of, samples)))
 
 
 def _sample(sample: Sample) -> SamplePoint:

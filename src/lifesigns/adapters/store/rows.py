@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from lifesigns.adapters.store.sampling import MINUTE, Numbers, hour_of
+from lifesigns.adapters.store.sampling import MINUTE, hour_of
 from lifesigns.adapters.store.values import INT_MAX, countable, escaped, unescaped
 from lifesigns.ports import AuditRecord, Belief, Chunk, Commit, Event, Sample, Seal, StoredOrder, StoredToken
+from lifesigns.ports.merging import Numbers
 
 Row = Sequence[Any]
 StoredRow = Iterable[Any]
