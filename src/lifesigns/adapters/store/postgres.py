@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, migrate_once
 from lifesigns.adapters.store.rows import Row
 from lifesigns.adapters.store.sql import migrations
-from lifesigns.adapters.store.sql_store import Batch, Script, SqlStore, Statement
+from lifesigns.adapters.store.sql_store import Batch, Script, ScriptRun, SqlStore, Statement
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
@@ -48,20 +48,15 @@ class PostgresStore(SqlStore):
 
     async def _write(self, script: Script[_T], *, loads: bool = False) -> _T:
         async def transact(connection: Connection) -> _T:
-            rows: list[Row] | None = None
-            while True:
-                try:
-                    step = script.send(rows)
-                except StopIteration as end:
-                    result: _T = end.value
-                    return result
+            run = ScriptRun(script)
+            while (step := run.step) is not None:
                 match step:
                     case Statement(sql, values):
-                        rows = await _fetch(connection, sql, values)
+                        run.advance(await _fetch(connection, sql, values))
                     case Batch(sql, many):
-                        rows = await _fetch(
-                            connection, sql, [list(column) for column in zip(*many, strict=True)]
-                        )
+                        columns = [list(column) for column in zip(*many, strict=True)]
+                        run.advance(await _fetch(connection, sql, columns))
+            return run.result
 
         return await self._use(self._writing, transact, within=LOAD_FOR if loads else None)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from lifesigns.adapters.store.event_filter import EventFilter
 from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger
@@ -65,6 +65,23 @@ class Batch(NamedTuple):
 
 
 Script: TypeAlias = Generator[Statement | Batch, Any, _T]
+
+
+class ScriptRun(Generic[_T]):
+    """A script in progress: execute `step`, then `advance` with its rows, until `step` is None; then there is `result`."""
+
+    step: Statement | Batch | None
+    result: _T
+
+    def __init__(self, script: Script[_T]) -> None:
+        self._script = script
+        self.advance(None)
+
+    def advance(self, rows: Sequence[Row] | None) -> None:
+        try:
+            self.step = self._script.send(rows)
+        except StopIteration as end:
+            self.step, self.result = None, end.value
 
 
 class SqlStore(ABC):

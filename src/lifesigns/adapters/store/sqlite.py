@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 import apsw
 
 from lifesigns.adapters.store.rows import Row
-from lifesigns.adapters.store.sql_store import Batch, Script, SqlStore, Statement
+from lifesigns.adapters.store.sql_store import Batch, Script, ScriptRun, SqlStore, Statement
 from lifesigns.adapters.store.sqlite_file import SqliteFile
 from lifesigns.errors import AdapterError
 from lifesigns.ports import StoredState
@@ -98,18 +98,14 @@ class SqliteStore(SqlStore):
 
     def _transact(self, script: Script[_T]) -> _T:
         with self._writing.transaction() as connection:
-            rows: list[Row] | None = None
-            while True:
-                try:
-                    step = script.send(rows)
-                except StopIteration as end:
-                    result: _T = end.value
-                    return result
+            run = ScriptRun(script)
+            while (step := run.step) is not None:
                 match step:
                     case Statement(sql, values):
-                        rows = list(connection.execute(sql, values))
+                        run.advance(list(connection.execute(sql, values)))
                     case Batch(sql, many):
-                        rows = list(connection.executemany(sql, many))
+                        run.advance(list(connection.executemany(sql, many)))
+            return run.result
 
     # In the reader's thread.
 
