@@ -163,7 +163,7 @@ def observe(
     truce_until: float = 0.0,
 ) -> Finding | None:
     """Hear one finished call; the loop that now holds, if any. One out of a backlog counts for none: an hour of polls that
-    come at once is no tight loop, and a loop goes on. Something new that was done is heard all the same: it explains others.
+    come at once is no tight loop, and a loop goes on; so does a cycle, in which the call only takes its turn. Something new that was done is heard all the same: it explains others.
 
     `slept_for` is how long we did not look since the call before: that is no part of anybody's wait budget.
     """
@@ -175,6 +175,8 @@ def observe(
         counts = _is_new(history, call, policy)
         if counts:
             history.polling_since = None
+        else:
+            _go_on(history, call, policy, now)
     else:
         counts = not _excused(history, call, policy, now)
     if counts:
@@ -297,6 +299,13 @@ def _record(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now
     seen = rkey in history.rkeys if rkey else False
     mark = _mark(history, call, rkey, seen)
     _follow_periods(history, rkey if seen else "", max(1, policy.cycle_length_max))
+    _append(history, rkey, mark, policy, now)
+    again = rkey if mark == _BARREN and _counts(rkey) else ""
+    _follow_often(history, again, policy)
+    _follow_failing(history, again if not call.ok else "", policy)
+
+
+def _append(history: CallHistory, rkey: str, mark: int, policy: LoopingPolicy, now: float) -> None:
     history.rkeys.append(rkey)
     history.times.append(now)
     history.marks.append(mark)
@@ -309,9 +318,23 @@ def _record(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now
             history.marks[:excess],
             history.model_at[:excess],
         )
-    again = rkey if mark == _BARREN and _counts(rkey) else ""
-    _follow_often(history, again, policy)
-    _follow_failing(history, again if not call.ok else "", policy)
+
+
+def _go_on(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
+    """A call that does not count takes its turn in a cycle that has begun: without it the next one would be out of turn."""
+    key, rkey = _keys(call)
+    takes_turn = [
+        matched > 0 and rkey != "" and history.rkeys[-1 - i] == rkey
+        for i, matched in enumerate(history.matched[: len(history.rkeys)])
+    ]
+    if not any(takes_turn) or takes_turn[0]:
+        return
+    _fill_in(history)
+    history.matched = [
+        matched if i < len(takes_turn) and takes_turn[i] else 0 for i, matched in enumerate(history.matched)
+    ]
+    history.key, history.key_run, history.key_since = key, 1, now
+    _append(history, rkey, 0, policy, max(now, history.times[-1]))
 
 
 def _fill_in(history: CallHistory) -> None:

@@ -1,0 +1,122 @@
+"""A cycle of which some calls come out of a backlog: they count for nothing and do not break it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from lifesigns.core.detectors.looping import CallHistory, observe, thought
+from lifesigns.core.effects import Finding, Severity
+from lifesigns.core.policy import LoopingPolicy
+from lifesigns.core.signals import ToolFinished
+
+POLICY = LoopingPolicy()
+ROUND = ("grep", "read", "bash")
+
+
+class Tape:
+    """Calls that are heard one after the other; before each of them the model thinks for a share of the time."""
+
+    def __init__(self, every: float = 30.0, thinks: float = 1.0) -> None:
+        self.history = CallHistory()
+        self.now = 1000.0
+        self._every, self._thinks = every, thinks
+
+    def hear(self, tool: str, *, args: str = "x") -> Finding | None:
+        """One in its time."""
+        self.now += self._every
+        thought(self.history, self.now - self._thinks * self._every, True, self.now)
+        return self._observe(tool, args)
+
+    def hear_late(self, tools: Sequence[str], *, args: str = "x") -> Finding | None:
+        """Those of some time, all at once, while the hub does not trust its ears."""
+        self.now += self._every * len(tools)
+        found = None
+        for tool in tools:
+            found = self._observe(tool, args, truce_until=self.now + 5.0)
+        return found
+
+    def _observe(self, tool: str, args: str, truce_until: float = 0.0) -> Finding | None:
+        call = ToolFinished(
+            agent_id="a", call_id="c", tool=tool, args_digest=args, result_digest="same", ok=True
+        )
+        return observe(self.history, call, POLICY, self.now, truce_until=truce_until)
+
+
+@pytest.mark.parametrize("late", [1, 2, 3, 4, 22])
+def test_a_cycle_goes_on_through_a_backlog(late: int) -> None:
+    """Seven calls in their time before it, and two after it: nine, which is three rounds."""
+    tape = Tape()
+    turns = [ROUND[n % 3] for n in range(9 + late)]
+    for tool in turns[:7]:
+        assert tape.hear(tool) is None
+    assert tape.hear_late(turns[7 : 7 + late]) is None
+    assert tape.hear(turns[7 + late]) is None
+    found = tape.hear(turns[8 + late])
+    assert found is not None
+    assert (found.severity, found.numbers["repeats"], found.numbers["period"]) == (Severity.DEGRADED, 3, 3)
+
+
+def test_calls_out_of_a_backlog_make_no_cycle() -> None:
+    tape = Tape()
+    for tool in ("grep", "read", "grep", "read"):
+        tape.hear(tool)
+    assert tape.hear_late(["grep", "read"] * 50) is None
+    assert tape.hear("grep") is None
+
+
+def test_who_polls_in_turns_still_waits_after_a_backlog() -> None:
+    """A look, a sleep, a look: mostly time between them, and an hour of it comes at once."""
+    tape = Tape(every=60.0, thinks=0.05)
+    for tool in ("squeue", "sleep") * 6:
+        tape.hear(tool)
+    for _ in range(3):
+        tape.hear_late(["squeue", "sleep"] * 15)
+        for tool in ("squeue", "sleep") * 2:
+            found = tape.hear(tool)
+            assert found is not None
+            assert (found.severity, found.conclusive) == (Severity.NOTICE, False)
+
+
+def test_what_is_out_of_turn_in_a_backlog_takes_no_turn() -> None:
+    """Of other calls nobody knows when they were made: as if they had not been heard, unless they are new."""
+    tape = Tape()
+    for tool in ("edit", *ROUND, *ROUND, "grep"):
+        tape.hear(tool)
+    before = [*tape.history.rkeys]
+    tape.hear_late(["edit", "edit"])
+    assert tape.history.rkeys == before
+    tape.hear_late(["edit"], args="new")
+    assert tape.hear("read") is None
+    assert tape.history.matched[len(ROUND) - 1] == 0
+
+
+def test_the_same_call_over_and_over_takes_no_turns() -> None:
+    tape = Tape()
+    for _ in range(3):
+        tape.hear("grep")
+    tape.hear_late(["grep"] * 20)
+    assert tape.history.rkeys == tape.history.rkeys[:1] * 3
+    found = tape.hear("grep")
+    assert found is not None
+    assert found.numbers["repeats"] == 4
+
+
+def test_a_call_without_arguments_told_takes_no_turn() -> None:
+    tape = Tape()
+    for args in ("x", "", "x"):
+        tape.hear("grep", args=args)
+    tape.hear_late(["grep"], args="")
+    assert len(tape.history.rkeys) == 3
+
+
+def test_a_turn_is_no_run_of_one_call() -> None:
+    tape = Tape()
+    for tool in ("grep", "read", "grep", "read", "grep"):
+        tape.hear(tool)
+    tape.hear_late(["read"])
+    tape.hear("grep")
+    assert tape.history.key_run == 1
+    assert tape.history.times == sorted(tape.history.times)
+    assert len(tape.history.marks) == len(tape.history.model_at) == len(tape.history.rkeys) == 7
