@@ -23,7 +23,7 @@ DOORS = {
     "agent": "core events wire ports errors",
     "hub": "core events wire ports files errors",
     "adapters": "core events wire ports files errors",
-    "config": "core events errors",
+    "config": "core events wire errors",
     "views": "core events ports",
     "client": "views wire config core errors",
     "audit": "client hub events views wire ports core files errors",
@@ -34,7 +34,7 @@ DOORS = {
     "simulation": "core ports hub config errors",
     "replay": "core ports hub events config errors",
     "demo": "assembly client views config events core errors",
-    "cli": "web integrations assembly audit backup hub agent client views config events ports core files errors simulation replay demo __version__",
+    "cli": "web integrations assembly audit backup hub agent client views config events wire ports core files errors simulation replay demo __version__",
     "__main__": "cli",
 }
 DRIVERS_OF = {
