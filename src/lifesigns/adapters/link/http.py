@@ -220,10 +220,11 @@ class HttpLink:
         if reply.status in (401, 403):
             sent = "its token" if self._token else "no token (token= or LIFESIGNS_TOKEN)"
             text += f"; it was sent {sent}"
-        if not transient and text not in self._complaints:
-            if len(self._complaints) < COMPLAINTS_MAX:
-                self._complaints.add(text)
+        if not transient and text not in self._complaints and len(self._complaints) < COMPLAINTS_MAX:
+            self._complaints.add(text)
             log.error("%s", text)
+            if len(self._complaints) == COMPLAINTS_MAX:
+                log.error("%s: further new refusals are not logged", self._target.url)
         raise AdapterError(text, transient=transient)
 
     def _read(self, reply: Reply) -> _Answer:

@@ -202,7 +202,8 @@ async def _read_reply(reader: asyncio.StreamReader) -> tuple[Reply, bool]:
     while status < 200:  # 1xx come before the real one
         version, status = await _read_status(reader)
         headers = await _read_headers(reader)
-    kept = headers.get("connection", "").lower() != "close" and version == "HTTP/1.1"
+    options = {option.strip() for option in headers.get("connection", "").lower().split(",")}
+    kept = "close" not in options and version == "HTTP/1.1"
     if status in (204, 304):
         return Reply(status, b""), kept
     body, ended = await _read_body(reader, headers)
