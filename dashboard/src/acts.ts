@@ -22,7 +22,7 @@ export async function nudge(id: string): Promise<void> {
   if (answer) await onTheLadder(id, "nudge", { message: answer.words });
 }
 
-/** An agent waits for a human: what you say reaches it as a nudge does. */
+/** Answer an agent that waits for a human: your text reaches it as a nudge. */
 export async function answer(id: string, question: string): Promise<void> {
   const said = await confirm({
     title: `Answer ${id}`,
@@ -76,7 +76,7 @@ export async function resume(id: string): Promise<void> {
   await about(id, "resume", undefined, `${id} is cared for again.`);
 }
 
-/** Let interventions in a braked group go on. */
+/** Allow interventions in a braked group. */
 export async function release(group: string): Promise<void> {
   const answer = await confirm({
     title: `Release ${group}?`,
@@ -117,7 +117,7 @@ export function decisionWords(decision: Decision): string {
   return DECISIONS[decision].act;
 }
 
-/** Decide about an escalated agent. What ends it is asked twice. */
+/** Decide about an escalated agent. Ending it needs a confirmation. */
 export async function decide(agentId: string, escalationId: string, decision: Decision): Promise<void> {
   const { act, text, done } = DECISIONS[decision];
   let note = "";
@@ -143,7 +143,7 @@ async function about(id: string, act: string, body: unknown, done: string): Prom
 
 export type Say = (tone: Tone, text: string) => void;
 
-/** An order to the agent's side. The hub has it when it answers; that it came to pass is told by its stages. */
+/** An order to the agent's side. The hub has it when it answers; its stages show the outcome. */
 async function onTheLadder(id: string, act: Exclude<Rung, "respawn">, body: unknown): Promise<void> {
   const said = toast("waiting", `${nameOf(act, id)}: sent to the hub …`);
   const stages = new Map<string, Reached>();
@@ -154,7 +154,7 @@ async function onTheLadder(id: string, act: Exclude<Rung, "respawn">, body: unkn
       const order = event.data["id"];
       if (typeof stage !== "string" || typeof order !== "string" || event.agent_id !== id) continue;
       const reached = { stage: stage as Stage, text: String(event.data["text"] ?? "") };
-      stages.set(order, reached); // The stage may be heard before the hub's answer tells the order's id.
+      stages.set(order, reached); // The stage may arrive before the hub's answer with the order's id.
       if (order === heard.id && told(said, act, id, reached)) stop();
     }
   });
@@ -167,7 +167,7 @@ async function onTheLadder(id: string, act: Exclude<Rung, "respawn">, body: unkn
   else stop();
 }
 
-/** After this the agent's own page tells the rest. */
+/** After this the agent's own page shows the rest. */
 const FOLLOWED_FOR_MS = 600_000;
 
 interface Reached {
@@ -215,7 +215,7 @@ function nameOf(act: Rung, id: string): string {
   return `${capital(RUNGS[act])} ${act === "nudge" ? "to" : "of"} ${id}`;
 }
 
-/** Do it, and say what was wrong if it did not happen. */
+/** Do it, and show the error if it fails. */
 export async function tried(say: Say, act: () => Promise<void>): Promise<boolean> {
   try {
     await act();

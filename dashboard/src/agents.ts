@@ -8,7 +8,7 @@ import { Rates } from "./rates";
 import type { AgentHealth, Cause, EventView, Health } from "#types";
 import { seconds } from "./words";
 
-/** Seconds: no answer is longer on its way. */
+/** Seconds: no answer takes longer. */
 const OVERTAKEN_FOR = 3;
 
 export class Agents {
@@ -16,7 +16,7 @@ export class Agents {
   readonly rates = new Rates();
   /** Rises with every frame in which something has changed. */
   readonly drawn = signal(0);
-  /** Rises when somebody came or went, or changed in more than its numbers. */
+  /** Rises when an agent came or went, or changed in more than its numbers. */
   readonly moved = signal(0);
 
   /** When an event last said something about an agent. */
@@ -24,7 +24,7 @@ export class Agents {
   #moved = false;
   #frame = 0;
 
-  /** These are so now. */
+  /** Set the present state of these. */
   put(agents: readonly AgentHealth[], at: number): void {
     for (const agent of agents) {
       const was = this.all.get(agent.agent_id);
@@ -36,7 +36,7 @@ export class Agents {
     if (agents.length) this.#draw();
   }
 
-  /** These are forgotten. */
+  /** Remove these. */
   remove(ids: Iterable<string>): void {
     for (const id of ids) {
       if (!this.all.delete(id)) continue;
@@ -47,7 +47,7 @@ export class Agents {
     if (this.#moved) this.#draw();
   }
 
-  /** Only these are left. */
+  /** Remove all but these. */
   keepOnly(ids: ReadonlySet<string>): void {
     this.remove([...this.all.keys()].filter((id) => !ids.has(id)));
   }
@@ -87,7 +87,7 @@ export class Agents {
 
 export const agents = new Agents();
 
-/** An agent after an event; undefined if that says nothing about how it is. */
+/** An agent after an event; undefined if the event does not change its state. */
 export function told(agent: AgentHealth, event: EventView): AgentHealth | undefined {
   if (event.type === "HEALTH_STATE_CHANGED") {
     const state = event.data["to"] as Health;

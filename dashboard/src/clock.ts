@@ -20,7 +20,7 @@ export function hubTime(): number {
   return Date.now() / 1000 + ahead;
 }
 
-/** The hub has said what time it is. */
+/** Take the time from an answer of the hub. */
 export function setHubTime(at: Moment): void {
   const told = seconds(at) - Date.now() / 1000;
   if (Math.abs(told - ahead) < STEP) return;

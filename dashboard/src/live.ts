@@ -13,7 +13,7 @@ import type { EventView } from "#types";
 
 export { link } from "./contact";
 
-/** Three keep-alives of the hub (15 s) and a little: after that the line is dead, whatever the browser thinks. */
+/** Three keep-alives of the hub (15 s) and a little: after that the connection is dead, whatever the browser thinks. */
 const SILENT_MAX_MS = 50_000;
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 5_000;
@@ -32,7 +32,7 @@ export function onEvents(hear: Hear): () => void {
 
 let last: string | null = null;
 
-/** Listen for as long as the hub knows us: who asks again and again without being known is taken for a burglar. */
+/** Listen while the hub accepts our session: it throttles a client that is refused again and again. */
 export async function listen(): Promise<void> {
   let wait = RETRY_FIRST_MS;
   while (!signedOut.value) {

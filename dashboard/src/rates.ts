@@ -6,7 +6,7 @@
 import type { AgentHealth } from "#types";
 
 const OVER = 30;
-/** Seconds of looking before a rate is told: over less it would be chance. */
+/** Seconds of readings before a rate is shown: over less it would be chance. */
 const FROM = 4;
 
 export interface Rate {
@@ -36,7 +36,7 @@ export class Rates {
     const reading = { at, tokens, cost };
     const known = this.#readings.get(agent.agent_id);
     if (!known || tokens < known.last.tokens || cost < known.last.cost) {
-      // Another life counts from nothing.
+      // A new incarnation counts from zero.
       this.#readings.set(agent.agent_id, { older: reading, newer: reading, last: reading });
       return;
     }
@@ -48,7 +48,7 @@ export class Rates {
     }
   }
 
-  /** What an agent uses; null if it was not looked at for long enough. */
+  /** What an agent uses; null without enough readings. */
   of(id: string): Rate | null {
     const known = this.#readings.get(id);
     if (!known) return null;

@@ -38,7 +38,7 @@ export function followAddress(): void {
   const follow = () => {
     if (route.peek().page === "fleet") fleetAt = scrollY;
     route.value = read(location.hash);
-    // A page begins at its top; but who comes back to the list of all finds the place again.
+    // A page begins at its top; but the list of all agents restores its place.
     requestAnimationFrame(() => scrollTo(0, route.peek().page === "fleet" ? fleetAt : 0));
   };
   addEventListener("hashchange", follow);

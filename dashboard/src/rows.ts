@@ -54,7 +54,7 @@ function sorted(agents: AgentHealth[], rates: Rates, wish: Wish): AgentHealth[] 
 }
 
 function tie(a: { since: string }, b: { since: string }, sort: SortBy): number {
-  return sort === "need" ? compare(a.since, b.since) : 0; // Who has waited longest.
+  return sort === "need" ? compare(a.since, b.since) : 0; // The longest wait first.
 }
 
 type Key = number | string;

@@ -6,7 +6,7 @@ import type { FleetView, Me } from "#types";
 export { agents } from "./agents";
 export { now } from "./clock";
 
-/** Who is signed in; null until the hub has said so. */
+/** Who is signed in; null until the hub has answered. */
 export const me = signal<Me | null>(null);
 
 /** Whether the one who looks may act. The hub decides that again with every act; here it decides what is shown. */

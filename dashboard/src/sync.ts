@@ -50,14 +50,14 @@ export function keep(): void {
   );
 }
 
-/** Something may have been missed: everything is asked for again. */
+/** Load everything again, because something may have been missed. */
 function reload(): void {
   void refresh(lookAtAll);
   void refresh(lookAtFleet);
   void recognise();
 }
 
-/** Who are we to this hub? It may have changed while it was away. */
+/** Ask who we are to this hub: that may have changed while it was away. */
 export async function recognise(): Promise<void> {
   await refresh(async () => {
     me.value = await get<Me>("/api/v1/me");
@@ -78,7 +78,7 @@ function hear(events: readonly EventView[]): void {
   if (toAsk.size) lookAtThoseSoon();
 }
 
-/** Events after which nobody needs a person more or less than before. */
+/** Events that do not change which agents need a person. */
 const QUIET = new Set(["FINDING_OPENED", "FINDING_CLOSED", "NUDGE_SENT", "CLAIM_CHANGED", "SIGNAL_REFUSED"]);
 
 const lookAtFleetSoon = soon(lookAtFleet, FLEET_REST_MS);
