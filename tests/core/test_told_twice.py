@@ -91,3 +91,28 @@ def test_one_id_for_calls_that_are_told_whole_hides_one_call_and_no_loop() -> No
     work = watch.agent().work
     assert work is not None
     assert (work.tool_calls, watch.health() is Health.HEALTHY) == (6, False)
+
+
+def test_a_start_that_comes_again_after_a_backlog_of_calls_begins_none() -> None:
+    """Calls that waited for the hub end all at once. One that seems to be open for ever would look like one that hangs."""
+    watch = Watch()
+    watch.beat()
+    for number in range(40):
+        fetch(watch, f"c{number}", 0.05)
+    watch.hear(ToolStarted(agent_id="a", call_id="c0", tool="fetch", args_digest="d"))
+    work = watch.agent().work
+    assert work is not None
+    assert not work.calls
+
+
+def test_no_more_ended_calls_are_known_than_there_may_be_open_ones() -> None:
+    watch = Watch()
+    watch.beat()
+    for number in range(200):
+        fetch(watch, f"c{number}", 0.01)
+    work = watch.agent().work
+    assert work is not None
+    assert (len(work.ended), len(work.closed)) == (64, 64)
+    watch.beat(at=watch.now + 60.0)
+    fetch(watch, "last", 1.0)
+    assert (len(work.ended), len(work.closed)) == (8, 8)

@@ -156,7 +156,9 @@ class Work:
         if call_id not in NAMELESS:
             self.ended[call_id] = now
             while len(self.ended) > ENDED_MAX:
-                oldest = next(iter(self.ended))
+                oldest, ended_at = next(iter(self.ended.items()))
+                if now - ended_at < LATE_BEGINNING and len(self.ended) <= CALLS_MAX:
+                    break  # Calls that waited for us end all at once, and a start of theirs may still come again.
                 del self.ended[oldest]
                 self.closed.pop(oldest, None)
                 self.again.pop(oldest, None)
