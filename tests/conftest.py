@@ -24,7 +24,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No test may find the hub of the person who runs it, or leave anything in that person's state folder.
-FOR_TESTS = ("LIFESIGNS_CHROMIUM", "LIFESIGNS_OVERLOAD")
+FOR_TESTS = ("LIFESIGNS_CHROMIUM", "LIFESIGNS_INTEGRATIONS", "LIFESIGNS_OVERLOAD")
 for name in [name for name in os.environ if name.startswith("LIFESIGNS_") and name not in FOR_TESTS]:
     del os.environ[name]
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="lifesigns-tests-")
