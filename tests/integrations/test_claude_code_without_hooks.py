@@ -92,7 +92,7 @@ def test_the_same_failing_call_eight_times_is_told_by_its_telemetry(tmp_path: Pa
 
 
 def test_its_model_reports_through_mcp(tmp_path: Path) -> None:
-    steps = [
+    steps: list[Step] = [
         Use("mcp__lifesigns__report_progress", {"note": "half of it", "percent": 50, "task_id": "t-19"}),
         Use("mcp__lifesigns__report_blocker", {"question": "Which branch?"}),
         Say("done"),
