@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,14 @@ if TYPE_CHECKING:
 @click.option("--behind-proxy", is_flag=True, default=None, help="A proxy in front of the hub speaks TLS.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name the hub is reached by.")
 @click.option("--grpc", "grpc_port", type=int, metavar="PORT", help="Answer grpc.health.v1 there, too.")
+@click.option(
+    "--ai-maestro",
+    "maestro_at",
+    is_flag=False,
+    flag_value="127.0.0.1:23000",
+    metavar="[HOST:PORT]",
+    help="Answer AI Maestro's calls there, too; on this machine without a token.  [127.0.0.1:23000]",
+)
 @click.option("--trace", type=click.FloatRange(0, 1), metavar="SHARE", help="Send spans by OTLP; this share.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="[text at a terminal, else json]")
 @click.option(
@@ -68,6 +76,7 @@ def serve(
     state: Path | None,
     file: Path | None,
     grpc_port: int | None,
+    maestro_at: str | None,
     trace: float | None,
     log_format: str | None,
     log_level: str,
@@ -90,16 +99,22 @@ def serve(
     set_up_logs(log_format or ("text" if sys.stderr.isatty() else "json"), log_level)
     config = load(file, environ=os.environ, flags={**flags, "names": flags["names"] or None})
     listening.check(config.listen)
+    if maestro_at is not None:
+        from lifesigns.web.ai_maestro.door import place
+
+        place(maestro_at, config.listen)
     folder = (state or state_folder(os.environ)).absolute()
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(config, folder, grpc_port, trace))
+            runner.run(_serve(config, folder, grpc_port, maestro_at, trace))
     except AdapterError as error:
         say(f"Error: {error}", err=True)
         sys.exit(1)
 
 
-async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: float | None) -> None:
+async def _serve(
+    config: Config, folder: Path, grpc_port: int | None, maestro_at: str | None, trace: float | None
+) -> None:
     from lifesigns.assembly.executors import assign_executors
     from lifesigns.assembly.hub import hub_of
     from lifesigns.assembly.observing import observed
@@ -124,13 +139,26 @@ async def _serve(config: Config, folder: Path, grpc_port: int | None, trace: flo
                 async with (
                     observed(service, grpc_port, trace),
                     web.site.hooks.watching(),
+                    _maestro(service, config, maestro_at) as also_at,
                     serving(web, listener, tls=config.listen.tls),
                 ):
                     with living_set_aside():
-                        _welcome(service, config, folder, url)
+                        _welcome(service, config, folder, url, also_at)
                         await stopping.wait()
         finally:
             await service.stop()
+
+
+@asynccontextmanager
+async def _maestro(service: Service, config: Config, at: str | None) -> AsyncIterator[str]:
+    """The door for AI Maestro's calls, if it is wanted; where it is."""
+    if at is None:
+        yield ""
+        return
+    from lifesigns.web.ai_maestro.door import answering
+
+    async with answering(service, config, at) as place:
+        yield place
 
 
 def _loop_factory() -> Any:
@@ -180,7 +208,7 @@ def _url(at: Listen, listener: socket.socket) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
+def _welcome(service: Service, config: Config, folder: Path, url: str, maestro_at: str) -> None:
     """Print the next steps for a new user."""
     from lifesigns.web import pages
 
@@ -190,6 +218,7 @@ def _welcome(service: Service, config: Config, folder: Path, url: str) -> None:
         f"lifesigns {__version__} listens on {url}",
         f"  keeps   {store}" + (f"; knows {agents} agents" if agents else ""),
         *([f"  hears   {config.effective['bus']} too"] if config.bus.url else []),
+        *([f"  answers AI Maestro's calls on http://{maestro_at}"] if maestro_at else []),
         "",
         "  lifesigns beat my-agent     send a first beat, or by hand:",
         f'  curl -H "Authorization: Bearer $(cat {folder}/admin.token)" -d \'{{"agent_id": "my-agent"}}\' {url}/api/v1/beats',

@@ -87,7 +87,7 @@ class Web:
         host_policy: HostPolicy | None = None,
         limits: Limits | None = None,
         calls: Iterable[Route] = CALLS,
-        dashboard: Path = pages.FOLDER,
+        dashboard: Path | None = pages.FOLDER,
     ) -> None:
         self.service = service
         answered: dict[int, int] = {}
@@ -105,7 +105,7 @@ class Web:
             HookSessions(service.hub, folder, _home()),
             answered,
         )
-        self.table = RouteTable((*calls, *pages.calls(dashboard)))
+        self.table = RouteTable((*calls, *(() if dashboard is None else pages.calls(dashboard))))
         self.at_once = BeatFastPath(service, self.site.host_policy, rates.requests, answered)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

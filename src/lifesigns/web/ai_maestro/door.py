@@ -1,0 +1,56 @@
+"""Opens the door: where it listens, and who is let in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+from lifesigns.config import listening
+from lifesigns.config.hub_locator import is_loopback
+from lifesigns.config.values import Config, Listen
+from lifesigns.errors import UsageError
+from lifesigns.hub.service import Service
+from lifesigns.web.ai_maestro.calls import MaestroCalls
+from lifesigns.web.app import Web
+from lifesigns.web.connections import Connections
+from lifesigns.web.host_policy import HostPolicy
+from lifesigns.web.server import listen, served
+
+PORT: Final = 23000
+DEFAULT: Final = f"127.0.0.1:{PORT}"
+
+
+def place(text: str, main: Listen) -> Listen:
+    """`HOST:PORT`, `HOST` or `PORT` as a place to listen, under the hub's own rules: TLS where others can reach it."""
+    host, _, port = text.rpartition(":")
+    if not host and text.isdecimal():
+        host, port = "127.0.0.1", text
+    elif not host:
+        host, port = text, str(PORT)
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--ai-maestro is {text!r}, but it has to be HOST:PORT, such as {DEFAULT}")
+    at = replace(main, host=host.strip("[]"), port=int(port))
+    listening.check(at)
+    return at
+
+
+@asynccontextmanager
+async def answering(service: Service, config: Config, text: str) -> AsyncIterator[str]:
+    """Answer AI Maestro's calls there until the block is left; its address. On the loopback without tokens, as those who
+    know AI Maestro are used to; elsewhere with tokens."""
+    at = place(text, config.listen)
+    routes = MaestroCalls().routes(open_to_all=is_loopback(at.host))
+    web = Web(service, HostPolicy.of(at), config.limits, routes, dashboard=None)
+    try:
+        listener = listen(at.host, at.port)
+    except OSError as error:
+        raise UsageError(
+            f"{at} cannot be listened on: {error.strerror or error}. Is AI Maestro itself there? "
+            "Another place: --ai-maestro 127.0.0.1:PORT"
+        ) from error
+    most = config.limits.connections_per_address
+    with listener:
+        async with served(web, listener, Connections(most, most), at.tls):
+            yield f"{at.host}:{listener.getsockname()[1]}"

@@ -1,0 +1,88 @@
+"""Mailbox: what messages say, and how far they came. Sent, delivered, read and acknowledged are four things.
+
+Whether a message is overdue, and what is done then, the engine knows by its id (`core/messages.py`). Contents are only
+kept here: in memory, a bounded number of bytes, the oldest go first. After a restart a message that waits for its
+acknowledgement is still listed, without its content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+MESSAGES_MAX: Final = 10_000
+BYTES_MAX: Final = 32 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Mail:
+    """One message with its content."""
+
+    id: str
+    sender: str
+    to: str
+    subject: str
+    priority: str
+    content: Mapping[str, Any]
+    in_reply_to: str | None
+    sent_at: float
+    size: int
+    wants_ack: bool
+    delivered_at: float | None = None
+    """When its recipient was first given it in a list."""
+    read_at: float | None = None
+    """When its recipient fetched it, or said that it read it."""
+    acknowledged_at: float | None = None
+
+    @property
+    def status(self) -> str:
+        if self.acknowledged_at is not None:
+            return "acknowledged"
+        if self.read_at is not None:
+            return "read"
+        return "unread"
+
+
+class Mailbox:
+    """The messages that came through this door."""
+
+    def __init__(self, messages_max: int = MESSAGES_MAX, bytes_max: int = BYTES_MAX) -> None:
+        self._mails: dict[str, Mail] = {}
+        self._bytes = 0
+        self._messages_max, self._bytes_max = messages_max, bytes_max
+
+    def __len__(self) -> int:
+        return len(self._mails)
+
+    def put(self, mail: Mail) -> None:
+        self._mails[mail.id] = mail
+        self._bytes += mail.size
+        while len(self._mails) > self._messages_max or self._bytes > self._bytes_max:
+            oldest = self._mails.pop(next(iter(self._mails)))
+            self._bytes -= oldest.size
+
+    def get(self, message_id: str) -> Mail | None:
+        return self._mails.get(message_id)
+
+    def to(self, agent_id: str) -> Iterator[Mail]:
+        """Those to an agent, oldest first."""
+        return (mail for mail in self._mails.values() if mail.to == agent_id)
+
+    def sent_by(self, agent_id: str) -> Iterator[Mail]:
+        """Those from an agent, oldest first."""
+        return (mail for mail in self._mails.values() if mail.sender == agent_id)
+
+    def pings_before(self, pong: Mail) -> list[Mail]:
+        """The heartbeat requests that a response answers: that of its sequence, and those sent before it."""
+        pings = [
+            mail
+            for mail in self.to(pong.sender)
+            if mail.sender == pong.to and mail.wants_ack and mail.acknowledged_at is None
+            if mail.content.get("type") == "heartbeat"
+        ]
+        sequence = pong.content.get("sequence")
+        for number, ping in enumerate(pings):
+            if sequence is not None and ping.content.get("sequence") == sequence:
+                return pings[: number + 1]
+        return pings if sequence is None else []
