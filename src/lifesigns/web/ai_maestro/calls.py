@@ -302,7 +302,7 @@ async def _beat(
 
 
 async def _keep(request: Request, signals: Iterable[Signal]) -> None:
-    await request.service.http_receiver.keep([*signals])
+    await request.service.http_receiver.store_reports([*signals])
 
 
 def _introduced(request: Request, sender: str) -> list[Signal]:

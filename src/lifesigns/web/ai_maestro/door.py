@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Final
 
 from lifesigns.config import listening
-from lifesigns.config.hub_locator import is_loopback
 from lifesigns.config.values import Config, Listen
 from lifesigns.errors import UsageError
 from lifesigns.hub.service import Service
@@ -17,6 +16,7 @@ from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.server import listen, served
+from lifesigns.wire.addresses import is_loopback_host
 
 PORT: Final = 23000
 DEFAULT: Final = f"127.0.0.1:{PORT}"
@@ -41,7 +41,7 @@ async def answering(service: Service, config: Config, text: str) -> AsyncIterato
     """Answer AI Maestro's calls there until the block is left; its address. On the loopback without tokens, as those who
     know AI Maestro are used to; elsewhere with tokens."""
     at = place(text, config.listen)
-    routes = MaestroCalls().routes(open_to_all=is_loopback(at.host))
+    routes = MaestroCalls().routes(open_to_all=is_loopback_host(at.host))
     web = Web(service, HostPolicy.of(at), config.limits, routes, dashboard=None)
     try:
         listener = listen(at.host, at.port)
