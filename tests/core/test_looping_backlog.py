@@ -120,3 +120,28 @@ def test_a_turn_is_no_run_of_one_call() -> None:
     assert tape.history.key_run == 1
     assert tape.history.times == sorted(tape.history.times)
     assert len(tape.history.marks) == len(tape.history.model_at) == len(tape.history.rkeys) == 7
+
+
+def test_a_turn_changes_nothing_but_the_turn() -> None:
+    """Rounds of two, of three and of six calls were under way; the call is out of turn in the first. A clock that goes back
+    turns no time back."""
+    tape = Tape()
+    for tool in ("grep", "grep", "read", "grep", "grep", "read", "grep"):
+        tape.hear(tool)
+    history, now = tape.history, tape.now
+    before = [*history.matched]
+    assert (before[1], before[2], before[5]) == (1, 4, 1)
+    tape.now -= 10.0
+    tape.hear_late([])
+    tape._observe("grep", "x", truce_until=tape.now + 5.0)
+    assert history.matched == [n if period in (3, 6) else 0 for period, n in enumerate(before, start=1)]
+    assert (history.key_run, history.marks[-1], history.times[-1]) == (1, 0, now)
+    assert len(history.rkeys) == 8
+
+
+def test_a_cycle_has_begun_when_one_call_came_again() -> None:
+    tape = Tape()
+    for tool in (*ROUND, "grep"):
+        tape.hear(tool)
+    tape.hear_late(["read"])
+    assert len(tape.history.rkeys) == 5
