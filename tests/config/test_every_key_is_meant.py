@@ -19,6 +19,7 @@ import pytest
 
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import assign_executors, contents_in
+from lifesigns.assembly.locks import lock_rules_of, tracker_of
 from lifesigns.config import Config, ConfigErrors, Limits, Listen
 from lifesigns.config.channels import TYPES
 from lifesigns.config.document import Document
@@ -90,7 +91,7 @@ WORDS: Mapping[str, object] = {
 SINGLE = [
     path
     for path, _ in readers_of(SCHEMA)
-    if path[0] not in {"channels", "routes", "silences", "maintenance", *EXECUTORS, "checkpoints"}
+    if path[0] not in {"channels", "routes", "silences", "maintenance", *EXECUTORS, "checkpoints", "github"}
 ]
 
 
@@ -287,6 +288,57 @@ async def test_a_key_of_an_executor_makes_another_executor(
     usual, changed = (config_of({section: said}) for said in (entry, {**entry, key: OTHER_WAY.get(key, "b")}))
     assert executing(usual, tmp_path) == executing(config_of({section: entry}), tmp_path)
     assert executing(changed, tmp_path) != executing(usual, tmp_path)
+
+
+OTHER_LOCKS: Mapping[str, object] = {
+    "repos": ["org/repo", "org/other"],
+    "api": "https://ghe.example/api/v3",
+    "workers": {"bot": "w-*"},
+    "look_every": "30s",
+    "release": False,
+    "comments": False,
+    "comment_every": "10m",
+    "comments_per_minute": 30,
+    "comments_per_hour": 100,
+    "anonymous": True,
+}
+
+
+@pytest.mark.parametrize("key", SCHEMA["github"].keys)
+async def test_a_key_of_github_makes_another_watch(key: str) -> None:
+    entry = {"repos": "org/repo", "token": "a"}
+    made = []
+    for said in (entry, {**entry, key: OTHER_LOCKS.get(key, "b")}):
+        settings = config_of({"github": said}).github
+        tracker: Any = tracker_of(settings, {})
+        made.append((lock_rules_of(settings), str(tracker._url), await tracker._token(False)))
+    assert made[0] != made[1]
+
+
+async def test_without_a_token_the_login_of_gh_is_used_and_without_repositories_nothing() -> None:
+    assert tracker_of(defaults().github, {}) is None
+    assert lock_rules_of(defaults().github) is None
+    hosts = []
+    for more in ({}, {"api": "https://ghe.example/api/v3"}):
+        tracker: Any = tracker_of(config_of({"github": {"repos": "org/repo", **more}}).github, {})
+        hosts.append(tracker._token._host)
+    assert hosts == ["github.com", "ghe.example"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"token": "x"}, "repos"),
+        ({"repos": "repo"}, "org/name"),
+        ({"repos": "org/repo", "workers": {"*": "w-1"}}, "everybody"),
+        ({"repos": "org/repo", "api": "http://ghe.example"}, "https"),
+        ({"repos": "org/repo", "queued": "Status:In-Progress"}, "same label"),
+        ({"repos": "org/repo", "comments_per_minute": 81}, "from 5 to 80"),
+    ],
+)
+def test_what_cannot_work_with_github_is_refused(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigErrors, match=says):
+        config_of({"github": wrong})
 
 
 @pytest.mark.parametrize("key", SCHEMA["checkpoints"].keys)

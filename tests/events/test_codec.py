@@ -102,6 +102,9 @@ OF_THE_HUB: list[e.Fact] = [
     h.AuditRetired(5.0, 7, 86400.0),
     h.AuditBroken(5.0, "changed"),
     h.AuditAccepted(5.0, 40, ("7 9f3a",), "ann@home", "restored", "changed"),
+    h.LockRecovered(
+        5.0, "w-1", "task-12", "org/repo#12", ("acme-bot",), 632.0, "https://github.com/org/repo/issues/12#c1"
+    ),
     h.HistoryForgotten(5.0, 21, 86400.0),
     h.Gap(5.0, "too old", 7),
 ]

@@ -71,6 +71,7 @@ GET /api/v1/tasks/{task_id}
 GET /api/v1/tasks/{task_id}/checkpoints
 GET /api/v1/tasks/{task_id}/recovery
 GET /api/v1/recoveries
+GET /api/v1/claims/recovered
 GET /api/v1/messages
 GET /api/v1/audit
 GET /api/v1/audit/checkpoint

@@ -9,6 +9,7 @@ from lifesigns.adapters.signing.verifying import fastest
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
+from lifesigns.assembly.locks import lock_rules_of, tracker_of
 from lifesigns.assembly.witnesses import witnesses_of
 from lifesigns.audit.keys import signer_in
 from lifesigns.config.values import Config
@@ -53,6 +54,8 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         signer=None if (config.store or "").startswith("memory:") else signer_in(state, config.audit.key),
         witnesses=witnesses_of(config.audit, os.environ),
         contents=contents_in(state, config.checkpoints),
+        tracker=tracker_of(config.github, os.environ),
+        lock_rules=lock_rules_of(config.github),
     )
 
 

@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "breakers": Entry(
         "lifesigns.cli.breakers", "List the circuit breakers of all agents; reset, open or close one."
     ),
+    "claims": Entry("lifesigns.cli.claims", "List who holds which task, and recovered locks."),
     "clear": Entry("lifesigns.cli.acts", "Clear an agent: lift quarantine, interventions and limits."),
     "config": Entry("lifesigns.cli.config", "Look at the configuration before something runs on it."),
     "decide": Entry("lifesigns.cli.acts", "Decide about an escalated agent."),

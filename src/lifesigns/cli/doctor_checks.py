@@ -310,6 +310,10 @@ HUB_TROUBLES: Final = {
         "witnesses",
         "see that it answers, and audit.witnesses in lifesigns.yaml; it is tried again for ever, and gets what it missed",
     ),
+    HubPart.TRACKER: (
+        "issue tracker",
+        "see github in lifesigns.yaml and its token (gh auth status); it is asked again for ever, and locks stay meanwhile",
+    ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 

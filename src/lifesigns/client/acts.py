@@ -12,6 +12,7 @@ from lifesigns.client.call import Call
 from lifesigns.client.parameters import new_id
 from lifesigns.client.request import Request, agent_path, encoded, get, path, post, query_of, reader
 from lifesigns.views import AgentHealth
+from lifesigns.views.claims import RecoveredClaims
 from lifesigns.views.interventions import InterventionList, InterventionRecord
 from lifesigns.views.recoveries import Recoveries
 from lifesigns.views.recovery import RecoveryList
@@ -120,6 +121,13 @@ class Acts:
     def recoveries(self, *, for_: float | str | None = None, limit: int | None = None) -> Request[Recoveries]:
         """Every unfinished recovery, the events of the last seven days or of `for_`, and the success rate."""
         return get("/api/v1/recoveries", Recoveries, for_=for_, limit=limit)
+
+    @Call
+    def recovered_claims(
+        self, *, for_: float | str | None = None, limit: int | None = None
+    ) -> Request[RecoveredClaims]:
+        """Locks of lost workers that were released in the issue tracker, in the last seven days or in `for_`."""
+        return get("/api/v1/claims/recovered", RecoveredClaims, for_=for_, limit=limit)
 
 
 def _turn(act: str, name: str, agent: str | None, reason: str, key: str | None) -> Request[InterventionList]:

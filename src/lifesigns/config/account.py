@@ -50,6 +50,8 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
         yield section, len(entries), first
     kept = {f.name: getattr(config.checkpoints, f.name) for f in fields(config.checkpoints) if f.repr}
     yield from _section("checkpoints", kept, settings)
+    shown = {f.name: getattr(config.github, f.name) for f in fields(config.github) if f.repr}
+    yield from _section("github", shown, settings)
     yield from _section("limits", settable(config.limits), settings)
     yield "audit.key", config.audit.key and str(config.audit.key), _source(settings, "audit", "key")
     witnesses = tuple(masked(one) for one in config.audit.witnesses)

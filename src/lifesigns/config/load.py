@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from lifesigns.config import alerting, channels, document, executors, outside, readers, schema, tree
+from lifesigns.config import alerting, channels, document, executors, github, outside, readers, schema, tree
 from lifesigns.config.account import account
 from lifesigns.config.alerting import DEFAULT_ALERTING, PacingSettings
 from lifesigns.config.errors import ConfigError, ConfigErrors, ErrorCollector
 from lifesigns.config.executors import EXECUTORS, CheckpointSettings
 from lifesigns.config.fitting import fitted, nested
+from lifesigns.config.github import GitHubSettings
 from lifesigns.config.layers import Layers, Settings, layers, under
 from lifesigns.config.schema import ANY, POLICY, Schema
 from lifesigns.config.values import (
@@ -37,6 +38,7 @@ SCHEMA: Final[Schema] = {
     **channels.SECTIONS,
     **alerting.SECTIONS,
     **executors.SECTIONS,
+    **github.SECTIONS,
     "access": schema.keys(AccessSettings),
     "limits": schema.keys(Limits),
     "audit": schema.keys(AuditSettings),
@@ -117,6 +119,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         pacing=_changed(PacingSettings(), settings, "alerting"),
         executors={section: _entries(settings, section) for section in EXECUTORS},
         checkpoints=_value(settings, "checkpoints", default=CheckpointSettings()),
+        github=_value(settings, "github", default=GitHubSettings()),
     )
     rows = list(account(config, policy_layers, settings))
     return replace(

@@ -12,6 +12,7 @@ from lifesigns.config.alerting import MaintenanceSettings, PacingSettings, Route
 from lifesigns.config.channels import ChannelSettings
 from lifesigns.config.document import Source
 from lifesigns.config.executors import CheckpointSettings, ExecutorSettings
+from lifesigns.config.github import GitHubSettings
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 
@@ -154,6 +155,7 @@ class Config:
     executors: Mapping[str, Sequence[ExecutorSettings]]
     """By section: respawn, nudges, ..."""
     checkpoints: CheckpointSettings
+    github: GitHubSettings
     effective: Mapping[str, object] = field(default_factory=dict, repr=False)
     sources: Mapping[str, Source] = field(default_factory=dict, repr=False)
     path: Path | None = None

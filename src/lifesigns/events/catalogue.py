@@ -18,6 +18,7 @@ from lifesigns.core.effects import Fact, Rung, Stage
 from lifesigns.core.health import UNWELL, Doing, FailureClass, Health
 from lifesigns.core.printable import clean
 from lifesigns.core.signals import BreakerState, Priority
+from lifesigns.core.words import duration
 from lifesigns.events import hub_facts as h
 from lifesigns.events.hub_facts import OLD_SECRET, HubPart
 from lifesigns.ports import NoticeSeverity as Level
@@ -289,6 +290,9 @@ _TABLE: Final = (
     _row("CLAIM_RELEASED", e.ClaimChanged, "a task is free again", where={"stage": e.ClaimStage.RELEASED},
          audit=lambda fact: ("claim released", f"task {fact.task_id}: {fact.reason or 'given back'}")),
     _row("CLAIM_CHANGED", e.ClaimChanged, "a task was granted to an agent, or refused"),
+    _row("LOCK_RECOVERED", h.LockRecovered, "the lock of a lost worker was released in the issue tracker",
+         sentence=lambda fact: f"The lock on {fact.lock} was released: {fact.agent_id or 'its worker'} was silent for {duration(fact.silent_for_s)}",
+         audit=lambda fact: ("lock released", f"{fact.lock}, held by {', '.join(fact.assignees) or 'nobody'}, silent for {fact.silent_for_s:.0f} s")),
     # --- acts of people: `by` says whose
     _row("AGENT_PAUSED", e.Pause, "somebody paused an agent", named={"pause_for": "for_s"},
          audit=lambda fact: ("paused", "" if fact.pause_for is None else f"for {fact.pause_for:g} s")),
@@ -354,6 +358,10 @@ _TABLE: Final = (
          sentence=_with_reason("A witness of the audit log takes nothing"), level=_ERROR, alert="hub_witness_lost"),
     _row("HUB_WITNESS_BACK", _Over, "all witnesses take them", where={"part": HubPart.WITNESSES}, named=_WITHOUT_PART,
          sentence=_with_reason("The witnesses of the audit log have all checkpoints. It was so"), level=_INFO, ends="hub_witness_lost"),
+    _row("HUB_TRACKER_LOST", _Began, "the issue tracker cannot be asked about locks", where={"part": HubPart.TRACKER}, named=_WITHOUT_PART,
+         sentence=_with_reason("The issue tracker cannot be asked"), level=_ERROR, alert="hub_tracker_lost"),
+    _row("HUB_TRACKER_BACK", _Over, "the issue tracker answers again", where={"part": HubPart.TRACKER}, named=_WITHOUT_PART,
+         sentence=_with_reason("The issue tracker answers again. It did not"), level=_INFO, ends="hub_tracker_lost"),
     _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
          audit=lambda fact: (
              "history forgotten", f"all before event {fact.first_event}, older than {fact.keep_for_s / 86400:g} days")),

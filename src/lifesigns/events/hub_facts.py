@@ -24,6 +24,7 @@ class HubPart(StrEnum):
     SPEAKERS = "SPEAKERS"
     TOKEN_ROWS = "TOKEN_ROWS"  # noqa: S105 -- no password
     WITNESSES = "WITNESSES"
+    TRACKER = "TRACKER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +197,17 @@ class Gap(Fact):
 
     reason: str
     after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LockRecovered(Fact):
+    """The lock of a worker that is gone was released in the issue tracker, and its task is back in the queue."""
+
+    agent_id: str
+    """The worker that was heard last of those that may have held it."""
+    task_id: str
+    lock: str
+    """`org/repo#12`."""
+    assignees: tuple[str, ...] = ()
+    silent_for_s: float = 0.0
+    comment_url: str = ""

@@ -41,13 +41,15 @@ from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.life_tokens import revoke_ended
+from lifesigns.hub.locks.lock_watch import HubSide, LockWatch
+from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.tokens import digest_of, id_of, is_token
-from lifesigns.ports import Bus, Channel, Contents, Signer, Store, Witness
+from lifesigns.ports import Bus, Channel, Contents, IssueTracker, Signer, Store, Witness
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.otlp import Identities
 
@@ -74,6 +76,8 @@ class Service:
         signer: Signer | None = None,
         witnesses: Sequence[Witness] = (),
         contents: Contents | None = None,
+        tracker: IssueTracker | None = None,
+        lock_rules: LockRules | None = None,
         rules: Rules | None = None,
         channels: Mapping[str, Channel] | None = None,
         session_for: float = SESSION_MAX_FOR,
@@ -140,6 +144,11 @@ class Service:
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
         self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
+        self.locks: LockWatch | None = None
+        if tracker is not None and lock_rules is not None:
+            self.locks = LockWatch(tracker, lock_rules, self._hub_side(name, policies or PolicyBook()))
+            self.feed.observe(self.locks.hear)
+            self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -177,6 +186,8 @@ class Service:
                 name="lifesigns audit",
             ),
         ]
+        if self.locks is not None:
+            self._tasks.append(asyncio.create_task(self.locks.run(), name="lifesigns locks"))
         if self.bus_receiver is not None:
             self._tasks.append(asyncio.create_task(self.bus_receiver.open(), name="lifesigns bus"))
             self._tasks.append(asyncio.create_task(self.dispatcher.run(), name="lifesigns dispatcher"))
@@ -195,10 +206,24 @@ class Service:
         if self.bus_receiver is not None:
             await self.bus_receiver.close()
         self.otlp_receiver.hear_all()
+        if self.locks is not None:
+            await self.locks.close()
         await self.executors.close()
         await self.notifier.stop()
         await self.hub.stop()
         await self.witnesses.stop()
+
+    def _hub_side(self, name: str, policies: PolicyBook) -> HubSide:
+        return HubSide(
+            engine=lambda: self.engine,
+            clock=self.clock,
+            store=self.store,
+            announce=self.hub.announce,
+            may_act=lambda: self.store_state == "ok",
+            last_beat=self.last_beat,
+            usual=policies.default.claim,
+            name=name,
+        )
 
     # --- troubles -------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from lifesigns.ports.bus import Bus, Hear, Subscription
 from lifesigns.ports.channel import Channel, NotDelivered, Notice, NoticeSeverity, NoticeStage
 from lifesigns.ports.checkpoints import Contents, TooLarge
 from lifesigns.ports.executors import NotExecuted, OrderExecutor, sameness
+from lifesigns.ports.issues import Issue, IssueComment, IssueEvent, IssueRef, IssueTracker, TrackerError
 from lifesigns.ports.link import Link, SavedState
 from lifesigns.ports.not_taken import NotTaken
 from lifesigns.ports.signer import Signer
@@ -36,6 +37,11 @@ __all__ = [
     "Contents",
     "Event",
     "Hear",
+    "Issue",
+    "IssueComment",
+    "IssueEvent",
+    "IssueRef",
+    "IssueTracker",
     "Link",
     "NotDelivered",
     "NotExecuted",
@@ -54,6 +60,7 @@ __all__ = [
     "StoredToken",
     "Subscription",
     "TooLarge",
+    "TrackerError",
     "Witness",
     "sameness",
 ]

@@ -247,6 +247,14 @@ async def witness_is_back(house: House) -> None:
     house.hub.service.housekeeping.watched[HubPart.WITNESSES] = lambda _: ""
 
 
+async def tracker_is_away(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.TRACKER] = lambda _: "api.github.com answered 502"
+
+
+async def tracker_is_back(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.TRACKER] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -269,6 +277,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_tokens_forged": (row_is_forged, row_is_removed),
     "token_expiring": (token_expires, token_is_rotated),
     "hub_witness_lost": (witness_is_away, witness_is_back),
+    "hub_tracker_lost": (tracker_is_away, tracker_is_back),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

@@ -90,6 +90,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "a witness of the audit log takes no checkpoints",
         "all witnesses of the audit log have its checkpoints",
     ),
+    "hub_tracker_lost": (
+        "the issue tracker cannot be asked: locks stay as they are",
+        "the issue tracker answers again",
+    ),
     "audit_broken": (
         "the audit log is not what was sealed: see lifesigns audit verify",
         "somebody accepts the audit log as it is",
