@@ -1,0 +1,103 @@
+"""Our client through GitHub's own description of its API: Prism stands between it and the small GitHub, and refuses every request and
+every answer that GitHub's OpenAPI does not allow.
+
+Needs Node and, in the folder that LIFESIGNS_NPM names, `@stoplight/prism-cli` and `@octokit/openapi`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from lifesigns.adapters.issues.github import GitHub, fixed_token
+from lifesigns.ports.issues import IssueRef, TrackerError
+from tests.servers.github import TOKEN, FakeGitHub
+
+FOLDER = Path(os.environ.get("LIFESIGNS_NPM", "/tmp/ghnpm"))
+PRISM = FOLDER / "node_modules/.bin/prism"
+OPENAPI = FOLDER / "node_modules/@octokit/openapi/generated/api.github.com.deref.json"
+REPO, REF = "org/repo", IssueRef("org/repo", 1)
+
+pytestmark = pytest.mark.skipif(
+    not (PRISM.exists() and OPENAPI.exists()),
+    reason=f"npm install @stoplight/prism-cli @octokit/openapi in {FOLDER} (or LIFESIGNS_NPM)",
+)
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[FakeGitHub]:
+    with FakeGitHub() as github:
+        github.open_issue(REPO, 1, "status:queued")
+        github.claim(REPO, 1, "bot")
+        yield github
+
+
+@pytest.fixture(scope="module")
+def proxy(fake: FakeGitHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("prism")
+    whole = json.loads(OPENAPI.read_text())
+    used = {
+        path: row for path, row in whole["paths"].items() if path.startswith("/repos/{owner}/{repo}/issues")
+    }
+    (folder / "issues.json").write_text(json.dumps({**whole, "paths": used, "components": {}}))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = (folder / "log").open("wb")
+    process = subprocess.Popen(
+        [PRISM, "proxy", "--errors", "-p", str(port), str(folder / "issues.json"), fake.url],
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        until = time.monotonic() + 120
+        while True:
+            assert process.poll() is None, (folder / "log").read_text()[-2000:]
+            assert time.monotonic() < until, "prism did not start"
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+            except OSError:
+                time.sleep(0.2)
+            else:
+                break
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(10)
+        log.close()
+
+
+async def test_everything_that_we_ask_of_github_is_what_github_describes(
+    fake: FakeGitHub, proxy: str
+) -> None:
+    github = GitHub(fixed_token(TOKEN), proxy, pace=0.0)
+    (issue,) = await github.labelled(REPO, "status:in-progress")
+    assert issue == await github.issue(REF)
+    assert [event.kind for event in await github.events(REF)][-1] == "unlabeled"
+    comment = await github.comment(REF, "Stale.")
+    assert [one.id for one in await github.comments(REF, 600.0)] == [comment.id]
+    assert await github.edit_comment(REF, comment.id, "Released.")
+    assert [one.body for one in await github.comments(REF, inf)] == ["Released."]
+    await github.unassign(REF, ["bot"])
+    await github.add_label(REF, "status:queued")
+    await github.remove_label(REF, "status:in-progress")
+    await github.delete_comment(REF, comment.id)
+    assert fake.labels(REPO, 1) == ["status:queued"]
+    assert fake.assignees(REPO, 1) == []
+    await github.close()
+
+
+async def test_what_github_does_not_describe_is_refused(proxy: str) -> None:
+    """So that the test above can fail."""
+    github = GitHub(fixed_token(TOKEN), proxy, pace=0.0)
+    with pytest.raises(TrackerError, match=r"answered 4\d\d"):
+        await github._change("POST", "/repos/org/repo/issues/1/comments", {"text": "no body"})
+    await github.close()
