@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,16 @@ def is_free(github: FakeGitHub) -> bool:
     return not github.assignees(REPO, 1) and github.labels(REPO, 1) == ["status:queued"]
 
 
+def _is_healthy(hub: Hub, name: str) -> bool:
+    return hub.health(name) == "healthy"
+
+
 def worker(at: Hub, *hubs: Hub, name: str = "worker-1", task: str = f"{REPO}#1") -> subprocess.Popen[str]:
     """A process that beats to these hubs, and is known to them."""
     where = [word for hub in hubs for word in (hub.url, hub.token)]
     process = at.python(f"{name}.py", PROGRAM, name, task, *where)
     for hub in hubs:
-        hub.until(lambda hub=hub: hub.health(name) == "healthy", f"{name} is healthy")
+        hub.until(partial(_is_healthy, hub, name), f"{name} is healthy")
     return process
 
 
