@@ -88,7 +88,7 @@ class LockGround:
         )
 
     async def claims(self, agent_id: str, task_id: str) -> None:
-        await self.hub_ground.hub.keep([TaskClaimed(agent_id=agent_id, task_id=task_id)])
+        await self.hub_ground.hub.store_reports([TaskClaimed(agent_id=agent_id, task_id=task_id)])
         self._tell()
 
     async def pass_time(self, seconds: float) -> None:
@@ -101,7 +101,7 @@ class LockGround:
                     self.beat(agent_id)
             await self.hub_ground.pass_time(min(1.0, end - self.now))
         await asyncio.sleep(0)
-        await self.hub_ground.hub.committer.kept()
+        await self.hub_ground.hub.committer.wait_until_stored()
         self._tell()
 
     def _tell(self) -> None:
@@ -114,6 +114,6 @@ class LockGround:
             await (watch or self.watch).look()
 
     async def recovered(self) -> list[LockRecovered]:
-        await self.hub_ground.hub.committer.kept()
+        await self.hub_ground.hub.committer.wait_until_stored()
         events = await self.hub_ground.hub.store.events(limit=10_000)
         return [fact for event in events if isinstance(fact := fact_of(event), LockRecovered)]
