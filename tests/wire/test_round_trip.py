@@ -161,7 +161,7 @@ fields: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
     signals.PongReceived: {"seq": maybe(counts), "status": maybe(texts), "task_id": maybe(texts)},
     signals.NudgeSeen: {"nudge_id": names},
     signals.NudgeAnswered: {"nudge_id": names, "answer": st.sampled_from(signals.Answer), "note": texts},
-    signals.TaskAssigned: {"task_id": names, "expected_for": maybe(amounts)},
+    signals.TaskAssigned: {"task_id": names, "expected_for": maybe(amounts), "description": texts},
     signals.TaskDone: {"task_id": names},
     signals.TaskFailed: {"task_id": names, "reason": texts},
     signals.TaskClaimed: {"task_id": names},

@@ -153,9 +153,9 @@ class Reporting:
         default bound is the policy's for a call (`stall.call_max`)."""
         return BusyCall(self._scope, str(next(self._call_ids)), note, bound)
 
-    def task(self, task_id: str, *, expected_for: float | None = None) -> TaskScope:
+    def task(self, task_id: str, *, expected_for: float | None = None, description: str = "") -> TaskScope:
         """A task: done when the block ends, failed if it raises."""
-        return TaskScope(self._scope, task_id, expected_for)
+        return TaskScope(self._scope, task_id, expected_for, description)
 
     def _changed(self) -> None:
         """The next beat has something new to carry."""

@@ -56,6 +56,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     ),
     "show": Entry("lifesigns.cli.show", "Show everything about one agent."),
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
+    "tasks": Entry("lifesigns.cli.tasks", "List tasks, or show one: its agent, progress and expected end."),
     "terminate": Entry("lifesigns.cli.acts", "End an agent: ask it to save, then force it."),
     "session": Entry("lifesigns.cli.session", "List and end sessions of the dashboard."),
     "token": Entry("lifesigns.cli.token", "Make, list, rotate and revoke tokens."),

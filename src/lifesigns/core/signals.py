@@ -340,6 +340,7 @@ class TaskAssigned(AgentSignal):
 
     task_id: str
     expected_for: float | None = None
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

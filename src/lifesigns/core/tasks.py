@@ -10,6 +10,8 @@ so; if the agent still beats, its task is blocked.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
@@ -19,6 +21,20 @@ from lifesigns.core.judgement import Judge
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import TaskPolicy
 from lifesigns.core.words import duration
+
+DESCRIPTION_MAX: Final = 1024
+
+
+class TaskStatus(StrEnum):
+    """How a task with an expected end stands."""
+
+    IN_PROGRESS = "in_progress"
+    OVERDUE = "overdue"
+    """It takes a multiple of its time, without a word."""
+    STALLED = "stalled"
+    """Its agent was asked about it, and has time to answer."""
+    BLOCKED = "blocked"
+    """Its agent did not answer, and beats."""
 
 
 @dataclass(slots=True)
@@ -40,6 +56,18 @@ class Task:
     """When we last found it blocked: we ask again after the same time as before the first question."""
     source: str = ""
     """Whose quota it is of."""
+    description: str = ""
+    progress_at: float | None = None
+    """The last progress, apart from other words about it."""
+    percent: float | None = None
+
+    @property
+    def status(self) -> TaskStatus:
+        if self.asked_at is not None:
+            return TaskStatus.STALLED
+        if self.judged_at is not None:
+            return TaskStatus.BLOCKED
+        return TaskStatus.OVERDUE if self.overdue else TaskStatus.IN_PROGRESS
 
 
 class Tasks:

@@ -11,7 +11,7 @@ from lifesigns.core.agent import Agent
 from lifesigns.core.claims import Claim
 from lifesigns.core.engine import Engine
 from lifesigns.core.respawn import Checkpoint
-from lifesigns.core.tasks import Task
+from lifesigns.core.tasks import Task, TaskStatus
 from lifesigns.ports.checkpoints import HERE
 from lifesigns.views.moments import Moment, moment, moment_or_none
 
@@ -40,6 +40,13 @@ class DueView(Struct, frozen=True):
     """The last progress, or report about the delay."""
     asked_at: Moment | None
     """When the hub asked the agent about it; None if there was no reason, or it has answered."""
+    status: TaskStatus
+    description: str
+    percent: float | None
+    """How much of it is done, as its agent last said; None if it has not."""
+    assigned_at: Moment | None
+    progress_at: Moment | None
+    """The last progress its agent reported; None if it has not."""
 
 
 class TaskView(Struct, frozen=True):
@@ -177,5 +184,13 @@ def _due(task: Task | None) -> DueView | None:
     if task is None:
         return None
     return DueView(
-        task.agent_id, moment(task.expected_at), moment(task.word_at), moment_or_none(task.asked_at)
+        task.agent_id,
+        moment(task.expected_at),
+        moment(task.word_at),
+        moment_or_none(task.asked_at),
+        task.status,
+        task.description,
+        task.percent,
+        moment_or_none(task.assigned_at),
+        moment_or_none(task.progress_at),
     )

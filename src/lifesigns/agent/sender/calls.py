@@ -244,9 +244,12 @@ class BusyCall(Call):
 class TaskScope:
     """`with life.task("t-19"):` done when the block ends, failed if it raises. Cancelled is neither."""
 
-    __slots__ = ("_expected_for", "_failed", "_scope", "id")
+    __slots__ = ("_description", "_expected_for", "_failed", "_scope", "id")
 
-    def __init__(self, scope: CallScope, task_id: str, expected_for: float | None) -> None:
+    def __init__(
+        self, scope: CallScope, task_id: str, expected_for: float | None, description: str = ""
+    ) -> None:
+        self._description = prose(description)
         self.id = text(task_id)
         self._scope = scope
         self._expected_for = None if expected_for is None else amount(expected_for, "expected_for")
@@ -263,6 +266,7 @@ class TaskScope:
             s.TaskAssigned,
             task_id=self.id,
             expected_for=self._expected_for,
+            description=self._description,
         )
         return self
 

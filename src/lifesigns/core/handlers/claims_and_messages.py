@@ -13,7 +13,7 @@ from lifesigns.core.effects import NeedsHuman
 from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.quotas import Quota
-from lifesigns.core.tasks import Task
+from lifesigns.core.tasks import DESCRIPTION_MAX, Task
 
 CLAIMS_MAX: Final = 256
 TASKS_MAX: Final = 100_000
@@ -55,7 +55,12 @@ class ClaimAndMessageHandlers:
             return
         expected_at = now + max(0.0, signal.expected_for)
         order = context.beliefs.next_order()
-        task = Task(signal.task_id, agent.id, expected_at, now, order, assigned_at=now, source=source)
+        task = Task(
+            *(signal.task_id, agent.id, expected_at, now, order),
+            assigned_at=now,
+            source=source,
+            description=signal.description[:DESCRIPTION_MAX],
+        )
         tasks[signal.task_id] = task
         context.quotas.take(Quota.TASKS, source)
         context.deadlines.arm(task, context.tasks.due_at(task, context.policy(agent).task))

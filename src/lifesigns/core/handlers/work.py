@@ -13,6 +13,7 @@ from lifesigns.core.detectors import context, erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
 from lifesigns.core.respawn import Checkpoint
+from lifesigns.core.tasks import Task
 from lifesigns.core.watching import Watching
 
 BREAKERS_MAX: Final = 64
@@ -191,6 +192,10 @@ class WorkHandlers:
         if signal.task_id is not None and signal.task_id != agent.task_id:
             self.take_task(agent, signal.task_id, now)
         self._came_forward(agent, now)
+        if (task := self._own_task(agent)) is not None:
+            task.progress_at = now
+            if signal.percent is not None:
+                task.percent = min(100.0, max(0.0, signal.percent))
 
     def _came_forward(self, agent: Agent, now: float) -> None:
         work = self._begin(agent, now)
@@ -312,10 +317,14 @@ class WorkHandlers:
 
     def progressed(self, agent: Agent, now: float) -> None:
         """Progress or an explanation: it counts for the agent's task."""
-        task = self._context.beliefs.tasks.get(agent.task_id) if agent.task_id else None
-        if task is not None and task.agent_id == agent.id:  # Another one's word about it does not count.
+        if (task := self._own_task(agent)) is not None:
             self._context.changes.tasks[task.id] = None
             self._context.tasks.progressed(task, agent, now)
+
+    def _own_task(self, agent: Agent) -> Task | None:
+        """The task it works on and is expected to finish: another one's word about it does not count."""
+        task = self._context.beliefs.tasks.get(agent.task_id) if agent.task_id else None
+        return task if task is not None and task.agent_id == agent.id else None
 
     def spend(
         self,
