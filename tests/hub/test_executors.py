@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
+from lifesigns.cli.logs import set_up_logs
 from lifesigns.core.agent import Agent
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.effects import Escalate, Order, Respawn, SendNudge, Terminate
@@ -370,3 +374,35 @@ async def test_a_newer_nudge_takes_the_place_of_one_that_found_no_moment(ground:
     await until(lambda: len(ground.heard) == 2)
     assert [type(signal) for signal in ground.heard] == [NudgeFailed, NudgeDelivered]
     assert [getattr(signal, "order_id", "") for signal in ground.heard] == ["1-6", "1-9"]
+
+
+async def test_what_is_logged_on_the_way_carries_the_id_of_its_order(ground: Ground) -> None:
+    """Two orders at once: each line has its own order's id, also one that a library logs; afterwards none has."""
+    stream, root = io.StringIO(), logging.getLogger()
+    before = root.level, root.handlers[:], logging.getLogger("lifesigns").level
+    set_up_logs("json", "info", stream)
+    try:
+
+        async def does(order: Order) -> Signal | None:
+            await asyncio.sleep(0)
+            logging.getLogger("some.library").warning("on the way to %s", order.agent_id)
+            return await done(order)
+
+        ground.executors.assign(SendNudge, Doer(does))
+        orders = [replace(nudge(), order_id=f"o-{n}", agent_id=f"agent-{n}") for n in range(2)]
+        for order in orders:
+            assert ground.take(order)
+        await until(lambda: len(ground.heard) == 2)
+        logging.getLogger("lifesigns.test").info("nothing to do with it")
+    finally:
+        root.setLevel(before[0])
+        root.handlers[:] = before[1]
+        logging.getLogger("lifesigns").setLevel(before[2])
+    said = {
+        line["event"]: line.get("correlation_id") for line in map(json.loads, stream.getvalue().splitlines())
+    }
+    assert said == {
+        "on the way to agent-0": "o-0",
+        "on the way to agent-1": "o-1",
+        "nothing to do with it": None,
+    }

@@ -21,6 +21,7 @@ from structlog.typing import EventDict, Processor
 
 from lifesigns.core.printable import spelled_out
 from lifesigns.errors import UsageError
+from lifesigns.ports.correlation import correlation_id
 from lifesigns.views import moment
 
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
@@ -102,6 +103,8 @@ def _named(_: object, __: str, fields: EventDict) -> EventDict:
     }
     if "action" in fields:
         first["action"] = fields.pop("action")
+    if about := correlation_id.get():
+        first["correlation_id"] = about
     return {
         **first,
         **{key: value for key, value in fields.items() if key not in first and key not in _NO_EXTRAS},

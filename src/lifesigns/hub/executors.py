@@ -27,6 +27,7 @@ from lifesigns.core.signals import CleanUpFailed, NudgeFailed, RespawnFailed, Si
 from lifesigns.errors import AdapterError
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger
 from lifesigns.ports import NotExecuted, OrderExecutor
+from lifesigns.ports.correlation import correlation_id
 
 TRY_FOR: Final = 60.0
 AT_ONCE: Final = 8
@@ -140,6 +141,7 @@ class Executors:
             self._ledger.forget_idle(entry)
 
     async def _carry_out(self, order: Order, assignment: Assignment) -> None:
+        correlation_id.set(order.order_id)  # A task has its own context: this ends with it.
         if isinstance(order, Terminate) and self._may_save(order.agent_id):
             # The agent's side got the order, too. If the agent ends in time, this try is dropped.
             await asyncio.sleep(order.save_for + FORCE_FOR)

@@ -1,11 +1,23 @@
 """`HeartbeatMonitor`: Task Sentinel's worker, over a sender."""
 
+from dataclasses import replace
+
 import pytest
 
+from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing
-from lifesigns.core.signals import AgentLeft, AgentRegistered, TaskAssigned
+from lifesigns.core.policy import FleetPolicy
+from lifesigns.core.signals import (
+    AgentLeft,
+    AgentRegistered,
+    Signal,
+    TaskAssigned,
+    TaskClaimed,
+    TaskDone,
+)
 from lifesigns.errors import UsageError
 from lifesigns.integrations.task_sentinel import HeartbeatMonitor
+from lifesigns.wire import plain
 from tests.agent.sender.ear import Ear
 
 
@@ -31,6 +43,56 @@ def test_a_worker_beats_with_its_tasks_and_counts(ear: Ear) -> None:
     assert set(metrics) == {"cpu_usage", "memory_usage", "tasks_completed", "tasks_failed", "uptime"}
     assert [task.task_id for task in ear.of(TaskAssigned)] == ["task-123", "task-456"]
     ear.until_word(AgentLeft)
+
+
+def test_a_task_that_is_added_is_claimed_all_are_held_by_beats_and_removing_gives_one_back(ear: Ear) -> None:
+    """The hub's own engine hears what the worker says: two claims, both held as long as it beats, and one given back."""
+    config = {"heartbeat_interval": 100, "stale_threshold": 60_000, "detection_interval": 10_000}
+    monitor = HeartbeatMonitor("worker-local-1", "org/repo", config, hub=ear.url, capacity=3)
+    monitor.start()
+    monitor.add_task("task-123")
+    monitor.add_task("task-456")
+    ear.until(lambda: [claim.task_id for claim in ear.of(TaskClaimed)] == ["task-123", "task-456"])
+    ear.until(lambda: ear.beats and ear.beats[-1].capacity_available == 1)
+    engine, at = Engine(fleet=FleetPolicy(canary_every=0.0)), 1000.0
+    said: list[Signal] = [*ear.of(AgentRegistered), *ear.of(TaskAssigned), *ear.of(TaskClaimed)]
+    for signal in said:
+        engine.hear(signal, at)
+    for n in range(1, 20):
+        engine.hear(replace(plain(ear.beats[-1]), seq=n), at + n)
+    assert set(engine.beliefs.claims) == {"task-123", "task-456"}
+    monitor.remove_task("task-123")
+    ear.until(lambda: [done.task_id for done in ear.of(TaskDone)] == ["task-123"])
+    ear.until(lambda: ear.beats[-1].capacity_available == 2)
+    engine.hear(ear.of(TaskDone)[0], at + 20)
+    assert set(engine.beliefs.claims) == {"task-456"}
+    assert engine.policy_of(engine.beliefs.agents["worker-local-1"]).claim.lease == 60.0
+    monitor.stop()
+
+
+def test_each_beat_declares_its_health_status(ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = HeartbeatMonitor("w", None, {"heartbeat_interval": 100}, hub=ear.url)
+    monkeypatch.setattr(monitor, "get_health_status", lambda: "unhealthy")
+    monitor.start()
+    ear.until(lambda: ear.beats and ear.beats[-1].status == "unhealthy")
+    monitor.stop()
+
+
+def test_the_names_of_the_protocol_work_as_well(ear: Ear) -> None:
+    monitor = HeartbeatMonitor("w", None, {"heartbeatInterval": 100, "staleThreshold": 60_000}, hub=ear.url)
+    monitor.start()
+    monitor.addTask("a")
+    monitor.addTask("b")
+    assert monitor.get_current_tasks() == ["a", "b"]
+    monitor.removeTask("a")
+    monitor.recordTaskCompletion()
+    monitor.recordTaskFailure()
+    assert (monitor.getMetrics()["tasks_completed"], monitor.getMetrics()["tasks_failed"]) == (1, 1)
+    assert monitor.getHealthStatus() in ("healthy", "degraded", "unhealthy")
+    assert monitor.get_current_tasks() == ["b"]
+    assert monitor.get_capacity_available() is None
+    assert monitor.get_failures() == []
+    monitor.stop()
 
 
 def test_by_default_it_beats_every_five_minutes_as_the_fleet_profile(ear: Ear) -> None:

@@ -1,0 +1,1 @@
+"""Memories: where workers leave what others look up by key."""

@@ -1,0 +1,16 @@
+"""The memory: values by key, which others look up. Unlike the other ports it blocks: it has a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Memory(Protocol):
+    """Values by key. Every call may wait for seconds and raises `AdapterError`."""
+
+    def put(self, key: str, value: str) -> None: ...
+    def get(self, key: str) -> str | None: ...
+    def keys(self, pattern: str = "*") -> list[str]: ...
+    def delete(self, keys: Sequence[str]) -> None: ...
+    def close(self) -> None: ...
