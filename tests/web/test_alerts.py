@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lifesigns.core import effects as e
-from lifesigns.core.health import Cause, Health
+from lifesigns.core.health import Cause, FailureClass, Health
 from lifesigns.core.signals import BreakerState, EscalationRequested, Priority
 from lifesigns.events import event_of
 from lifesigns.events.hub_facts import HubPart
@@ -23,6 +23,9 @@ FACTS: list[tuple[e.Fact, Level | None]] = [
     (e.Flip(1.0, "a", Health.HEALTHY, Health.DEGRADED, "slow"), None),
     (e.Flip(1.0, "a", Health.STUCK, Health.HEALTHY, "progress"), Level.INFO),
     (e.Flip(1.0, "a", Health.STARTING, Health.HEALTHY, "spoke"), None),
+    (e.FailureClassified(1.0, "a", FailureClass.RECOVERABLE, FailureClass.TERMINAL, "gone"), Level.CRITICAL),
+    (e.FailureClassified(1.0, "a", FailureClass.RECOVERABLE, FailureClass.TERMINAL, "gone", True), None),
+    (e.FailureClassified(1.0, "a", FailureClass.TRANSIENT, FailureClass.RECOVERABLE, "it lasts"), None),
     (e.NeedsHuman(1.0, "a", "waiting_for_human", "a waits"), Level.WARNING),
     (e.NeedsHuman(1.0, "a", "blocked", "a is blocked"), Level.ERROR),
     (e.NeedsHuman(1.0, "a", "escalation", "stuck"), None),  # The next one tells it.
