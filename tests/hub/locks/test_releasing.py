@@ -321,3 +321,20 @@ async def test_in_a_hundred_races_with_a_worker_that_comes_back_it_is_released_o
                 assert (said, is_held(ground, "worker-1", race)) == ([], True), race
                 ground.github.unlabel(REPO, race, IN_PROGRESS)
     assert 10 < released < 90, "both ends are met"
+
+
+async def test_a_worker_that_is_back_before_the_comment_is_written_keeps_its_lock() -> None:
+    async with LockGround() as ground:
+        await worker_dies(ground)
+        await ground.pass_time(LEASE)
+        loop = asyncio.get_running_loop()
+
+        def come_back(method: str, path: str) -> None:
+            if method == "POST" and path.endswith("/comments"):
+                loop.call_soon_threadsafe(ground.beat, "worker-1")
+
+        ground.github.before = come_back
+        await ground.look()
+        assert is_held(ground, "worker-1")
+        assert ground.github.said(REPO, 1) == []
+        assert await ground.recovered() == []
