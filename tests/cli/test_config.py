@@ -65,7 +65,7 @@ def test_the_seeds_file_is_good_and_its_loose_ends_are_noted() -> None:
     said = check(str(SEED))
     assert said.exit_code == 0
     assert "Note: alerting names slack, which is not under channels: nobody is told there." in said.output
-    assert f"{SEED} is good. 10 settings differ" in said.output.replace("\n", " ")
+    assert f"{SEED} is good. 11 settings differ" in said.output.replace("\n", " ")
 
 
 def test_every_error_has_its_line_on_stderr() -> None:

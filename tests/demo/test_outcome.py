@@ -50,7 +50,7 @@ def looks(health: Health, doing: Doing = Doing.WORKING) -> AgentHealth:
     )
     nothing: dict[str, Any] = dict.fromkeys(
         "task_id doing_since cause last_heartbeat last_checkpoint since_heartbeat_s role host incarnation load "
-        "capacity_available paused_until intervention".split()
+        "capacity_available paused_until intervention failure_class".split()
     )
     said = {
         "agent_id": "a",
@@ -62,6 +62,7 @@ def looks(health: Health, doing: Doing = Doing.WORKING) -> AgentHealth:
         "set_aside": False,
         "paused": False,
         "why": "",
+        "class_reason": "",
         "unwell": False,
         "need": 6,
     }

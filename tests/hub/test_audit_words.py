@@ -35,6 +35,7 @@ DONE: list[tuple[e.Fact, str, str]] = [
     (h.TokenCreated(1.0, "k1", "viewer", "screen", by="ann"), "ann", "token created"),
     (h.TokenRevoked(1.0, "k1", "ann"), "ann", "token revoked"),
     (h.TokenRotated(1.0, "k1", "ann", "2026"), "ann", "token rotated"),
+    (h.LockRecovered(1.0, "w-1", "12", "org/repo#12", ("bot",), 900.0), "lifesigns", "lock released"),
     (h.SignedIn(1.0, "5e55", "ann", "10.0.0.7"), "ann", "signed in"),
     (h.SessionEnded(1.0, "5e55", "ann", "bob"), "ann", "session ended"),
     (h.RefusalBurst(1.0, 40, ("10.0.0.7",)), "lifesigns", "refused many"),

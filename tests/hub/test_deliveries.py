@@ -67,14 +67,14 @@ async def test_a_delivery_for_which_there_was_no_room_is_heard_when_it_comes_aga
 
 
 async def test_what_was_heard_and_could_not_be_kept_is_heard_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_receiver, "KEEP_WAIT", 0.05)
+    monkeypatch.setattr(http_receiver, "STORE_WAIT", 0.05)
     store = FaultyStore()
     async with running_hub(store) as hub:
         key = {"Idempotency-Key": "relay/1"}
         store.hold()
         assert (await hub.post("/api/v1/signals", ERROR, headers=key)).status_code == 503
         store.go_on()
-        monkeypatch.setattr(http_receiver, "KEEP_WAIT", 30.0)
+        monkeypatch.setattr(http_receiver, "STORE_WAIT", 30.0)
         assert (await hub.post("/api/v1/signals", ERROR, headers=key)).status_code == 202
         agent = hub.service.engine.agent("a")
         assert agent is not None

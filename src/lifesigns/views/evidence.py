@@ -25,6 +25,8 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "consecutive": ("failed in a row", ""),
     "rate": ("of its calls failed", "share"),
     "world_run": ("failed in a row, not by its fault", ""),
+    "calls": ("model calls in a row with a full window", ""),
+    "tokens": ("tokens in its context window", ""),
     "baseline_per_min": ("tokens a minute before", ""),
     "drift": ("how far off (CUSUM)", ""),
     "used": ("used", ""),
@@ -34,7 +36,7 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "exit": ("ended with", ""),
     "status": ("its own word", ""),
 }
-_ELSEWHERE: Final = frozenset({"stack", "people", "unhealthy", "unit", "waiting"})
+_ELSEWHERE: Final = frozenset({"stack", "people", "unhealthy", "unit", "waiting", "tripped"})
 """Flags, and values shown in another way."""
 
 

@@ -181,7 +181,7 @@ def test_texts_that_are_too_long_or_no_text_at_all_cost_no_beat(ear: Ear) -> Non
         life.load(17.0)
         ear.until(lambda: ear.beats and ear.beats[-1].phase)
         ear.until_word(s.ErrorReported)
-    beat = ear.beats[-1]
+    beat = [beat for beat in ear.beats if beat.status != "stopping"][-1]
     assert beat.phase == "x" * 1024
     assert beat.status == "broken ? text"
     assert beat.load == 1.0
