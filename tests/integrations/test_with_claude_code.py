@@ -12,7 +12,7 @@ from tests.integrations.scripted_model import Refuse, Say, Step, Use, sh
 
 pytestmark = needs_claude
 
-HANG = "tail -f /dev/null"
+HANG = "timeout 100 tail -f /dev/null"
 """Claude Code refuses to sleep."""
 
 IMPATIENT = {"health_monitoring": {}, "agents": {"claude/*": {"stall": {"call_max": 3}}}}

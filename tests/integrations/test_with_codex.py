@@ -18,7 +18,7 @@ from tests.journeys.outside import Hub, Json, serving
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / ".tools/coding-agents/node_modules/.bin/codex"
-HANG = "tail -f /dev/null"
+HANG = "timeout 100 tail -f /dev/null"
 IMPATIENT = {"health_monitoring": {}, "agents": {"codex/*": {"stall": {"call_max": 3}}}}
 CONFIG = """
 model = "scripted"
