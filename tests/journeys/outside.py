@@ -205,7 +205,8 @@ class Hub:
     def python(self, name: str, program: str, *args: str, **env: str) -> subprocess.Popen[str]:
         """A Python program of the user's that finds this hub by its environment."""
         path = self.folder / name
-        path.write_text(program)
+        if not path.exists() or path.read_text() != program:  # Who has just been started may be reading it.
+            path.write_text(program)
         return self.started(sys.executable, str(path), *args, **env)
 
     def started(self, *command: str, **env: str) -> subprocess.Popen[str]:
