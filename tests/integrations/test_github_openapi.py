@@ -1,13 +1,12 @@
 """Our client through GitHub's own description of its API: Prism stands between it and the small GitHub, and refuses every request and
 every answer that GitHub's OpenAPI does not allow.
 
-Needs Node and, in the folder that LIFESIGNS_NPM names, `@stoplight/prism-cli` and `@octokit/openapi`.
+Needs Node and, in the project's `.tools/github`, `@stoplight/prism-cli` and `@octokit/openapi`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import time
@@ -21,14 +20,14 @@ from lifesigns.adapters.issues.github import GitHub, fixed_token
 from lifesigns.ports.issues import IssueRef, TrackerError
 from tests.servers.github import TOKEN, FakeGitHub
 
-FOLDER = Path(os.environ.get("LIFESIGNS_NPM", "/tmp/ghnpm"))
+FOLDER = Path(__file__).parents[2] / ".tools/github"
 PRISM = FOLDER / "node_modules/.bin/prism"
 OPENAPI = FOLDER / "node_modules/@octokit/openapi/generated/api.github.com.deref.json"
 REPO, REF = "org/repo", IssueRef("org/repo", 1)
 
 pytestmark = pytest.mark.skipif(
     not (PRISM.exists() and OPENAPI.exists()),
-    reason=f"npm install @stoplight/prism-cli @octokit/openapi in {FOLDER} (or LIFESIGNS_NPM)",
+    reason=f"not installed: npm install --prefix {FOLDER} @stoplight/prism-cli @octokit/openapi",
 )
 
 
