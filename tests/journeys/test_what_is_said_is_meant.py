@@ -31,13 +31,16 @@ def test_who_says_that_it_is_busy_has_more_time_than_who_says_nothing(tmp_path: 
         hub.until(lambda: hub.health("plain") == "disconnected", "who said nothing is missed")
         assert (hub.health("busy"), hub.health("until")) == ("healthy", "healthy")
         hub.until(lambda: hub.health("busy") == hub.health("until") == "disconnected", "both are missed")
-        found = {flip["agent_id"]: flip["at"] for flip in hub.events("HEALTH_STATE_CHANGED") if lost(flip)}
+        hub.until(lambda: {"plain", "busy"} <= found_lost(hub).keys(), "both are on record")
+        found = found_lost(hub)
         assert found["plain"] < found["busy"]
         assert hub.agent("busy")["metrics"]["missed_heartbeats"] >= 2  # type: ignore[index]
 
 
-def lost(flip: dict[str, Any]) -> bool:
-    return str(flip["data"]["to"]) == "disconnected"
+def found_lost(hub: Hub) -> dict[str, Any]:
+    """When each agent was found to be lost. A flip is seen before it is stored."""
+    flips = hub.events("HEALTH_STATE_CHANGED")
+    return {flip["agent_id"]: flip["at"] for flip in flips if flip["data"]["to"] == "disconnected"}
 
 
 def test_the_first_totals_of_a_life_count_from_zero(tmp_path: Path) -> None:
