@@ -259,6 +259,34 @@ def hub_million() -> Iterator[Row]:
     )
 
 
+def hostile() -> Iterator[Row]:
+    """A neighbour of one agent's token that attacks at full speed. On a machine that leaves the hub no processor it is behind
+    whoever attacks it: the share of the time it waited for one stands beside."""
+    from tests.security.hostile import ATTACKS
+    from tests.security.neighbour import beside
+
+    for name, attacks, bus in (
+        ("nobody attacks", (), False),
+        *((name, (name,), False) for name in ATTACKS),
+        ("all at once", tuple(ATTACKS), False),
+        ("a flooded NATS server", (), True),
+    ):
+        found, target = beside(attacks, bus=bus), not bus
+        p99 = 1000 * found.quantile(0.99)
+        what = f"beside a hostile token, {name}: a beat, p99"
+        yield Row(what, f"{p99:.1f} ms", "", p99, 50.0 if target else None, at_most=True, absolute=True)
+        late = found.found_after
+        yield Row(
+            "  a death, due after 3 s",
+            f"{late:.2f} s",
+            str(found),
+            late,
+            3.1 if target else None,
+            at_most=True,
+            absolute=True,
+        )
+
+
 def nudges() -> Iterator[Row]:
     """From the decision about a nudge until its agent has it, with 1,000 agents."""
     from benchmarks import nudges as nudging
@@ -303,6 +331,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "hub": hub,
     "hub_fleet": hub_fleet,
     "hub_million": hub_million,
+    "hostile": hostile,
     "nudges": nudges,
     "dashboard": dashboard,
 }

@@ -32,6 +32,14 @@ def number(value: object) -> float:
     return _finite(value, "a number")
 
 
+def part(value: object) -> float:
+    """A part of a whole: more than nothing, at most 1."""
+    part_ = _finite(value, "a number up to 1")
+    if not 0.01 <= part_ <= 1:
+        raise ValueError(f"needs a number from 0.01 to 1, not {shown(value)}")
+    return part_
+
+
 def whole(value: object) -> int:
     """A whole number; `3.0` is one."""
     if isinstance(value, float) and value.is_integer():

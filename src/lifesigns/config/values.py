@@ -74,6 +74,8 @@ class Limits:
     """Beats and reports with one token of role agent, in however many requests: 200,000 agents that beat every 10 s."""
     bytes_per_second: int = 4 * 1024 * 1024
     """Of bodies, unpacked, with one token of role agent."""
+    busy_share_per_token: Annotated[float, readers.part] = 0.25
+    """Of the time of the hub's one thread, for one token of role agent: whatever it says, the others get theirs."""
     unknown_requests_per_second: int = 500
     """From one address without a valid token: probes, files of the dashboard, wrong tokens."""
     events_per_second: int = 500

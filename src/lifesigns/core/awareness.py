@@ -33,6 +33,12 @@ LAPSES_MAX: Final = 64
 """Lapses remembered. Beyond that the two oldest become one: deadlines only grow by that."""
 
 
+PUT_OFF_FOR: Final = 5.0
+"""Every link of ours tries again after a second or two."""
+
+PUT_OFF_MAX: Final = 1_000
+"""Sources that are put off at once; when there are more, something else is wrong."""
+
 REFUTED_SHARE: Final = 0.02
 """Refuted suspicions per agent and calm spell that point at us: a bus that loses one beat in a thousand
 stays below it at any interval of a second or more."""
@@ -97,6 +103,8 @@ class Awareness:
     """By source, for those that refuted suspicions lately."""
     refuted_by: dict[str, float] = field(default_factory=dict)
     """When each of several sources last refuted a suspicion."""
+    put_off_until: dict[str, float] = field(default_factory=dict)
+    """By source: until when nobody of it is convicted, because the hub did not take what it said."""
 
     def __post_init__(self) -> None:
         lapses, self.lapses = self.lapses, []
@@ -126,6 +134,19 @@ class Awareness:
         if self.carried_from > self.silence_from and self.vouches_for(agent):
             return self.carried_from
         return self.silence_from
+
+    def truce_for(self, agent: Agent) -> float:
+        """Until when this agent is not convicted for its silence."""
+        if not self.put_off_until:
+            return self.truce_until
+        return max(self.truce_until, self.put_off_until.get(agent.via or agent.source, -NEVER))
+
+    def put_off(self, source: str, now: float) -> None:
+        """We did not take what this source said: its agents get the time to say it again."""
+        if source not in self.put_off_until and len(self.put_off_until) >= PUT_OFF_MAX:
+            waiting = {one: until for one, until in self.put_off_until.items() if until > now}
+            self.put_off_until = waiting if len(waiting) < PUT_OFF_MAX else {}
+        self.put_off_until[source] = now + PUT_OFF_FOR
 
     def canary_sent(self, now: float) -> int:
         """The number of the next canary."""

@@ -176,6 +176,11 @@ class Engine:
         self._canary.catch_up(now)
         return self._outbox.take()
 
+    def put_off(self, source: str, now: float) -> None:
+        """The hub did not take what this source said, because it said too much: for a while nobody of it is convicted of
+        silence."""
+        self._awareness.put_off(source, now)
+
     # --- snapshot and restore -------------------------------------------------------------------------
 
     def snapshot(self) -> Beliefs:

@@ -50,7 +50,7 @@ class Watching:
             due_at = aware.due(max(agent.since, aware.silence_from), wait)
             # Its first signal may have been lost in a gap of its path: it gets the time of one beat to speak again.
             again_at = aware.silent_from(agent) + min(wait, policy.silence.timeout)
-            return max(due_at, again_at, aware.truce_until)
+            return max(due_at, again_at, aware.truce_for(agent))
         silent_from = aware.silent_from(agent)
         at = silence.suspect_at(agent, silent_from, policy.silence)
         if aware.lapses and aware.lapses[-1].ended_at > agent.heard_at:
@@ -241,8 +241,8 @@ class Watching:
     def _convict(self, agent: Agent, suspicion: Suspicion, policy: Policy, at: float) -> None:
         """All pings are unanswered. Check ourselves once more, then give a verdict."""
         aware = self._context.awareness
-        if at < aware.truce_until:
-            suspicion.waited_from, suspicion.wait = at, aware.truce_until - at
+        if at < (truce_until := aware.truce_for(agent)):
+            suspicion.waited_from, suspicion.wait = at, truce_until - at
             return
         asked_ourselves = bool(self._context.limits.canary_every)
         if asked_ourselves and aware.canary_by and aware.vouches_for(agent):

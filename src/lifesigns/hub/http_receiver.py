@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import thread_time
 from typing import Final, TypeVar
 
 import msgspec
@@ -19,11 +20,12 @@ from lifesigns.hub.access import Principal
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.deliveries import KeyedDeliveries, fingerprint_of
 from lifesigns.hub.forgeries import Forgery
-from lifesigns.hub.hub import Hub
+from lifesigns.hub.hub import PIECE, Hub
 from lifesigns.hub.order_ledger import NOT_STORED
 from lifesigns.hub.ownership import refusal
-from lifesigns.hub.principals import Patterns
+from lifesigns.hub.principals import Patterns, Role
 from lifesigns.hub.pulse import HTTP
+from lifesigns.hub.shares import PATIENCE, TURN_FOR
 from lifesigns.hub.signatures import Signatures
 
 T = TypeVar("T", bound=Signal)
@@ -35,6 +37,9 @@ Orders = dict[str, list[msgspec.Raw]]
 STORE_WAIT: Final = 1.5
 """How long storing a report may take before its sender is told to retry. Its beats wait behind it: in the fastest
 profile they are missed after 2.2 s, and a failing store must not look like the silence of an agent."""
+
+NO_ROOM_FOR: Final = 0.05
+"""Seconds after which there may be room in the inbox again."""
 
 READ_BESIDE_FROM: Final = 64 * 1024
 """Bytes of a delivery. At worst they take 8 ms to decode."""
@@ -88,10 +93,15 @@ class HttpReceiver:
             raise NotLeader
         now = self._clock()
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
-        batch = await self.read_beside(raw, partial(wire.decode_beats, raw, who.token_id, now))
+        batch = await self.read_beside(raw, partial(wire.decode_beats, raw, who.token_id, now), who.token_id)
         own = self._own(batch, who, signer)
-        if not self._hub.hear_beats(own, raw, who.token_id, self._clock()):
-            raise InboxFull
+        turn_ends = thread_time() + TURN_FOR
+        for n, piece in enumerate(self._pieces(own, who)):
+            if n and (self._hub.waiting or thread_time() >= turn_ends):
+                await self._next_turn(who, now)
+                turn_ends = thread_time() + TURN_FOR
+            if not self._hub.hear_beats(piece, raw, who.token_id, self._clock()):
+                raise InboxFull
         return self._result(own, batch)
 
     def take_together(
@@ -123,19 +133,19 @@ class HttpReceiver:
         now, bounded = self._clock(), not who.speaks_for_all
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
-        batch = await self.read_beside(raw, decode)
+        batch = await self.read_beside(raw, decode, who.token_id)
         own = self._own(batch, who, signer)
-        fingerprint = await self.read_beside(raw, partial(fingerprint_of, raw)) if key else b""
+        fingerprint = await self.read_beside(raw, partial(fingerprint_of, raw), who.token_id) if key else b""
         reports = any(isinstance(signal, Report) for signal in own)
         self.check_open() if reports else self._check_leader()
         news = own if not key or self._heard.note(who.token_id, key, fingerprint) else []
         try:
             if reports:
-                effects = await self.store_reports(news)
+                effects = await self._store_by_turns(news, who, now)
                 if charge is not None:
                     charge(len(effects))
                 batch.rejected += _policies_refused(own, effects)
-            elif not self._hub.hear(news):
+            elif not self._hub.hear(news, source=who.token_id):
                 raise InboxFull
         except InboxFull:
             if key:
@@ -156,6 +166,9 @@ class HttpReceiver:
         the same error or call taken in twenty times would look like twenty.
         """
         self.check_open()
+        return await self._kept(reports)
+
+    async def _kept(self, reports: Sequence[Signal] = ()) -> Sequence[Effect]:
         try:
             async with asyncio.timeout(STORE_WAIT):
                 effects = await self._hub.store_reports(reports)
@@ -163,6 +176,37 @@ class HttpReceiver:
             raise NotStored from error
         if effects is None:
             raise InboxFull
+        return effects
+
+    # --- turns ----------------------------------------------------------------------------------------
+
+    def _pieces(self, signals: list[T], who: Principal) -> Iterator[list[T]]:
+        """What is heard at once. An agent's token hears others between two of them; what people and their tools say goes to
+        the inbox as it is."""
+        if who.role is not Role.AGENT or len(signals) <= PIECE:
+            yield signals
+            return
+        for begin in range(0, len(signals), PIECE):
+            yield signals[begin : begin + PIECE]
+
+    async def _next_turn(self, who: Principal, since: float) -> None:
+        """After a piece of a delivery that came then. One that has waited for long is no silence of its agents."""
+        await self._hub.shares.turn(who.token_id)
+        if self._clock() - since > PATIENCE:
+            self._hub.put_off(who.token_id)
+
+    async def _store_by_turns(self, reports: list[Signal], who: Principal, since: float) -> Sequence[Effect]:
+        """As `keep`, piece by piece. Words are said once: with the first of them all are taken."""
+        self.check_open()
+        effects: list[Effect] = []
+        for n, piece in enumerate(self._pieces(reports, who)):
+            if n:
+                await self._next_turn(who, since)
+            while not self._hub.hear(piece, source=who.token_id, led_to=effects):
+                if not n:
+                    raise InboxFull
+                await asyncio.sleep(NO_ROOM_FOR)
+        await self._kept()
         return effects
 
     # --- for other receivers --------------------------------------------------------------------------
@@ -187,12 +231,15 @@ class HttpReceiver:
             return f"is {agent_id!r}, {NOT_SIGNED[fault]}"
         return None
 
-    async def read_beside(self, raw: bytes, decode: Callable[[], Read]) -> Read:
-        """Decode large messages in another thread, one after the other, so that the loop goes on."""
+    async def read_beside(self, raw: bytes, decode: Callable[[], Read], source: str) -> Read:
+        """Decode large messages in another thread, one after the other, so that the loop goes on. Their source pays for that
+        time too: the two threads share one interpreter."""
         if len(raw) <= READ_BESIDE_FROM:
             return decode()
         async with self._reading:
-            return await asyncio.to_thread(decode)
+            read, seconds = await asyncio.to_thread(_timed, decode)
+        self._hub.shares.charge(source, seconds)
+        return read
 
     # --- orders ---------------------------------------------------------------------------------------
 
@@ -265,6 +312,11 @@ def _policies_refused(reports: Sequence[Signal], effects: Sequence[Effect]) -> l
         for effect in effects
         if isinstance(effect, Refusal) and effect.reason.startswith(POLICY) and effect.agent_id in index
     ]
+
+
+def _timed(read: Callable[[], Read]) -> tuple[Read, float]:
+    began = thread_time()
+    return read(), thread_time() - began
 
 
 def _with_orders(agent_id: str, waiting: Orders) -> IngestResult:

@@ -13,6 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from time import thread_time
 from typing import Final, NamedTuple, Protocol, cast
 
 from lifesigns.core.agent import NEVER
@@ -44,10 +45,15 @@ from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleB
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger, open_order
 from lifesigns.hub.ownership import BUS, Refusal, refusal
 from lifesigns.hub.pulse import Pulse
+from lifesigns.hub.shares import TURN_FOR, Shares
 from lifesigns.ports import Belief, Commit, Event, Store
 
 TURN_MAX: Final = 2000
-"""Signals taken before the loop gets back to its sockets: some ten milliseconds."""
+"""Signals taken before the loop gets back to its sockets: some ten milliseconds of calm beats. A turn of slower ones ends
+after `TURN_FOR`."""
+
+PIECE: Final = 50
+"""Signals taken between two looks at the time: a few milliseconds at worst."""
 
 STOP_FOR: Final = 10.0
 """How long a commit may take when the hub stops."""
@@ -105,6 +111,8 @@ class Delivery(NamedTuple):
     """Resolved when the engine has taken them."""
     led_to: list[Effect] | None = None
     """Collects their effects for the waiter."""
+    source: str = ""
+    """The token that pays for the time they take."""
 
 
 class Hub:
@@ -125,6 +133,7 @@ class Hub:
         self.audit = audit or AuditLog(store)
         self.clock = steady_clock(clock)
         self.pulse = Pulse()
+        self.shares = Shares(self.clock)
         self.committer = Committer(store, self.audit)
         self.ledger = OrderLedger(self.committer.settle, self.clock)
         self._policies = policies or PolicyBook()
@@ -247,18 +256,29 @@ class Hub:
 
     # --- hearing --------------------------------------------------------------------------------------
 
-    def hear(self, signals: Sequence[Signal], at: float | None = None) -> bool:
+    def hear(
+        self,
+        signals: Sequence[Signal],
+        at: float | None = None,
+        source: str = "",
+        led_to: list[Effect] | None = None,
+    ) -> bool:
         """Signals arrived now, or at that moment. False if there is no room: none of them is taken."""
-        return self._enqueue(Delivery(self.clock() if at is None else at, signals))
+        return self._enqueue(Delivery(self.clock() if at is None else at, signals, led_to=led_to, source=source))
 
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
         """Beats arrived in this message. As `hear`; but if the inbox is empty the engine takes them at once, while the
         decoded beats are still in the cache."""
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
         if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self._inbox_max):
-            return self._enqueue(Delivery(at, beats, encoded))
+            return self._enqueue(Delivery(at, beats, encoded, source=source))
         self.journal.note(at, beats)
-        self._hear_beats(beats, at, encoded)
+        if len(beats) <= PIECE:
+            self._hear_beats(beats, at, encoded)
+        else:
+            self.waiting += len(beats)
+            self._inbox.append(Delivery(at, beats, encoded, source=source))
+            self._drain()
         if self._timer is None or self.engine.wake_at() < self._timer_at:
             self.ask_turn()
         return True
@@ -291,6 +311,10 @@ class Hub:
     def refusal(self, signal: Signal) -> Refusal | None:
         """Why an agent on the bus may not send this; None if it may."""
         return refusal(self.engine.beliefs, BUS, signal)
+
+    def put_off(self, source: str) -> None:
+        """What this source said was not taken, or waits for long."""
+        self.engine.put_off(source, self.clock())
 
     def begin_gathering(self) -> None:
         """A receiver holds signals that it will pass on in the next round of the loop: until then the hub judges no
@@ -326,21 +350,35 @@ class Hub:
         self.committer.journal(self.journal.take(self.clock()))
 
     def _drain(self) -> None:
-        """Take what waits in the inbox, each at the moment it came, for at most a turn."""
-        inbox, room = self._inbox, TURN_MAX
-        while inbox and room > 0:
-            delivery = inbox.popleft()
-            signals = delivery.signals
-            if len(signals) > room:
-                inbox.appendleft(delivery._replace(signals=signals[room:]))
-                delivery = delivery._replace(signals=signals[:room], heard=None)
-                signals = delivery.signals
-            room -= len(signals)
-            self.waiting -= len(signals)
-            if delivery.encoded is not None:
-                self._hear_beats(cast("Sequence[Beat]", signals), delivery.at, delivery.encoded)
-            else:
-                self._hear_each(delivery)
+        """Hear what waits, at the moment it came; not for longer than a turn. Its source pays for it."""
+        inbox, room, now = self._inbox, TURN_MAX, thread_time()
+        until = now + TURN_FOR
+        while inbox and room > 0 and now < until:
+            delivery, began, heard = inbox.popleft(), now, 0
+            count = len(delivery.signals)
+            while True:
+                self._hear_piece(delivery, heard, count)
+                heard = min(heard + PIECE, count)
+                now = thread_time()
+                if heard == count or heard >= room or now >= until:
+                    break
+            if heard < count:
+                inbox.appendleft(delivery._replace(signals=delivery.signals[heard:]))
+            room -= heard
+            self.waiting -= heard
+            if delivery.source:
+                self.shares.charge_apart(delivery.source, now - began)
+
+    def _hear_piece(self, delivery: Delivery, begin: int, count: int) -> None:
+        if count > PIECE:
+            last = begin + PIECE >= count
+            delivery = delivery._replace(
+                signals=delivery.signals[begin : begin + PIECE], heard=delivery.heard if last else None
+            )
+        if delivery.encoded is not None:
+            self._hear_beats(cast("Sequence[Beat]", delivery.signals), delivery.at, delivery.encoded)
+        else:
+            self._hear_each(delivery)
 
     def _hear_beats(self, beats: Sequence[Beat], at: float, encoded: EncodedBatch) -> None:
         engine, last_beats = self.engine, self.last_beats

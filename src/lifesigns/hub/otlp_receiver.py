@@ -117,7 +117,7 @@ class OtlpReceiver:
             batch = read(raw, kind)
             return batch, otlp.calls_of(batch, kind, self._identities)
 
-        batch, calls = await self._receiver.read_beside(raw, decode)
+        batch, calls = await self._receiver.read_beside(raw, decode, who.token_id)
         now = self._clock()
         result = OtlpResult(len(batch.records) + batch.points)
         if kind is Kind.METRICS:

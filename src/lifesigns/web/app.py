@@ -74,6 +74,13 @@ class Site:
 
 BEATS: Final = "/api/v1/beats"
 
+HEAD_COSTS: Final = 50e-6
+"""Seconds that a request takes before it is known whose it is, and that its answer takes: nobody measures these."""
+
+REFUSED_AFTER: Final = 0.5
+"""Seconds after which an agent's token that asks too much is told so: who does not listen asks again at once, and to refuse costs
+nearly as much as to answer."""
+
 NOT_IN_OFFICE_WAIT: Final = "30"
 """Seconds after which to check whether this hub has been restarted."""
 
@@ -93,6 +100,7 @@ class Web:
         answered: dict[int, int] = {}
         limits = limits or Limits()
         rates, quotas = Rates(limits), WebQuotas(service, limits)
+        service.hub.shares.share = limits.busy_share_per_token
         folder = None if service.state_folder is None else service.state_folder / HOOKS
         self.site = Site(
             FleetSnapshot(service),
@@ -106,7 +114,7 @@ class Web:
             answered,
         )
         self.table = RouteTable((*calls, *(() if dashboard is None else pages.calls(dashboard))))
-        self.at_once = BeatFastPath(service, self.site.host_policy, rates.requests, answered)
+        self.at_once = BeatFastPath(service, self.site.host_policy, rates.requests, answered, HEAD_COSTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -149,7 +157,34 @@ class Web:
         if principal is None:
             site.rates.check_address(network(site.host_policy.address(scope)), service.clock())
         elif principal.role is Role.AGENT:
-            site.rates.check_token(principal.token_id, principal.name, service.clock())
+            return await self._answer_agent(principal, scope, headers, receive)
+        return await self._call(principal, refusal, scope, headers, receive)
+
+    async def _answer_agent(
+        self, who: Principal, scope: Scope, headers: Headers, receive: Receive
+    ) -> Answer | Stream:
+        """Within its limits and its share of the hub's time."""
+        shares, rates = self.service.hub.shares, self.site.rates
+        shares.charge(who.token_id, HEAD_COSTS)
+        try:
+            await rates.check_share(who.token_id, who.name, shares)
+            rates.check_token(who.token_id, who.name, self.service.clock())
+            return await shares.measured(who.token_id, self._call(who, None, scope, headers, receive))
+        except Problem as problem:
+            if problem.status == 429:
+                self.service.hub.put_off(who.token_id)
+                await asyncio.sleep(REFUSED_AFTER)
+            raise
+
+    async def _call(
+        self,
+        principal: Principal | None,
+        refusal: Problem | None,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+    ) -> Answer | Stream:
+        service, site = self.service, self.site
         call, path = self.table.find(scope["method"], scope["raw_path"])
         if call.who is not NO_TOKEN:
             if refusal is not None:

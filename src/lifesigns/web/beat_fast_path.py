@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from time import thread_time
 from typing import Any, Final, NamedTuple, Protocol
 
 from lifesigns.hub.http_receiver import TAKEN, IngestResult
@@ -49,11 +50,17 @@ class BeatFastPath:
     """Answers single beats, all of one round together."""
 
     def __init__(
-        self, service: Service, host_policy: HostPolicy, requests: Rate, answered: dict[int, int]
+        self,
+        service: Service,
+        host_policy: HostPolicy,
+        requests: Rate,
+        answered: dict[int, int],
+        head_costs: float,
     ) -> None:
         self._service, self._host_policy, self._answered = service, host_policy, answered
         self._requests = requests
         """By token of role agent."""
+        self._shares, self._head_costs = service.hub.shares, head_costs
         self._waiting: list[Waiting] = []
         self._waits_since = 0.0
 
@@ -77,6 +84,7 @@ class BeatFastPath:
             return
         waiting, self._waiting = self._waiting, []
         self._service.hub.end_gathering()
+        began = thread_time()
         known: list[Waiting] = []
         principals: list[Principal] = []
         for one in waiting:
@@ -87,6 +95,10 @@ class BeatFastPath:
                 principals.append(principal)
         if known:
             self._answer(known, self._results(known, principals))
+            each = self._head_costs + (thread_time() - began) / len(known)
+            for principal in principals:
+                if principal.role is Role.AGENT:
+                    self._shares.charge(principal.token_id, each)
 
     def _principal(self, scope: Mapping[str, Any]) -> Principal | None:
         """The principal, if it may beat and shows a token."""
@@ -101,7 +113,9 @@ class BeatFastPath:
         principal = None if bearer is None else self._service.access.principal(bearer, now)
         if principal is None or principal.role not in SPEAKERS or b"content-encoding" in headers:
             return None
-        if principal.role is Role.AGENT and self._requests.wait_for(principal.token_id, now):
+        if principal.role is Role.AGENT and (
+            self._shares.owes(principal.token_id) > 0 or self._requests.wait_for(principal.token_id, now)
+        ):
             return None
         return principal
 

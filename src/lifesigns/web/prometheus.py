@@ -28,6 +28,7 @@ from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
 from lifesigns.hub.pulse import BUS, HTTP, Pulse, Spread
 from lifesigns.hub.service import Service
+from lifesigns.hub.shares import Shares
 from lifesigns.views.census import Census, FreshCensus
 from lifesigns.web.connections import Connections
 from lifesigns.web.quotas import WebQuotas
@@ -83,7 +84,7 @@ class Metrics:
         yield from _incoming(service)
         yield from _hub(service)
         yield from self._http()
-        yield _limits(self._rates)
+        yield _limits(self._rates, self._service.hub.shares)
         yield _quotas(self._quotas)
         yield from _store_and_bus(service)
         if 0 < len(agents) <= PER_AGENT_MAX:
@@ -217,12 +218,13 @@ def _answers(answered: Mapping[int, int]) -> Iterator[Metric]:
     yield refused
 
 
-def _limits(rates: Rates) -> Metric:
+def _limits(rates: Rates, shares: Shares) -> Metric:
     refused = CounterMetricFamily(
         "lifesigns_http_requests_over_limit", "HTTP requests refused by a limit per second", labels=["limit"]
     )
     for limit, rate in rates:
         refused.add_metric([limit], rate.refused)
+    refused.add_metric(["busy_share"], shares.refused)
     return refused
 
 

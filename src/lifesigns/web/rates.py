@@ -20,6 +20,7 @@ from typing import Final
 
 from lifesigns.config.values import Limits
 from lifesigns.hub.principals import Principal, Role
+from lifesigns.hub.shares import Shares
 from lifesigns.web.answers import Problem
 
 BURST_FOR: Final = 1.0
@@ -99,6 +100,14 @@ class Rates:
                 rate.refused += 1
                 detail = f"{name!r} sent more than {limit} a second; beats can be sent in batches"
                 raise Problem(429, detail, headers={"Retry-After": str(ceil(wait_for))})
+
+    async def check_share(self, token_id: str, name: str, shares: Shares) -> None:
+        """Wait until the hub has time for this token; raises a `Problem` if that takes too long."""
+        if not await shares.begins(token_id):
+            detail = (
+                f"the hub has worked for {name!r} for {shares.share:.0%} of its time, and that is all it gets"
+            )
+            raise Problem(429, detail, headers={"Retry-After": str(ceil(shares.owes(token_id) or 1))})
 
     def check_events(self, who: Principal | None, now: float) -> None:
         """Count a request that causes events; raises a `Problem` if this token has caused too many."""

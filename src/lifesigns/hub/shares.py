@@ -1,0 +1,121 @@
+"""Shares: how much of the hub's time one agent's token gets, whatever it says.
+
+Limits by count do not tell what something costs: a beat of a calm agent takes two microseconds, one of an agent that nobody
+knew a hundred. So the time that the hub's thread works for a token is measured and charged to it, as `web/rates.py` does it with
+requests: it has a moment up to which it is paid for, and who is ahead of the clock by more than a burst has to wait.
+
+To wait is enough for most: large deliveries are heard in turns of a few milliseconds, and between two of them others get theirs. Those of one
+token come one after the other. Who could not begin after a while is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from time import thread_time
+from types import coroutine
+from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
+
+from lifesigns.hub.clock import Clock
+
+T = TypeVar("T")
+
+SHARE: Final = 0.25
+"""Of the hub's thread. 100,000 agents that beat every 10 s with one token, in batches, need a tenth of it on a machine of today."""
+
+BURST_FOR: Final = 0.2
+"""Seconds' worth that may come at once: with the share above as much as ten turns. More is no loss, it only waits."""
+
+TURN_FOR: Final = 0.005
+"""Seconds after which others get their turn."""
+
+PATIENCE: Final = 1.0
+"""Seconds a request may wait before it has begun: less than any sender of ours waits for an answer."""
+
+SOURCES_MAX: Final = 20_000
+"""As in `web/rates.py`."""
+
+
+class Shares:
+    """What the hub's thread has done for each source."""
+
+    def __init__(self, clock: Clock, share: float = SHARE) -> None:
+        self.share = share
+        self.refused = 0
+        self._clock = clock
+        self._paid_until: dict[str, float] = {}
+        self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._charged = 0.0
+        """Seconds that were charged in the midst of other work."""
+
+    def charge(self, source: str, seconds: float) -> None:
+        """So long was worked for it."""
+        now = self._clock()
+        paid_until = self._paid_until.get(source, 0.0)
+        if paid_until < now:
+            if len(self._paid_until) >= SOURCES_MAX:
+                self._paid_until.clear()
+            paid_until = now
+        self._paid_until[source] = paid_until + seconds / self.share
+
+    def charge_apart(self, source: str, seconds: float) -> None:
+        """As `charge`, for work that is done in passing: who is being worked for does not pay for it."""
+        self._charged += seconds
+        self.charge(source, seconds)
+
+    def owes(self, source: str) -> float:
+        """Seconds after which it may go on; 0 for now."""
+        return max(0.0, self._paid_until.get(source, 0.0) - self._clock() - BURST_FOR)
+
+    async def turn(self, source: str) -> None:
+        """Let others go first, and wait until it may go on: one after the other."""
+        queue = self._queues.get(source)
+        if queue is None:
+            queue = self._queues[source] = asyncio.Lock()
+        async with queue:
+            await asyncio.sleep(0)  # What was worked until here is charged now.
+            while (wait_for := self.owes(source)) > 0:  # noqa: ASYNC110 -- it waits for the clock
+                await asyncio.sleep(wait_for)
+
+    async def begins(self, source: str) -> bool:
+        """Wait until a request may begin; False if that takes too long."""
+        if self.owes(source) <= 0 and source not in self._queues:
+            return True
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self.turn(source)
+        except TimeoutError:
+            self.refused += 1
+            return False
+        return True
+
+    def measured(self, source: str, work: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
+        """The same work, charged to this source step by step."""
+        return _measured(work, self._own_time, lambda seconds: self.charge(source, seconds))
+
+    def _own_time(self) -> float:
+        """A clock of the work of this thread that is charged to nobody else."""
+        return thread_time() - self._charged
+
+
+@coroutine
+def _measured(
+    work: Coroutine[Any, Any, T], clock: Callable[[], float], charge: Callable[[float], None]
+) -> Generator[Any, Any, T]:
+    """Hand on what the work waits for, and what it is sent; and the time between."""
+    error: BaseException | None = None
+    while True:
+        began = clock()
+        try:
+            waits_for = work.send(None) if error is None else work.throw(error)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+        finally:
+            charge(clock() - began)
+        error = None
+        try:
+            yield waits_for
+        except BaseException as thrown:  # noqa: BLE001 -- it is the work's, not ours
+            error = thrown

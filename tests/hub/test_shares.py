@@ -1,0 +1,133 @@
+"""Shares: who worked the hub for too long waits, and nobody else does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from lifesigns.config.values import Limits
+from lifesigns.hub.principals import Role
+from lifesigns.hub.shares import BURST_FOR, Shares
+from tests.web.hub import running_hub
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def work(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def test_who_used_more_than_a_burst_owes_the_rest_and_nobody_else_does() -> None:
+    clock = Clock()
+    shares = Shares(clock, share=0.25)
+    shares.charge("evil", 0.25 * BURST_FOR)
+    assert shares.owes("evil") == pytest.approx(0.0)
+    shares.charge("evil", 0.25)
+    assert shares.owes("evil") == pytest.approx(1.0)
+    assert shares.owes("good") == 0.0
+    clock.now += 1.0
+    assert shares.owes("evil") == pytest.approx(0.0)
+
+
+def test_what_was_not_used_is_not_saved_up() -> None:
+    clock = Clock()
+    shares = Shares(clock, share=0.5)
+    shares.charge("a", 0.1)
+    clock.now += 3600.0
+    shares.charge("a", 0.5 * (BURST_FOR + 2.0))
+    assert shares.owes("a") == pytest.approx(2.0)
+
+
+async def test_the_steps_of_some_work_are_charged_and_its_waiting_is_not() -> None:
+    shares = Shares(Clock(), share=1.0)
+
+    async def some_work() -> str:
+        work(0.15)
+        await asyncio.sleep(0.3)
+        work(0.15)
+        return "done"
+
+    assert await shares.measured("a", some_work()) == "done"
+    assert 0.3 - BURST_FOR <= shares.owes("a") < 0.5 - BURST_FOR
+
+
+async def test_measured_work_fails_and_is_cancelled_as_it_would_be_by_itself() -> None:
+    shares = Shares(Clock())
+    told: list[str] = []
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise LookupError
+
+    async def waits() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            told.append("cancelled")
+            raise
+
+    with pytest.raises(LookupError):
+        await shares.measured("a", fails())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await shares.measured("a", waits())
+    assert told == ["cancelled"]
+
+
+async def test_who_is_worked_for_does_not_pay_for_what_is_done_in_passing() -> None:
+    shares = Shares(Clock(), share=1.0)
+
+    async def helps() -> None:
+        work(0.3)
+        shares.charge_apart("b", 0.3)
+
+    await shares.measured("a", helps())
+    assert shares.owes("a") == 0.0
+    assert shares.owes("b") == pytest.approx(0.3 - BURST_FOR)
+
+
+async def test_a_token_over_its_share_is_refused_and_its_neighbour_is_heard() -> None:
+    async with running_hub() as hub:
+        evil, good = [await hub.token_for(Role.AGENT, f"{name}-*") for name in ("evil", "good")]
+        async with hub.client(evil) as bad, hub.client(good) as well:
+            assert (await bad.post("/api/v1/beats", json={"agent_id": "evil-1"})).status_code == 202
+            source = hub.service.engine.beliefs.agents["evil-1"].source
+            hub.service.hub.shares.charge(source, 60.0)
+            refused = await bad.post("/api/v1/beats", json={"agent_id": "evil-1"})
+            assert refused.status_code == 429
+            assert int(refused.headers["retry-after"]) > 100
+            assert (await well.post("/api/v1/beats", json={"agent_id": "good-1"})).status_code == 202
+            assert (await hub.post("/api/v1/beats", {"agent_id": "other"})).status_code == 202
+        said = (await hub.get("/metrics")).text
+        assert 'lifesigns_http_requests_over_limit_total{limit="busy_share"} 1.0' in said
+        assert source in hub.service.engine.beliefs.awareness.put_off_until
+
+
+async def test_a_large_delivery_is_heard_in_turns_and_whole() -> None:
+    """With a share of a hundredth it takes seconds; a neighbour is answered meanwhile."""
+    async with running_hub(limits=Limits(busy_share_per_token=0.02)) as hub:
+        evil, good = [await hub.token_for(Role.AGENT, f"{name}-*") for name in ("evil", "good")]
+        beats = [{"agent_id": f"evil-{n}"} for n in range(1000)]
+        async with hub.client(evil) as bad, hub.client(good) as well:
+            large = asyncio.ensure_future(
+                bad.post("/api/v1/beats", content=json.dumps(beats).encode(), timeout=60)
+            )
+            agents = hub.service.engine.beliefs.agents
+            async with asyncio.timeout(20):
+                while "evil-1" not in agents:  # noqa: ASYNC110 -- what it waits for tells nobody
+                    await asyncio.sleep(0)
+            assert (await well.post("/api/v1/beats", json={"agent_id": "good-1"})).status_code == 202
+            assert not large.done()
+            assert (await large).json()["accepted"] == 1000
+        assert sum(name.startswith("evil-") for name in agents) == 1000

@@ -1,0 +1,224 @@
+"""A hostile agent's token at full speed, in a process of its own: it says what costs the hub most, over many connections at
+once, and takes no refusal for an answer.
+
+    with attacking(port, token, "new_ids", "reports") as attack: ...
+
+Imports nothing of `src`. Plain sockets and requests made beforehand: who attacks from one core should not be the one that is slow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any, Final
+
+LINES: Final = 8
+"""Connections of one attack."""
+BATCH: Final = 400
+REPORTED_EVERY: Final = 0.2
+NICE: Final = 5
+"""The neighbour that measures lives on the same machine."""
+
+
+def _post(path: str, token: str, body: bytes) -> bytes:
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def _signals(token: str, messages: list[dict[str, Any]]) -> bytes:
+    return _post("/api/v1/signals", token, json.dumps(messages).encode())
+
+
+def new_ids(token: str) -> Iterator[bytes]:
+    """Made-up agents on the neighbour's host, and those made up before, that are late and back again."""
+    for made in count(BATCH, BATCH):
+        names = range(max(0, made - 3 * BATCH), made)
+        beats = [{"agent_id": f"evil-{n}", "host": "h", "metadata": {"k": "x" * 200}} for n in names]
+        yield _post("/api/v1/beats", token, json.dumps(beats).encode())
+
+
+def large(token: str) -> Iterator[bytes]:
+    """As many made-up agents as a body holds."""
+    for life in count():
+        beats = [{"agent_id": f"evil-l{n}", "incarnation": f"i{life}"} for n in range(20_000)]
+        yield _post("/api/v1/beats", token, json.dumps(beats).encode())
+
+
+def reports(token: str) -> Iterator[bytes]:
+    """What leads to events."""
+    said: list[dict[str, Any]] = [
+        {"type": "breaker", "agent_id": f"evil-{n}", "name": "b", "state": state}
+        for n in range(200)
+        for state in ("open", "closed")
+    ]
+    said += [
+        {"type": "error", "agent_id": f"evil-{n}", "message": "x" * 500, "recoverable": False}
+        for n in range(200)
+    ]
+    return cycle([_signals(token, said)])
+
+
+def claims(token: str) -> Iterator[bytes]:
+    """Tasks and messages."""
+    for first in count(0, 200):
+        things: list[dict[str, Any]] = [
+            {"type": "message_sent", "agent_id": f"evil-{n % 50}", "message_id": f"m-{n}", "to": "good-1"}
+            for n in range(first, first + 200)
+        ]
+        things += [
+            {"type": "task_claimed", "agent_id": f"evil-{n % 50}", "task_id": f"t-{n}"}
+            for n in range(first, first + 200)
+        ]
+        yield _signals(token, things)
+
+
+def singles(token: str) -> Iterator[bytes]:
+    """One beat a request."""
+    return cycle(
+        [_post("/api/v1/beats", token, json.dumps({"agent_id": f"evil-{n}"}).encode()) for n in range(100)]
+    )
+
+
+def garbage(token: str) -> Iterator[bytes]:
+    """What takes long to be found wrong."""
+    body = b"[" + b",".join(b'{"agent_id":"evil-%d","load":"much"}' % n for n in range(1500)) + b"]"
+    return cycle([_post("/api/v1/beats", token, body)])
+
+
+def asks(token: str) -> Iterator[bytes]:
+    """What takes long to be answered."""
+    head = "GET /api/v1/agents/evil-1 HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer " + token
+    return cycle([f"{head}\r\n\r\n".encode()])
+
+
+ATTACKS: Final[dict[str, Callable[[str], Iterator[bytes]]]] = {
+    each.__name__: each for each in (new_ids, large, reports, claims, singles, garbage, asks)
+}
+
+
+class _Line:
+    """A connection that says the next thing when the last one was answered."""
+
+    def __init__(self, port: int, messages: Iterator[bytes]) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setblocking(False)
+        self._messages = messages
+        self._unsent = memoryview(next(messages))
+
+    def write(self) -> bool:
+        """Whether all is said."""
+        with suppress(BlockingIOError):
+            self._unsent = self._unsent[self.socket.send(self._unsent) :]
+        return not self._unsent
+
+    def read(self) -> bytes:
+        """The first line of an answer; empty if there is none. Whatever it is, on with the next."""
+        answer = self.socket.recv(1 << 20)
+        if not answer:
+            raise ConnectionResetError
+        if answer.startswith(b"HTTP/1.1 ") and not self._unsent:
+            self._unsent = memoryview(next(self._messages))
+        return answer[9:12] if answer.startswith(b"HTTP/1.1 ") else b""
+
+
+def _attack(port: int, token: str, names: list[str], nats: int) -> None:
+    """For ever; how often it was answered how goes to the standard output, now and then."""
+    os.nice(NICE)
+    streams = [ATTACKS[name](token) for name in names]
+    poll, lines = select.epoll(), dict[int, tuple[_Line, Iterator[bytes]]]()
+    answers: dict[str, int] = {}
+
+    def begin(stream: Iterator[bytes]) -> None:
+        line = _Line(port, stream)
+        lines[line.socket.fileno()] = (line, stream)
+        poll.register(line.socket.fileno(), select.EPOLLIN | select.EPOLLOUT)
+
+    for stream in streams:
+        for _ in range(LINES):
+            begin(stream)
+    flood = _Flood(nats) if nats else None
+    told_at = 0.0
+    while True:
+        for number, ready in poll.poll(0 if flood else 0.05):
+            line, stream = lines[number]
+            try:
+                if ready & select.EPOLLIN and (status := line.read()):
+                    answers[status.decode()] = answers.get(status.decode(), 0) + 1
+                done = line.write()
+                poll.modify(number, select.EPOLLIN if done else select.EPOLLIN | select.EPOLLOUT)
+            except OSError:
+                poll.unregister(number)
+                line.socket.close()
+                del lines[number]
+                begin(stream)
+        if flood is not None:
+            answers["published"] = flood.go_on()
+        if time.monotonic() - told_at > REPORTED_EVERY:
+            told_at = time.monotonic()
+            sys.stdout.write(json.dumps(answers) + "\n")
+            sys.stdout.flush()
+
+
+class _Flood:
+    """Beats of ten agents on a NATS server."""
+
+    def __init__(self, port: int) -> None:
+        self._line = socket.create_connection(("127.0.0.1", port))
+        self._line.sendall(b'CONNECT {"verbose":false}\r\n')
+        beats = [(f"evil.b-{n % 10}", json.dumps({"agent_id": f"evil.b-{n % 10}"})) for n in range(200)]
+        self._burst = "".join(
+            f"PUB heartbeat.{name} {len(beat)}\r\n{beat}\r\n" for name, beat in beats
+        ).encode()
+        self._published = 0
+
+    def go_on(self) -> int:
+        self._line.sendall(self._burst)
+        self._published += 200
+        return self._published
+
+
+class Attack:
+    """How an attack goes."""
+
+    def __init__(self, told: Path) -> None:
+        self._told = told
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """By status; and what was `published`."""
+        lines = self._told.read_text().rpartition("\n")[0].splitlines()
+        return dict(json.loads(lines[-1])) if lines else {}
+
+
+@contextmanager
+def attacking(folder: Path, port: int, token: str, *names: str, nats: int = 0) -> Iterator[Attack]:
+    """Attack until the block ends. `nats` is the port of a server that is flooded, too."""
+    told = folder / "attack.log"
+    with told.open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.security.hostile", str(port), token, str(nats), *names],
+            stdout=log,
+            cwd=Path(__file__).parents[2],
+        )
+    try:
+        yield Attack(told)
+        assert process.poll() is None, "who attacks has ended"
+    finally:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    _attack(int(sys.argv[1]), sys.argv[2], sys.argv[4:], int(sys.argv[3]))

@@ -1,0 +1,149 @@
+"""A neighbour of one hostile agent's token: how long its beats take, when its death is found, and what the attack leaves behind.
+
+The hub is `lifesigns serve` with its usual limits. The neighbour is one line that beats twenty times a second with two agents, of
+which one dies after a while; times are those of the hub's own events.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from tests.journeys.outside import Hub, serving
+from tests.security.hostile import attacking
+from tests.servers.nats import NatsServer
+
+LOAD_FOR = 8.0
+FOUND_FOR = 20.0
+EVERY = 0.05
+
+
+@dataclass
+class Neighbour:
+    """What became of it."""
+
+    found_after: float = float("inf")
+    """Seconds from its last beat to the verdict."""
+    waits: list[float] = field(default_factory=list)
+    memory_mb: float = 0.0
+    disk_mb: float = 0.0
+    busy: float = 0.0
+    """Which share of the time the hub's thread ran."""
+    starved: float = 0.0
+    """And for which share it waited for a processor: it is behind then, whoever attacks it."""
+    answers: dict[str, int] = field(default_factory=dict)
+
+    def quantile(self, part: float) -> float:
+        return sorted(self.waits)[max(0, -int(-len(self.waits) * part // 1) - 1)]
+
+    def __str__(self) -> str:
+        p50, p99 = 1000 * self.quantile(0.5), 1000 * self.quantile(0.99)
+        return (
+            f"found after {self.found_after:.2f} s; beats p50 {p50:.1f} ms, p99 {p99:.1f} ms of {len(self.waits)}; "
+            f"memory +{self.memory_mb:.0f} MB, disk +{self.disk_mb:.0f} MB, the hub ran for {self.busy:.0%} of the time "
+            f"and waited for a processor for {self.starved:.0%}; {self.answers}"
+        )
+
+
+class Line:
+    """A neighbour's connection."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._token = token
+
+    def beat(self, name: str) -> float:
+        """Seconds until it was answered."""
+        body = json.dumps({"agent_id": name, "host": "h"}).encode()
+        head = (
+            f"POST /api/v1/beats HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {self._token}\r\n"
+            f"content-length: {len(body)}\r\n\r\n"
+        )
+        began = time.monotonic()
+        self._socket.sendall(head.encode() + body)
+        answer = self._socket.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 202 "), answer
+        return time.monotonic() - began
+
+
+def processor_seconds(hub: Hub) -> tuple[float, float]:
+    """For how long its thread ran, and waited for a processor."""
+    assert hub.process is not None
+    ran, waited, _ = Path(f"/proc/{hub.process.pid}/schedstat").read_text().split()
+    return int(ran) / 1e9, int(waited) / 1e9
+
+
+def resident_mb(hub: Hub) -> float:
+    assert hub.process is not None
+    status = Path(f"/proc/{hub.process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def disk_mb(hub: Hub) -> float:
+    sizes = []
+    for file in hub.state.rglob("*"):
+        try:
+            sizes.append(file.stat().st_size)
+        except FileNotFoundError:
+            continue
+    return sum(sizes) / 2**20
+
+
+def beside(
+    names: tuple[str, ...], *, bus: bool = False, load_for: float = LOAD_FOR, found_for: float = FOUND_FOR
+) -> Neighbour:
+    """A neighbour's life and death beside these attacks."""
+    found = Neighbour()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        nats = stack.enter_context(NatsServer()) if bus else None
+        config = {"profile": "swift", **({} if nats is None else {"bus": {"url": nats.url}})}
+        hub = stack.enter_context(serving(folder, config))
+        evil, good = (
+            str(hub.post("/api/v1/tokens", {"role": "agent", "name": name, "agents": f"{name}-*"})["token"])
+            for name in ("evil", "good")
+        )
+        memory, disk, line = resident_mb(hub), disk_mb(hub), Line(hub.port, good)
+        attack = None
+        if names or bus:
+            port = 0 if nats is None else nats.port
+            attack = stack.enter_context(attacking(folder, hub.port, evil, *names, nats=port))
+        died_at = _live(line, found, load_for, hub)
+        found.found_after = _found(hub, line, found, died_at, found_for)
+        found.answers = {} if attack is None else attack.answers
+        found.memory_mb, found.disk_mb = resident_mb(hub) - memory, disk_mb(hub) - disk
+    return found
+
+
+def _live(line: Line, found: Neighbour, load_for: float, hub: Hub) -> float:
+    began, (ran, waited) = time.monotonic(), processor_seconds(hub)
+    ends_at = began + load_for
+    while time.monotonic() < ends_at:
+        for name in ("good-1", "good-2"):
+            found.waits.append(line.beat(name))
+        died_at = time.time()
+        time.sleep(EVERY)
+    (ran_then, waited_then), took = processor_seconds(hub), time.monotonic() - began
+    found.busy, found.starved = (ran_then - ran) / took, (waited_then - waited) / took
+    return died_at
+
+
+def _found(hub: Hub, line: Line, found: Neighbour, died_at: float, within: float) -> float:
+    """Seconds after which its death was found, by the hub's own event."""
+    until, turn = time.monotonic() + within, 0
+    while time.monotonic() < until:
+        turn += 1
+        found.waits.append(line.beat("good-2"))
+        time.sleep(EVERY)
+        if turn % 10 == 0 and hub.health("good-1") == "disconnected":
+            flips = hub.events("HEALTH_STATE_CHANGED", agent="good-1")
+            lost = [one for one in flips if one["data"]["to"] == "disconnected"]
+            return datetime.fromisoformat(lost[0]["at"]).timestamp() - died_at
+    return float("inf")

@@ -1,0 +1,38 @@
+"""One hostile agent's token that says as much as it can, beside a neighbour.
+
+Promise: the neighbour's beats are answered, its death is found when it is due, and memory and disk stay within what one token may
+fill. A small version; each attack by itself, for longer, is `make bench` (`hostile`).
+
+How long an answer takes depends on the machine, too. A hub that waits for a processor is behind, and says so instead of convicting
+anybody. So what is asked here of every machine is what the hub spends on the attack; and the times where it had its processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.security.neighbour import beside
+
+LOAD_FOR = 5.0
+BUSY_MAX = 0.7
+"""The token's share of a quarter, what follows from its signals later, and the disk: half of a core. Without shares it is all of it."""
+STARVED = 0.05
+"""From this share of the time on the machine is busy with something else."""
+FOUND_WITHIN = 3.5
+P99_MAX = 0.1
+MEMORY_MAX_MB = 300
+DISK_MAX_MB = 150
+
+
+def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found(
+    record_property: Callable[[str, object], None],
+) -> None:
+    found = beside(("new_ids", "reports"), load_for=LOAD_FOR, found_for=6.0)
+    record_property("found", str(found))
+    assert found.answers.get("202", 0) >= 5, f"nothing was attacked: {found}"
+    assert found.busy <= BUSY_MAX, found
+    assert found.memory_mb <= MEMORY_MAX_MB, found
+    assert found.disk_mb <= DISK_MAX_MB, found
+    if found.starved < STARVED:
+        assert found.found_after <= FOUND_WITHIN, found
+        assert found.quantile(0.99) <= P99_MAX, found
