@@ -59,6 +59,9 @@ class Line:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._token = token
 
+    def close(self) -> None:
+        self._socket.close()
+
     def beat(self, name: str) -> float:
         """Seconds until it was answered."""
         body = json.dumps({"agent_id": name, "host": "h"}).encode()
@@ -111,6 +114,7 @@ def beside(
             for name in ("evil", "good")
         )
         memory, disk, line = resident_mb(hub), disk_mb(hub), Line(hub.port, good)
+        stack.callback(line.close)
         attack = None
         if names or bus:
             port = 0 if nats is None else nats.port
@@ -124,7 +128,7 @@ def beside(
 
 def _live(line: Line, found: Neighbour, load_for: float, hub: Hub) -> float:
     began, (ran, waited) = time.monotonic(), processor_seconds(hub)
-    ends_at = began + load_for
+    ends_at, died_at = began + load_for, 0.0
     while time.monotonic() < ends_at:
         for name in ("good-1", "good-2"):
             found.waits.append(line.beat(name))

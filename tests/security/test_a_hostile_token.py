@@ -9,7 +9,7 @@ anybody. So what is asked here of every machine is what the hub spends on the at
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 
 from tests.security.neighbour import beside
 
@@ -24,11 +24,9 @@ MEMORY_MAX_MB = 300
 DISK_MAX_MB = 150
 
 
-def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found(
-    record_property: Callable[[str, object], None],
-) -> None:
+def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found() -> None:
     found = beside(("new_ids", "reports"), load_for=LOAD_FOR, found_for=6.0)
-    record_property("found", str(found))
+    sys.stdout.write(f"{found}\n")
     assert found.answers.get("202", 0) >= 5, f"nothing was attacked: {found}"
     assert found.busy <= BUSY_MAX, found
     assert found.memory_mb <= MEMORY_MAX_MB, found

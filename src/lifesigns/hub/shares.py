@@ -1,7 +1,7 @@
 """Shares: how much of the hub's time one agent's token gets, whatever it says.
 
 Limits by count do not tell what something costs: a beat of a calm agent takes two microseconds, one of an agent that nobody
-knew a hundred. So the time that the hub's thread works for a token is measured and charged to it, as `web/rates.py` does it with
+knew thirty, and more later. So the time that the hub's thread works for a token is measured and charged to it, as `web/rates.py` does it with
 requests: it has a moment up to which it is paid for, and who is ahead of the clock by more than a burst has to wait.
 
 To wait is enough for most: large deliveries are heard in turns of a few milliseconds, and between two of them others get theirs. Those of one
