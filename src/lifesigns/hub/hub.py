@@ -52,7 +52,7 @@ TURN_MAX: Final = 2000
 """Signals taken before the loop gets back to its sockets: some ten milliseconds of calm beats. A turn of slower ones ends
 after `TURN_FOR`."""
 
-PIECE: Final = 50
+PIECE: Final = 100
 """Signals taken between two looks at the time: a few milliseconds at worst."""
 
 STOP_FOR: Final = 10.0
