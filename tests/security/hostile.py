@@ -52,7 +52,7 @@ def new_ids(token: str) -> Iterator[bytes]:
 def large(token: str) -> Iterator[bytes]:
     """As many made-up agents as a body holds."""
     for life in count():
-        beats = [{"agent_id": f"evil-l{n}", "incarnation": f"i{life}"} for n in range(20_000)]
+        beats = [{"agent_id": f"evil-l{n}", "incarnation": f"i{life}"} for n in range(9_900)]
         yield _post("/api/v1/beats", token, json.dumps(beats).encode())
 
 

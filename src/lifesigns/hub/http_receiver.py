@@ -93,7 +93,7 @@ class HttpReceiver:
             raise NotLeader
         now = self._clock()
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
-        batch = await self.read_beside(raw, partial(wire.decode_beats, raw, who.token_id, now), who.token_id)
+        batch = await self._decoded(wire.decoding_beats(raw, who.token_id, now), who, now)
         own = self._own(batch, who, signer)
         turn_ends = thread_time() + TURN_FOR
         for n, piece in enumerate(self._pieces(own, who)):
@@ -132,8 +132,8 @@ class HttpReceiver:
         gets their number. A delivery whose `key` is known is only acknowledged. Raises `KeyReused`."""
         now, bounded = self._clock(), not who.speaks_for_all
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
-        decode = partial(wire.decode_signals, raw, now=now, source=who.token_id, bounded=bounded)
-        batch = await self.read_beside(raw, decode, who.token_id)
+        decoding = wire.decoding_signals(raw, now=now, source=who.token_id, bounded=bounded)
+        batch = await self._decoded(decoding, who, now)
         own = self._own(batch, who, signer)
         fingerprint = await self.read_beside(raw, partial(fingerprint_of, raw), who.token_id) if key else b""
         reports = any(isinstance(signal, Report) for signal in own)
@@ -180,6 +180,19 @@ class HttpReceiver:
 
     # --- turns ----------------------------------------------------------------------------------------
 
+    async def _decoded(self, decoding: wire.Decoding[T], who: Principal, since: float) -> wire.Batch[T]:
+        """Decode a batch in turns: one that is large or unreadable holds up no one else."""
+        turn_ends = thread_time() + TURN_FOR
+        while True:
+            try:
+                next(decoding)
+            except StopIteration as done:
+                batch: wire.Batch[T] = done.value
+                return batch
+            if thread_time() >= turn_ends:
+                await self._next_turn(who, since)
+                turn_ends = thread_time() + TURN_FOR
+
     def _pieces(self, signals: list[T], who: Principal) -> Iterator[list[T]]:
         """What is heard at once. An agent's token hears others between two of them; what people and their tools say goes to
         the inbox as it is."""
@@ -190,7 +203,10 @@ class HttpReceiver:
             yield signals[begin : begin + PIECE]
 
     async def _next_turn(self, who: Principal, since: float) -> None:
-        """After a piece of a delivery that came then. One that has waited for long is no silence of its agents."""
+        """Let others go first; `since` is when the delivery came. If it waits for long, that is no silence of its agents."""
+        if who.role is not Role.AGENT:
+            await asyncio.sleep(0)
+            return
         await self._hub.shares.turn(who.token_id)
         if self._clock() - since > PATIENCE:
             self._hub.put_off(who.token_id)

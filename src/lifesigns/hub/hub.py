@@ -264,7 +264,9 @@ class Hub:
         led_to: list[Effect] | None = None,
     ) -> bool:
         """Signals arrived now, or at that moment. False if there is no room: none of them is taken."""
-        return self._enqueue(Delivery(self.clock() if at is None else at, signals, led_to=led_to, source=source))
+        return self._enqueue(
+            Delivery(self.clock() if at is None else at, signals, led_to=led_to, source=source)
+        )
 
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
         """Beats arrived in this message. As `hear`; but if the inbox is empty the engine takes them at once, while the

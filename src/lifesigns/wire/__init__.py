@@ -4,7 +4,7 @@ Reading raises `WireError`, which names the field, and nothing else, however hos
 limits.
 """
 
-from lifesigns.wire.batches import Batch, Rejected, pack, write_each
+from lifesigns.wire.batches import Batch, Decoding, Rejected, pack, write_each
 from lifesigns.wire.beats import (
     TOGETHER_MAX,
     Together,
@@ -14,16 +14,18 @@ from lifesigns.wire.beats import (
     decode_beats,
     decode_single,
     decode_together,
+    decoding_beats,
     encode_beat,
     fits_together,
     plain,
 )
 from lifesigns.wire.orders import decode_order, encode_order
-from lifesigns.wire.signals import decode_signal, decode_signals, encode_signal
+from lifesigns.wire.signals import decode_signal, decode_signals, decoding_signals, encode_signal
 
 __all__ = [
     "TOGETHER_MAX",
     "Batch",
+    "Decoding",
     "Rejected",
     "Together",
     "WireBeat",
@@ -35,6 +37,8 @@ __all__ = [
     "decode_signals",
     "decode_single",
     "decode_together",
+    "decoding_beats",
+    "decoding_signals",
     "encode_beat",
     "encode_order",
     "encode_signal",

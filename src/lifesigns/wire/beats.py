@@ -29,7 +29,7 @@ from lifesigns.core.health import Doing
 from lifesigns.core.signals import BeatReceived, Metrics
 from lifesigns.errors import WireError
 from lifesigns.wire import batches, codec
-from lifesigns.wire.batches import Batch
+from lifesigns.wire.batches import Batch, Decoding
 from lifesigns.wire.codec import Codec, on_our_clock, seconds, written
 from lifesigns.wire.limits import (
     BATCH_MAX,
@@ -191,12 +191,17 @@ def decode_beats(raw: bytes, source: str = "", now: float | None = None) -> Batc
 
     Raises `WireError` where it cannot separate the beats: too many bytes or items, or a broken array.
     """
+    return batches.without_pauses(decoding_beats(raw, source, now))
+
+
+def decoding_beats(raw: bytes, source: str = "", now: float | None = None) -> Decoding[WireBeat]:
+    """As `decode_beats`, with pauses where it takes long."""
     check_size(raw, BATCH_MAX)
     if (beat := decode_single(raw, source, now)) is not None:
         return Batch([beat])
     if (beats := _read_at_once(raw)) is not None and _settle_all(beats, source, now):
         return Batch(beats)
-    return batches.decode_each(raw, partial(decode_beat, source=source, now=now))
+    return (yield from batches.decoding_each(raw, partial(decode_beat, source=source, now=now)))
 
 
 class Together(NamedTuple):

@@ -13,7 +13,7 @@ from lifesigns.core import signals as core
 from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.errors import UsageError
 from lifesigns.wire import batches, codec
-from lifesigns.wire.batches import Batch
+from lifesigns.wire.batches import Batch, Decoding
 from lifesigns.wire.beats import WireBeat, encode_beat
 from lifesigns.wire.codec import on_our_clock, seconds
 from lifesigns.wire.evidence import digest_of
@@ -111,8 +111,13 @@ def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = F
 
 def decode_signals(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Batch[Signal]:
     """One signal, an array of signals or one signal a line; like `decode_beats`. `bounded`: the sender is no operator."""
+    return batches.without_pauses(decoding_signals(raw, now=now, source=source, bounded=bounded))
+
+
+def decoding_signals(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Decoding[Signal]:
+    """As `decode_signals`, with pauses."""
     check_size(raw, BATCH_MAX)
-    return batches.decode_each(raw, partial(decode_signal, now=now, source=source, bounded=bounded))
+    return batches.decoding_each(raw, partial(decode_signal, now=now, source=source, bounded=bounded))
 
 
 def encode_signal(signal: Signal, *, msgpack: bool = False, sent_at: float | None = None) -> bytes:
