@@ -502,6 +502,10 @@ def test_calls_that_differ_are_never_a_loop(keys: list[tuple[str, int]], ok: boo
 
 @example([3, 1, 0, 0, 0, 0, 2, 0, 1, 0, 1, 0, 3])
 @example([0, 1, 0, 2, 0, 3, 0, 0, 1, 3, 0, 2, 0, 1, 0, 3, 2, 1])
+@example([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1])  # the second culprit is the worse one
+@example(
+    [int(step) for step in "0000202120122221000220200002221"]
+)  # ... still, when the first leaves the window
 @given(st.lists(st.integers(0, 3), max_size=80))
 def test_it_finds_what_a_plain_reading_of_the_whole_tape_finds(steps: list[int]) -> None:
     """The counters say the same as looking for the longest run and the best cycle from scratch."""

@@ -386,17 +386,24 @@ def _follow_periods(history: CallHistory, rkey: str, periods: int) -> None:
 
 
 def _follow_often(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
-    """Keep the culprit of `recent` for as long as it fills the window, so that it does not flap."""
-    enough = policy.recent_notice
-    if history.often and _barren(history, history.often) < enough:
-        repeated = (r for r, mark in zip(history.rkeys, history.marks, strict=True) if mark == _BARREN)
-        history.often = next((r for r in repeated if _counts(r) and _barren(history, r) >= enough), "")
-    elif not history.often and rkey and _barren(history, rkey) >= enough:
-        history.often = rkey
-    else:
+    """Keep the culprit of `recent` for as long as it fills the window, so that it does not flap; one that is stuck takes its place."""
+    culprit, enough, stuck = history.often, policy.recent_notice, policy.recent_stuck
+    repeats = _barren(history, culprit or rkey)
+    if not culprit:
+        found = rkey if rkey and repeats >= enough else ""
+    elif repeats >= stuck:
         return
-    if history.often:
-        history.often_since = history.times[history.rkeys.index(history.often)]
+    else:
+        found = _repeated(history, stuck) or (culprit if repeats >= enough else _repeated(history, enough))
+    if found != culprit:
+        history.often = found
+        history.often_since = history.times[history.rkeys.index(found)] if found else 0.0
+
+
+def _repeated(history: CallHistory, enough: int) -> str:
+    """The first call that repeats so often without anything new in between."""
+    repeated = (r for r, mark in zip(history.rkeys, history.marks, strict=True) if mark == _BARREN)
+    return next((r for r in repeated if _counts(r) and _barren(history, r) >= enough), "")
 
 
 def _follow_failing(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
