@@ -109,6 +109,18 @@ async def test_an_order_without_an_outcome_is_given_again_and_one_with_is_not() 
         assert ground.orders == []
 
 
+async def test_a_hub_from_an_old_copy_is_newer_than_all_before_it_however_quickly_they_came() -> None:
+    """An agent that has heard them would take the orders of an epoch it knows for old ones."""
+    async with Ground() as ground, Ground() as copy:
+        await copy.hub.stop()
+        for _ in range(5):
+            ground.now += 0.2
+            await ground.restart(cleanly=True)
+        copy.now = ground.now + 0.2
+        await copy.restart(cleanly=False)
+        assert copy.hub.epoch > ground.hub.epoch
+
+
 async def test_downtime_is_nobodys_death() -> None:
     async with Ground() as ground:
         ground.hub.hear([beat(agent_id="a"), beat(agent_id="b")])

@@ -168,7 +168,7 @@ class Hub:
         again. Without a receiver for canaries they go through the loop alone."""
         self._loop = asyncio.get_running_loop()
         self._orders, self._events, self._alerting, self._canaries = orders, events, alerting, canaries
-        remembered = await self.store.open(epoch_min=int(self.clock()))
+        remembered = await self.store.open(epoch_min=int(self.clock() * 1000))
         self.epoch = remembered.epoch
         self._event_id = self.began_after = remembered.event
         unreadable: dict[str, str] = {}

@@ -172,8 +172,8 @@ class Store(Protocol):
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Create or migrate what is needed, and take over from the previous hub: its commits are refused from now on.
-        The new epoch is one more than the last, and at least `epoch_min`. The caller passes the seconds since 1970: a
-        restored old copy of a store has forgotten the last epochs, but the agents have not."""
+        The new epoch is one more than the last, and at least `epoch_min`. The caller passes the milliseconds since 1970:
+        a restored old copy of a store has forgotten the last epochs, but the agents have not."""
 
     async def commit(self, commit: Commit) -> None:
         """Store a commit, all of it or nothing; it is on disk when this returns. A stored number is skipped; a number
