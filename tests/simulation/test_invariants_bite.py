@@ -95,6 +95,11 @@ def an_agents_word_for_its_own_crash_is_enough(patch: pytest.MonkeyPatch) -> Non
     patch.setattr(Respawns, "begin", at_once)
 
 
+def a_successor_is_taken_for_the_agent_that_never_named_its_life(patch: pytest.MonkeyPatch) -> None:
+    """As it once was (chaos seed 477): what is told late of the end of the old life ends the new one."""
+    patch.setattr(Admission, "_is_started", lambda self, agent, life: False)
+
+
 def weak_evidence_is_enough(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(judgement, "may_terminate", lambda findings, *, nudged, escalated: True)
 
@@ -277,6 +282,15 @@ MUTATIONS = [
         "an agent's word for its own crash is enough",
         an_agents_word_for_its_own_crash_is_enough,
         (Illness.CRASH_SEEN,),
+    ),
+    Mutation(
+        "harm",
+        "a successor is taken for the agent that never named its life",
+        a_successor_is_taken_for_the_agent_that_never_named_its_life,
+        (Illness.CRASH,),
+        agents=14,
+        failure_every=HOUR,
+        seeds=(2, 1, 3),
     ),
     Mutation("twice", "order ids are reused", ids_are_reused, (Illness.CRASH, Illness.FREEZE)),
     Mutation("twice", "a life gets two successors", a_life_gets_two_successors, (Illness.CRASH_SEEN,)),

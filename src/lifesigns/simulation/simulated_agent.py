@@ -31,6 +31,9 @@ START_FAILS: Final = 0.03
 CHECKPOINT_ROTS: Final = 0.03
 CHAIN_MAX: Final = 8
 
+STOPPER_HANGS_FOR: Final = 300.0
+"""Who ends a dead agent that never named its life reports it so late: its successor speaks by then."""
+
 
 class SimulatedAgent:
     """One agent: its process, its link to the bus, its work."""
@@ -568,6 +571,8 @@ class SimulatedAgent:
         if self.last_words is not None and self._reachable(order):
             self.last_words()
             wait = 0.0
+        if order.incarnation is None and not self.running:
+            wait = STOPPER_HANGS_FOR
         self.world.at(self.now + wait, self._stopped, order)
 
     def _stopped(self, order: e.Terminate) -> None:
