@@ -33,7 +33,7 @@ from lifesigns.hub.principals import Role
 from lifesigns.hub.service import Service
 from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections
-from lifesigns.web.garbage import living_set_aside
+from lifesigns.web.garbage_collection import survivors_frozen
 from lifesigns.web.server import listen, served, serving
 
 OWN_CORE, LOAD_CORE = 0, 1
@@ -130,7 +130,7 @@ async def _serve(options: ProcessOptions, pipe: Connection, beats: Any) -> None:
             subject: _Bare | _Hub = await stack.enter_async_context(_bare(options))
         else:
             subject = await stack.enter_async_context(_hub(options))
-        stack.enter_context(living_set_aside())
+        stack.enter_context(survivors_frozen())
         pipe.send((subject.port, subject.token))
         asked = asyncio.Event()
         asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
@@ -195,7 +195,7 @@ async def _hub(options: ProcessOptions) -> AsyncIterator[_Hub]:
     service = Service(
         SqliteStore(Path(options.folder) / "bench.db"),
         None if options.bus is None else bus_at(options.bus),
-        policies=PolicyBook(Policy().but(options.policy)),
+        policies=PolicyBook(Policy().with_changes(options.policy)),
         fleet=UNLIMITED,
     )
     await service.start()

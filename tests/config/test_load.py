@@ -72,7 +72,7 @@ def test_a_profile_in_the_environment_lies_below_what_the_file_says_of_the_polic
     said: Said,
 ) -> None:
     policy = said("policy: {silence: {grace: 7}}", {"LIFESIGNS_PROFILE": "long_tasks"}).policies.default
-    assert policy == profile("long_tasks").but({"silence": {"grace": 7}})
+    assert policy == profile("long_tasks").with_changes({"silence": {"grace": 7}})
 
 
 def test_every_role_that_comes_with_us_stays_and_can_be_changed(said: Said) -> None:

@@ -12,7 +12,7 @@ from lifesigns.config import Config
 from lifesigns.config.executors import EXECUTORS
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
-from lifesigns.config.outside import RESERVED, VARIABLES
+from lifesigns.config.overrides import RESERVED, VARIABLES
 from lifesigns.config.schema import readers_of
 from lifesigns.config.tree import MEANING
 from lifesigns.core.policy import FleetPolicy, Policy

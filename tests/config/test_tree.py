@@ -62,7 +62,7 @@ def test_without_the_tree_nothing_of_it_holds(said: Said) -> None:
 
 def test_a_named_profile_gives_what_the_tree_leaves_open(said: Said) -> None:
     policy = said("profile: tolerant\nhealth_monitoring: {recovery: {max_attempts_per_task: 7}}")
-    assert policy.policies.default == profile("tolerant").but({"respawn": {"per_task_max": 7}})
+    assert policy.policies.default == profile("tolerant").with_changes({"respawn": {"per_task_max": 7}})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_keys_beside_the_policy_arrive_too(said: Said) -> None:
 def test_what_follows_from_the_heartbeat_keeps_the_proportions_of_the_profiles(said: Said, name: str) -> None:
     wanted = profile(name)
     if name == "fast_tasks":  # Its freeze is conclusive after five intervals rather than three.
-        wanted = wanted.but({"freeze": {"conclusive_after": 360}})
+        wanted = wanted.with_changes({"freeze": {"conclusive_after": 360}})
     config = said(
         "health_monitoring:\n"
         f"  heartbeat: {{interval_seconds: {wanted.silence.interval}, timeout_seconds: {wanted.silence.timeout}}}\n"

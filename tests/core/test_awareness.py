@@ -36,7 +36,7 @@ from lifesigns.core.signals import (
 from tests.core.harness import START, Watch
 
 LIMITS = FleetPolicy()
-FIXED = Policy().but({"silence": {"adaptive": False}})
+FIXED = Policy().with_changes({"silence": {"adaptive": False}})
 
 
 class Bus(Watch):

@@ -29,7 +29,7 @@ LAZY = frozenset({"armed_at", "other_at", "margin", "refit_at"})
 
 def new_engine(changes: dict[str, Any]) -> Engine:
     swift = {"silence": {"interval": 2.0, "timeout": 8.0, "ping_wait": 0.5}}
-    return Engine(PolicyBook(Policy().but({**swift, **changes})), FleetPolicy(canary_every=0))
+    return Engine(PolicyBook(Policy().with_changes({**swift, **changes})), FleetPolicy(canary_every=0))
 
 
 def a_life(chance: Random, agent_id: str, rounds: int) -> list[BeatReceived]:

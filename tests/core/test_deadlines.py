@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifesigns.core.agent import NEVER
-from lifesigns.core.deadlines import PER_SECOND, Deadlines, Timed
+from lifesigns.core.deadlines import PER_SECOND, Deadlines, HasDeadline
 
 
 @dataclass
@@ -16,12 +16,12 @@ class Item:
     armed_at: float = NEVER
 
 
-def as_armed(item: Timed) -> float:
+def as_armed(item: HasDeadline) -> float:
     """Nobody was refreshed: what comes up is due."""
     return -NEVER
 
 
-def pop(deadlines: Deadlines, now: float) -> tuple[float, Timed] | None:
+def pop(deadlines: Deadlines, now: float) -> tuple[float, HasDeadline] | None:
     return deadlines.pop(now, as_armed)
 
 

@@ -24,9 +24,9 @@ from tests.core.harness import START, Watch
 )
 def test_a_policy_cannot_ask_for_unbounded_memory(section: str, key: str, most: int) -> None:
     """An agent may bring its own policy: a number in it must not be a bomb."""
-    Policy().but({section: {key: most}})
+    Policy().with_changes({section: {key: most}})
     with pytest.raises(PolicyError, match=f"{section}.{key}"):
-        Policy().but({section: {key: most + 1}})
+        Policy().with_changes({section: {key: most + 1}})
 
 
 def test_an_own_policy_that_a_new_configuration_makes_impossible_does_not_stop_the_hub() -> None:
@@ -46,7 +46,7 @@ def test_an_own_policy_that_a_new_configuration_makes_impossible_does_not_stop_t
 
 def test_the_warning_of_an_hourly_cap_ends_with_its_hour() -> None:
     """Also for an agent that spends nothing more."""
-    watch = Watch(Policy().but({"spending": {"hour_tokens_max": 1000}}))
+    watch = Watch(Policy().with_changes({"spending": {"hour_tokens_max": 1000}}))
     watch.beat()
     watch.hear(s.ModelFinished(agent_id="a", tokens_in=850))
     assert watch.health() is Health.DEGRADED
@@ -99,7 +99,7 @@ def test_a_person_is_not_bound_by_the_brake() -> None:
 
 
 def test_a_brake_ends_when_those_it_was_for_are_forgotten() -> None:
-    watch = Watch(Policy().but({"respawn": {"enabled": False}}), fleet=FleetPolicy(canary_every=0))
+    watch = Watch(Policy().with_changes({"respawn": {"enabled": False}}), fleet=FleetPolicy(canary_every=0))
     watch.beat("other")
     for agent in "abc":
         watch.beat(agent, host="h")
@@ -306,7 +306,7 @@ def test_what_a_supervisor_and_its_agent_say_about_one_life_holds_together() -> 
 
 def test_a_task_for_the_life_after_a_nameless_one_that_was_ended_does_not_name_the_dead() -> None:
     """Its task may overtake its first beat. Taken for the ended life's name, every word of the new one was refused."""
-    watch = Watch(Policy().but({"silence": {"timeout": 15.0}}))
+    watch = Watch(Policy().with_changes({"silence": {"timeout": 15.0}}))
     watch.beat(incarnation=None)
     watch.hear(s.ProcessExited(agent_id="a", status=1))
     watch.forget()

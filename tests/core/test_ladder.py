@@ -277,12 +277,12 @@ def test_an_agent_whose_connection_closed_for_good_is_taken_care_of() -> None:
 
 
 def test_without_nudges_the_orchestrator_is_asked_at_once() -> None:
-    watch = weak(Policy().but({"ladder": {"nudge_enabled": False}}))
+    watch = weak(Policy().with_changes({"ladder": {"nudge_enabled": False}}))
     assert [order.at for order in watch.orders(Escalate)] == [START]
 
 
 def test_a_ladder_that_is_switched_off_does_nothing() -> None:
-    watch = weak(Policy().but({"ladder": {"enabled": False}}))
+    watch = weak(Policy().with_changes({"ladder": {"enabled": False}}))
     watch.live(START + 2 * 60 * MINUTE)
     assert not watch.orders(Order)
     assert watch.health() is Health.FAILING
@@ -589,7 +589,7 @@ def test_a_pause_without_an_end_ends_by_a_persons_word() -> None:
 
 def test_a_reached_cap_ends_the_agent_at_once_and_for_good() -> None:
     """A cap is the user's own word that this is where it ends."""
-    watch = Watch(Policy().but({"spending": {"tokens_max": 100}}))
+    watch = Watch(Policy().with_changes({"spending": {"tokens_max": 100}}))
     watch.beat()
     watch.hear(ModelFinished(agent_id="a", tokens_out=100))
     assert [order.at for order in watch.orders(Terminate)] == [START]
@@ -601,7 +601,7 @@ def test_a_reached_cap_ends_the_agent_at_once_and_for_good() -> None:
 
 
 def test_a_cap_reached_on_the_way_up_cuts_it_short() -> None:
-    watch = weak(Policy().but({"spending": {"tokens_max": 100}}))
+    watch = weak(Policy().with_changes({"spending": {"tokens_max": 100}}))
     watch.hear(ModelFinished(agent_id="a", tokens_out=100), START + 60)
     assert [order.at for order in watch.orders(Terminate)] == [START + 60]
     assert not case(watch).respawn
@@ -764,7 +764,7 @@ def test_an_end_that_failed_is_told_once_and_its_next_try_may_fail_too() -> None
 # --- a termination that is out ---------------------------------------------------------------------------------
 
 
-IMPATIENT = Policy().but({"ladder": {"nudge_max": 1, "nudge_every": 1.0, "escalation_timeout": 2.0}})
+IMPATIENT = Policy().with_changes({"ladder": {"nudge_max": 1, "nudge_every": 1.0, "escalation_timeout": 2.0}})
 
 
 def same_call(n: int, result: str = "nothing", **fields: object) -> ToolFinished:
@@ -819,7 +819,9 @@ def test_a_person_may_take_back_a_termination_that_is_out() -> None:
 
 
 def test_a_termination_names_the_evidence_that_allows_it() -> None:
-    watch = Watch(IMPATIENT.but({"stall": {"checkpoint_stuck_after": 1.5, "checkpoint_degraded_after": 1.0}}))
+    watch = Watch(
+        IMPATIENT.with_changes({"stall": {"checkpoint_stuck_after": 1.5, "checkpoint_degraded_after": 1.0}})
+    )
     watch.beat(incarnation="one", task_id="t")
     watch.hear(ProgressMade(agent_id="a", incarnation="one", task_id="t"))
     n = 0

@@ -191,7 +191,7 @@ def test_the_same_message_sent_again_has_one_deadline() -> None:
 
 
 def test_open_messages_are_bounded() -> None:
-    watch = Watch(Policy().but({"message": {"open_max": 10}}))
+    watch = Watch(Policy().with_changes({"message": {"open_max": 10}}))
     watch.beat("a")
     for n in range(15):
         watch.hear(MessageSent(agent_id="a", message_id=f"m-{n}", to="b"))
@@ -200,7 +200,7 @@ def test_open_messages_are_bounded() -> None:
 
 
 def test_old_messages_about_which_everything_was_done_make_room_for_new_ones() -> None:
-    watch = Watch(Policy().but({"message": {"open_max": 3}}))
+    watch = Watch(Policy().with_changes({"message": {"open_max": 3}}))
     watch.beat("a")
     watch.beat("b")
     for n in range(3):
@@ -212,7 +212,7 @@ def test_old_messages_about_which_everything_was_done_make_room_for_new_ones() -
 
 
 def test_the_messages_of_a_forgotten_sender_are_forgotten() -> None:
-    watch = Watch(Policy().but({"silence": {"forget_after": 2 * HOUR}}))
+    watch = Watch(Policy().with_changes({"silence": {"forget_after": 2 * HOUR}}))
     watch.beat("a")
     watch.hear(MessageSent(agent_id="a", message_id="m", to="b", priority=Priority.LOW))
     watch.hear(AgentLeft(agent_id="a"))
@@ -222,7 +222,7 @@ def test_the_messages_of_a_forgotten_sender_are_forgotten() -> None:
 
 
 def test_one_senders_flood_does_not_keep_another_from_sending() -> None:
-    watch = Watch(Policy().but({"message": {"open_max": 10}}))
+    watch = Watch(Policy().with_changes({"message": {"open_max": 10}}))
     for n in range(15):
         watch.hear(MessageSent(agent_id="flood", message_id=f"m-{n}", to="b"))
     watch.hear(MessageSent(agent_id="a", message_id="mine", to="b", priority=Priority.URGENT))

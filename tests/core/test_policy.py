@@ -147,7 +147,7 @@ IMPOSSIBLE = [
 @pytest.mark.parametrize(("key", "changes"), IMPOSSIBLE)
 def test_an_impossible_relation_is_refused_naming_the_key(key: str, changes: Mapping[str, Any]) -> None:
     with pytest.raises(PolicyError) as error:
-        Policy().but(changes)
+        Policy().with_changes(changes)
     assert error.value.key == key
     assert str(error.value).startswith(f"{key}: ")
 
@@ -166,7 +166,7 @@ def test_an_impossible_relation_is_refused_naming_the_key(key: str, changes: Map
     ],
 )
 def test_a_relation_that_just_holds_is_accepted(changes: Mapping[str, Any]) -> None:
-    policy = Policy().but(changes)
+    policy = Policy().with_changes(changes)
     for section, values in changes.items():
         for name, value in values.items():
             found = getattr(getattr(policy, section), name)
@@ -176,7 +176,7 @@ def test_a_relation_that_just_holds_is_accepted(changes: Mapping[str, Any]) -> N
 @pytest.mark.parametrize("value", [-1, nan, inf, 10**400])
 def test_only_finite_numbers_from_zero_up_are_durations(value: float) -> None:
     with pytest.raises(PolicyError) as error:
-        Policy().but({"ladder": {"nudge_every": value}})
+        Policy().with_changes({"ladder": {"nudge_every": value}})
     assert error.value.key == "ladder.nudge_every"
 
 
@@ -199,7 +199,7 @@ def test_a_fleet_policy_is_checked_too(changes: dict[str, Any], key: str) -> Non
 
 
 def test_but_changes_what_is_named_and_nothing_else() -> None:
-    changed = Policy().but({"silence": {"interval": 4}, "claim": {"grace": 1}})
+    changed = Policy().with_changes({"silence": {"interval": 4}, "claim": {"grace": 1}})
     assert changed.silence.interval == 4
     assert changed.silence.timeout == 15
     assert changed.claim.grace == 1
@@ -208,25 +208,25 @@ def test_but_changes_what_is_named_and_nothing_else() -> None:
 
 def test_but_leaves_the_original_alone() -> None:
     policy = Policy()
-    policy.but({"silence": {"interval": 4}})
+    policy.with_changes({"silence": {"interval": 4}})
     assert policy == Policy()
 
 
 def test_a_changed_silence_is_suspected_by_its_new_numbers() -> None:
-    assert Policy().but({"silence": {"interval": 4}}).silence.suspect_after == 10.0
+    assert Policy().with_changes({"silence": {"interval": 4}}).silence.suspect_after == 10.0
 
 
 def test_a_breaker_that_is_named_keeps_the_values_that_are_not() -> None:
-    changed = Policy().but({"breakers": {"tool_execution": {"failure_threshold": 7}, "mine": {}}})
+    changed = Policy().with_changes({"breakers": {"tool_execution": {"failure_threshold": 7}, "mine": {}}})
     assert changed.breakers["tool_execution"] == BreakerPolicy(failure_threshold=7, recovery_timeout=30.0)
     assert changed.breakers["checkpoint_write"] == Policy().breakers["checkpoint_write"]
     assert changed.breakers["mine"] == BreakerPolicy()
 
 
 def test_a_cap_can_be_set_and_lifted() -> None:
-    capped = Policy().but({"spending": {"tokens_max": 100}})
+    capped = Policy().with_changes({"spending": {"tokens_max": 100}})
     assert capped.spending.tokens_max == 100
-    assert capped.but({"spending": {"tokens_max": None}}).spending.tokens_max is None
+    assert capped.with_changes({"spending": {"tokens_max": None}}).spending.tokens_max is None
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_cap_can_be_set_and_lifted() -> None:
 )
 def test_a_key_or_value_that_cannot_be_is_named(changes: Mapping[str, Any], key: str, detail: str) -> None:
     with pytest.raises(PolicyError) as error:
-        Policy().but(changes)
+        Policy().with_changes(changes)
     assert error.value.key == key
     assert detail in error.value.detail
 
@@ -280,7 +280,7 @@ VALUES = st.recursive(
 def test_whatever_is_asked_for_is_possible_or_a_policy_error(changes: Mapping[str, Any]) -> None:
     """An agent may ask for a policy of its own: nothing it says may be more than refused."""
     with suppress(PolicyError):
-        assert isinstance(Policy().but(changes), Policy)
+        assert isinstance(Policy().with_changes(changes), Policy)
 
 
 # --- the book ------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_own_words_fill_only_what_their_token_may_use_and_make_room_when_unused(
     assert book.number("b", None, words(20.0, "another")) == pages[0]  # The same words are the same page.
     book.move(pages[0], FIRST)
     assert book[book.number("a", None, words(18.0))].silence.timeout == 18
-    assert len(book.pages) == OWN_MAX + 2  # The page that nobody uses was used again.
+    assert len(book.policies) == OWN_MAX + 2  # The page that nobody uses was used again.
 
 
 def test_words_that_are_too_long_are_refused() -> None:
@@ -409,31 +409,31 @@ LOOSER = [
 @pytest.mark.parametrize("by", ["file", "pattern", "role", "operator"])
 def test_what_the_administrator_set_is_a_ceiling(set_to: Words, said: Words, by: str) -> None:
     book = PolicyBook(
-        Policy().but(set_to if by == "file" else {}),
+        Policy().with_changes(set_to if by == "file" else {}),
         agents={"a*": set_to} if by == "pattern" else {},
         roles={"r": set_to} if by == "role" else {},
         fixed=flat(set_to) if by == "file" else (),
     )
     granted = set_to if by == "operator" else {}
     number = book.number("a", "r", OwnPolicy(said, granted))
-    assert book[number] == Policy().but(set_to)
+    assert book[number] == Policy().with_changes(set_to)
     assert "as the administrator set it" in book.refused[number][0]
 
 
 @pytest.mark.parametrize(("set_to", "said"), LOOSER[:-1])
 def test_what_nobody_set_is_the_agents(set_to: Words, said: Words) -> None:
-    assert PolicyBook().of("a", None, OwnPolicy(said, {})) == Policy().but(said)
+    assert PolicyBook().of("a", None, OwnPolicy(said, {})) == Policy().with_changes(said)
 
 
 def test_an_agent_can_tighten_what_the_administrator_set() -> None:
-    book = PolicyBook(Policy().but({"spending": {"cost_max": 10.0}, "respawn": {"enabled": True}}))
+    book = PolicyBook(Policy().with_changes({"spending": {"cost_max": 10.0}, "respawn": {"enabled": True}}))
     said = {"spending": {"cost_max": 5.0, "tokens_max": 100}, "respawn": {"enabled": False}}
     number = book.number("a", None, OwnPolicy(said, {}))
-    assert (book[number], book.refused[number]) == (Policy().but(said), [])
+    assert (book[number], book.refused[number]) == (Policy().with_changes(said), [])
 
 
 def test_an_operator_may_loosen_and_the_agent_stays_below_that() -> None:
-    book = PolicyBook(Policy().but({"spending": {"cost_max": 10.0}}))
+    book = PolicyBook(Policy().with_changes({"spending": {"cost_max": 10.0}}))
     granted, said = {"spending": {"cost_max": 50.0}}, {"spending": {"cost_max": 60.0}}
     assert book.of("a", None, OwnPolicy(said, granted)).spending.cost_max == 50
 

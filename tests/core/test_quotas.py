@@ -8,7 +8,7 @@ from lifesigns.core.effects import Refusal
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.core.quotas import Quota, Sourced
+from lifesigns.core.quotas import HasSource, Quota
 from lifesigns.core.signals import (
     ActivitySeen,
     AgentLeft,
@@ -31,7 +31,7 @@ def kept(watch: Watch, quota: Quota, whose: str) -> int:
     beliefs = watch.engine.beliefs
     if quota is Quota.AGENTS:
         return sum(one.source == whose for one in beliefs.agents.values())
-    things: dict[Quota, list[Sourced]] = {
+    things: dict[Quota, list[HasSource]] = {
         Quota.MESSAGES: [*beliefs.messages.values()],
         Quota.CLAIMS: [*beliefs.claims.values()],
         Quota.TASKS: [*beliefs.tasks.values()],
@@ -82,7 +82,7 @@ def test_what_is_over_makes_room(quota: Quota) -> None:
 
 @pytest.mark.parametrize("quota", [Quota.MESSAGES, Quota.CLAIMS, Quota.TASKS])
 def test_what_a_forgotten_agent_had_makes_room(quota: Quota) -> None:
-    watch = Watch(Policy().but({"silence": {"forget_after": 60 * MINUTE}}), fleet=FEW)
+    watch = Watch(Policy().with_changes({"silence": {"forget_after": 60 * MINUTE}}), fleet=FEW)
     for n in range(4):
         watch.hear(wish(quota, "s", n))
     for n in range(3):

@@ -274,7 +274,7 @@ def test_one_life_is_followed_by_one_respawn_however_often_its_end_is_told() -> 
 
 
 def test_an_agent_that_comes_back_by_itself_needs_no_respawn() -> None:
-    watch = living(Policy().but({"respawn": {"backoff": [60.0], "jitter": 0.0}}))
+    watch = living(Policy().with_changes({"respawn": {"backoff": [60.0], "jitter": 0.0}}))
     watch.crash("i-1")
     watch.reborn()
     watch.live(START + 16 * MINUTE, incarnation=watch.agent().incarnation)
@@ -318,7 +318,7 @@ def test_who_left_is_not_respawned() -> None:
 
 
 def test_a_policy_without_respawn_respawns_nobody() -> None:
-    watch = living(Policy().but({"respawn": {"enabled": False}}))
+    watch = living(Policy().with_changes({"respawn": {"enabled": False}}))
     watch.crash("i-1")
     watch.run_until(START + HOUR)
     assert not watch.orders(Respawn)
@@ -342,7 +342,7 @@ def die_and_live(watch: Nursery, times: int) -> None:
 
 
 def test_a_task_is_respawned_three_times_with_growing_waits_and_then_reviewed() -> None:
-    watch = living(Policy().but({"respawn": PLAIN}))
+    watch = living(Policy().with_changes({"respawn": PLAIN}))
     waits = []
     for _ in range(4):
         crashed_at = watch.now
@@ -363,7 +363,7 @@ def test_a_task_is_respawned_three_times_with_growing_waits_and_then_reviewed() 
 
 def test_who_goes_on_by_itself_after_that_and_is_ended_again_is_not_forgotten() -> None:
     """People were called about a life before this one. The simulation found one that was ended, and nobody knew."""
-    watch = living(Policy().but({"respawn": {**PLAIN, "per_task_max": 0}}))
+    watch = living(Policy().with_changes({"respawn": {**PLAIN, "per_task_max": 0}}))
     watch.crash("i-1")
     assert watch.phase() is Phase.REVIEW
     watch.live(watch.now + MINUTE, incarnation="by-itself")
@@ -376,7 +376,7 @@ def test_who_goes_on_by_itself_after_that_and_is_ended_again_is_not_forgotten() 
 
 def test_who_is_quarantined_and_ends_again_is_told_once_more() -> None:
     """Only a person lifts a quarantine; but whoever lives in it is not forgotten."""
-    watch = living(Policy().but({"respawn": {**PLAIN, "crash_loop_max": 0}}))
+    watch = living(Policy().with_changes({"respawn": {**PLAIN, "crash_loop_max": 0}}))
     watch.crash("i-1")
     watch.live(watch.now + MINUTE, incarnation="by-itself")
     assert watch.phase() is Phase.QUARANTINED
@@ -387,7 +387,7 @@ def test_who_is_quarantined_and_ends_again_is_told_once_more() -> None:
 
 
 def test_a_new_task_has_its_own_three() -> None:
-    watch = living(Policy().but({"respawn": {**PLAIN, "per_task_max": 1}}))
+    watch = living(Policy().with_changes({"respawn": {**PLAIN, "per_task_max": 1}}))
     die_and_live(watch, 1)
     watch.hear(TaskAssigned(agent_id="a", task_id="t-2"))
     die_and_live(watch, 1)
@@ -399,7 +399,7 @@ def test_a_new_task_has_its_own_three() -> None:
 
 def test_an_agent_without_a_task_is_not_limited_by_one() -> None:
     """Three crashes in three days are no reason for a review, if each time it lived well in between."""
-    watch = Nursery(Policy().but({"respawn": {"jitter": 0.0}}))
+    watch = Nursery(Policy().with_changes({"respawn": {"jitter": 0.0}}))
     watch.beat(incarnation="i-1")
     for _ in range(5):
         watch.crash(watch.agent().incarnation)
@@ -412,7 +412,9 @@ def test_an_agent_without_a_task_is_not_limited_by_one() -> None:
 
 def test_five_an_hour_are_enough() -> None:
     watch = living(
-        Policy().but({"respawn": {**PLAIN, "per_task_max": 100, "crash_loop_max": 100, "backoff": [1.0]}})
+        Policy().with_changes(
+            {"respawn": {**PLAIN, "per_task_max": 100, "crash_loop_max": 100, "backoff": [1.0]}}
+        )
     )
     die_and_live(watch, 10)
     assert len(watch.orders(Respawn)) == 5
@@ -422,7 +424,7 @@ def test_five_an_hour_are_enough() -> None:
 
 def test_a_crash_loop_quarantines_until_a_person_clears_it() -> None:
     policy = {**PLAIN, "per_task_max": 100, "per_hour_max": 100, "backoff": [1.0], "crash_loop_max": 3}
-    watch = living(Policy().but({"respawn": policy}))
+    watch = living(Policy().with_changes({"respawn": policy}))
     die_and_live(watch, 10)
     assert len(watch.orders(Respawn)) == 3
     assert watch.phase() is Phase.QUARANTINED
@@ -440,7 +442,7 @@ def test_a_crash_loop_quarantines_until_a_person_clears_it() -> None:
 def test_quarantine_outlives_the_memory_of_the_agent() -> None:
     """Until a person clears it: that a day passed is no person's word."""
     policy = {**PLAIN, "per_task_max": 100, "per_hour_max": 100, "backoff": [1.0], "crash_loop_max": 3}
-    watch = living(Policy().but({"respawn": policy}))
+    watch = living(Policy().with_changes({"respawn": policy}))
     die_and_live(watch, 10)
     assert watch.phase() is Phase.QUARANTINED
     watch.run_until(watch.now + 25 * HOUR)
@@ -488,7 +490,7 @@ def test_who_falls_silent_under_close_watch_failed_under_it() -> None:
 
 
 def test_a_start_that_fails_is_tried_again_after_a_wait() -> None:
-    watch = living(Policy().but({"respawn": {"jitter": 0.0}}))
+    watch = living(Policy().with_changes({"respawn": {"jitter": 0.0}}))
     watch.crash("i-1")
     first = watch.orders(Respawn)[0]
     watch.hear(RespawnFailed(agent_id="a", order_id=first.order_id, reason="no image"), START + 5)
@@ -501,7 +503,7 @@ def test_a_start_that_fails_is_tried_again_after_a_wait() -> None:
 
 
 def test_a_new_life_that_does_not_speak_in_five_minutes_has_failed() -> None:
-    watch = living(Policy().but({"respawn": {"jitter": 0.0}}))
+    watch = living(Policy().with_changes({"respawn": {"jitter": 0.0}}))
     watch.crash("i-1")
     watch.run_until(START + 5 * MINUTE + 59.99)
     assert len(watch.orders(Respawn)) == 1
@@ -511,7 +513,7 @@ def test_a_new_life_that_does_not_speak_in_five_minutes_has_failed() -> None:
 
 def test_a_new_life_that_dies_before_its_first_word_is_not_waited_for() -> None:
     """Its process ended: that is known at once, not after the time it had to speak."""
-    watch = living(Policy().but({"respawn": {"jitter": 0.0}}))
+    watch = living(Policy().with_changes({"respawn": {"jitter": 0.0}}))
     watch.crash("i-1")
     order = watch.orders(Respawn)[0]
     watch.hear(RespawnStarted(agent_id="a", order_id=order.order_id, new_incarnation=order.new_incarnation))
@@ -536,7 +538,7 @@ def test_respawns_keep_to_the_fleets_limit() -> None:
 
 
 def test_a_person_can_have_a_task_recovered_beyond_the_limits() -> None:
-    watch = living(Policy().but({"respawn": {"per_task_max": 0}}))
+    watch = living(Policy().with_changes({"respawn": {"per_task_max": 0}}))
     watch.crash("i-1")
     assert watch.phase() is Phase.REVIEW
     watch.hear(RecoveryRequested(agent_id="a", by="eva", task_id="t"), START + 60)
@@ -614,7 +616,7 @@ def test_a_supervisors_word_ends_the_hesitation_and_nothing_else() -> None:
     watch.hear(ProcessExited(agent_id="a", incarnation="i-1", status=1), START + 1)
     watch.run_until(START + 1.5)
     assert len(watch.orders(Respawn)) == 1
-    second = living(Policy().but({"respawn": {"probation": 1.0}}))
+    second = living(Policy().with_changes({"respawn": {"probation": 1.0}}))
     second.crash("i-1")
     second.run_until(START + 1)
     life = second.reborn()

@@ -137,13 +137,13 @@ def test_the_first_total_of_a_life_counts_from_zero(seq: int | None) -> None:
 
 
 def test_the_first_total_may_reach_a_cap() -> None:
-    watch = Watch(Policy().but({"spending": {"tokens_max": 4000}}))
+    watch = Watch(Policy().with_changes({"spending": {"tokens_max": 4000}}))
     watch.beat(token_count=5000)
     assert watch.health() is Health.FAILING
 
 
 def test_a_total_of_an_agent_that_lives_already_is_not_that_of_this_hour() -> None:
-    watch = Watch(Policy().but({"spending": {"hour_tokens_max": 4000}}))
+    watch = Watch(Policy().with_changes({"spending": {"hour_tokens_max": 4000}}))
     watch.beat(token_count=1_000_000, seq=900)
     assert watch.health() is Health.HEALTHY
     assert used(watch)[0] == 1_000_000

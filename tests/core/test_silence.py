@@ -26,7 +26,7 @@ from lifesigns.core.signals import (
 )
 from tests.core.harness import START, Watch
 
-FIXED = Policy().but({"silence": {"adaptive": False}})
+FIXED = Policy().with_changes({"silence": {"adaptive": False}})
 
 
 def pings(watch: Watch) -> list[float]:
@@ -112,7 +112,7 @@ def test_on_a_line_that_loses_beats_more_pings_go_out_in_the_same_time() -> None
 
 
 def test_where_three_pings_are_planned_a_fourth_shares_the_time_of_the_first_two() -> None:
-    watch = Watch(FIXED.but({"silence": {"pings": 3}}))
+    watch = Watch(FIXED.with_changes({"silence": {"pings": 3}}))
     silent_from = lossy(watch)
     watch.run_until(silent_from + 15.001)
     asked = [at - silent_from for at in pings(watch) if at > silent_from]
@@ -151,7 +151,7 @@ def test_the_pings_of_one_suspicion_are_counted_and_carry_it() -> None:
 
 def test_a_short_interval_is_suspected_after_two_and_a_half() -> None:
     """`missed_max` beats and half an interval for jitter, where that comes before the timeout's share."""
-    watch = Watch(FIXED.but({"silence": {"interval": 2.0}}))
+    watch = Watch(FIXED.with_changes({"silence": {"interval": 2.0}}))
     watch.beat()
     watch.run_until(START + 4.99)
     assert not pings(watch)
@@ -160,7 +160,7 @@ def test_a_short_interval_is_suspected_after_two_and_a_half() -> None:
 
 
 def test_with_slow_beats_a_suspicion_is_shown_as_degraded() -> None:
-    watch = Watch(profile("fleet").but({"silence": {"adaptive": False}}))
+    watch = Watch(profile("fleet").with_changes({"silence": {"adaptive": False}}))
     watch.beat()
     watch.run_until(START + 9 * MINUTE)
     assert flips(watch)[-1] == (START + 9 * MINUTE, Health.DEGRADED)
@@ -424,7 +424,7 @@ def test_the_margin_shrinks_as_the_sample_grows() -> None:
     """The more regular beats were heard, the surer we are of the next one."""
     waits = []
     for count in (300, 1200, 5000):
-        watch = Watch(Policy().but({"silence": {"timeout": 60.0, "missed_max": 8}}))
+        watch = Watch(Policy().with_changes({"silence": {"timeout": 60.0, "missed_max": 8}}))
         beats(watch, [0.0] * count)
         waits.append(suspected_after(watch))
     assert waits[0] > waits[1] > waits[2] > 5.0
@@ -445,7 +445,7 @@ def test_a_lost_beat_does_not_bring_the_next_suspicion_forward() -> None:
     """The prediction is carried on over beats that were sent, not only over those that arrived."""
     waits = []
     for missing in (5998, 0):
-        watch = Watch(Policy().but({"silence": {"timeout": 60.0, "missed_max": 8}}))
+        watch = Watch(Policy().with_changes({"silence": {"timeout": 60.0, "missed_max": 8}}))
         for number in range(1, 6000):
             if number != missing:
                 watch.beat(at=START + 5.0 * number - (0.2 if number == 5999 else 0.0), seq=number)
@@ -455,7 +455,7 @@ def test_a_lost_beat_does_not_bring_the_next_suspicion_forward() -> None:
 
 
 def test_a_lossy_link_is_given_more_time_than_a_good_one() -> None:
-    policy = Policy().but({"silence": {"timeout": 60.0, "missed_max": 8}})
+    policy = Policy().with_changes({"silence": {"timeout": 60.0, "missed_max": 8}})
     good, lossy = Watch(policy), Watch(policy)
     beats(good, [0.0] * 800)
     for number in range(1, 1001):
@@ -521,7 +521,7 @@ def test_a_sender_that_slows_down_within_its_policy_is_not_suspected() -> None:
 
 def test_a_sender_much_slower_than_its_policys_interval_is_judged_by_the_fixed_rule() -> None:
     """What cannot be learned must not be mistaken for perfect regularity."""
-    watch = Watch(Policy().but({"silence": {"timeout": 200.0, "missed_max": 30}}))
+    watch = Watch(Policy().with_changes({"silence": {"timeout": 200.0, "missed_max": 30}}))
     watch.live(START + 40 * 50, every=50.0)
     assert not pings(watch)
 
@@ -529,7 +529,7 @@ def test_a_sender_much_slower_than_its_policys_interval_is_judged_by_the_fixed_r
 def test_a_new_rhythm_is_judged_by_the_fixed_rule_until_it_is_known() -> None:
     """The old one's regularity says nothing about the new one's jitter."""
     rng = random.Random(7)
-    watch = Watch(Policy().but({"silence": {"timeout": 300.0, "missed_max": 40}}))
+    watch = Watch(Policy().with_changes({"silence": {"timeout": 300.0, "missed_max": 40}}))
     beats(watch, [0.0] * 5000)
     agent, policy = watch.agent(), watch.engine.policy_of(watch.agent()).silence
     for _ in range(40):

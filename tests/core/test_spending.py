@@ -162,7 +162,7 @@ def test_whatever_is_spent_the_sums_stay_finite_and_bounded(tokens: list[int], g
 
 
 def capped(**caps: Any) -> Watch:
-    watch = Watch(Policy().but({"spending": caps}))
+    watch = Watch(Policy().with_changes({"spending": caps}))
     watch.beat()
     return watch
 

@@ -188,7 +188,7 @@ def test_who_never_saved_a_checkpoint_is_not_asked_for_one() -> None:
 
 
 def test_where_the_policy_says_that_everybody_saves_the_clock_starts_with_the_work() -> None:
-    watch = Watch(Policy().but({"stall": {"checkpoint_expected": True}}))
+    watch = Watch(Policy().with_changes({"stall": {"checkpoint_expected": True}}))
     watch.beat(task_id="t")
     assert live(watch, ends_only()) > 4 * HOUR - 10 * MINUTE - LONG_ENOUGH
     assert openings(watch) == [Severity.DEGRADED, Severity.STUCK]

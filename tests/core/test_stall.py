@@ -260,7 +260,7 @@ def test_every_threshold_is_policy() -> None:
         "tool_call_after": 90,
         "call_max": 30,
     }
-    watch = Watch(Policy().but({"stall": policy}))
+    watch = Watch(Policy().with_changes({"stall": policy}))
     watch.beat()
     watch.hear(CHECKPOINT)
     watch.hear(TOOL)

@@ -59,7 +59,7 @@ def test_a_template_without_fault_can_be_filled(template: str) -> None:
 
 
 def nudged(template: str) -> str:
-    watch = Watch(Policy().but({"ladder": {"nudge_template": template}}))
+    watch = Watch(Policy().with_changes({"ladder": {"nudge_template": template}}))
     watch.beat()
     for number in range(2):
         watch.hear(ToolFinished(agent_id="a", call_id=str(number), tool="grep"))
@@ -93,7 +93,7 @@ def test_a_persons_own_words_are_no_template() -> None:
 @pytest.mark.parametrize("wrong", ["{secret}", "{", 7, None, ["x"]])
 def test_a_wrong_template_is_refused_with_its_key(wrong: object) -> None:
     with pytest.raises(PolicyError) as caught:
-        Policy().but({"ladder": {"nudge_template": wrong}})
+        Policy().with_changes({"ladder": {"nudge_template": wrong}})
     assert caught.value.key == "ladder.nudge_template"
 
 

@@ -19,7 +19,7 @@ from lifesigns.core.signals import (
 )
 from tests.core.harness import START, Watch
 
-SLOW = Policy().but({"respawn": {"jitter": 0.0, "per_hour_max": 20, "crash_loop_max": 20}})
+SLOW = Policy().with_changes({"respawn": {"jitter": 0.0, "per_hour_max": 20, "crash_loop_max": 20}})
 
 
 def crashed(policy: Policy = SLOW) -> Watch:
@@ -322,7 +322,7 @@ def test_a_termination_with_respawn_under_close_watch_has_a_successor() -> None:
 
 
 def test_even_then_the_limits_hold() -> None:
-    watch = crashed(Policy().but({"respawn": {"jitter": 0.0, "per_task_max": 1}}))
+    watch = crashed(Policy().with_changes({"respawn": {"jitter": 0.0, "per_task_max": 1}}))
     first = watch.orders(Respawn, "a")[0].new_incarnation
     watch.beat(incarnation=first, seq=1)
     watch.hear(TerminationRequested(agent_id="a", by="ann", respawn=True))

@@ -7,7 +7,7 @@ from lifesigns.core.signals import NudgeRequested, ProcessExited, TaskAssigned, 
 from tests.core.harness import START, Watch
 
 OFF = FleetPolicy(canary_every=0, judging=False)
-POLICY = Policy().but({"silence": {"forget_after": 2 * HOUR}})
+POLICY = Policy().with_changes({"silence": {"forget_after": 2 * HOUR}})
 
 
 def test_neither_silence_nor_a_loop_is_found() -> None:

@@ -63,7 +63,7 @@ class Plan:
 
     def policy(self) -> Policy:
         silence = {"interval": float(BEAT_EVERY), "timeout": 30.0, "forget_after": self.forget_after}
-        return profile("swarm").but({"silence": silence, "ladder": {"escalation_timeout": 300.0}})
+        return profile("swarm").with_changes({"silence": silence, "ladder": {"escalation_timeout": 300.0}})
 
 
 @dataclass

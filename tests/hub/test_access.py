@@ -183,10 +183,10 @@ async def test_who_listens_is_out_when_its_token_is(access: Access) -> None:
     """A stream outlives the request that opened it, but not the right to it."""
     who = access.principal((await token(access, expires_at=NOW + 60)).encode(), NOW)
     assert who is not None
-    assert access.still_in(who.token_id, NOW + 59)
-    assert not access.still_in(who.token_id, NOW + 60)
+    assert access.is_still_valid(who.token_id, NOW + 59)
+    assert not access.is_still_valid(who.token_id, NOW + 60)
     await access.revoke(who.token_id, NOW)
-    assert not access.still_in(who.token_id, NOW)
+    assert not access.is_still_valid(who.token_id, NOW)
 
 
 async def test_a_revocation_holds_while_the_store_is_away_and_is_tried_again(

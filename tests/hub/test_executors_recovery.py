@@ -26,7 +26,7 @@ from lifesigns.ports import OrderExecutor
 from tests.adapters.channels.peers import Peer, Reply
 from tests.adapters.executors.ground import HandyHub, handy_hub, settings, until
 
-POLICY = profile("balanced").but(
+POLICY = profile("balanced").with_changes(
     {
         "respawn": {"backoff": (0.01,), "jitter": 0.0, "start_timeout": 30.0, "verify_timeout": 20.0},
         "ladder": {"save_for": 0.5},
@@ -185,7 +185,7 @@ async def test_who_cannot_be_started_is_tried_again_by_the_engine_under_its_limi
 
 
 async def test_a_person_has_a_task_recovered_once_however_often_they_ask(tmp_path: Path) -> None:
-    policy = POLICY.but({"respawn": {"per_task_max": 0}})
+    policy = POLICY.with_changes({"respawn": {"per_task_max": 0}})
     async with starting(tmp_path, policy=policy) as (hub, peer):
         await hub.beat()
         recover = "/api/v1/tasks/t-19/recover"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lifesigns.core.signals import BeatReceived
-from lifesigns.hub.journal import Reading, read
+from lifesigns.hub.journal import DecodedChunk, read
 from tests.hub.ground import Ground
 
 
-async def journal(ground: Ground) -> list[Reading]:
+async def journal(ground: Ground) -> list[DecodedChunk]:
     return [read(chunk) async for chunk in ground.another_store().journal(0.0, 1e12)]
 
 

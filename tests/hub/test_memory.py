@@ -63,7 +63,7 @@ async def test_an_acknowledged_message_does_not_count_against_its_sender_after_a
 
 def forgetful() -> Ground:
     """Forgets those who are gone within a minute."""
-    return Ground(policy=profile("balanced").but({"silence": {"forget_after": 60.0}}))
+    return Ground(policy=profile("balanced").with_changes({"silence": {"forget_after": 60.0}}))
 
 
 async def live(ground: Ground, seconds: int, seq: int) -> None:

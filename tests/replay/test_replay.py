@@ -28,7 +28,7 @@ from lifesigns.core.signals import (
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.ports import Chunk, Commit
 from lifesigns.replay import Change, Difference, Replayed, replay
-from lifesigns.replay.spells import Spells, compare
+from lifesigns.replay.episodes import Episodes, compare
 from tests.hub.test_journal import histories
 from tests.replay.recording import T0, Recording, beats, config
 
@@ -67,7 +67,9 @@ async def judged(
 
 
 def lines(differences: Sequence[Difference]) -> list[tuple[str, Change, str, float]]:
-    return [(one.spell.agent_id, one.change, one.spell.what, one.spell.began_at - T0) for one in differences]
+    return [
+        (one.episode.agent_id, one.change, one.episode.what, one.episode.began_at - T0) for one in differences
+    ]
 
 
 async def test_the_same_policy_judges_the_same_and_as_the_hub_did(store: Callable[[], SqliteStore]) -> None:
@@ -100,7 +102,7 @@ async def test_a_tighter_timeout_finds_one_more(store: Callable[[], SqliteStore]
         ("a", Change.MORE, "disconnected"),
         ("a", Change.MORE, "silence (disconnected)"),
     ]
-    lost = found.differences[0].spell
+    lost = found.differences[0].episode
     assert lost.began_at - T0 == pytest.approx(105, abs=1)
     assert lost.ended_at == T0 + 107
     assert lost.text.startswith("Nothing heard for")
@@ -130,9 +132,9 @@ async def test_who_did_not_answer_the_hub_would_not_have_answered_earlier(
         await hub.stop()
     found = await judged(store, config(**TIGHTER))
     (flip, finding) = found.differences
-    assert (flip.change, flip.spell.what, flip.spell.note) == (Change.EARLIER, "disconnected", "")
+    assert (flip.change, flip.episode.what, flip.episode.note) == (Change.EARLIER, "disconnected", "")
     assert flip.by == pytest.approx(5, abs=0.5)
-    assert finding.spell.what == "silence (disconnected)"
+    assert finding.episode.what == "silence (disconnected)"
     found = await judged(store, config(**LOOSER))
     assert [(change, what) for _, change, what, _ in lines(found.differences)] == [
         (Change.LESS, "disconnected"),
@@ -145,7 +147,7 @@ async def test_a_silence_that_reaches_the_end_is_told_as_such(store: Callable[[]
         await beats(hub, 0, 107, {"a": "1", "b": "1"}, silent={"a": [(96.0, 1e9)]})
         await hub.stop()
     found = await judged(store, config(**TIGHTER))
-    assert {one.spell.note for one in found.differences} == {
+    assert {one.episode.note for one in found.differences} == {
         "It was not heard again as far as the record goes."
     }
 
@@ -189,12 +191,12 @@ async def test_findings_of_one_policy_are_told_with_their_sentence(store: Callab
         await working(hub, 180)
     other = config(policy__looping__same_notice=3, policy__stall__checkpoint_degraded_after=60)
     found = await judged(store, other)
-    told = {one.spell.what: one for one in found.differences}
+    told = {one.episode.what: one for one in found.differences}
     assert {one.change for one in told.values()} == {Change.MORE}
     assert "no_checkpoint (degraded)" in told
     assert any(what.startswith("looping") for what in told)
-    assert told["no_checkpoint (degraded)"].spell.began_at == T0 + 61
-    assert "checkpoint" in told["no_checkpoint (degraded)"].spell.text
+    assert told["no_checkpoint (degraded)"].episode.began_at == T0 + 61
+    assert "checkpoint" in told["no_checkpoint (degraded)"].episode.text
 
 
 async def test_what_began_before_the_time_in_question_is_known_from_the_record_before_it(
@@ -204,7 +206,7 @@ async def test_what_began_before_the_time_in_question_is_known_from_the_record_b
     async with Recording(store) as hub:
         await working(hub, 1500)
     found = await judged(store, config(policy__stall__checkpoint_degraded_after=900), since=1000, until=1200)
-    moved = {one.spell.what: one for one in found.differences}["no_checkpoint (degraded)"]
+    moved = {one.episode.what: one for one in found.differences}["no_checkpoint (degraded)"]
     assert moved.change is Change.LATER
     assert moved.by == pytest.approx(300)
     found = await judged(store, config(policy__stall__checkpoint_degraded_after=900), since=100, until=550)
@@ -238,9 +240,9 @@ async def test_nobody_is_judged_by_the_time_the_hub_was_away(store: Callable[[],
         await hub.stop()
     assert (await judged(store)).differences == []
     found = await judged(store, config(**TIGHTER))
-    assert [(one.spell.agent_id, one.change) for one in found.differences if "(" not in one.spell.what] == [
-        ("c", Change.EARLIER)
-    ]
+    assert [
+        (one.episode.agent_id, one.change) for one in found.differences if "(" not in one.episode.what
+    ] == [("c", Change.EARLIER)]
     ((began, ended),) = found.survey.away
     assert (began - T0, ended - T0) == (100, 190)
     assert found.in_force.counts["disconnected"] == found.other.counts["disconnected"] == 1
@@ -307,22 +309,24 @@ async def test_after_a_restart_who_is_in_another_sample_is_not_silent(
 
 
 def test_a_finding_that_becomes_worse_is_another_spell() -> None:
-    """And spells of a kind belong together if they overlap."""
-    ours, theirs = Spells(), Spells()
+    """And episodes of a kind belong together if they overlap."""
+    ours, theirs = Episodes(), Episodes()
 
     def found(at: float, severity: Severity) -> FindingOpened:
         return FindingOpened(at, "a", Finding(Kind.NO_CHECKPOINT, 0.0, severity, f"since {at}"))
 
-    for spells, delay in ((ours, 0.0), (theirs, 5.0)):
-        spells.see(found(10 + delay, Severity.DEGRADED))
-        spells.see(found(100, Severity.STUCK))
-        spells.see(FindingClosed(120, "a", Kind.NO_CHECKPOINT, 0.0))
+    for episodes, delay in ((ours, 0.0), (theirs, 5.0)):
+        episodes.see(found(10 + delay, Severity.DEGRADED))
+        episodes.see(found(100, Severity.STUCK))
+        episodes.see(FindingClosed(120, "a", Kind.NO_CHECKPOINT, 0.0))
     theirs.see(found(200, Severity.STUCK))
     assert [(one.what, one.began_at, one.ended_at) for one in ours.all] == [
         ("no_checkpoint (degraded)", 10, 100),
         ("no_checkpoint (stuck)", 100, 120),
     ]
-    told = [(one.change, one.spell.what, one.spell.began_at, one.by) for one in compare(ours.all, theirs.all)]
+    told = [
+        (one.change, one.episode.what, one.episode.began_at, one.by) for one in compare(ours.all, theirs.all)
+    ]
     assert told == [
         (Change.LATER, "no_checkpoint (degraded)", 15, 5),
         (Change.MORE, "no_checkpoint (stuck)", 200, 0),
@@ -339,7 +343,7 @@ async def test_one_agent_can_be_asked_about(store: Callable[[], SqliteStore]) ->
         await beats(hub, 0, 300, {"a": "1", "b": "1", "c": "1"}, silent=silent)
         await hub.stop()
     found = await judged(store, config(**TIGHTER), agents=["b"])
-    assert {one.spell.agent_id for one in found.differences} == {"b"}
+    assert {one.episode.agent_id for one in found.differences} == {"b"}
     assert found.agents == 1
     assert found.noted["disconnected"] == 1
     with pytest.raises(UsageError, match=r"'nobody' is not in the journal of that time; a, b, c are among"):

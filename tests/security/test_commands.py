@@ -26,7 +26,7 @@ from lifesigns.core.profiles import profile
 from lifesigns.errors import AdapterError, PolicyError
 from tests.adapters.executors.ground import HandyHub, handy_hub, nudge, settings, until
 
-POLICY = profile("balanced").but({"respawn": {"backoff": (0.01,), "jitter": 0.0}})
+POLICY = profile("balanced").with_changes({"respawn": {"backoff": (0.01,), "jitter": 0.0}})
 
 HOSTILE = [
     "../../precious",
@@ -164,7 +164,9 @@ async def test_a_shell_stops_at_a_fact_that_is_not_there(tree: Path, monkeypatch
         cleanup={"command": f'rm -rf "{tree}/work/coder-7/$LIFESIGNS_INCARNATION"', "shell": True}
     )
     before = files(tree)
-    async with handy_hub(tree, policy=POLICY.but({"ladder": {"cleanup_for": 1.0}}), given=given) as hub:
+    async with handy_hub(
+        tree, policy=POLICY.with_changes({"ladder": {"cleanup_for": 1.0}}), given=given
+    ) as hub:
         await leave(hub, None)
         assert await outcome(hub, "cleanup") == "failed"
     assert files(tree) == before
@@ -174,7 +176,9 @@ async def test_a_shell_stops_at_a_fact_that_is_not_there(tree: Path, monkeypatch
 async def test_a_hostile_task_starts_nobody_and_people_see_it(tree: Path, task: str) -> None:
     before = files(tree)
     given = settings(respawn={"command": f"sh -c 'echo started > {tree}/{{task_id}}'"})
-    async with handy_hub(tree, policy=POLICY.but({"respawn": {"per_task_max": 1}}), given=given) as hub:
+    async with handy_hub(
+        tree, policy=POLICY.with_changes({"respawn": {"per_task_max": 1}}), given=given
+    ) as hub:
         await hub.beat(task_id=task)
         await hub.crash()
         async with asyncio.timeout(30):

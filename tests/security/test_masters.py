@@ -146,7 +146,7 @@ def test_policies_that_nobody_uses_any_more_are_gone() -> None:
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_only_the_word_of_who_may_not_everything_is_bounded(bounded: bool) -> None:
-    watch = Watch(Policy().but({"spending": {"cost_max": 10.0}}))
+    watch = Watch(Policy().with_changes({"spending": {"cost_max": 10.0}}))
     own = {"spending": {"cost_max": 20.0}}
     watch.hear(AgentRegistered(agent_id="a", policy=own, source="s", bounded=bounded))
     agent = watch.engine.agent("a")

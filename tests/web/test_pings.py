@@ -186,7 +186,7 @@ async def test_a_password_that_is_none_is_refused(job: Job, said: str) -> None:
 
 async def test_a_token_of_an_agent_cannot_loosen_what_the_administrator_set() -> None:
     """The answer says what would help, and nobody is watched by an interval that is not meant."""
-    tight = Policy().but({"silence": {"interval": 2, "timeout": 5, "ping_wait": 1}})
+    tight = Policy().with_changes({"silence": {"interval": 2, "timeout": 5, "ping_wait": 1}})
     async with running_hub(policy=tight) as hub:
         async with hub.client(await hub.token_for(Role.AGENT, "backup")) as own:
             refused = await own.get("/ping/backup?every=1d")

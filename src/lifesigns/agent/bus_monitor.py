@@ -300,7 +300,7 @@ class BusMonitor:
 def _engine(interval: float, timeout: float) -> Engine:
     """An engine that judges silence and acts on nobody."""
     try:
-        policy = Policy().but(
+        policy = Policy().with_changes(
             {
                 "silence": {
                     "interval": interval,

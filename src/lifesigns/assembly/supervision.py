@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lifesigns.agent.birth import checked_id
+from lifesigns.agent.identity import checked_id
 from lifesigns.agent.supervise.child import End
 from lifesigns.agent.supervise.settings import NudgeBy, Restart, Settings
 from lifesigns.agent.supervise.supervisor import MakeWatch, Supervisor
@@ -31,7 +31,7 @@ def supervise(settings: Settings, policy: Policy, profile: str | None = None) ->
     own = _own_policy(settings)
     nudged = {"ladder": {"nudge_enabled": settings.nudge is not NudgeBy.NONE}}
     if settings.hub is None:
-        make = _alone(settings, policy.but({**own, **nudged}))
+        make = _alone(settings, policy.with_changes({**own, **nudged}))
     else:
         make = _at_hub(settings, profile)
         own = {

@@ -22,7 +22,7 @@ from lifesigns.cli.showing import print_json, words
 from lifesigns.client import AsyncClient
 from lifesigns.core.printable import clean
 from lifesigns.demo.fleet import FLEET
-from lifesigns.demo.narrator import Line, Look, Narrator, clock
+from lifesigns.demo.narrator import FleetState, Line, Narrator, clock
 from lifesigns.demo.outcome import Outcome
 from lifesigns.demo.processes import DemoProcesses
 from lifesigns.errors import AdapterError, UsageError
@@ -128,7 +128,7 @@ class Performance:
                     await self._follow(processes, client)
 
     async def _follow(
-        self, processes: DemoProcesses, client: AsyncClient, see: Callable[[Look], None] | None = None
+        self, processes: DemoProcesses, client: AsyncClient, see: Callable[[FleetState], None] | None = None
     ) -> None:
         lasts = self._options.go_on_for
         await self.show.follow(processes, client, lasts or LASTS, to_the_end=lasts is not None, see=see)
@@ -191,7 +191,7 @@ def _welcome(processes: DemoProcesses, link: str) -> Iterator[str]:
     yield f"The hub listens on {processes.url}."
     if link:
         yield f"See it in your browser (this link works once):\n  {link}"
-    yield "Look around in another terminal, while it lasts:"
+    yield "FleetState around in another terminal, while it lasts:"
     for command in ("watch", "show indexer", "audit", *(["open"] if link else [])):
         yield f"  LIFESIGNS_STATE={processes.folder} lifesigns {command}"
     yield ""

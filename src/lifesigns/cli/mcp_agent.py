@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final, Literal
 
-from lifesigns.cli.mcp_values import Health, HubMessage, Said, health_of
+from lifesigns.cli.mcp_values import Health, HubMessage, ReportOutcome, health_of
 from lifesigns.client import AsyncClient
 
 READ: Final = ("nudge", "status_inquiry", "reminder")
@@ -27,28 +27,28 @@ class AgentTools:
 
     async def report_progress(
         self, note: str, percent: float | None = None, task_id: str | None = None
-    ) -> Said:
+    ) -> ReportOutcome:
         """Report that you came forward in your task: what is done, and how far you are (percent, 0 to 100)."""
         return await self._say("progress", note=note, percent=percent, task_id=task_id)
 
-    async def report_blocker(self, question: str) -> Said:
+    async def report_blocker(self, question: str) -> ReportOutcome:
         """Report that you cannot go on without a human, and what you need to know. People are told at once. Call resume_work when
         you go on."""
         return await self._say("doing", doing="waiting_for_human", note=question)
 
-    async def resume_work(self, note: str = "") -> Said:
+    async def resume_work(self, note: str = "") -> ReportOutcome:
         """Report that you go on: a blocker or a wait is over."""
         return await self._say("doing", doing="working", note=note)
 
     async def save_checkpoint(
         self, checkpoint_id: str, task_id: str | None = None, parent_id: str | None = None
-    ) -> Said:
+    ) -> ReportOutcome:
         """Report a checkpoint of your task, for instance the commit you just made, from which another life could go on."""
         return await self._say(
             "checkpoint", checkpoint_id=checkpoint_id, task_id=task_id, parent_id=parent_id
         )
 
-    async def ask_for_time(self, minutes: float, why: str) -> Said:
+    async def ask_for_time(self, minutes: float, why: str) -> ReportOutcome:
         """Say that you are busy with one long operation for so many minutes: you are left in peace until then, and expected back."""
         now, minutes = time.time(), min(max(minutes, 0.0), MINUTES_MAX)
         return await self._say("doing", doing="busy", until=now + 60 * minutes, timestamp=now, note=why)
@@ -76,21 +76,21 @@ class AgentTools:
 
     async def answer_nudge(
         self, nudge_id: str, answer: Literal["progress", "need_time", "handoff", "blocked"], note: str = ""
-    ) -> Said:
+    ) -> ReportOutcome:
         """Answer a nudge that you read: you make progress, need time, want to hand over, or are blocked."""
         return await self._say("nudge_answered", nudge_id=nudge_id, answer=answer, note=note)
 
-    async def acknowledge_message(self, message_id: str) -> Said:
+    async def acknowledge_message(self, message_id: str) -> ReportOutcome:
         """Acknowledge a message that another agent sent to you."""
         await self._client.ack_message(message_id, self._agent_id)
-        return Said(True)
+        return ReportOutcome(True)
 
-    async def _say(self, kind: str, **fields: Any) -> Said:
+    async def _say(self, kind: str, **fields: Any) -> ReportOutcome:
         said = {name: value for name, value in fields.items() if value is not None}
         receipt = await self._client.signal(kind, self._agent_id, **said)
         if receipt.accepted:
-            return Said(True)
-        return Said(False, "; ".join(f"{bad.field} {bad.detail}" for bad in receipt.rejected))
+            return ReportOutcome(True)
+        return ReportOutcome(False, "; ".join(f"{bad.field} {bad.detail}" for bad in receipt.rejected))
 
 
 def _text(order: Any) -> str:

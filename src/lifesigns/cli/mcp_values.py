@@ -11,7 +11,7 @@ from lifesigns.views.interventions import InterventionRecord
 
 
 @dataclass
-class Said:
+class ReportOutcome:
     """What became of a report."""
 
     heard: bool

@@ -199,15 +199,15 @@ def _as_json(result: Replayed, settings: dict[str, tuple[object, object]]) -> di
         "other": _side(result.other),
         "differences": [
             {
-                "agent_id": one.spell.agent_id,
+                "agent_id": one.episode.agent_id,
                 "change": one.change,
                 "by_s": round(one.by, 3) or None,
-                "what": one.spell.what,
-                "at": moment(one.spell.began_at),
-                "until": moment_or_none(one.spell.ended_at),
-                "reason": one.spell.text,
-                "cause": one.spell.cause,
-                "note": one.spell.note,
+                "what": one.episode.what,
+                "at": moment(one.episode.began_at),
+                "until": moment_or_none(one.episode.ended_at),
+                "reason": one.episode.text,
+                "cause": one.episode.cause,
+                "note": one.episode.note,
             }
             for one in result.differences
         ],
@@ -226,7 +226,7 @@ def _print(result: Replayed, settings: dict[str, tuple[object, object]]) -> None
     for line in _heading(result, settings):
         console.print(Text(spelled_out(line)))
     by_agent = [
-        (agent, list(some)) for agent, some in groupby(result.differences, lambda d: d.spell.agent_id)
+        (agent, list(some)) for agent, some in groupby(result.differences, lambda d: d.episode.agent_id)
     ]
     for agent_id, some in by_agent[:LISTED_MAX]:
         console.print()
@@ -270,11 +270,13 @@ def _heading(result: Replayed, settings: dict[str, tuple[object, object]]) -> It
 
 def _without_repetitions(differences: Sequence[Difference]) -> list[Difference]:
     """Without the findings that repeat a change of health, which was made of them."""
-    flips = {(one.spell.began_at, one.spell.text) for one in differences if not _is_finding(one.spell.what)}
+    flips = {
+        (one.episode.began_at, one.episode.text) for one in differences if not _is_finding(one.episode.what)
+    }
     return [
         one
         for one in differences
-        if not _is_finding(one.spell.what) or (one.spell.began_at, one.spell.text) not in flips
+        if not _is_finding(one.episode.what) or (one.episode.began_at, one.episode.text) not in flips
     ]
 
 
@@ -286,16 +288,16 @@ def _is_finding(what: str) -> bool:
 def _line(one: Difference, result: Replayed) -> str:
     from lifesigns.core.words import duration
 
-    spell = one.spell
+    episode = one.episode
     change = {
         "more": "only under the other",
         "less": "only under the one in force",
         "earlier": f"{duration(one.by)} earlier under the other",
         "later": f"{duration(one.by)} later under the other",
     }[one.change]
-    lasts = f" for {duration(spell.ended_at - spell.began_at)}" if isfinite(spell.ended_at) else ""
-    words = " ".join(part for part in (spell.text, spell.note) if part)
-    return f"{_clock(spell.began_at, result)}  {change}: {spell.what}{lasts}. {words}"
+    lasts = f" for {duration(episode.ended_at - episode.began_at)}" if isfinite(episode.ended_at) else ""
+    words = " ".join(part for part in (episode.text, episode.note) if part)
+    return f"{_clock(episode.began_at, result)}  {change}: {episode.what}{lasts}. {words}"
 
 
 def _clock(at: float, result: Replayed, *, day: bool = False) -> str:

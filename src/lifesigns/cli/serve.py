@@ -120,7 +120,7 @@ async def _serve(
     from lifesigns.assembly.observing import observed
     from lifesigns.hub.state_folder import announced, claimed
     from lifesigns.web.app import Web
-    from lifesigns.web.garbage import living_set_aside
+    from lifesigns.web.garbage_collection import survivors_frozen
     from lifesigns.web.host_policy import HostPolicy
     from lifesigns.web.server import allow_more_files, serving
 
@@ -142,7 +142,7 @@ async def _serve(
                     _maestro(service, config, maestro_at) as also_at,
                     serving(web, listener, tls=config.listen.tls),
                 ):
-                    with living_set_aside():
+                    with survivors_frozen():
                         _welcome(service, config, folder, url, also_at)
                         await stopping.wait()
         finally:

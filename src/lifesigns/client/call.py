@@ -12,13 +12,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Blocking(Protocol):
+class Transport(Protocol):
     """Sends a request and returns its value."""
 
     def send(self, request: Request[T]) -> T: ...
 
 
-class Awaiting(Protocol):
+class AsyncTransport(Protocol):
     """Sends a request and awaits its value."""
 
     async def send(self, request: Request[T]) -> T: ...
@@ -34,9 +34,9 @@ class Call(Generic[P, T]):
     @overload
     def __get__(self, client: None, kind: object) -> Self: ...
     @overload
-    def __get__(self, client: Blocking, kind: object) -> Callable[P, T]: ...
+    def __get__(self, client: Transport, kind: object) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: Awaiting, kind: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: AsyncTransport, kind: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
     def __get__(self, client: Any, kind: object) -> Any:
         if client is None:

@@ -4,7 +4,7 @@ The files, in the order in which a value passes them:
 
     yaml_file.py   reads the file; refuses hostile YAML
     document.py    its plain values, with the line of every key
-    outside.py     the environment and flags
+    overrides.py   the environment and flags
     schema.py      the keys, derived from the dataclasses they become; refuses unknown keys
     readers.py     one value at a time: durations, numbers, words; refuses wrong types
     channels.py, alerting.py, executors.py, values.py

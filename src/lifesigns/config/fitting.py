@@ -35,7 +35,7 @@ def fitted(apply: Apply[T], changes: Changes, errors: ErrorCollector, whole: str
 
 
 def nested(changes: Changes) -> dict[str, Any]:
-    """The changes as nested names, for `Policy.but`."""
+    """The changes as nested names, for `Policy.with_changes`."""
     made: dict[str, Any] = {}
     for path, setting in changes.items():
         *branches, leaf = path

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from lifesigns.config import alerting, channels, document, executors, github, outside, readers, schema, tree
+from lifesigns.config import alerting, channels, document, executors, github, overrides, readers, schema, tree
 from lifesigns.config.account import account
 from lifesigns.config.alerting import DEFAULT_ALERTING, PacingSettings
 from lifesigns.config.errors import ConfigError, ConfigErrors, ErrorCollector
@@ -31,7 +31,7 @@ from lifesigns.core.profiles import PolicyBook, profile
 
 FILE_NAME: Final = "lifesigns.yaml"
 SCHEMA: Final[Schema] = {
-    **outside.SCHEMA,
+    **overrides.SCHEMA,
     "health_monitoring": tree.tree_schema(),
     "roles": {ANY: {**POLICY, "profile": readers.text}},
     "agents": {ANY: {**POLICY, "profile": readers.text, "role": readers.text}},
@@ -86,8 +86,8 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         setting.path: setting
         for setting in (
             *schema.read(SCHEMA, content, errors),
-            *outside.environment(environ, errors),
-            *outside.flags(flags, errors),
+            *overrides.environment(environ, errors),
+            *overrides.flags(flags, errors),
         )
     }
     policy_layers = layers(settings, content.value if isinstance(content.value, dict) else {}, errors)
@@ -131,7 +131,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
 
 def _policies(all_layers: Layers, errors: ErrorCollector) -> PolicyBook:
     """The policy book, after checking that every layer fits those below it. Raises all errors found so far."""
-    apply = profile(all_layers.profile).but
+    apply = profile(all_layers.profile).with_changes
     default, kept = fitted(apply, all_layers.default, errors, "policy")
     for group, named in (("roles", all_layers.roles), ("agents", all_layers.agents)):
         for name, layer in named.items():

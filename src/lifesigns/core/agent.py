@@ -296,7 +296,7 @@ class Agent:
     load: float | None = None
     capacity: int | None = None
     policy_no: int = 0
-    """The number of its page in the policy book."""
+    """The number of its policy in the policy book."""
     cpu_percent: float | None = None
     memory_mb: float | None = None
     host: str | None = None

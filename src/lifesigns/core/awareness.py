@@ -8,7 +8,7 @@ Four things make the monitor unreliable, and each has its answer:
     * it is blind (its own canary does not come back): no suspicion advances until it does, of any agent that sends by the
       way the canary takes: a dead bus is not the death of its agents;
     * it is confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait. What the
-      agents of one source refute stretches the waits of that source only, unless other sources confirm it (`voices.py`).
+      agents of one source refute stretches the waits of that source only, unless other sources confirm it (`source_counts.py`).
 
 After blindness, a restart or a takeover every agent's silence starts from zero: our downtime is no agent's death. The
 idea of the score is Lifeguard's (Dadgar, Phillips, Currey 2018).

@@ -29,7 +29,7 @@ class Complaint:
 
 
 @dataclass(slots=True)
-class Double:
+class DuplicateLife:
     """A replaced life that still beats beside its successor."""
 
     incarnation: str
@@ -71,7 +71,7 @@ class Beliefs:
     awareness: Awareness = field(default_factory=Awareness)
     fleet: FleetState = field(default_factory=FleetState)
     complaints: dict[str, Complaint] = field(default_factory=dict)
-    doubles: dict[str, Double] = field(default_factory=dict)
+    duplicates: dict[str, DuplicateLife] = field(default_factory=dict)
     """By agent. Not stored: after a restart the engine notices again which of them still speaks."""
     savers: dict[str, str] = field(default_factory=dict)
     """By task: who was the first to save something of it. Not stored: it follows from the lineages."""

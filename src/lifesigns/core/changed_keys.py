@@ -32,7 +32,7 @@ class ChangedKeys:
         self.fleet = False
 
 
-class Unstored(ChangedKeys):
+class NoChangedKeys(ChangedKeys):
     """For an engine without a store: it notes nothing, so that nothing piles up."""
 
     def __init__(self) -> None:

@@ -76,16 +76,16 @@ class EngineContext:
         """Look the agent's policy up again. The values it asked for may be impossible under another role or configuration."""
         own = self.beliefs.own_policies.get(agent.id)
         try:
-            self.turn_to(agent, self.book.number(agent.id, agent.role, own))
+            self.use_policy(agent, self.book.number(agent.id, agent.role, own))
         except PolicyError as error:
             del self.beliefs.own_policies[agent.id]
-            self.turn_to(agent, self.book.number(agent.id, agent.role))
+            self.use_policy(agent, self.book.number(agent.id, agent.role))
             self.refuse(agent.id, f"{POLICY} {error}", now, about=POLICY)
 
-    def turn_to(self, agent: Agent, page: int) -> None:
-        """This page of the book is the agent's from now on."""
-        self.book.move(agent.policy_no, page)
-        agent.policy_no = page
+    def use_policy(self, agent: Agent, number: int) -> None:
+        """The agent has this policy of the book from now on."""
+        self.book.move(agent.policy_no, number)
+        agent.policy_no = number
 
     def lineage(self, agent: Agent) -> Lineage:
         """The agent's lineage, created on first use."""

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from lifesigns.core.agent import NEVER
 
 
-class Timed(Protocol):
+class HasDeadline(Protocol):
     """Anything with a next deadline."""
 
     order: int
@@ -37,12 +37,12 @@ class Deadlines:
     __slots__ = ("_buckets", "_entries", "_kept", "_numbers", "_opened", "_ready")
 
     def __init__(self) -> None:
-        self._buckets: dict[int, list[Timed]] = {}
+        self._buckets: dict[int, list[HasDeadline]] = {}
         self._numbers: list[int] = []
         """The numbers of the buckets, as a heap."""
         self._opened = -1
         """Buckets up to this one are open: their due items are in `_ready`, in order."""
-        self._ready: list[tuple[float, int, Timed]] = []
+        self._ready: list[tuple[float, int, HasDeadline]] = []
         self._entries = 0
         self._kept = 0
 
@@ -53,7 +53,7 @@ class Deadlines:
             return self._ready[0][0]
         return self._numbers[0] / PER_SECOND if self._numbers else NEVER
 
-    def arm(self, item: Timed, at: float) -> None:
+    def arm(self, item: HasDeadline, at: float) -> None:
         """Make sure `item` comes up by `at`. Arming it for later than it is armed changes nothing."""
         was = item.armed_at
         if not at < was:
@@ -66,7 +66,7 @@ class Deadlines:
         if self._entries > 4 * self._kept + 64:
             self._compact()
 
-    def pop(self, now: float, later: Callable[[Timed], float]) -> tuple[float, Timed] | None:
+    def pop(self, now: float, later: Callable[[HasDeadline], float]) -> tuple[float, HasDeadline] | None:
         """Disarm and return the next item due by `now` and when it fell due; None if there is none.
 
         `later` tells when an item really falls due: a refreshed item moves there.
@@ -85,7 +85,7 @@ class Deadlines:
                 return None
             self._open(later)
 
-    def _open(self, later: Callable[[Timed], float]) -> None:
+    def _open(self, later: Callable[[HasDeadline], float]) -> None:
         """Open the next bucket: items that are still due become ready, the others move on.
 
         Nearly all of them move, every few beats of every agent, so this function makes the usual move itself.
@@ -107,7 +107,7 @@ class Deadlines:
                 self._place(item, due_at if due_at > at else at)
         self._entries -= gone
 
-    def _place(self, item: Timed, at: float) -> None:
+    def _place(self, item: HasDeadline, at: float) -> None:
         item.armed_at = at
         if at == NEVER:
             return

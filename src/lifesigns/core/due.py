@@ -9,7 +9,7 @@ from lifesigns.core.agent import Agent
 from lifesigns.core.canary import Canary
 from lifesigns.core.claims import Claim
 from lifesigns.core.context import EngineContext
-from lifesigns.core.deadlines import Timed
+from lifesigns.core.deadlines import HasDeadline
 from lifesigns.core.effects import Rung
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy import HOUR
@@ -27,7 +27,7 @@ class DueRunner:
         self._context = context
         self._watching = watching
 
-    def fall_due(self, item: Timed, at: float, now: float) -> None:
+    def fall_due(self, item: HasDeadline, at: float, now: float) -> None:
         """`item` fell due at `at`; orders leave at `now`."""
         self._note_change(item)
         if isinstance(item, Agent) and self._context.limits.judging:
@@ -49,7 +49,7 @@ class DueRunner:
         elif isinstance(item, SideOrder):
             self._side_order(item, at, now)
 
-    def _note_change(self, item: Timed) -> None:
+    def _note_change(self, item: HasDeadline) -> None:
         changes = self._context.changes
         if isinstance(item, Agent):
             changes.agents[item.id] = None
@@ -61,7 +61,7 @@ class DueRunner:
         elif isinstance(item, Lineage | SideOrder):
             changes.agents[item.agent_id] = None
 
-    def _unseen(self, item: Timed) -> bool:
+    def _unseen(self, item: HasDeadline) -> bool:
         """Whether we are blind to the agent this is about."""
         agent_id = item.sender if isinstance(item, PendingMessage) else getattr(item, "agent_id", "")
         agent = self._context.beliefs.agents.get(agent_id)
@@ -76,7 +76,7 @@ class DueRunner:
             # Silence starts anew when we see again, so nothing can fall due before a whole silence has passed.
             agent.suspicion = None
             context.deadlines.arm(agent, now + policy.silence.suspect_after)
-        elif self._watching.ripen(agent, policy, at, now):
+        elif self._watching.act_on_due(agent, policy, at, now):
             self._watching.arm(agent, at)
         elif lineage is not None and lineage.waits_for_a_person:
             context.deadlines.arm(agent, now + policy.silence.forget_after)
@@ -101,7 +101,7 @@ class DueRunner:
             self._context.close_message(message)
         self._context.side_orders.drop(agent, now, "forgotten", Rung.BREAKER, Rung.CLEANUP)
         self._context.fleet.leave(agent, now, self._context.outbox)
-        self._context.turn_to(agent, FIRST)
+        self._context.use_policy(agent, FIRST)
         del beliefs.agents[agent.id]
         if (lineage := beliefs.lineages.get(agent.id)) is not None:
             beliefs.forget_saver(lineage)

@@ -31,9 +31,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.canary import Canary
-from lifesigns.core.changed_keys import ChangedKeys, Unstored
+from lifesigns.core.changed_keys import ChangedKeys, NoChangedKeys
 from lifesigns.core.context import EngineContext
-from lifesigns.core.deadlines import Timed
+from lifesigns.core.deadlines import HasDeadline
 from lifesigns.core.detectors.silence import CLOSE
 from lifesigns.core.due import DueRunner
 from lifesigns.core.effects import Effect, Poisoned
@@ -60,9 +60,13 @@ class Engine:
         changes: ChangedKeys | None = None,
     ) -> None:
         self.beliefs = beliefs or Beliefs()
-        self._changes = changes if changes is not None else Unstored()
+        self._changes = changes if changes is not None else NoChangedKeys()
         self._context = EngineContext(
-            self.beliefs, (policies or PolicyBook()).anew(), fleet or FleetPolicy(), epoch, self._changes
+            self.beliefs,
+            (policies or PolicyBook()).unused_copy(),
+            fleet or FleetPolicy(),
+            epoch,
+            self._changes,
         )
         self._watching = Watching(self._context)
         self._handlers = SignalHandlers(self._context, self._watching)
@@ -263,11 +267,11 @@ class Engine:
             except Exception as error:  # noqa: BLE001 -- a bug of ours costs one agent, not the fleet
                 self._poison(getattr(item, "agent_id", getattr(item, "id", "")), error, now)
 
-    def _later(self, item: Timed) -> float:
+    def _later(self, item: HasDeadline) -> float:
         """When an item really falls due. A calm agent has usually beaten since it was armed."""
         if type(item) is not Agent or not item.calm:
             return -NEVER
-        policy = self._book.pages[item.policy_no]
+        policy = self._book.policies[item.policy_no]
         fixed = policy.silence.suspect_after
         if (
             item.margin >= fixed - CLOSE * item.interval
@@ -304,7 +308,7 @@ class Engine:
             agent.policy_no = FIRST
             agent.role = self._book.role_of(agent.id, agent.role)
             self._context.look_up_policy(agent, self._now)
-        timed: tuple[Timed, ...] = (
+        timed: tuple[HasDeadline, ...] = (
             *self._agents.values(),
             *self.beliefs.lineages.values(),
             *self.beliefs.claims.values(),

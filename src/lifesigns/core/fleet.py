@@ -2,7 +2,7 @@
 
 The mass brake: when many agents of a group (a host, a provider, the whole fleet) are unwell at once, the group has one
 problem and not many. Interventions there freeze, one alert goes out, a person decides. Each source (a token, the bus)
-has its own view of a group (`voices.py`), so one source's made-up agents do not brake or release the agents of another.
+has its own view of a group (`source_counts.py`), so one source's made-up agents do not brake or release the agents of another.
 `late_hosts.py` knows which hosts are late, and `pace.py` has the speed limits.
 """
 
@@ -20,7 +20,7 @@ from lifesigns.core.late_hosts import LATE_WITHIN, LateAgents, LateHosts, Witnes
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.pace import Act, Pace
 from lifesigns.core.policy import MINUTE, FleetPolicy
-from lifesigns.core.voices import CORROBORATED, NONE, Count, Voices
+from lifesigns.core.source_counts import CORROBORATED, NONE, Count, SourceCounts
 
 WHOLE: Final = "fleet"
 
@@ -75,7 +75,7 @@ class Fleet:
         self.policy = policy
         self.state = state or FleetState()
         agents = {} if agents is None else agents
-        self._voices: dict[str, Voices] = {}
+        self._source_counts: dict[str, SourceCounts] = {}
         """By group."""
         for agent in agents.values():
             if _is_member(agent):
@@ -157,8 +157,10 @@ class Fleet:
         if not self._is_braked(name, source):
             group.deserted_by[source] = None
         if went_off := before - self._braked_counts(name):
-            voices = self._voices_in(name)
-            group.deserted_by |= dict.fromkeys(one for one in group.lost_by if voices.of(one) in went_off)
+            source_counts = self._sources_in(name)
+            group.deserted_by |= dict.fromkeys(
+                one for one in group.lost_by if source_counts.of(one) in went_off
+            )
 
     def _forgive(self, agent: Agent) -> None:
         """An agent lost under a brake is back, ended or forgotten. If it is back, the others of its source may be; if
@@ -197,7 +199,7 @@ class Fleet:
 
     def late_together(self, agent: Agent, at: float) -> bool:
         """Whether so many agents of its host were late just now that the host is the cause: starved, or cut off."""
-        return self._hosts.is_late(agent, self._voices_in(f"host {agent.host}"), at)
+        return self._hosts.is_late(agent, self._sources_in(f"host {agent.host}"), at)
 
     def host_is_silent(self, agent: Agent, since: float) -> bool:
         """Whether no other agent on its host was heard since then."""
@@ -236,15 +238,15 @@ class Fleet:
     def _check_brake(self, name: str, at: float, outbox: Outbox, by: str = "", source: str = "") -> None:
         """Brake a group, or release it. People get an alert for every source newly braked, and when none is any
         more."""
-        group, voices = self.state.groups.get(name), self._voices_in(name)
+        group, source_counts = self.state.groups.get(name), self._sources_in(name)
         if group is None:
             return
         braked = self._braked_counts(name) if at >= group.released_until else set()
-        sources, before = sum(voices.counts.get(count, 0) for count in braked), group.braked_sources
+        sources, before = sum(source_counts.counts.get(count, 0) for count in braked), group.braked_sources
         group.braked, group.braked_sources = sources > 0, sources
         if sources > before:
-            own = voices.of(source)
-            members, unwell = max(voices.seen_by(one) for one in ([own] if own in braked else braked))
+            own = source_counts.of(source)
+            members, unwell = max(source_counts.seen_by(one) for one in ([own] if own in braked else braked))
             outbox.fact(Brake(at, name, True, unwell, members, by))
             text = (
                 f"{unwell} of {members} agents in {name} are unwell at once. "
@@ -258,13 +260,21 @@ class Fleet:
 
     def _is_braked(self, name: str, source: str) -> bool:
         """Whether a group is braked for the agents of this source."""
-        group, voices = self.state.groups.get(name), self._voices_in(name)
-        return group is not None and group.braked and self._is_too_many(voices.seen_by(voices.of(source)))
+        group, source_counts = self.state.groups.get(name), self._sources_in(name)
+        return (
+            group is not None
+            and group.braked
+            and self._is_too_many(source_counts.seen_by(source_counts.of(source)))
+        )
 
     def _braked_counts(self, name: str) -> set[Count]:
         """The counts whose sources see a group as braked."""
-        voices = self._voices_in(name)
-        return {count for count in (*voices.counts, NONE) if self._is_too_many(voices.seen_by(count))}
+        source_counts = self._sources_in(name)
+        return {
+            count
+            for count in (*source_counts.counts, NONE)
+            if self._is_too_many(source_counts.seen_by(count))
+        }
 
     def _is_too_many(self, seen: Count) -> bool:
         members, unwell = seen
@@ -274,16 +284,16 @@ class Fleet:
 
     def sources_beside(self, agent: Agent) -> tuple[int, int]:
         """The members of its own source, and how many other sources there are."""
-        voices = self._voices_in(WHOLE)
-        own = voices.of(agent.source)[0]
-        return own, len(voices) - (own > 0)
+        source_counts = self._sources_in(WHOLE)
+        own = source_counts.of(agent.source)[0]
+        return own, len(source_counts) - (own > 0)
 
     def _seen_by(self, agent: Agent, name: str) -> Count:
-        voices = self._voices_in(name)
-        return voices.seen_by(voices.of(agent.source))
+        source_counts = self._sources_in(name)
+        return source_counts.seen_by(source_counts.of(agent.source))
 
-    def _voices_in(self, name: str) -> Voices:
-        return self._voices.get(name) or Voices(self.policy.brake_share)
+    def _sources_in(self, name: str) -> SourceCounts:
+        return self._source_counts.get(name) or SourceCounts(self.policy.brake_share)
 
     def _count(self, agent: Agent, by: int) -> None:
         if _is_member(agent):
@@ -303,12 +313,12 @@ class Fleet:
 
     def _speak_up(self, agent: Agent, members: int, unwell: int) -> None:
         for name in groups_of(agent):
-            voices = self._voices.get(name)
-            if voices is None:
-                voices = self._voices[name] = Voices(self.policy.brake_share)
-            voices.shift(agent.source, members, unwell)
-            if not len(voices):
-                del self._voices[name]
+            source_counts = self._source_counts.get(name)
+            if source_counts is None:
+                source_counts = self._source_counts[name] = SourceCounts(self.policy.brake_share)
+            source_counts.shift(agent.source, members, unwell)
+            if not len(source_counts):
+                del self._source_counts[name]
 
 
 def _is_member(agent: Agent) -> bool:

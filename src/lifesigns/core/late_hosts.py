@@ -1,6 +1,6 @@
 """Late hosts: when many agents of a host are late at once, the host is the cause: starved, or cut off.
 
-The engine then judges its agents later. How much the agents of other sources count: `voices.py`.
+The engine then judges its agents later. How much the agents of other sources count: `source_counts.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from lifesigns.core.agent import Agent
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import FleetPolicy
-from lifesigns.core.voices import Count, Voices, heard
+from lifesigns.core.source_counts import Count, SourceCounts, seen_from
 
 LATE_WITHIN: Final = 30.0
 """Agents of one host that are suspected within so many seconds are late together."""
@@ -76,21 +76,21 @@ class LateHosts:
             self._late.setdefault(agent.host, LateAgents()).note(agent, at)
             self._late_on(agent.host, at)
 
-    def is_late(self, agent: Agent, voices: Voices, at: float) -> bool:
+    def is_late(self, agent: Agent, source_counts: SourceCounts, at: float) -> bool:
         """Whether so many agents of its host were late just now that the host is the cause."""
         if agent.host is None:
             return False
         late = self._late_on(agent.host, at)
-        own = (voices.of(agent.source)[0], late.by_source.get(agent.source, 0))
+        own = (source_counts.of(agent.source)[0], late.by_source.get(agent.source, 0))
         others = sum(
-            voices.is_unwell((members, count))
+            source_counts.is_unwell((members, count))
             for source, count in late.by_source.items()
-            if source != agent.source and (members := voices.of(source)[0])
+            if source != agent.source and (members := source_counts.of(source)[0])
         )
-        members, suspected = heard(own, len(voices) - (own[0] > 0), others)
+        members, suspected = seen_from(own, len(source_counts) - (own[0] > 0), others)
         if suspected >= self._policy.brake_count and suspected >= self._policy.brake_share * members:
             return True
-        here, late_here = self._beside(agent, voices, late, at)
+        here, late_here = self._beside(agent, source_counts, late, at)
         return (
             agent.id in late.suspected
             and late_here > 0
@@ -121,7 +121,7 @@ class LateHosts:
         if agent.host and not here:
             self._witnesses.pop(agent.host, None)
 
-    def _beside(self, agent: Agent, voices: Voices, late: LateAgents, at: float) -> Count:
+    def _beside(self, agent: Agent, source_counts: SourceCounts, late: LateAgents, at: float) -> Count:
         """Other agents on its host whose beats are expected, and how many of them are late."""
         own, others, others_late = (0, 0), 0, 0
         for source, asked in self._asked(agent).items():
@@ -133,8 +133,8 @@ class LateHosts:
                 own = (len(asked), count)
             elif asked:
                 others += 1
-                others_late += voices.is_unwell((len(asked), count))
-        return heard(own, others, others_late)
+                others_late += source_counts.is_unwell((len(asked), count))
+        return seen_from(own, others, others_late)
 
     def _asked(self, agent: Agent) -> dict[str, list[Agent]]:
         """By source: other agents on its host whose beats are expected."""

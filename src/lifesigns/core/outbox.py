@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.changed_keys import ChangedKeys, Unstored
+from lifesigns.core.changed_keys import ChangedKeys, NoChangedKeys
 from lifesigns.core.effects import Brake, Effect, Fact, Intervention, Order, Refusal, SendPing
 
 AnOrder = TypeVar("AnOrder", bound=Order)
@@ -24,7 +24,7 @@ class Outbox:
     def __init__(self, epoch: int, numbered: int = 0, changes: ChangedKeys | None = None) -> None:
         self.epoch = epoch
         self.numbered = numbered
-        self.changes = changes if changes is not None else Unstored()
+        self.changes = changes if changes is not None else NoChangedKeys()
         self.effects: list[Effect] = []
 
     def add(self, effect: Effect) -> None:

@@ -1,6 +1,6 @@
 """Pace: at most so many nudges, terminations and respawns a minute, and never for more than a share of the fleet.
 
-For an agent all acts in its own source count, and one act of each other source, except for one source (`voices.py`):
+For an agent all acts in its own source count, and one act of each other source, except for one source (`source_counts.py`):
 the acts that one source needs delay no other.
 """
 

@@ -305,8 +305,8 @@ class Policy:
     def __post_init__(self) -> None:
         policy_rules.check(self)
 
-    def but(self, changes: Mapping[str, Any]) -> Policy:
-        """This policy with some values changed: `policy.but({"silence": {"interval": 2}})`."""
+    def with_changes(self, changes: Mapping[str, Any]) -> Policy:
+        """This policy with some values changed: `policy.with_changes({"silence": {"interval": 2}})`."""
         changed: Policy = policy_changes.changed(self, changes, BreakerPolicy())
         return changed
 

@@ -21,7 +21,7 @@ SHOWN_MAX: Final = 80
 """Signs of a refused word that are told."""
 
 
-class Tighter(Enum):
+class TighterWay(Enum):
     """Which way a key is tighter."""
 
     LOWER = "lower"
@@ -33,13 +33,13 @@ class Tighter(Enum):
     NEITHER = "as it is"
 
 
-def _keys(tighter: Tighter, section: str, names: str) -> dict[Path, Tighter]:
+def _keys(tighter: TighterWay, section: str, names: str) -> dict[Path, TighterWay]:
     return {(section, name): tighter for name in names.split()}
 
 
-_LOWER, _HIGHER, _ON, _NEITHER = Tighter.LOWER, Tighter.HIGHER, Tighter.ON, Tighter.NEITHER
+_LOWER, _HIGHER, _ON, _NEITHER = TighterWay.LOWER, TighterWay.HIGHER, TighterWay.ON, TighterWay.NEITHER
 
-TIGHTER: Final[Mapping[Path, Tighter]] = {
+TIGHTER: Final[Mapping[Path, TighterWay]] = {
     **_keys(_LOWER, "silence", "interval timeout missed_max busy_factor busy_max grace forget_after"),
     **_keys(_HIGHER, "silence", "false_suspicion_rate"),
     **_keys(_ON, "silence", "degrade_on_suspicion"),
@@ -61,7 +61,7 @@ TIGHTER: Final[Mapping[Path, Tighter]] = {
     **_keys(
         _HIGHER, "looping", "cycle_length_max recent_window failing_window wait_period_min polling_gap_min"
     ),
-    **_keys(Tighter.FEWER, "looping", "polling_tools"),
+    **_keys(TighterWay.FEWER, "looping", "polling_tools"),
     **_keys(
         _LOWER,
         "erring",
@@ -77,7 +77,7 @@ TIGHTER: Final[Mapping[Path, Tighter]] = {
     **_keys(_LOWER, "ladder", "nudge_max nudge_every hesitate_for escalation_timeout save_for confirm_for"),
     **_keys(_LOWER, "ladder", "cleanup_for more_time_for"),
     **_keys(_NEITHER, "ladder", "nudge_template"),
-    **_keys(Tighter.OFF, "respawn", "enabled"),
+    **_keys(TighterWay.OFF, "respawn", "enabled"),
     **_keys(
         _LOWER, "respawn", "per_task_max per_hour_max start_timeout verify_timeout crash_loop_max chain_max"
     ),
@@ -171,20 +171,20 @@ def _value(policy: Any, path: Path) -> Any:
     return policy
 
 
-def _is_no_looser(tighter: Tighter | None, value: Any, most: Any) -> bool:
+def _is_no_looser(tighter: TighterWay | None, value: Any, most: Any) -> bool:
     """Whether a value may stand where the administrator has said `most`. What is of another kind is refused elsewhere."""
     if value == most:
         return True
     match tighter:
-        case Tighter.LOWER:
+        case TighterWay.LOWER:
             return _amount(value) <= _amount(most)
-        case Tighter.HIGHER:
+        case TighterWay.HIGHER:
             return _amount(value) >= _amount(most)
-        case Tighter.ON:
+        case TighterWay.ON:
             return value is True
-        case Tighter.OFF:
+        case TighterWay.OFF:
             return value is False
-        case Tighter.FEWER:
+        case TighterWay.FEWER:
             return isinstance(value, list | tuple) and all(one in most for one in value)
         case _:
             return False

@@ -97,7 +97,7 @@ def profile(name: str) -> Policy:
     """The policy of a named profile."""
     if name not in PROFILES:
         raise PolicyError("profile", f"{name!r} is unknown; known are {', '.join(PROFILES)}")
-    return Policy().but(PROFILES[name])
+    return Policy().with_changes(PROFILES[name])
 
 
 OWN_MAX: Final = 1000
@@ -108,12 +108,12 @@ OWN_SIZE_MAX: Final = 8192
 """Signs of all words about one agent's policy. A policy in which every key is another has half of that."""
 
 FIRST: Final = 0
-"""The page of the default."""
+"""The number of the default policy."""
 
 
 @dataclass(slots=True)
-class _OwnPage:
-    """A page that was made for the words of agents."""
+class _OwnPolicyUse:
+    """Who uses a policy that agents asked for."""
 
     key: tuple[str, ...]
     source: str
@@ -124,9 +124,9 @@ class PolicyBook:
     """Which policy an agent gets: the default, changed by its role, by patterns of its id, by what operators said of it; and by
     its own word, which can only tighten what the administrator set (`policy_bounds.py`).
 
-    Pages are numbered, because a belief holds a number and not a policy: it is small, it can be stored, and
-    after a restart with another configuration it is simply looked up again. A page that was made for an agent's words goes
-    when its last user has left it (`move`), and counts for the token that asked for it.
+    Policies are numbered, because a belief holds a number and not a policy: it is small, it can be stored, and
+    after a restart with another configuration it is simply looked up again. A policy that agents asked for is dropped
+    with its last user (`move`), and counts for the token that asked for it.
     """
 
     def __init__(
@@ -150,20 +150,20 @@ class PolicyBook:
         """By pattern of the id: the role that these agents have."""
         self._fixed = frozenset(fixed) | differing(self.default, Policy())
         """What the administrator set for everybody, be it to the usual value."""
-        self.pages: list[Policy] = [self.default]
+        self.policies: list[Policy] = [self.default]
         self.lines = [_lines(self.default)]
-        """Of each page: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look."""
+        """Of each policy: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look."""
         self.refused: list[Sequence[str]] = [()]
-        """Of each page: the words that do not count, and why."""
+        """Of each policy: the values that were asked for and do not count, and why."""
         self.conflicts: dict[str, str] = {}
         """Words that could not be followed, and why."""
         self._numbers: dict[tuple[str, ...], int] = {("",): FIRST}
-        self._own: dict[int, _OwnPage] = {}
+        self._own: dict[int, _OwnPolicyUse] = {}
         self._unused: list[int] = []
         self._asked_by: Counter[str] = Counter()
 
-    def anew(self) -> PolicyBook:
-        """The same book, with nobody in it."""
+    def unused_copy(self) -> PolicyBook:
+        """The same book, before any agent used it."""
         return PolicyBook(
             self.default,
             roles=self._role_words,
@@ -182,10 +182,10 @@ class PolicyBook:
         return self[self.number(agent_id, role, own)]
 
     def __getitem__(self, number: int) -> Policy:
-        return self.pages[number]
+        return self.policies[number]
 
     def number(self, agent_id: str, role: str | None = None, own: OwnPolicy | None = None) -> int:
-        """The page an agent's policy is on."""
+        """The number of an agent's policy."""
         known_role = role if role in self._roles else None
         patterns = tuple(p for p in self._agents if fnmatchcase(agent_id, p))
         key = (known_role or "", *patterns)
@@ -203,15 +203,15 @@ class PolicyBook:
         return number
 
     def move(self, before: int, after: int) -> None:
-        """An agent leaves one page for another."""
+        """An agent leaves one policy for another."""
         if after in self._own:
             self._own[after].users += 1
-        page = self._own.get(before)
-        if page is not None:
-            page.users -= 1
-            if not page.users:
-                del self._own[before], self._numbers[page.key]
-                self._asked_by[page.source] -= 1
+        use = self._own.get(before)
+        if use is not None:
+            use.users -= 1
+            if not use.users:
+                del self._own[before], self._numbers[use.key]
+                self._asked_by[use.source] -= 1
                 self._unused.append(before)
 
     def _add_own(self, key: tuple[str, ...], policy: Policy, own: OwnPolicy, fixed: frozenset[Path]) -> int:
@@ -219,21 +219,21 @@ class PolicyBook:
             raise PolicyError("policy", f"has {len(key[-1])} signs, over the limit of {OWN_SIZE_MAX}")
         if own.words and self._asked_by[own.source] >= OWN_MAX:
             raise PolicyError("policy", f"{OWN_MAX} different policies of this token's agents are in use")
-        policy = policy.but(own.granted)
+        policy = policy.with_changes(own.granted)
         words, refused = tightened(policy, own.words, fixed | flat(own.granted).keys())
-        number = self._add(key, policy.but(words), refused)
+        number = self._add(key, policy.with_changes(words), refused)
         source = own.source if own.words else ""
-        self._own[number] = _OwnPage(key, source)
+        self._own[number] = _OwnPolicyUse(key, source)
         self._asked_by[source] += 1
         return number
 
     def _add(self, key: tuple[str, ...], policy: Policy, refused: Sequence[str] = ()) -> int:
         if self._unused:
             number = self._unused.pop()
-            self.pages[number], self.lines[number], self.refused[number] = policy, _lines(policy), refused
+            self.policies[number], self.lines[number], self.refused[number] = policy, _lines(policy), refused
         else:
-            number = len(self.pages)
-            self.pages.append(policy)
+            number = len(self.policies)
+            self.policies.append(policy)
             self.lines.append(_lines(policy))
             self.refused.append(refused)
         self._numbers[key] = number
@@ -249,7 +249,7 @@ class PolicyBook:
     def _with_pattern(self, policy: Policy, pattern: str, role: str | None) -> Policy:
         """A pattern that is possible by itself may be impossible on top of a role: then the role stands."""
         try:
-            return policy.but(self._agents[pattern])
+            return policy.with_changes(self._agents[pattern])
         except PolicyError as error:
             self.conflicts[f"agents.{pattern} on top of role {role}"] = str(error)
             return policy
@@ -261,6 +261,6 @@ def _lines(policy: Policy) -> tuple[float, float, float]:
 
 def _changed(policy: Policy, changes: Mapping[str, Any], path: str) -> Policy:
     try:
-        return policy.but(changes)
+        return policy.with_changes(changes)
     except PolicyError as error:
         raise PolicyError(f"{path}.{error.key}", error.detail) from None

@@ -20,7 +20,7 @@ class Quota(StrEnum):
     TASKS = "tasks"
 
 
-class Sourced(Protocol):
+class HasSource(Protocol):
     """Something that counts for a source."""
 
     @property
@@ -30,7 +30,7 @@ class Sourced(Protocol):
 class Quotas:
     """How much each source holds. Counted again after a restart, so nothing of it is stored."""
 
-    def __init__(self, policy: FleetPolicy, things: Mapping[Quota, Iterable[Sourced]]) -> None:
+    def __init__(self, policy: FleetPolicy, things: Mapping[Quota, Iterable[HasSource]]) -> None:
         self._limits = {
             Quota.MESSAGES: policy.messages_per_source,
             Quota.CLAIMS: policy.claims_per_source,

@@ -273,7 +273,7 @@ class Respawns:
         lineage.acknowledged, lineage.supervisor_gone = True, False
         self._record(lineage, lineage.order_id, Stage.DELIVERED, now, "")
 
-    def reborn(self, lineage: Lineage, life: str | None, policy: RespawnPolicy, now: float) -> bool:
+    def new_life_spoke(self, lineage: Lineage, life: str | None, policy: RespawnPolicy, now: float) -> bool:
         """A new life speaks. True if we started it, by any of our tries."""
         order_id = lineage.starts.pop(life or "", "")
         ours = bool(order_id) or lineage.unheard > 0

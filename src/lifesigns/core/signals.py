@@ -1,6 +1,6 @@
 """Signals: everything the engine can hear, in the past tense.
 
-Three voices: the agent itself (beats and the signals of the wire contract), the world around it (a
+Three kinds of speaker: the agent itself (beats and the signals of the wire contract), the world around it (a
 process that ended, the outcome of an order) and people (pause, terminate, a decision).
 
 Every signal names an `agent_id`; the few about the hub itself do not. `incarnation` is None where the speaker does
@@ -66,7 +66,7 @@ class BreakerAct(StrEnum):
     CLOSE = "close"
 
 
-# --- the agent's own voice --------------------------------------------------------------------------
+# --- the agent itself -----------------------------------------------------------------------------
 
 
 class Gauges(Protocol):

@@ -129,7 +129,7 @@ class Watching:
 
     # --- what ---------------------------------------------------------------------------------------
 
-    def ripen(self, agent: Agent, policy: Policy, at: float, now: float) -> bool:
+    def act_on_due(self, agent: Agent, policy: Policy, at: float, now: float) -> bool:
         """Everything of this agent that falls due at `at`. False if the agent is to be forgotten."""
         if agent.health is Health.TERMINATED:
             return self.silence_at(agent, policy) > at

@@ -41,7 +41,7 @@ def clock(at: float) -> str:
     return moment(at)[11:19]
 
 
-class Look(NamedTuple):
+class FleetState(NamedTuple):
     """All agents, and the fleet."""
 
     agents: Sequence[AgentHealth]
@@ -70,7 +70,7 @@ class Narrator:
         go_on_for: float,
         *,
         to_the_end: bool = False,
-        see: Callable[[Look], None] | None = None,
+        see: Callable[[FleetState], None] | None = None,
     ) -> None:
         """Watch for so long; unless `to_the_end`, only until all is right. Passes every look to `see`. Raises
         `AdapterError` if the hub is gone."""
@@ -115,12 +115,12 @@ class Narrator:
             self._tell(Line(time.time(), agent_id, f"{agent_id} {line}", own=True))
 
     async def _look(
-        self, client: AsyncClient, see: Callable[[Look], None] | None, *, to_the_end: bool
+        self, client: AsyncClient, see: Callable[[FleetState], None] | None, *, to_the_end: bool
     ) -> None:
-        """Look again and again; ends when all has been right for a while."""
+        """FleetState again and again; ends when all has been right for a while."""
         while to_the_end or not self._is_calm():
             with suppress(HubError):
-                look = Look((await client.agent_list(sort="need")).agents, await client.fleet())
+                look = FleetState((await client.agent_list(sort="need")).agents, await client.fleet())
                 for agent in look.agents:
                     if agent.agent_id in self.outcomes:
                         self.outcomes[agent.agent_id].looked(agent, time.time())

@@ -106,7 +106,7 @@ class Access:
             self._note(entry, now)
         return entry.stored.digest, entry.principal.patterns
 
-    def still_in(self, token_id: str, now: float, session: str | None = None) -> bool:
+    def is_still_valid(self, token_id: str, now: float, session: str | None = None) -> bool:
         """Whether an open stream of this token, or of this session made with it, may go on."""
         is_open = session is None or self._sign_ins.is_open(session, now)
         return is_open and self._holder(token_id, now) is not None

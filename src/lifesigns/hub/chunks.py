@@ -206,7 +206,7 @@ _SILENT_LIVELY: Final = _lively_of(_SILENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DecodedChunk:
     """A decoded chunk. Iterating gives every signal and the moment it came."""
 
     chunk: Chunk
@@ -231,7 +231,7 @@ class Reading:
                 yield at, next(signals)
 
 
-def read(chunk: Chunk) -> Reading:
+def read(chunk: Chunk) -> DecodedChunk:
     """Decode a chunk. Raises `AdapterError` if it is damaged, or from a newer lifesigns."""
     try:
         raw = zlib.decompress(chunk.data)
@@ -245,7 +245,7 @@ def read(chunk: Chunk) -> Reading:
         body = _decode(raw)
     except (zlib.error, msgspec.MsgspecError, IndexError) as error:
         raise AdapterError(f"a chunk of the journal is damaged: {error}", transient=False) from error
-    return Reading(chunk, body.epoch, body.number, body.missed, body.gone, body.lapses, body)
+    return DecodedChunk(chunk, body.epoch, body.number, body.missed, body.gone, body.lapses, body)
 
 
 def _signals(body: _Body) -> Iterator[Signal]:

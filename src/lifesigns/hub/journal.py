@@ -16,10 +16,10 @@ from typing import Final
 import msgspec
 
 from lifesigns.core.signals import Report, Signal
-from lifesigns.hub.chunks import Reading, Track, Writer, read
+from lifesigns.hub.chunks import DecodedChunk, Track, Writer, read
 from lifesigns.ports import Chunk
 
-__all__ = ["BUDGET", "Journal", "Reading", "read"]
+__all__ = ["BUDGET", "DecodedChunk", "Journal", "read"]
 
 BUDGET: Final = 2000.0
 """Signals a second. At 2 to 4 µs each this is half a percent of a core, and some 30 kB a second on the disk."""

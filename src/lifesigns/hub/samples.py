@@ -22,7 +22,7 @@ AT_ONCE_MAX: Final = 0.03
 """Share of a round: of 100,000 agents some fifteen milliseconds."""
 
 
-class Counted(Struct, gc=False):
+class LastCount(Struct, gc=False):
     """How many beats of which incarnation were counted the last time.
 
     Changed in place, and outside of the garbage collector: a hundred thousand new objects every minute would make it
@@ -37,7 +37,7 @@ class Sampler:
     """Goes round the fleet, and remembers each agent's count of beats."""
 
     def __init__(self) -> None:
-        self._counted: dict[str, Counted] = {}
+        self._counted: dict[str, LastCount] = {}
         self._round: list[Agent] = []
         self._minute = -1.0
         self._done = 0
@@ -68,7 +68,7 @@ class Sampler:
         """The agent's last minute; None if it was silent."""
         counted = self._counted.get(agent.id)
         if counted is None:
-            self._counted[agent.id] = counted = Counted(0, agent.started_at)
+            self._counted[agent.id] = counted = LastCount(0, agent.started_at)
         if counted.born_at != agent.started_at:
             counted.beats, counted.born_at = 0, agent.started_at  # A new incarnation counts from one.
         beats, counted.beats = agent.beats - counted.beats, agent.beats

@@ -231,7 +231,7 @@ class _Worker(Sender):
         for section, values in changes.items():
             policy[section] = {**policy.get(section, {}), **values}
         try:
-            Policy().but(policy)
+            Policy().with_changes(policy)
         except PolicyError as error:
             raise UsageError(
                 f"config: {error} (heartbeat_interval, stale_threshold and detection_interval)"

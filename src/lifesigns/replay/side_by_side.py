@@ -14,7 +14,7 @@ from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
 from lifesigns.hub.journal import read
 from lifesigns.ports import Store
-from lifesigns.replay.spells import Difference, compare
+from lifesigns.replay.episodes import Difference, compare
 from lifesigns.replay.survey import Progress, Survey, survey
 from lifesigns.replay.watch import Watch
 
@@ -34,7 +34,7 @@ class Side:
     """The verdicts of one policy."""
 
     counts: Counter[str]
-    """Spells that began in that time, by kind."""
+    """Episodes that began in that time, by kind."""
     asked: int
     answered: int
     poisoned: int
@@ -78,7 +78,7 @@ async def replay(
     await _run(store, watches, record, (begin, end), progress)
     compared = set(agents) or record.agents
     ours, theirs = (
-        [spell for spell in watch.spells.between(since, end) if spell.agent_id in compared]
+        [episode for episode in watch.episodes.between(since, end) if episode.agent_id in compared]
         for watch in watches
     )
     return Replayed(
@@ -86,8 +86,8 @@ async def replay(
         until=end,
         survey=record,
         agents=len(compared),
-        in_force=_side(watches[0], [spell.what for spell in ours if spell.began_at >= since]),
-        other=_side(watches[1], [spell.what for spell in theirs if spell.began_at >= since]),
+        in_force=_side(watches[0], [episode.what for episode in ours if episode.began_at >= since]),
+        other=_side(watches[1], [episode.what for episode in theirs if episode.began_at >= since]),
         noted=record.noted(since, end, compared),
         differences=compare(ours, theirs),
     )

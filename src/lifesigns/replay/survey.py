@@ -14,7 +14,7 @@ from lifesigns.core.handlers.admission import OWN_REPORTS
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Report, Signal
 from lifesigns.events import fact_of, types_of
-from lifesigns.hub.journal import Reading, read
+from lifesigns.hub.journal import DecodedChunk, read
 from lifesigns.ports import Event, Store
 
 Interval = tuple[float, float]
@@ -121,14 +121,14 @@ class _RecordReader:
     def __init__(self, record: Survey) -> None:
         self._record = record
         self._incarnations: dict[str, str] = {}
-        self._last: Reading | None = None
+        self._last: DecodedChunk | None = None
         self._stretch: set[str] = set()
         """The agents heard in this stretch."""
         self._before: dict[str, float] = {}
         """The agents heard in an earlier one, and when that ended."""
         self._complete = True
 
-    def through(self, reading: Reading) -> None:
+    def through(self, reading: DecodedChunk) -> None:
         record, last, chunk = self._record, self._last, reading.chunk
         if last is None:
             record.from_at = chunk.from_at

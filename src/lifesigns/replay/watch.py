@@ -21,7 +21,7 @@ from lifesigns.core.health import Health
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import AgentLeft, CanaryReturned, PongReceived, Signal, TerminationDone
-from lifesigns.replay.spells import Spells
+from lifesigns.replay.episodes import Episodes
 from lifesigns.replay.survey import Survey
 
 EPOCH: Final = 0
@@ -35,7 +35,7 @@ class Watch:
     """An engine under one policy."""
 
     def __init__(self, policies: PolicyBook, fleet: FleetPolicy, survey: Survey) -> None:
-        self.spells = Spells()
+        self.episodes = Episodes()
         self.asked = 0
         self.answered = 0
         """Pings, and those that count as answered."""
@@ -89,7 +89,7 @@ class Watch:
         for effect in effects:
             match effect:
                 case Flip() | FindingOpened() | FindingClosed():
-                    self.spells.see(effect, self._doubt(effect))
+                    self.episodes.see(effect, self._doubt(effect))
                 case SendPing():
                     self.asked += 1
                     if self._would_answer(effect, at):

@@ -18,7 +18,7 @@ from lifesigns.ports import Event, NoticeSeverity
 from lifesigns.views import Alert, AlertList, moment
 from lifesigns.views.alerts import TYPES, AcknowledgedAlerts, Acknowledgement, Need, NeedKind, alert_of
 from lifesigns.views.moments import moment_or_none
-from lifesigns.views.standing import STANDING, STANDING_MAX, standing
+from lifesigns.views.standing_alerts import STANDING, STANDING_MAX, standing_alerts
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
@@ -54,7 +54,7 @@ async def alerts(request: Request) -> Answer:
     now = (
         []
         if query.before is not None
-        else [one for one in standing_alerts(request.service) if LOUDNESS[one.severity] >= least]
+        else [one for one in all_standing(request.service) if LOUDNESS[one.severity] >= least]
     )
     happened, before = await _happened(request, least)
     return answer(AlertList((*now, *happened), before))
@@ -92,10 +92,10 @@ async def on_record(request: Request) -> None:
 # --- what stands --------------------------------------------------------------------------------------
 
 
-def standing_alerts(service: Service) -> Iterator[Alert]:
+def all_standing(service: Service) -> Iterator[Alert]:
     """What follows from the engine's beliefs; and every other open alert."""
     alerting = service.notifier.alerting
-    believed = standing(service.engine.beliefs, service.troubles.now(), service.expiring_tokens.now())
+    believed = standing_alerts(service.engine.beliefs, service.troubles.now(), service.expiring_tokens.now())
     for one in believed:
         yield _as_told(msgspec.structs.replace(one, open=True), alerting.alerts.get(one.key))
     room, keys = STANDING_MAX - len(believed), {one.key for one in believed}
@@ -155,7 +155,7 @@ def _acknowledged(ack: Ack) -> Acknowledgement:
 async def _key(request: Request, alert_id: str) -> str:
     """The key of the alert with this id in the list; or the id itself, if it is a key."""
     if alert_id.startswith(STANDING):
-        found = next((one.key for one in standing_alerts(request.service) if one.id == alert_id), "")
+        found = next((one.key for one in all_standing(request.service) if one.id == alert_id), "")
     elif alert_id.isascii() and alert_id.isdecimal() and len(alert_id) < 19:
         number = int(alert_id)
         events = await request.service.store.events(after=number - 1, until=number, limit=1)

@@ -21,14 +21,14 @@ from lifesigns.views.interventions import InterventionList
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.interventions import ask, asked_for, request_key
-from lifesigns.web.paging import Paged, page
+from lifesigns.web.paging import PageQuery, page
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 AT_ONCE_MAX: Final = 1000
 """Agents whose breaker one request may operate."""
 
 
-class BreakersQuery(Paged):
+class BreakersQuery(PageQuery):
     """Which breakers: every condition that is given must hold."""
 
     state: tuple[BreakerState, ...] = ()

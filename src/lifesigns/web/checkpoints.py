@@ -27,7 +27,7 @@ Text = Annotated[str, Meta(max_length=1024)]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-class Saved(msgspec.Struct):
+class UploadQuery(msgspec.Struct):
     """Who saved it, and what it builds on."""
 
     agent_id: AgentId
@@ -113,7 +113,7 @@ CALLS: Final = (
         SPEAKERS,
         keep,
         CheckpointView,
-        query=Saved,
+        query=UploadQuery,
         body=bytes,
         status=201,
         also={

@@ -112,7 +112,7 @@ class Connections:
 
     # --- what connections tell ------------------------------------------------------------------------
 
-    def take_in(self, connection: Connection) -> bool:
+    def admit(self, connection: Connection) -> bool:
         """Add a new connection; False if there are too many already."""
         address = connection.address
         if len(self._open) >= self.most or self._by_address[address] >= self.most_per_address:
@@ -133,7 +133,7 @@ class Connections:
             self._by_address[address] += 1
         return True
 
-    def let_go(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         """Remove a connection that has ended."""
         if connection not in self._open:
             return
@@ -168,21 +168,21 @@ class Connections:
 
     # --- looking after them ---------------------------------------------------------------------------
 
-    async def look_on(self) -> None:
+    async def run(self) -> None:
         """Run `check` about once a second, for ever."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(LOOK_EVERY, self.patience.head_for / 4))
-            self.look(loop.time())
+            self.check(loop.time())
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """End the connections whose time is over."""
         for connection in [one for one in self._open if one.due_at <= now]:
             connection.overdue()
         for connection in [one for one in self._stalled if one.is_stalled(now)]:
             self.cut(connection, "does not read its answer")
 
-    def hurry(self) -> None:
+    def cut_stalled(self) -> None:
         """The server is about to end: do not wait for stalled readers."""
         self.unsent_max = 0
         for connection in tuple(self._stalled):
@@ -244,11 +244,11 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self.address = _counted(self.client)
         self.due_at = self.loop.time() + self._patience.head_for
-        if not self._others.take_in(self):
+        if not self._others.admit(self):
             self._refuse(503, "there are too many connections already", {"Retry-After": "1"})
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._others.let_go(self)
+        self._others.remove(self)
         self.due_at = NEVER
         super().connection_lost(exc)
 

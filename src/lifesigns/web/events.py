@@ -25,7 +25,7 @@ from lifesigns.views.events import event_view
 from lifesigns.web.answers import Answer, Problem, Stream, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import READERS, Request, Route
-from lifesigns.web.voices import still_in
+from lifesigns.web.speaking_rights import is_still_valid
 
 RETRY_AFTER_MS: Final = 2000
 KEEP_ALIVE_EVERY: Final = 15.0
@@ -85,7 +85,7 @@ async def list_events(request: Request) -> Answer:
 
 async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
     service, agent, clock = request.service, request.query.agent, asyncio.get_running_loop().time
-    may_hear = still_in(request)
+    may_hear = is_still_valid(request)
     async with service.feed.listen(request.query.types, request.principal.token_id) as listener:
         # With the id a listener that is cut off before its first event knows where to continue.
         yield b"retry: %d\nid: %d\n\n" % (RETRY_AFTER_MS, _begins_after(request))

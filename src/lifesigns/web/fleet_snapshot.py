@@ -7,8 +7,8 @@ from typing import Final
 
 from lifesigns.hub.service import Service
 from lifesigns.views import FleetView, HubHealth, fleet_view, hub_health
-from lifesigns.views.standing import needs
-from lifesigns.web.alerts import standing_alerts
+from lifesigns.views.standing_alerts import needs
+from lifesigns.web.alerts import all_standing
 
 KEPT_FOR: Final = 1.0
 
@@ -26,7 +26,7 @@ class FleetSnapshot:
         """Counts by state, agents with room, and the hub's own health."""
         now = self._service.clock()
         if self._seen is None or now - self._seen_at >= KEPT_FOR:
-            who = needs(standing_alerts(self._service))
+            who = needs(all_standing(self._service))
             self._seen, self._seen_at = fleet_view(self._service.engine, self._hub(now), who), now
         return self._seen
 

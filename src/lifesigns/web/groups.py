@@ -9,7 +9,7 @@ from typing import Final
 from lifesigns.core.signals import GroupReleased
 from lifesigns.views.groups import GroupList, GroupView, group_view
 from lifesigns.web.answers import Answer, Problem, answer
-from lifesigns.web.paging import Paged, page
+from lifesigns.web.paging import PageQuery, page
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 
@@ -36,7 +36,7 @@ async def release(request: Request) -> Answer:
 
 
 CALLS: Final = (
-    Route("GET", "/api/v1/groups", READERS, groups, GroupList, query=Paged),
+    Route("GET", "/api/v1/groups", READERS, groups, GroupList, query=PageQuery),
     Route(
         "POST",
         "/api/v1/groups/{group}/release",

@@ -13,7 +13,7 @@ from lifesigns.integrations.hooks.events import HookEvent, Origin
 from lifesigns.integrations.hooks.registry import NoRoom
 from lifesigns.web.answers import Answer, answer
 from lifesigns.web.routes import SPEAKERS, Request, Route
-from lifesigns.web.voices import check_voice
+from lifesigns.web.speaking_rights import check_may_speak
 
 
 class OriginQuery(Origin):
@@ -36,7 +36,7 @@ async def codex(request: Request) -> Answer:
 async def _heard(request: Request, program: str) -> Answer:
     hooks, event = request.site.hooks, request.body
     session = hooks.find(program, event, request.query, request.principal.token_id)
-    check_voice(request, session.main.id, field="session_id")
+    check_may_speak(request, session.main.id, field="session_id")
     if request.service.hub.committer.deposed:
         raise NotLeader
     await hooks.introduce(session)

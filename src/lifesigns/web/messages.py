@@ -17,12 +17,12 @@ from lifesigns.views import MessageList, MessageView
 from lifesigns.views.messages import message_view
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, MessageId
-from lifesigns.web.paging import Paged, page
+from lifesigns.web.paging import PageQuery, page
 from lifesigns.web.routes import READERS, SPEAKERS, Request, Route
-from lifesigns.web.voices import check_owner, check_voice
+from lifesigns.web.speaking_rights import check_may_speak, check_owner
 
 
-class MessagesQuery(Paged):
+class MessagesQuery(PageQuery):
     """Which messages: every condition that is given must hold."""
 
     agent: AgentId | None = None
@@ -66,7 +66,7 @@ async def send(request: Request) -> Answer:
     """A message was sent. If it is not acknowledged in time, the hub reminds its recipient and tells people, as its
     priority says. The hub sees only its id, not the message."""
     said, engine = request.body, request.service.engine
-    check_voice(request, said.agent_id)
+    check_may_speak(request, said.agent_id)
     if engine.agent(said.to) is None:
         raise Problem(404, f"is {said.to!r}, of which nobody has heard", field="to")
     message_id = said.message_id or f"m-{uuid4().hex}"
@@ -95,7 +95,7 @@ async def send(request: Request) -> Answer:
 async def acknowledge(request: Request) -> Answer:
     """The recipient has understood a message."""
     agent_id, message_id = request.body.agent_id, request.path["message_id"]
-    check_voice(request, agent_id)
+    check_may_speak(request, agent_id)
     messages, message = request.service.engine.beliefs.messages, _known(request)
     if message.to != agent_id:
         raise Problem(409, f"message {message_id!r} was sent to {message.to!r}", field="agent_id")
@@ -111,7 +111,7 @@ async def withdraw(request: Request) -> Answer:
     """The sender no longer waits for an acknowledgement: no reminders, and it is not listed."""
     message_id = request.path["message_id"]
     messages, message = request.service.engine.beliefs.messages, _known(request)
-    check_voice(request, message.sender)
+    check_may_speak(request, message.sender)
     await request.service.http_receiver.store_reports(
         [MessageWithdrawn(agent_id=message.sender, message_id=message_id)]
     )

@@ -16,7 +16,7 @@ from lifesigns.views import Orders, OrdersByAgent
 from lifesigns.web.answers import JSON, Answer, Problem, Stream, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import SPEAKERS, Request, Route
-from lifesigns.web.voices import check_voice, still_in
+from lifesigns.web.speaking_rights import check_may_speak, is_still_valid
 
 WAIT_MAX: Final = 60.0
 EXCLUDED_MAX: Final = 50
@@ -71,7 +71,7 @@ async def orders_of_agents(request: Request) -> Answer | Stream:
 async def acknowledge(request: Request) -> Answer:
     """The agent's side has this order: the hub does not offer it again."""
     agent_id, order_id = request.path["agent_id"], request.path["order_id"]
-    check_voice(request, agent_id)
+    check_may_speak(request, agent_id)
     if not await request.service.http_receiver.acknowledge(agent_id, order_id):
         raise Problem(404, f"no order {order_id!r} waits for {agent_id!r}")
     return Answer(status=204)
@@ -80,7 +80,7 @@ async def acknowledge(request: Request) -> Answer:
 async def _answered(
     request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> Answer | Stream:
-    check_voice(request, *agent_ids)
+    check_may_speak(request, *agent_ids)
     waiting = request.service.http_receiver.orders_for(agent_ids, request.query.exclude)
     if waiting or not request.query.wait:
         return answer(shown(waiting))
@@ -90,7 +90,7 @@ async def _answered(
 async def _later(
     request: Request, agent_ids: Sequence[str], shown: Callable[[Waiting], Any]
 ) -> AsyncGenerator[bytes, None]:
-    may_hear = still_in(request)
+    may_hear = is_still_valid(request)
     waiting = await request.service.http_receiver.wait_for_orders(
         agent_ids, request.query.wait, request.query.exclude
     )

@@ -14,7 +14,7 @@ T = TypeVar("T")
 LIMIT_MAX: Final = 1000
 
 
-class Paged(msgspec.Struct):
+class PageQuery(msgspec.Struct):
     """Which page."""
 
     limit: Annotated[int, Meta(ge=1, le=LIMIT_MAX)] = 100
@@ -22,7 +22,7 @@ class Paged(msgspec.Struct):
     """From the answer before: the next page."""
 
 
-def page(items: Iterable[T], query: Paged) -> tuple[list[T], str | None]:
+def page(items: Iterable[T], query: PageQuery) -> tuple[list[T], str | None]:
     """The items of this page, and the cursor of the next if there is one. Items that come or go meanwhile shift the
     rest."""
     start = int(query.cursor or 0)

@@ -109,7 +109,7 @@ async def served(
     )
     connections.most = min(connections.most, files_max() - FILES_KEPT)
     server = _Server(config, connections)
-    looking = asyncio.create_task(connections.look_on(), name="lifesigns connections")
+    looking = asyncio.create_task(connections.run(), name="lifesigns connections")
     task = asyncio.create_task(server.serve([listener]), name="lifesigns web")
     try:
         while not server.started and not task.done():  # noqa: ASYNC110 -- uvicorn tells nobody else
@@ -117,7 +117,7 @@ async def served(
         yield
     finally:
         server.should_exit = True
-        connections.hurry()
+        connections.cut_stalled()
         await task
         looking.cancel()
         connections.end()

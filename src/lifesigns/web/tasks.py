@@ -17,9 +17,9 @@ from lifesigns.views import CheckpointList, CheckpointView, ClaimGranted, TaskLi
 from lifesigns.views.tasks import checkpoint_view, checkpoints, claim_granted, task_ids, tasks_view
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, Name
-from lifesigns.web.paging import Paged, page
+from lifesigns.web.paging import PageQuery, page
 from lifesigns.web.routes import READERS, SPEAKERS, Request, Route
-from lifesigns.web.voices import check_owner, check_voice
+from lifesigns.web.speaking_rights import check_may_speak, check_owner
 
 Text = Annotated[str, Meta(max_length=1024)]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -72,7 +72,7 @@ async def claim(request: Request) -> Answer:
     )
     if task_id not in engine.beliefs.claims:  # The engine answers for a held one, and records the attempt.
         check_owner(request, wish)
-    check_voice(request, said.agent_id)
+    check_may_speak(request, said.agent_id)
     await request.service.http_receiver.store_reports([wish])
     claim = engine.beliefs.claims.get(task_id)
     if claim is None:
@@ -88,7 +88,7 @@ async def claim(request: Request) -> Answer:
 async def release(request: Request) -> Answer:
     """Give a task back before it is done: it is free to be claimed."""
     task_id, said = request.path["task_id"], request.body
-    check_voice(request, said.agent_id)
+    check_may_speak(request, said.agent_id)
     claims = request.service.engine.beliefs.claims
     claim = claims.get(task_id)
     if claim is None:
@@ -122,7 +122,7 @@ async def save(request: Request) -> Answer:
 
 def check_may_save(request: Request, saved: CheckpointSaved, token: int | None) -> None:
     """Raises a `Problem` if this principal may not save that."""
-    check_voice(request, saved.agent_id)
+    check_may_speak(request, saved.agent_id)
     claim = request.service.engine.beliefs.claims.get(request.path["task_id"])
     if claim is not None:
         _check_claim(claim, saved.agent_id, token)
@@ -174,7 +174,7 @@ _TASK: Final = "/api/v1/tasks/{task_id}"
 _UNKNOWN: Final = {404: "nobody has anything to do with this task"}
 
 CALLS: Final = (
-    Route("GET", "/api/v1/tasks", READERS, tasks, TaskList, query=Paged),
+    Route("GET", "/api/v1/tasks", READERS, tasks, TaskList, query=PageQuery),
     Route("GET", _TASK, READERS, task, TaskView, also=_UNKNOWN),
     Route(
         "POST",

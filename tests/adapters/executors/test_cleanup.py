@@ -29,7 +29,7 @@ from lifesigns.ports import NotExecuted
 from tests.adapters.channels.peers import Peer, Reply
 from tests.adapters.executors.ground import HandyHub, cleanup, handy_hub, settings, until
 
-POLICY = profile("balanced").but({"respawn": {"backoff": (0.01,), "jitter": 0.0}})
+POLICY = profile("balanced").with_changes({"respawn": {"backoff": (0.01,), "jitter": 0.0}})
 TELLS = """
 import json, os, sys
 told = {name: value for name, value in os.environ.items() if name.startswith("LIFESIGNS_")}

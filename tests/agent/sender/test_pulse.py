@@ -77,7 +77,7 @@ def test_who_asks_for_nothing_announces_nothing() -> None:
 def test_a_profile_is_announced_with_all_its_waits(name: str) -> None:
     pulse, changes = rhythm(name, None)
     assert changes == PROFILES[name]
-    assert pulse.interval == Policy().but(PROFILES[name]).silence.interval
+    assert pulse.interval == Policy().with_changes(PROFILES[name]).silence.interval
 
 
 @pytest.mark.parametrize("interval", [0.01, 0.5, 1.0, 5.0, 61.0, 600.0, 3600.0, 86400.0])
@@ -85,7 +85,7 @@ def test_any_interval_is_announced_with_waits_that_work(interval: float) -> None
     """A hub that expects a beat every 5 s would doubt an agent that beats every hour."""
     pulse, changes = rhythm(None, interval)
     assert changes is not None
-    policy = Policy().but(changes)
+    policy = Policy().with_changes(changes)
     assert pulse.interval == interval
     assert policy.silence.suspect_after > 2 * interval
     assert policy.silence.timeout >= 3.0
@@ -94,7 +94,7 @@ def test_any_interval_is_announced_with_waits_that_work(interval: float) -> None
 def test_a_profile_with_another_interval_keeps_its_waits() -> None:
     pulse, changes = rhythm("fleet", 60.0)
     assert changes is not None
-    assert Policy().but(changes).silence.timeout == 600.0
+    assert Policy().with_changes(changes).silence.timeout == 600.0
     assert pulse.interval == 60.0
 
 

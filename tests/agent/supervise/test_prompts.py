@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from lifesigns.agent.supervise.prompts import Screen, may_ask, question
-from lifesigns.agent.supervise.reading import Reading
+from lifesigns.agent.supervise.reads_input import ReadsInput
 from tests.agent.supervise.running import BOUND, PYTHON, RUN, on_screen, started
 
 PROMPTS = {
@@ -30,8 +30,8 @@ NO_PROMPTS = {
 
 
 @pytest.mark.parametrize("name", PROMPTS)
-@pytest.mark.parametrize("reading", [Reading.YES, Reading.MAYBE, Reading.UNKNOWN])
-def test_a_prompt_is_one_however_the_program_waits_for_a_key(name: str, reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [ReadsInput.YES, ReadsInput.MAYBE, ReadsInput.UNKNOWN])
+def test_a_prompt_is_one_however_the_program_waits_for_a_key(name: str, reading: ReadsInput) -> None:
     lines, is_open = PROMPTS[name]
     assert question(Screen(lines, is_open, tty=True, raw=True), reading)
 
@@ -40,13 +40,13 @@ def test_a_prompt_is_one_however_the_program_waits_for_a_key(name: str, reading:
 def test_who_does_not_read_asks_nothing_but_nothing_is_typed_either(name: str) -> None:
     lines, is_open = PROMPTS[name]
     screen = Screen(lines, is_open, tty=True)
-    assert question(screen, Reading.NO) is None
-    assert may_ask(screen, Reading.NO)
+    assert question(screen, ReadsInput.NO) is None
+    assert may_ask(screen, ReadsInput.NO)
 
 
 @pytest.mark.parametrize("name", NO_PROMPTS)
-@pytest.mark.parametrize("reading", [Reading.MAYBE, Reading.NO, Reading.UNKNOWN])
-def test_what_only_looks_like_a_prompt_is_none(name: str, reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [ReadsInput.MAYBE, ReadsInput.NO, ReadsInput.UNKNOWN])
+def test_what_only_looks_like_a_prompt_is_none(name: str, reading: ReadsInput) -> None:
     lines, is_open = NO_PROMPTS[name]
     screen = Screen(lines, is_open, tty=True, raw=True)
     assert question(screen, reading) is None
@@ -56,14 +56,14 @@ def test_what_only_looks_like_a_prompt_is_none(name: str, reading: Reading) -> N
 def test_choices_below_a_question_in_a_log_are_no_prompt_for_who_reads_lines() -> None:
     """It may wait for the network; a program that is answered by a key has made its terminal raw."""
     screen = Screen(["Which files matter?", "1. a.py", "2. b.py"], open=False, tty=True)
-    assert question(screen, Reading.MAYBE) is None
+    assert question(screen, ReadsInput.MAYBE) is None
 
 
 def test_at_a_terminal_every_open_line_that_is_read_after_is_a_prompt() -> None:
-    assert question(Screen(["Name your file", "> "], open=True, tty=True), Reading.YES) == ">"
-    assert question(Screen(["Which one?", "> "], open=True, tty=True), Reading.YES) == "Which one? >"
-    assert question(Screen(["ready"], open=False, tty=True), Reading.YES) is None
-    assert question(Screen(["> "], open=True), Reading.YES) is None, "a pipe has programs at its other end"
+    assert question(Screen(["Name your file", "> "], open=True, tty=True), ReadsInput.YES) == ">"
+    assert question(Screen(["Which one?", "> "], open=True, tty=True), ReadsInput.YES) == "Which one? >"
+    assert question(Screen(["ready"], open=False, tty=True), ReadsInput.YES) is None
+    assert question(Screen(["> "], open=True), ReadsInput.YES) is None, "a pipe has programs at its other end"
 
 
 # --- real programs -------------------------------------------------------------------------------------

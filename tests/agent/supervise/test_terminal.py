@@ -189,7 +189,7 @@ def test_a_child_that_leaves_its_terminal_lives_on() -> None:
 
 
 def test_in_the_background_of_a_terminal_nothing_is_read_from_it() -> None:
-    """Reading there would stop us."""
+    """ReadsInput there would stop us."""
     script = f"{' '.join(RUN)} -- sh -c 'echo ready; sleep 0.5; echo done' </dev/tty & wait; echo over"
     with on_screen("/bin/sh", "-m", "-c", script) as screen:
         screen.expect("ready")

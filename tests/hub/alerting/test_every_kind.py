@@ -28,7 +28,7 @@ from tests.hub.audited import Log, act, new_signer, read
 from tests.hub.faulty_store import FaultyStore
 from tests.web.hub import RunningHub, running_hub
 
-POLICY = profile("balanced").but(
+POLICY = profile("balanced").with_changes(
     {"message": {"urgent": 0.2}, "respawn": {"per_task_max": 1, "backoff": [0.01], "jitter": 0.0}}
 )
 CANARIES = FleetPolicy(canary_every=0.2, canary_late_after=0.6)

@@ -29,7 +29,7 @@ WELL = 500
 GAP = 0.25
 RATE = Rate(per_minute=60, gap=GAP)
 PACING = Pacing(hold_for=0.3, update_every=0.5, repeat_every=0)
-FAST = profile("swift").but({"ladder": {"hesitate_for": 3.0}})
+FAST = profile("swift").with_changes({"ladder": {"hesitate_for": 3.0}})
 SICK = [f"{host}.{n}" for host, count in HOSTS.items() for n in range(count)]
 ACTS = ("NUDGE_SENT", "ESCALATION_TRIGGERED", "RECOVERY_INITIATED", "AGENT_TERMINATED", "INTERVENTION")
 

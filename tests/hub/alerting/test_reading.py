@@ -11,7 +11,7 @@ from lifesigns.core.health import Cause, Health
 from lifesigns.core.signals import BreakerState, Priority
 from lifesigns.events import CATALOGUE, event_of
 from lifesigns.events.alert_kinds import EVENTS, KINDS, kind_of
-from lifesigns.hub.alerting.reading import Change, Closed, Opened, changes
+from lifesigns.hub.alerting.reading import AlertClosing, AlertOpening, Change, changes
 from lifesigns.ports import Event
 
 AT = 1_800_000_000.0
@@ -21,9 +21,9 @@ def read(fact: e.Fact) -> list[Change]:
     return list(changes(event_of(1, fact)))
 
 
-def opened(fact: e.Fact) -> Opened:
+def opened(fact: e.Fact) -> AlertOpening:
     (change,) = read(fact)
-    assert isinstance(change, Opened)
+    assert isinstance(change, AlertOpening)
     assert change.at == AT
     assert change.kind in KINDS
     return change
@@ -31,7 +31,7 @@ def opened(fact: e.Fact) -> Opened:
 
 def closed(fact: e.Fact) -> set[str]:
     (change,) = read(fact)
-    assert isinstance(change, Closed)
+    assert isinstance(change, AlertClosing)
     return set(change.keys)
 
 
@@ -137,7 +137,7 @@ def test_what_an_agent_says_can_neither_break_a_line_nor_steer_a_terminal() -> N
 )
 def test_whatever_an_event_holds_nothing_is_raised(kind: str, data: bytes) -> None:
     for change in changes(Event(1, AT, kind, "a", data)):
-        assert isinstance(change, Opened | Closed)
+        assert isinstance(change, AlertOpening | AlertClosing)
 
 
 def test_every_kind_but_that_of_channels_has_its_events() -> None:

@@ -42,7 +42,7 @@ async def test_an_agent_that_dies_while_the_store_is_away_is_told_before_it_is_b
 ) -> None:
     monkeypatch.setattr("lifesigns.hub.alerting.notifier.STORE_FOR", 0.05)
     store, ops = FaultyStore(), Ear()
-    quick = profile("swift").but({"silence": {"interval": 0.3, "timeout": 1.0, "ping_wait": 0.1}})
+    quick = profile("swift").with_changes({"silence": {"interval": 0.3, "timeout": 1.0, "ping_wait": 0.1}})
     service = Service(
         store,
         policies=PolicyBook(quick),

@@ -29,7 +29,7 @@ def policy_for(name: str, defaults: Policy) -> BreakerPolicy:
 
 def changed(policy: BreakerPolicy, overrides: Mapping[str, Any]) -> BreakerPolicy:
     """The policy with single values changed."""
-    return Policy(breaker=policy).but({"breaker": overrides}).breaker
+    return Policy(breaker=policy).with_changes({"breaker": overrides}).breaker
 
 
 def checked_name(name: str) -> str:

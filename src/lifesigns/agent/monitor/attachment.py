@@ -41,7 +41,7 @@ class Attachment:
         """A file descriptor that becomes readable when it ends."""
         self._report: Report | None = None
 
-    def fasten(self, report: Report) -> None:
+    def attach(self, report: Report) -> None:
         """Start to watch for its end. Called in the thread of the caller of `watch`."""
         self._report = report
 
@@ -53,7 +53,7 @@ class Attachment:
         """The thread it runs in, if known."""
         return None
 
-    def loosen(self) -> None:
+    def detach(self) -> None:
         """Stop watching it."""
         self._report = None
 

@@ -35,8 +35,8 @@ class EmitterAttachment(Attachment):
         self.acts: Callable[[str], None] | None = None
         """Called with each natural event."""
 
-    def fasten(self, report: Report) -> None:
-        super().fasten(report)
+    def attach(self, report: Report) -> None:
+        super().attach(report)
         for event in self._events:
             self._what.on(event, self._active(event))
         self._what.on(f"heartbeat-response-{self.ping_id}", self._answered)
@@ -48,7 +48,7 @@ class EmitterAttachment(Attachment):
         if self.pings and emit is not None and self._report is not None:
             emit("heartbeat-ping", {"id": self.ping_id})
 
-    def loosen(self) -> None:
+    def detach(self) -> None:
         self._report = self.answers = self.acts = None
 
     def _active(self, event: str) -> Callable[..., None]:

@@ -20,7 +20,7 @@ from dataclasses import fields, replace
 from time import monotonic
 from typing import Any, Final, Self
 
-from lifesigns.agent.birth import new_incarnation
+from lifesigns.agent.identity import new_incarnation
 from lifesigns.agent.monitor.attachment import Ending
 from lifesigns.agent.monitor.emitters import NATURAL, EmitterAttachment
 from lifesigns.agent.monitor.events import NAMES, AgentMetrics, last_heartbeat_at, metrics, wall
@@ -52,7 +52,7 @@ FORGET_AFTER: Final = 600.0
 """How long the engine remembers a silent or ended agent; our own records do not depend on it."""
 
 POLICIES_MAX: Final = OWN_MAX // 2
-"""How many different policies agents may have: each may need two pages in the engine's book, which has its own limit."""
+"""How many different policies agents may have: each may need two policies in the engine's book, which has its own limit."""
 
 CARRIED: Final = {"silence": {"missed_max": 1_000_000, "timeout": 1_000_000.0}}
 """For agents whose beats we make: their silence would be ours, and watching for it costs more than beating for them.
@@ -80,7 +80,7 @@ class Monitor:
         registry: Any = None,
     ) -> None:
         self._policy = _in_process(
-            policy if isinstance(policy, Policy) else profile_named(profile).but(policy or {})
+            policy if isinstance(policy, Policy) else profile_named(profile).with_changes(policy or {})
         )
         tick = TICK_SHARE * self._policy.silence.interval
         limits = replace(
@@ -89,7 +89,7 @@ class Monitor:
         self._policies: dict[tuple[str | None, str, float | None], tuple[Policy, Mapping[str, Any]]] = {}
         """Policies in use, by the caller's arguments: a check takes a millisecond."""
         self._listeners = Listeners(self._loop_of)
-        book = PolicyBook(self._policy.but(CARRIED))
+        book = PolicyBook(self._policy.with_changes(CARRIED))
         self._rounds = MonitorThread(Engine(book, limits), tick, self._listeners.tell)
         self._lock = threading.RLock()
         self._started = self._stopped = self._muted = False
@@ -169,10 +169,10 @@ class Monitor:
                 self._set_policy(watched, role, policy, beats_every)
                 self.start()
             except UsageError:
-                attachment.loosen()
+                attachment.detach()
                 raise
             if self._muted:
-                attachment.loosen()
+                attachment.detach()
             else:
                 self._enter(watched, known)
             return watched
@@ -205,7 +205,7 @@ class Monitor:
         self._rounds.records[watched.name] = watched
         self._rounds.begin(watched)
         try:
-            attachment.fasten(lambda ending: self._rounds.ended(watched, ending))
+            attachment.attach(lambda ending: self._rounds.ended(watched, ending))
         except BaseException:
             self.unwatch(watched.name)
             raise
@@ -244,9 +244,9 @@ class Monitor:
         self, role: str | None, own: Mapping[str, Any], beats_every: float | None
     ) -> tuple[Policy, Mapping[str, Any]]:
         """The policy, and how to tell the engine about it if the agent beats by itself."""
-        policy = self._policy.but(ROLES.get(role or "", {})).but(own)
+        policy = self._policy.with_changes(ROLES.get(role or "", {})).with_changes(own)
         if beats_every is not None:
-            policy = policy.but(_promised(policy, beats_every)).but(own)
+            policy = policy.with_changes(_promised(policy, beats_every)).with_changes(own)
         claim = {**own.get("claim", {}), "lease": policy.claim.lease}
         return policy, {**own, "silence": _spelled_out(policy.silence), "claim": claim}
 
@@ -338,7 +338,7 @@ def _succeed(before: WatchedAgent, after: WatchedAgent) -> None:
 def _in_process(policy: Policy) -> Policy:
     """A policy for agents in this process: the monitor acts on no agent, and the rhythm is ours, so there is nothing
     to adapt to."""
-    return policy.but(
+    return policy.with_changes(
         {
             "silence": {"adaptive": False, "forget_after": min(FORGET_AFTER, policy.silence.forget_after)},
             "ladder": {"enabled": False},

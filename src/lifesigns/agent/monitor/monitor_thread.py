@@ -165,7 +165,7 @@ class MonitorThread:
                 log.exception("a bug of ours in the monitor; it goes on at the next tick")
                 self._planned = self.tick
         for watched in list(self.records.values()):
-            watched.attachment.loosen()
+            watched.attachment.detach()
         self._close_doors()
 
     def _close_doors(self) -> None:
@@ -376,7 +376,7 @@ class MonitorThread:
         fd = watched.attachment.watched_fd
         if fd is not None and self._selector is not None and fd in self._selector.get_map():
             self._selector.unregister(fd)
-        watched.attachment.loosen()
+        watched.attachment.detach()
 
     def _close_loop(self, loop_watch: LoopWatch) -> None:
         for watched in loop_watch.members:

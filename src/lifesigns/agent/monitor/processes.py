@@ -45,8 +45,8 @@ class ProcessAttachment(Attachment):
             self._report(_ending(outcome))
         return False
 
-    def loosen(self) -> None:
-        super().loosen()
+    def detach(self) -> None:
+        super().detach()
         if self.watched_fd is not None:
             os.close(self.watched_fd)
             self.watched_fd = None

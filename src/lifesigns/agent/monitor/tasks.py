@@ -15,8 +15,8 @@ class TaskAttachment(Attachment):
         super().__init__(task.get_loop(), here=True)
         self._task = task
 
-    def fasten(self, report: Report) -> None:
-        super().fasten(report)
+    def attach(self, report: Report) -> None:
+        super().attach(report)
         if self._task.done():
             self._done(self._task)
         elif running_loop() is self.loop:

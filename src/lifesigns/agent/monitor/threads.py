@@ -27,8 +27,8 @@ class ThreadAttachment(Attachment):
         super().__init__(here=True)
         self.thread = thread
 
-    def fasten(self, report: Report) -> None:
-        super().fasten(report)
+    def attach(self, report: Report) -> None:
+        super().attach(report)
         _listen(self)
 
     def died(self, error: BaseException) -> None:
@@ -46,8 +46,8 @@ class ThreadAttachment(Attachment):
     def thread_id(self) -> int | None:
         return self.thread.ident
 
-    def loosen(self) -> None:
-        super().loosen()
+    def detach(self) -> None:
+        super().detach()
         _stop_listening(self)
 
 

@@ -38,7 +38,7 @@ FORGOTTEN_AFTER: Final = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Spooled:
+class SpooledReports:
     """The last reports of one life, and their file."""
 
     path: Path
@@ -77,19 +77,19 @@ class Farewells:
         except OSError as error:
             log.warning("the good-bye of %s is lost: %s", last[-1].agent_id, error)
 
-    def collect(self) -> list[Spooled]:
+    def collect(self) -> list[SpooledReports]:
         """The stored farewells, or some of many. Old and unreadable ones are removed."""
         folder = self._folder()
         if folder is None:
             return []
-        found: list[Spooled] = []
+        found: list[SpooledReports] = []
         with suppress(OSError):
             for path in sorted(folder.glob("*.ndjson"))[:AT_ONCE]:
                 reports = _read(path)
                 if reports:
-                    found.append(Spooled(path, reports))
+                    found.append(SpooledReports(path, reports))
                 else:
-                    Spooled(path, ()).forget()
+                    SpooledReports(path, ()).forget()
         return found
 
     def _folder(self) -> Path | None:

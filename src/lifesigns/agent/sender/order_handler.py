@@ -21,7 +21,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final
 
-from lifesigns.agent import birth
+from lifesigns.agent import identity
 from lifesigns.agent.order_gate import OrderGate, means
 from lifesigns.agent.sender.beat_builder import text
 from lifesigns.agent.sender.breaker_reports import BreakerReports
@@ -132,23 +132,23 @@ class OrderHandler:
         A hub that pings may have missed our announcement and rhythm, so we repeat them.
         """
         session = self._session
-        session.stir()
+        session.beat_faster()
         session.due_at = 0.0
         self._say(s.PongReceived, seq=ping.seq, task_id=session.builder.task)
         self.introduce()
         session.hurry()
 
     def nudged(self, nudge: SendNudge) -> None:
-        self._session.stir()
+        self._session.beat_faster()
         self._say(s.NudgeDelivered, order_id=nudge.order_id)
         self.nudges.add(self._nudge(nudge.order_id, nudge.text, attempt=nudge.attempt))
 
     def asked(self, question: AskStatus) -> None:
-        self._session.stir()
+        self._session.beat_faster()
         self.nudges.add(self._nudge(question.order_id, question.text, task_id=question.task_id))
 
     def reminded(self, reminder: Remind) -> None:
-        self._session.stir()
+        self._session.beat_faster()
         self.nudges.add(self._nudge(reminder.order_id, reminder.text))
 
     def _nudge(self, nudge_id: str, words: str, *, attempt: int = 1, task_id: str | None = None) -> Nudge:
@@ -210,7 +210,7 @@ class OrderHandler:
             stop = Stop(order.order_id, order.reason, 0.0, replaced=True)
         if self.stopping.set(stop):
             if self._supervised and not stop.replaced:
-                birth.ends_as_told(self._session.agent_id)
+                identity.mark_told_to_stop(self._session.agent_id)
             threading.Thread(target=self._stop, args=(stop,), name="lifesigns-stop", daemon=True).start()
 
     def _refute(self, order: Terminate) -> None:
@@ -219,7 +219,7 @@ class OrderHandler:
         reason = f"it lives: beat {session.seq} is out, and the order knows of none after {order.seq_seen}"
         log.warning("%s: a stop is refused: %s", session.agent_id, reason, extra={"action": "stop_refused"})
         session.refused_orders += 1
-        session.stir()
+        session.beat_faster()
         self._say(s.TerminationFailed, order_id=order.order_id, reason=reason)
         self._say(s.PongReceived, seq=0, task_id=session.builder.task)
         self.introduce()

@@ -25,7 +25,7 @@ log: Final = logging.getLogger("lifesigns.sender")
 
 
 class Relay:
-    """Carries what its voices say to one hub. Its thread lives from the first `join` until the last one has left."""
+    """Carries the beats and reports of its sessions to one hub. Its thread lives from the first `join` until the last one has left."""
 
     def __init__(
         self, make_link: Callable[[], Link], name: str = "hub", farewells: Farewells | None = None
@@ -42,7 +42,7 @@ class Relay:
         """Somebody has rung and was not heard yet: to ring again would be a waste."""
 
     def join(self, session: AgentSession) -> None:
-        """Carry this voice, too; its first beat goes out within a window, the very first at once."""
+        """Carry this session, too; its first beat goes out within a window, the very first at once."""
         with self._lock:
             self._sessions = (*self._sessions, session)
             if self._thread is None:

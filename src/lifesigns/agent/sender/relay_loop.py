@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from lifesigns.agent.probe import LoopProbe
-from lifesigns.agent.sender.farewells import Spooled
+from lifesigns.agent.sender.farewells import SpooledReports
 from lifesigns.agent.sender.rhythm import next_on_grid
 from lifesigns.agent.sender.session import AgentSession, Track
 from lifesigns.agent.sender.vitals import VitalSigns
@@ -89,12 +89,12 @@ class BeatBatch:
 
 @dataclass(slots=True)
 class ReportBatch:
-    """Reports that go out together until they have arrived, and how many of each voice are in it."""
+    """Reports that go out together until they have arrived, and how many of each session are in it."""
 
     number: int
     reports: list[Report] = field(default_factory=list)
     counts: list[tuple[AgentSession, int]] = field(default_factory=list)
-    spooled: list[Spooled] = field(default_factory=list)
+    spooled: list[SpooledReports] = field(default_factory=list)
     """Good-byes of processes that have ended, and where they lie."""
 
 
@@ -345,7 +345,7 @@ class RelayLoop:
                 self._followed.add(session.agent_id)
 
     def _obey(self, order: Order) -> bool:
-        """Whether it was for one of our voices; what is for none, because it has left, is for nobody."""
+        """Whether it was for one of our sessions. An order for a session that has left is for nobody."""
         for attempts in self._attempts.values():
             attempts.retry_at = 0.0  # We hear the hub: the way is open.
         taken = [
@@ -356,7 +356,7 @@ class RelayLoop:
     # --- states of checkpoints ----------------------------------------------------------------------------------
 
     def _begin_uploads(self) -> None:
-        """Beside the carrying, because it may take a while: one for each voice whose next word is a state."""
+        """Beside the carrying, because it may take a while: one for each session whose next report is a state."""
         for session in self._relay.sessions:
             if session not in self._uploads and (state := session.next_state()) is not None:
                 self._uploads[session] = asyncio.create_task(self._upload(session, state))

@@ -67,7 +67,7 @@ def rhythm(name: str | None, interval: float | None) -> tuple[BeatRhythm, Mappin
     if interval is not None and not (isfinite(interval) and interval >= INTERVAL_MIN):
         raise UsageError(f"interval is {interval!r}, but it has to be at least {INTERVAL_MIN} s")
     changes = _changes(name, interval)
-    policy = profile(DEFAULT_PROFILE) if changes is None else Policy().but(changes)
+    policy = profile(DEFAULT_PROFILE) if changes is None else Policy().with_changes(changes)
     return BeatRhythm(interval or policy.silence.interval, policy.silence.suspect_after), changes
 
 

@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Final, Self
 
-from lifesigns.agent import birth
+from lifesigns.agent import identity
 from lifesigns.agent.reporting import Reporting
 from lifesigns.agent.sender import shutdown
 from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, prose, text
@@ -59,7 +59,7 @@ class SenderCalls(CallScope):
         self._nudges.ended(call)
 
     def unwell(self) -> None:
-        self._session.stir()
+        self._session.beat_faster()
 
 
 class Sender(Reporting):
@@ -88,7 +88,7 @@ class Sender(Reporting):
         close_for: float = CLOSE_FOR,
         alert_after: float = ALERT_AFTER,
     ) -> None:
-        self._birth = born = birth.born(agent_id, incarnation, task)
+        self._identity = known = identity.identify(agent_id, incarnation, task)
         pulse, policy = rhythm(profile, interval)
         self._find_relay = partial(self._relay_to, hub, token, key)
         self._find_relay()  # A wrong address raises now; the relay is chosen at the start, because a fork may lie between.
@@ -98,11 +98,11 @@ class Sender(Reporting):
             host=text(host or socket.gethostname()),
             pid=os.getpid(),
             role=None if role is None else text(role),
-            task=None if born.task is None else text(born.task),
+            task=None if known.task is None else text(known.task),
         )
         self._session = AgentSession(
-            born.agent_id,
-            born.incarnation,
+            known.agent_id,
+            known.incarnation,
             builder,
             pulse,
             words_max=max(1, count(words_max, "words_max")),
@@ -111,8 +111,8 @@ class Sender(Reporting):
             tell=None if on_alert is None else lambda alert: self._call(on_alert, alert),
             alert_after=amount(alert_after, "alert_after"),
         )
-        self._breakers = BreakerReports(born.agent_id, born.incarnation, self._session.say)
-        beside = born.supervised_at is not None and hub in (None, born.supervised_at)
+        self._breakers = BreakerReports(known.agent_id, known.incarnation, self._session.say)
+        beside = known.supervised_at is not None and hub in (None, known.supervised_at)
         self._orders = OrderHandler(
             self._session, self._breakers, on_nudge, on_stop, policy=policy, supervised=beside
         )
@@ -130,22 +130,22 @@ class Sender(Reporting):
 
     @property
     def agent_id(self) -> str:
-        return self._birth.agent_id
+        return self._identity.agent_id
 
     @property
     def incarnation(self) -> str:
         """This life, as every message names it."""
-        return self._birth.incarnation
+        return self._identity.incarnation
 
     @property
     def resume_from(self) -> str | None:
         """The checkpoint to continue from, if this life follows another one."""
-        return self._birth.resume_from
+        return self._identity.resume_from
 
     @property
     def handoff(self) -> str | None:
         """Finished and open work, if this life follows another one."""
-        return self._birth.handoff
+        return self._identity.handoff
 
     @property
     def stats(self) -> Stats:
@@ -223,7 +223,7 @@ class Sender(Reporting):
         session.begin(self._orders, relay)
         self._orders.introduce()
         self._breakers.begin()
-        birth.speaks_for_itself(self.agent_id)
+        identity.mark_speaking(self.agent_id)
         shutdown.begins(self)
         relay.join(session)
 
@@ -235,7 +235,7 @@ class Sender(Reporting):
         self._orders.report_stopped()
         agent_id, incarnation = self.agent_id, self.incarnation
         last: s.Report = s.AgentLeft(agent_id=agent_id, incarnation=incarnation, reason=prose(reason))
-        orphaned = not self.stopping and birth.is_orphaned(agent_id)
+        orphaned = not self.stopping and identity.is_orphaned(agent_id)
         if crashed or orphaned:
             detail = "Its supervisor was killed." if orphaned else prose(reason)
             last = s.ProcessExited(
@@ -274,7 +274,7 @@ class Sender(Reporting):
 
     def _report_saved(self, saved: s.CheckpointSaved, content: bytes | None) -> None:
         if content is None:
-            birth.has_saved(saved.checkpoint_id, self.agent_id)
+            identity.mark_saved(saved.checkpoint_id, self.agent_id)
         room = content is not None and self._session.state_bytes + len(content) <= WAITING_MAX
         self._session.say(SavedState(saved, content) if content is not None and room else saved)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from lifesigns.agent import birth
+from lifesigns.agent import identity
 from lifesigns.agent.probe import LoopProbe
 from lifesigns.agent.sender.beat_builder import BeatBuilder
 from lifesigns.agent.sender.rhythm import BeatRhythm
@@ -112,7 +112,7 @@ class AgentSession:
         self.builder = builder
         self.pulse = pulse
         self.retry_after = retry_after
-        self._mark_active = birth.activity_mark()
+        self._mark_active = identity.activity_mark()
         self._activity, self._active_at = builder.activity, 0.0
         self.probe: LoopProbe | None = None
         self.due_at = 0.0
@@ -140,7 +140,7 @@ class AgentSession:
         self._seq = 0
         self._told: object = builder.totals
         """What its last beat carried."""
-        self._stirred_at: float | None = None
+        self._faster_from: float | None = None
         self._sent = self._failed = self._dropped = 0
         self._failures = dict.fromkeys(Track, 0)
         self._alerted = self._missed_hub = False
@@ -195,9 +195,9 @@ class AgentSession:
         if self._relay is not None and not self.mute:
             self._relay.farewells.leave([*self._under_way, *list(self._reports)])
 
-    def stir(self) -> None:
+    def beat_faster(self) -> None:
         """The hub asks about this agent, or it is unwell: beat faster for a while."""
-        self._stirred_at = time.monotonic()
+        self._faster_from = time.monotonic()
 
     def stats(self) -> Stats:
         return Stats(
@@ -244,7 +244,7 @@ class AgentSession:
 
     def every(self, now: float) -> float:
         """Seconds between its beats now."""
-        stirred, idle = self._stirred_at, self.builder.idle_at
+        stirred, idle = self._faster_from, self.builder.idle_at
         return self.pulse.every(
             stirred_for=None if stirred is None else now - stirred,
             idle_for=None if idle is None else now - idle,
@@ -256,7 +256,7 @@ class AgentSession:
         if self.probe is not None and self.leaving_by is None:
             lag = self.probe.lag(now)
             if lag >= FROZEN_AFTER:
-                self.stir()
+                self.beat_faster()
                 if self.probe.asked_at is not None:  # It is frozen now: people first ask where.
                     stack = stack_of(self.probe.thread_id)
         self._seq += 1
@@ -305,7 +305,7 @@ class AgentSession:
             self._fates[state] = kept
         self._sent += kept
         if kept:
-            birth.has_saved(state.saved.checkpoint_id, self.agent_id)
+            identity.mark_saved(state.saved.checkpoint_id, self.agent_id)
 
     def give_up_states(self) -> None:
         """There is no time left to upload: report only the digests."""

@@ -14,13 +14,13 @@ from typing import Final
 
 import psutil
 
-from lifesigns.agent.birth import ACTIVE, new_incarnation
+from lifesigns.agent.identity import ACTIVE, new_incarnation
 from lifesigns.agent.supervise import prompts
 from lifesigns.agent.supervise.child import Child, End
 from lifesigns.agent.supervise.facts import ProcessObserver
 from lifesigns.agent.supervise.nudging import Nudge
 from lifesigns.agent.supervise.prompts import Screen
-from lifesigns.agent.supervise.reading import Reading, reading
+from lifesigns.agent.supervise.reads_input import ReadsInput, reads_input
 from lifesigns.agent.supervise.settings import LINGER_FOR, NudgeBy, Settings
 from lifesigns.agent.supervise.streams import DRAIN_FOR, Keys, OwnStreams, Streams
 from lifesigns.agent.supervise.tail import Tail
@@ -223,10 +223,12 @@ class Life:
             raw=pty is not None and typed is not None and takes_keys(pty),
         )
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> ReadsInput:
         if self.streams.input is None:
-            return Reading.NO  # Its input, if any, comes from elsewhere; it asks no person.
-        return reading(self.child.pid, [self.child.pid] if self._observer is None else self._observer.pids)
+            return ReadsInput.NO  # Its input, if any, comes from elsewhere; it asks no person.
+        return reads_input(
+            self.child.pid, [self.child.pid] if self._observer is None else self._observer.pids
+        )
 
     def deliver(self, now: float) -> Iterator[Signal]:
         """Deliver the nudges whose moment has come; the outcome of each."""

@@ -47,7 +47,7 @@ class ProcessHandle(Protocol):
     stopping: Stopping | None
 
     def stop(self, stopping: Stopping) -> None: ...
-    def spare(self, order_id: str) -> None: ...
+    def cancel_stop(self, order_id: str) -> None: ...
     def start_now(self, inherited: Handoff, now: float) -> None: ...
     def tell(self, signal_: Signal, now: float) -> None: ...
 
@@ -78,7 +78,7 @@ class OrderHandler:
             case Terminate():
                 self._terminate(order, now)
             case Withdraw():
-                self._body.spare(order.withdrawn)
+                self._body.cancel_stop(order.withdrawn)
             case StopStranger():
                 self._replaced(order, now)
             case Respawn():
@@ -177,7 +177,7 @@ class OrderHandler:
             return
         self._refuse(order, reason, now)
 
-    def buried(self, now: float) -> None:
+    def child_ended(self, now: float) -> None:
         """The previous life is over: start the one that waited for it."""
         self._waits_until = math.inf
         order, self._waiting = self._waiting, None

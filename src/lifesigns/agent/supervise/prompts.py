@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lifesigns.agent.supervise.reading import Reading
+from lifesigns.agent.supervise.reads_input import ReadsInput
 
 LINES: Final = 12
 """How many lines of a screen we read: a question, its choices, and a frame around them."""
@@ -47,20 +47,20 @@ class Screen:
     """Whether it reads single keys, or hides typed text: then it expects a person to type."""
 
 
-def question(screen: Screen, reading: Reading) -> str | None:
+def question(screen: Screen, reading: ReadsInput) -> str | None:
     """The question that waits for a human's answer; None if there is none."""
     match reading:
-        case Reading.YES:
+        case ReadsInput.YES:
             return _asked(screen) or (_open_line(screen) if screen.tty else None) or _last_asks(screen)
-        case Reading.MAYBE:
+        case ReadsInput.MAYBE:
             return _asked(screen) if screen.raw else None
-        case Reading.UNKNOWN:
+        case ReadsInput.UNKNOWN:
             return _asked(screen) if screen.raw else _open_question(screen)
-        case Reading.NO:
+        case ReadsInput.NO:
             return None
 
 
-def may_ask(screen: Screen, reading: Reading) -> bool:
+def may_ask(screen: Screen, reading: ReadsInput) -> bool:
     """Whether text typed now might answer something."""
     return question(screen, reading) is not None or _asked(screen) is not None
 

@@ -142,9 +142,9 @@ class Supervisor:
         self._hear(self._watch.look(now), now)
         self._orders.waited(now)
         if life is not None and life.end is None:
-            self._tend(life, now)
+            self._look_after(life, now)
         if life is not None and life.end is not None:
-            self._bury(life, now)
+            self._finish_life(life, now)
         if now >= self._max_at:
             self._time_is_up(now)
         if now >= self._start_at:
@@ -153,7 +153,7 @@ class Supervisor:
             self._outcome = self.last.end
         self._speaker.flush(now)
 
-    def _tend(self, life: Life, now: float) -> None:
+    def _look_after(self, life: Life, now: float) -> None:
         """What is due for a living child."""
         if self.stopping is not None and (number := self.stopping.due(now)) is not None:
             life.child.send(number)
@@ -223,7 +223,7 @@ class Supervisor:
         self._orders.started(life, now)
         life.state_changed(now)
 
-    def _bury(self, life: Life, now: float) -> None:
+    def _finish_life(self, life: Life, now: float) -> None:
         """The child has ended: end what it left behind, pass on its last bytes, then decide what follows."""
         if self.last is None:
             self.last = life  # The first time we look at its end.
@@ -240,7 +240,7 @@ class Supervisor:
         self._guardian.watch(None)
         self._what_next(life, now)
         if self._outcome is None:
-            self._orders.buried(now)
+            self._orders.child_ended(now)
 
     def _wanted(self, life: Life) -> bool:
         """Whether the user ended it, by hand or by a time limit: then nothing starts it anew."""
@@ -300,7 +300,7 @@ class Supervisor:
         if self.stopping is None:
             self.stopping = stopping
 
-    def spare(self, order_id: str) -> None:
+    def cancel_stop(self, order_id: str) -> None:
         """An order to end the child was withdrawn: forget it, if nothing was done about it yet."""
         order = None if self.stopping is None or self.stopping.begun else self.stopping.order
         if order is not None and order.order_id == order_id:
@@ -351,7 +351,7 @@ class Supervisor:
             self._outcome = End(signal=number) if life is None else life.end
             return
         if number == signal.SIGINT:
-            self._insist(now)
+            self._stop_harder(now)
         if number == signal.SIGTERM:
             if self._users_end and self.stopping is not None:
                 self.stopping.hurry(now)
@@ -360,7 +360,7 @@ class Supervisor:
         else:
             life.child.send(number)
 
-    def _insist(self, now: float) -> None:
+    def _stop_harder(self, now: float) -> None:
         life = self.life
         assert life is not None
         more = self._interrupts.pressed(now, answered=life.output_at > self._interrupts.at)
@@ -372,7 +372,7 @@ class Supervisor:
     def interrupted(self) -> None:
         """Ctrl-C goes to the child by its pty. We only note it, and help if it does not."""
         self._users_act_at = time.monotonic()
-        self._insist(self._users_act_at)
+        self._stop_harder(self._users_act_at)
 
     def suspended(self) -> bool:
         """Ctrl-Z. A session of its own cannot be stopped by its terminal, so we do it; unless the child would not

@@ -56,7 +56,9 @@ class LocalWatch:
     answers = False
 
     def __init__(self, policy: Policy, *, beat_every: float | None = None) -> None:
-        policy = policy.but({"ladder": {"escalation_timeout": NOBODY_ANSWERS}, "respawn": {"enabled": False}})
+        policy = policy.with_changes(
+            {"ladder": {"escalation_timeout": NOBODY_ANSWERS}, "respawn": {"enabled": False}}
+        )
         self.beat_every = beat_every or policy.silence.interval
         fleet = FleetPolicy(canary_every=0, tick_every=self.beat_every)
         self._engine = Engine(PolicyBook(policy, roles={}), fleet)

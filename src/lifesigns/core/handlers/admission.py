@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent
-from lifesigns.core.beliefs import Double
+from lifesigns.core.beliefs import DuplicateLife
 from lifesigns.core.context import COMPLAINTS_MAX, EngineContext
 from lifesigns.core.effects import Kind, NeedsHuman, StopStranger
 from lifesigns.core.handlers.incarnations import Incarnations, ended
@@ -55,7 +55,7 @@ INTRODUCES: Final = OWN_REPORTS - {s.AgentLeft} | {s.AgentRegistered, s.TaskAssi
 RETIRED: Final = "retired incarnation"
 LATECOMER: Final = "started twice, and the other one was first"
 
-DOUBLE_BEATS: Final = 3
+DUPLICATE_BEATS: Final = 3
 DOUBLE_TIMEOUTS: Final = 4
 """A replaced life that beats on for four silence timeouts, and at least a minute, really lives. In a rolling restart
 the old one drains for less time, and beats that a bus delivers late or twice do not count upwards for that long."""
@@ -80,7 +80,7 @@ class Admission:
     def address(self, signal: Any, now: float) -> Agent | None:
         """The agent a signal is about; None if we refuse the signal."""
         agent = self._find(signal, now)
-        if agent is not None and _own_voice(signal) and not _is_belated(agent, signal):
+        if agent is not None and _is_from_itself(signal) and not _is_belated(agent, signal):
             agent.via = signal.source or agent.via
             self._sign_of_life(agent, now)
         return agent
@@ -92,14 +92,14 @@ class Admission:
             if isinstance(signal, s.Report) and type(signal) not in INTRODUCES:
                 self._context.refuse(agent_id, "unknown agent", now)
                 return None
-            return self._incarnations.meet(signal, now)
+            return self._incarnations.admit_new(signal, now)
         if agent.poisoned and type(signal) is not s.ClearRequested:
             return None
         return agent if self._admit(agent, signal, now) else None
 
     def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
         """Whether the signal belongs to the agent's current life, or begins a new one."""
-        life, known, own = signal.incarnation, agent.incarnation, _own_voice(signal)
+        life, known, own = signal.incarnation, agent.incarnation, _is_from_itself(signal)
         # A good-bye that arrives after the next life has begun ends the life it names and begins none.
         begins = (own and not isinstance(signal, s.AgentLeft)) or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.retired:
@@ -126,7 +126,7 @@ class Admission:
         elif not isinstance(signal, s.Report) and agent.seq >= 0 and (stray := self._stray(agent, signal)):
             if life is None or known is not None:
                 return self._refuse(agent, stray, now)
-            self._incarnations.reborn(agent, life, now)
+            self._incarnations.begin(agent, life, now)
         elif known is None and not ended(
             agent
         ):  # Otherwise we would take the next life for the one that has ended.
@@ -136,7 +136,7 @@ class Admission:
     def _begin(self, agent: Agent, signal: Any, now: float) -> None:
         """A new life. If it announces itself, it names the policy it wants anew; an operator's values stay until an
         operator changes them."""
-        self._incarnations.reborn(agent, signal.incarnation, now)
+        self._incarnations.begin(agent, signal.incarnation, now)
         own_policies = self._context.beliefs.own_policies
         if isinstance(signal, s.AgentRegistered) and (own := own_policies.pop(agent.id, None)) is not None:
             if signal.bounded and own.granted:
@@ -195,12 +195,12 @@ class Admission:
     def _stranger(self, agent: Agent, signal: Any, now: float) -> bool:
         """A retired life still speaks. If we replaced it, tell it so."""
         life: str = signal.incarnation
-        double = None if isinstance(signal, s.Report) else self._double(agent, signal, now)
-        if double is not None and self._is_there(agent, double, now):
+        duplicate = None if isinstance(signal, s.Report) else self._duplicate(agent, signal, now)
+        if duplicate is not None and self._is_there(agent, duplicate, now):
             if agent.health in (Health.DISCONNECTED, Health.TERMINATED):
                 self._readmit(agent, life, now)
                 return True
-            self._tell_of(agent, double, now)
+            self._report_duplicate(agent, duplicate, now)
         if agent.respawned:
             complaint = self._context.beliefs.complaints.get(f"{agent.id} {RETIRED}")
             if complaint is None or now - complaint.told_at >= MINUTE:
@@ -209,45 +209,49 @@ class Admission:
                 )
         return self._refuse(agent, RETIRED, now)
 
-    def _double(self, agent: Agent, beat: s.Beat, now: float) -> Double:
+    def _duplicate(self, agent: Agent, beat: s.Beat, now: float) -> DuplicateLife:
         """Note that a retired life beats on."""
-        doubles = self._context.beliefs.doubles
-        double, life = doubles.get(agent.id), beat.incarnation or ""
-        if double is None or double.incarnation != life or now - double.heard_at > self._there_for(agent):
-            if len(doubles) >= COMPLAINTS_MAX:
-                doubles.clear()
-            double = doubles[agent.id] = Double(life, now, now)
-        double.heard_at = now
-        if beat.seq is None or beat.seq > double.seq:
-            double.beats += 1
-            double.seq = double.seq if beat.seq is None else beat.seq
-        return double
+        duplicates = self._context.beliefs.duplicates
+        duplicate, life = duplicates.get(agent.id), beat.incarnation or ""
+        if (
+            duplicate is None
+            or duplicate.incarnation != life
+            or now - duplicate.heard_at > self._there_for(agent)
+        ):
+            if len(duplicates) >= COMPLAINTS_MAX:
+                duplicates.clear()
+            duplicate = duplicates[agent.id] = DuplicateLife(life, now, now)
+        duplicate.heard_at = now
+        if beat.seq is None or beat.seq > duplicate.seq:
+            duplicate.beats += 1
+            duplicate.seq = duplicate.seq if beat.seq is None else beat.seq
+        return duplicate
 
-    def _is_there(self, agent: Agent, double: Double, now: float) -> bool:
+    def _is_there(self, agent: Agent, duplicate: DuplicateLife, now: float) -> bool:
         """Whether it really lives, and its beats are not just late."""
-        return double.beats >= DOUBLE_BEATS and now - double.since >= self._there_for(agent)
+        return duplicate.beats >= DUPLICATE_BEATS and now - duplicate.since >= self._there_for(agent)
 
     def _there_for(self, agent: Agent) -> float:
         return max(MINUTE, DOUBLE_TIMEOUTS * self._context.policy(agent).silence.timeout)
 
-    def _tell_of(self, agent: Agent, double: Double, now: float) -> None:
-        if not double.told:
-            double.told = True
+    def _report_duplicate(self, agent: Agent, duplicate: DuplicateLife, now: float) -> None:
+        if not duplicate.told:
+            duplicate.told = True
             text = (
                 f"Two lives speak as {agent.id}: {agent.incarnation} on {agent.host or 'an unknown host'}, and "
-                f"{double.incarnation}, which it replaced and which has been speaking beside it for "
-                f"{duration(now - double.since)}. Stop one of them, or give it an id of its own."
+                f"{duplicate.incarnation}, which it replaced and which has been speaking beside it for "
+                f"{duration(now - duplicate.since)}. Stop one of them, or give it an id of its own."
             )
             self._context.outbox.fact(NeedsHuman(now, agent.id, "one id twice", text))
 
     def _readmit(self, agent: Agent, life: str, now: float) -> None:
         """Its successor is gone, and this life was there all the time: it becomes the agent again."""
-        self._context.beliefs.doubles.pop(agent.id, None)
+        self._context.beliefs.duplicates.pop(agent.id, None)
         lineage = self._context.beliefs.lineages.get(agent.id)
         if lineage is not None:
             self._context.respawns.returned(lineage, now)
         agent.retired = tuple(one for one in agent.retired if one != life)
-        self._incarnations.reborn(agent, life, now)
+        self._incarnations.begin(agent, life, now)
 
     def _refuse(self, agent: Agent, reason: str, now: float) -> bool:
         self._context.refuse(agent.id, reason, now)
@@ -273,10 +277,10 @@ class Admission:
             context.judge.clear(agent, Kind.SILENCE, now)
             context.judge.clear(agent, Kind.NEVER_STARTED, now)
         if agent.health is Health.STARTING:
-            self._incarnations.first_word(agent, now)
+            self._incarnations.note_first_signal(agent, now)
 
 
-def _own_voice(signal: s.Signal) -> bool:
+def _is_from_itself(signal: s.Signal) -> bool:
     return not isinstance(signal, s.Report) or type(signal) in OWN_REPORTS
 
 

@@ -38,15 +38,15 @@ def receive_calm(
     A large fleet spends its time here. So this is one function whose common path calls nothing, because a call costs
     a tenth of the work done here; and it looks a policy up once for all agents that share it.
     """
-    page_no, policy, (lag_from, cpu_from, memory_from) = 0, book.pages[0], book.lines[0]
+    policy_no, policy, (lag_from, cpu_from, memory_from) = 0, book.policies[0], book.lines[0]
     for beat in beats:
         agent = agents.get(beat.agent_id)
         if agent is None or not agent.calm:
             return beat
         seq, life, metrics, lag = beat.seq, beat.incarnation, beat.metrics, beat.loop_lag_ms
-        if agent.policy_no != page_no:
-            page_no = agent.policy_no
-            policy, (lag_from, cpu_from, memory_from) = book.pages[page_no], book.lines[page_no]
+        if agent.policy_no != policy_no:
+            policy_no = agent.policy_no
+            policy, (lag_from, cpu_from, memory_from) = book.policies[policy_no], book.lines[policy_no]
         try:
             if (
                 life != agent.incarnation
@@ -234,14 +234,14 @@ class BeatHandlers:
             said = _with_words(context.beliefs.own_policies.get(agent.id), signal, signal.policy)
             try:
                 role = context.book.role_of(agent.id, signal.role or agent.role)
-                page = context.book.number(agent.id, role, said)
+                number = context.book.number(agent.id, role, said)
             except PolicyError as error:
                 context.refuse(agent.id, f"{POLICY} {error}", now, about=POLICY)
             else:
-                context.turn_to(agent, page)
+                context.use_policy(agent, number)
                 context.beliefs.own_policies[agent.id] = said
                 self._expect(agent)
-                if why := context.book.refused[page]:
+                if why := context.book.refused[number]:
                     context.refuse(agent.id, f"{POLICY} {'; '.join(why)}", now, about=POLICY)
         self._moved(agent, signal.role, signal.host, now)
         if signal.role is not None and signal.role != agent.role:

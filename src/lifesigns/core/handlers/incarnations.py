@@ -1,4 +1,4 @@
-"""Incarnations: how an agent is met, begins a new life, and ends one."""
+"""Incarnations: how an agent is admitted, begins a new life, and ends one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Incarnations:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
-    def meet(self, signal: Any, now: float) -> Agent | None:
-        """An unknown agent: admit it, if there is room."""
+    def admit_new(self, signal: Any, now: float) -> Agent | None:
+        """Admit an unknown agent, if there is room."""
         context, source = self._context, signal.source
         full = context.fleet.may_join(source, len(context.beliefs.agents))
         if full:
@@ -43,7 +43,7 @@ class Incarnations:
         context.fleet.join(agent)
         return agent
 
-    def reborn(self, agent: Agent, life: str | None, now: float) -> None:
+    def begin(self, agent: Agent, life: str | None, now: float) -> None:
         """A new life of a known agent: findings about the old one do not count against it."""
         context = self._context
         if agent.incarnation is not None:
@@ -51,8 +51,8 @@ class Incarnations:
         context.ladder.drop(agent, now, "a new life began")
         agent.withdrawn = ""  # Whoever still carries that order out ends the old life.
         context.side_orders.drop(agent, now, "a new life began", Rung.BREAKER, Rung.CLEANUP)
-        self.let_go(agent, now, "its holder was restarted")
-        self.lose_breakers(agent, now)
+        self.release_claims(agent, now, "its holder was restarted")
+        self.drop_breakers(agent, now)
         if (lineage := context.beliefs.lineages.get(agent.id)) is not None:
             lineage.cleaned_up = False
         context.judge.clear_all(agent, now)
@@ -66,12 +66,13 @@ class Incarnations:
         if agent.spending is not None:
             agent.spending.by_beat, agent.spending.reported, agent.spending.reported_cost = False, 0, 0.0
 
-    def first_word(self, agent: Agent, now: float) -> None:
+    def note_first_signal(self, agent: Agent, now: float) -> None:
+        """The new life has spoken."""
         context = self._context
         agent.started_at = now
         lineage = context.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            agent.respawned = context.respawns.reborn(
+            agent.respawned = context.respawns.new_life_spoke(
                 lineage, agent.incarnation, context.policy(agent).respawn, now
             )
         context.judge.hear(agent, now)
@@ -81,16 +82,16 @@ class Incarnations:
         context = self._context
         context.ladder.drop(agent, now, reason)
         agent.suspicion = None
-        self.let_go(agent, now, reason)
+        self.release_claims(agent, now, reason)
         context.judge.flip(agent, Health.TERMINATED, reason, now)
         context.judge.clear_all(agent, now)
-        self.leave_behind(agent, reason, now)
+        self.clean_up_after(agent, reason, now)
 
-    def leave_behind(self, agent: Agent, reason: str, now: float) -> None:
+    def clean_up_after(self, agent: Agent, reason: str, now: float) -> None:
         """This life is known to be over: its breakers are gone, and the hub may clean up after it, once."""
         context = self._context
         context.side_orders.drop(agent, now, reason, Rung.BREAKER)
-        self.lose_breakers(agent, now)
+        self.drop_breakers(agent, now)
         if not context.side_orders.cleans_up(agent):
             return
         lineage = context.lineage(agent)
@@ -104,13 +105,13 @@ class Incarnations:
                 checkpoint_id=context.beliefs.newest_checkpoint(agent.id),
             )
 
-    def lose_breakers(self, agent: Agent, now: float) -> None:
+    def drop_breakers(self, agent: Agent, now: float) -> None:
         """A breaker lives in its agent's process and ends with it: it no longer refuses calls."""
         for name, known in self._context.beliefs.breakers.pop(agent.id, {}).items():
             if known.state is not BreakerState.CLOSED:
                 self._context.outbox.fact(BreakerFlip(now, agent.id, name, known.state, BreakerState.CLOSED))
 
-    def let_go(self, agent: Agent, now: float, reason: str) -> None:
+    def release_claims(self, agent: Agent, now: float, reason: str) -> None:
         """Release every claim that an ended life still holds."""
         for task_id in agent.claims:
             claim = self._context.beliefs.claims[task_id]

@@ -112,7 +112,7 @@ class InterventionHandlers:
         if agent.cause is not Cause.CRASH:
             agent.cause = Cause.CRASH  # It was already disconnected; now we know why.
         context.ladder.drop(agent, now, "the process ended")
-        self._incarnations.leave_behind(agent, text, now)
+        self._incarnations.clean_up_after(agent, text, now)
         lineage = context.lineage(agent)
         lineage.supervisor_gone = lineage.supervisor_gone or signal.orphaned
         context.respawns.begin(

@@ -23,7 +23,7 @@ from lifesigns.hub.alerting.alert_grouping import AlertGrouping
 from lifesigns.hub.alerting.alert_groups import NEVER, AlertGroup
 from lifesigns.hub.alerting.alerts import Ack, Alert, Alerts
 from lifesigns.hub.alerting.channel_queue import ChannelQueue
-from lifesigns.hub.alerting.reading import Closed, Opened, changes, key_of
+from lifesigns.hub.alerting.reading import AlertClosing, AlertOpening, changes, key_of
 from lifesigns.hub.alerting.rules import MINUTE, Rules, Silence, silenced
 from lifesigns.ports import Belief, Event, Notice
 
@@ -95,8 +95,8 @@ class Alerting:
             )
         return self._news
 
-    def _apply(self, change: Opened | Closed) -> None:
-        if isinstance(change, Closed):
+    def _apply(self, change: AlertOpening | AlertClosing) -> None:
+        if isinstance(change, AlertClosing):
             self.alerts.close(change)
         else:
             self.alerts.open(change)
@@ -208,7 +208,7 @@ class Alerting:
                 self._end_ack(alert)
             if alert.is_open:
                 if ending := self._lookup.over(alert):
-                    self.alerts.close(Closed((alert.key,), now, ending))
+                    self.alerts.close(AlertClosing((alert.key,), now, ending))
                 self._is_silenced(alert, now)
 
     def _end_ack(self, alert: Alert) -> None:
@@ -251,7 +251,9 @@ class Alerting:
             log.warning(
                 "%s takes notices again", channel, extra={"action": "channel_back", "channel": channel}
             )
-            self.alerts.close(Closed((f"channel_down:{channel}",), now, f"{channel} takes notices again"))
+            self.alerts.close(
+                AlertClosing((f"channel_down:{channel}",), now, f"{channel} takes notices again")
+            )
             self._advance_at = 0.0
         queue.delivered(now)
         self._mark(rows.OUTLET, channel)
@@ -271,7 +273,7 @@ class Alerting:
             title = f"channel {channel} has taken no notice for {duration(now - trouble.since)}"
             key, kind = f"channel_down:{channel}", "channel_down"
             if self.alerts.get(key) is None:
-                down = Opened(key, kind, now, "", title, str(error), details={"channel": channel})
+                down = AlertOpening(key, kind, now, "", title, str(error), details={"channel": channel})
                 self.alerts.open(down)
 
     # --- what is kept ---------------------------------------------------------------------------------
@@ -338,16 +340,16 @@ class Alerting:
                 else:
                     queue.members.setdefault(key, {})[alert.key] = None
                     self._grouping.routes[alert.key].pop(channel, None)
-        self.leave_behind(NEVER, now)
+        self.close_older(NEVER, now)
         down = tuple(f"channel_down:{name}" for name in self.queues)
-        self.alerts.close(Closed(down or ("",), now, "the hub was started anew"))
+        self.alerts.close(AlertClosing(down or ("",), now, "the hub was started anew"))
         self._advance_at = 0.0
 
-    def leave_behind(self, before: float, now: float) -> None:
+    def close_older(self, before: float, now: float) -> None:
         """Close what an older hub said about itself before then: no hub is left to close it."""
         old = tuple(a.key for a in self.alerts if a.kind in _OF_THIS_LIFE and a.news_at < before)
         if old:
-            self.alerts.close(Closed(old, now, "the hub was started anew"))
+            self.alerts.close(AlertClosing(old, now, "the hub was started anew"))
 
     def _row(self, kind: str, key: str) -> object:
         if kind == rows.ALERT:

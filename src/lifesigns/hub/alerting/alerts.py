@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lifesigns.events.alert_kinds import KINDS, Kind
-from lifesigns.hub.alerting.reading import Closed, Opened
+from lifesigns.hub.alerting.reading import AlertClosing, AlertOpening
 from lifesigns.hub.alerting.wording import line
 from lifesigns.ports import NoticeSeverity
 
@@ -141,7 +141,7 @@ class Alerts:
         """Closed and not yet gone."""
         return [self._alerts[key] for key in self._closing]
 
-    def open(self, change: Opened) -> None:
+    def open(self, change: AlertOpening) -> None:
         """Open an alert, or update it."""
         alert = self._alerts.get(change.key)
         if alert is not None:
@@ -169,7 +169,7 @@ class Alerts:
             )
             self._changed(change.key)
 
-    def close(self, change: Closed) -> None:
+    def close(self, change: AlertClosing) -> None:
         """Close alerts. One beyond `OPEN_MAX` is subtracted from the count of the others."""
         for key in change.keys:
             alert = self._alerts.get(key)
@@ -197,7 +197,7 @@ class Alerts:
             self._changed(alert.key)
         return gone
 
-    def _news(self, alert: Alert, change: Opened) -> None:
+    def _news(self, alert: Alert, change: AlertOpening) -> None:
         if not alert.is_open:
             self._reopen(alert)
             alert.flaps += 1
@@ -209,7 +209,7 @@ class Alerts:
         alert.level, alert.sentence = change.level, change.sentence
         self._changed(alert.key)
 
-    def _crowd(self, change: Opened) -> None:
+    def _crowd(self, change: AlertOpening) -> None:
         key = f"{change.kind}:{OTHERS}"
         crowd = self._alerts.get(key)
         if crowd is None:

@@ -154,7 +154,7 @@ class Notifier:
                 self._behind = None
             else:
                 self._behind = 0  # They are too old, or were lost: do not wait for them.
-        self.alerting.leave_behind(self._began_at, self._clock())
+        self.alerting.close_older(self._began_at, self._clock())
         self._changed()
 
     # --- telling --------------------------------------------------------------------------------------

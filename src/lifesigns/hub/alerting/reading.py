@@ -104,7 +104,7 @@ _TEXTS_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class AlertOpening:
     """An alert begins, or has news."""
 
     key: str
@@ -125,7 +125,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class AlertClosing:
     """These alerts, if they are open, are over."""
 
     keys: tuple[str, ...]
@@ -133,7 +133,7 @@ class Closed:
     ending: str
 
 
-Change = Opened | Closed
+Change = AlertOpening | AlertClosing
 
 
 def changes(event: Event) -> Sequence[Change]:
@@ -168,7 +168,7 @@ def changes(event: Event) -> Sequence[Change]:
                 if fact.expired
                 else "is in order"
             )
-            return [Closed((row_of(fact).ends.format(fact),), fact.at, f"token {fact.id} {what}")]
+            return [AlertClosing((row_of(fact).ends.format(fact),), fact.at, f"token {fact.id} {what}")]
     return ()
 
 
@@ -180,7 +180,7 @@ def key_of(event: Event) -> str:
     fact = fact_of(event) if event.type in _READ else None
     if isinstance(fact, NeedsHuman) and fact.reason in OWN_FACTS:
         return OWN_FACTS[fact.reason].format(fact)
-    return next((change.key for change in changes(event) if isinstance(change, Opened)), "")
+    return next((change.key for change in changes(event) if isinstance(change, AlertOpening)), "")
 
 
 def _opened(
@@ -190,10 +190,10 @@ def _opened(
     text: str = "",
     rank: int = 0,
     details: Mapping[str, str | float] | None = None,
-) -> Opened:
+) -> AlertOpening:
     row = row_of(fact)
     key, (level, sentence) = row.key(fact), row.alerting(fact) or (None, "")
-    return Opened(
+    return AlertOpening(
         *(key, kind_of(key), fact.at, agent_id, title, text, rank),
         details=details or {},
         level=level,
@@ -212,10 +212,10 @@ def _flip(flip: Flip | FailureClassified) -> Sequence[Change]:
     kinds, reasons, ending = _OVER[now]
     human = (f"needs_human:{agent}:{reason}" for reason in reasons)
     keys = (*(f"{kind}:{agent}" for kind in kinds), *human)
-    return [Closed(keys, flip.at, f"{agent} {ending}")]
+    return [AlertClosing(keys, flip.at, f"{agent} {ending}")]
 
 
-def _unwell(flip: Flip) -> Opened:
+def _unwell(flip: Flip) -> AlertOpening:
     found = [finding.text for finding in flip.evidence][:_TEXTS_MAX]
     text = "\n".join(dict.fromkeys(part for part in (flip.reason, *found) if part))
     details: dict[str, str | float] = {"state": str(flip.now), "was": str(flip.was)}
@@ -231,7 +231,7 @@ def _unwell(flip: Flip) -> Opened:
     return opened
 
 
-def _terminal(fact: FailureClassified) -> Opened:
+def _terminal(fact: FailureClassified) -> AlertOpening:
     """Worse than any state: nothing more is done without a person."""
     details: dict[str, str | float] = {"failure_class": str(fact.now), "class_reason": line(fact.reason)}
     title = line(f"the failure of {fact.agent_id} is terminal")
@@ -240,7 +240,7 @@ def _terminal(fact: FailureClassified) -> Opened:
     return replace(opened, severity=opened.level)
 
 
-def _needs_human(fact: NeedsHuman) -> Opened:
+def _needs_human(fact: NeedsHuman) -> AlertOpening:
     agent, reason = fact.agent_id, fact.reason
     title = f"{agent} waits for a human" if reason == WAITING else f"{agent} needs a human: {reason}"
     return _opened(fact, agent, line(title), prose(fact.text), details={"reason": line(reason)})
@@ -257,7 +257,7 @@ def _step(step: Intervention) -> Sequence[Change]:
         return ()
     by = line(step.by) or "somebody"
     ending = f"{agent}: {by} decided" if step.stage is Stage.ANSWERED else "no longer asked"
-    return [Closed((f"escalation:{agent}", f"needs_human:{agent}:undecided"), step.at, ending)]
+    return [AlertClosing((f"escalation:{agent}", f"needs_human:{agent}:undecided"), step.at, ending)]
 
 
 def _breaker(flip: BreakerFlip) -> Sequence[Change]:
@@ -267,13 +267,13 @@ def _breaker(flip: BreakerFlip) -> Sequence[Change]:
         return [_opened(flip, flip.agent_id, title, details={"breaker": name, "was": str(flip.was)})]
     if state is BreakerState.HALF_OPEN:
         return ()  # One probe is no recovery.
-    return [Closed((row_of(flip).key(flip),), flip.at, f"breaker {name} of {flip.agent_id} is {state}")]
+    return [AlertClosing((row_of(flip).key(flip),), flip.at, f"breaker {name} of {flip.agent_id} is {state}")]
 
 
 def _recovery(fact: Recovery) -> Sequence[Change]:
     agent, row = fact.agent_id, row_of(fact)
     if row.ends:
-        return [Closed((row.ends.format(fact),), fact.at, f"{agent} was recovered")]
+        return [AlertClosing((row.ends.format(fact),), fact.at, f"{agent} was recovered")]
     if not row.alert:
         return ()
     details: dict[str, str | float] = {"attempts": float(fact.attempt)}
@@ -283,7 +283,7 @@ def _recovery(fact: Recovery) -> Sequence[Change]:
     return [_opened(fact, agent, title, prose(fact.reason), details=details)]
 
 
-def _overdue(fact: MessageOverdue) -> Opened:
+def _overdue(fact: MessageOverdue) -> AlertOpening:
     message, to, sender = fact.message_id, line(fact.to), line(fact.sender)
     title = line(f"{to} has not acknowledged a message of {sender}")
     text = prose(f"Message {message}, priority {fact.priority}, for {fact.overdue_for:.0f} s.")
@@ -296,14 +296,14 @@ def _brake(fact: Brake) -> Change:
     group, unwell, members = fact.group, fact.unwell, fact.members
     if not fact.on:
         ending = f"{group} is not braked any more: {unwell} of {members} are unwell"
-        return Closed((row_of(fact).key(fact),), fact.at, ending)
+        return AlertClosing((row_of(fact).key(fact),), fact.at, ending)
     title = line(f"{unwell} of {members} agents in {group} are unwell at once")
     text = "Nothing is done to them automatically until you decide."
     details: dict[str, str | float] = {"group": group, "unwell": unwell, "members": members}
     return _opened(fact, "", title, text, unwell, details=details)
 
 
-def _expiring(fact: TokenExpiring) -> Opened:
+def _expiring(fact: TokenExpiring) -> AlertOpening:
     text = f"Then whoever shows it is refused. {mend_of(fact.id, fact.role)}"
     details: dict[str, str | float] = {"token_id": fact.id, "expires_in_s": fact.expires_in_s}
     if fact.agents:
@@ -325,5 +325,5 @@ def _hub(
 ) -> Change:
     row = row_of(fact)
     if row.ends:
-        return Closed((row.ends,), fact.at, _HUB[row.ends][1])
+        return AlertClosing((row.ends,), fact.at, _HUB[row.ends][1])
     return _opened(fact, "", _HUB[row.alert][0], prose(fact.reason))

@@ -29,7 +29,7 @@ from lifesigns.errors import AdapterError, UsageError
 from lifesigns.events.hub_facts import AuditAccepted, AuditBroken, AuditRetired, HistoryForgotten
 from lifesigns.hub.audit import acceptance, notes
 from lifesigns.hub.audit.proofs import Tiles
-from lifesigns.hub.audit.reading import AT_ONCE, Reading, changed_word, compare_log, read_log
+from lifesigns.hub.audit.reading import AT_ONCE, LogReading, changed_word, compare_log, read_log
 from lifesigns.hub.audit.records import audit_record, is_audited
 from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.hub.audit.state import KIND, AuditState, decode_state, encode_state
@@ -248,7 +248,7 @@ class AuditLog:
             # The seal covers the hash beside an entry, which exposes a change of the entry alone.
             self._complain(_named(found.changed), "Their hashes were not", broken)
 
-    async def _compare(self, size: int) -> Reading:
+    async def _compare(self, size: int) -> LogReading:
         if self._signer is None:
             return await read_log(self._store, size)
         found = await compare_log(self._store, size, self._signer, self._file, self._at_start.note)

@@ -28,7 +28,7 @@ SEALS_MAX: Final = 20
 
 
 @dataclass(slots=True)
-class Reading:
+class LogReading:
     """The result of reading a log."""
 
     log: merkle.Frontier = field(default_factory=merkle.Frontier)
@@ -44,16 +44,16 @@ class Reading:
     entry, which proves the change for ever, unless a person has accepted it."""
 
 
-async def read_log(store: Store, size: int) -> Reading:
+async def read_log(store: Store, size: int) -> LogReading:
     """Read a log of this size as it is."""
-    found = Reading()
+    found = LogReading()
     await _read(store, size, found, {}, None)
     return found
 
 
-async def compare_log(store: Store, size: int, signer: Signer, file: SealFile | None, row: str) -> Reading:
+async def compare_log(store: Store, size: int, signer: Signer, file: SealFile | None, row: str) -> LogReading:
     """Read a log of this size, and compare it with what this signer has sealed."""
-    found = Reading()
+    found = LogReading()
     in_folder: notes.Note | None = None
     if file is not None:
         in_folder, found.wrong = _in_folder(file, size, signer)
@@ -94,14 +94,18 @@ async def _in_store(store: Store, signer: Signer, row: str) -> _Seals:
     return found
 
 
-async def _read(store: Store, size: int, found: Reading, seals: _Seals, in_folder: notes.Note | None) -> None:
+async def _read(
+    store: Store, size: int, found: LogReading, seals: _Seals, in_folder: notes.Note | None
+) -> None:
     while found.log.size < size and not found.wrong:
         some = await store.audit_records(after=found.log.size - 1, before=size, limit=AT_ONCE)
         _hear(found, some, seals, in_folder)
         await asyncio.sleep(0)
 
 
-def _hear(found: Reading, some: Sequence[AuditRecord], seals: _Seals, in_folder: notes.Note | None) -> None:
+def _hear(
+    found: LogReading, some: Sequence[AuditRecord], seals: _Seals, in_folder: notes.Note | None
+) -> None:
     """Process the next entries."""
     log = found.log
     for one in some:
@@ -121,7 +125,7 @@ def _hear(found: Reading, some: Sequence[AuditRecord], seals: _Seals, in_folder:
         found.wrong = f"entry {log.size} is missing"
 
 
-def _note_change(found: Reading, one: AuditRecord) -> None:
+def _note_change(found: LogReading, one: AuditRecord) -> None:
     if one.entry is None:
         return
     content = merkle.leaf(one.entry)

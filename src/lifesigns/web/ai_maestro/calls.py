@@ -30,7 +30,7 @@ from lifesigns.web.ai_maestro.mailbox import Mail, Mailbox
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, MessageId
 from lifesigns.web.routes import NO_TOKEN, SPEAKERS, Handler, Request, Route
-from lifesigns.web.voices import check_voice
+from lifesigns.web.speaking_rights import check_may_speak
 
 ANYBODY: Final = Principal("ai-maestro", "the door for AI Maestro", Role.OPERATOR)
 """Who comes without a token."""
@@ -107,7 +107,7 @@ class MaestroCalls:
     async def send(self, request: Request) -> Answer:
         """Send a message. What cannot be delivered is an error with a code: `agent_not_found`, `agent_offline`, `timeout`."""
         said: MaestroMessage = request.body
-        check_voice(request, said.sender, field="from")
+        check_may_speak(request, said.sender, field="from")
         size = len(msgspec.json.encode(said.content))
         if size > CONTENT_MAX:
             raise Problem(400, f"has {size} bytes, over the limit of {CONTENT_MAX}", field="content")
@@ -185,7 +185,7 @@ class MaestroCalls:
     async def mark(self, request: Request) -> Answer:
         """The recipient has read a message (`action=read`), or acknowledges it (`action=acknowledge`)."""
         query: MaestroQuery = request.query
-        check_voice(request, query.agent, field="agent")
+        check_may_speak(request, query.agent, field="agent")
         mail = None if query.id is None else self.mailbox.get(query.id)
         if mail is None or mail.to != query.agent:
             return _error(404, "message_not_found", f"{query.agent} has no message {query.id}")
@@ -241,7 +241,7 @@ class MaestroCalls:
     async def heartbeat(self, request: Request) -> Answer:
         """A heartbeat of an agent, unasked."""
         name, said = request.path["agent_id"], request.body
-        check_voice(request, name)
+        check_may_speak(request, name)
         try:
             await _beat(request, name, said.status, role=said.role, host=said.host)
         except (InboxFull, NotStored) as error:

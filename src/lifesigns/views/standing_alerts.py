@@ -38,7 +38,7 @@ EXPIRING_MAX: Final = 100
 """Tokens that are shown to expire soon: they must not take the place of agents."""
 
 
-def standing(
+def standing_alerts(
     beliefs: Beliefs, troubles: Iterable[HubTroubleBegan], expiring: Iterable[TokenExpiring] = ()
 ) -> list[Alert]:
     """Everything that is wrong now: the hub itself first, then groups, then agents."""

@@ -1,4 +1,4 @@
-"""Reading: whether a program waits for input, as far as the kernel shows it.
+"""Reads input: whether a program waits for input, as far as the kernel shows it.
 
 Linux shows the call in which each thread waits. A `read` of the program's own terminal or stdin that does not return
 is clear; a wait for several files at once (`poll`, `epoll`) may be for the terminal, or for the network.
@@ -22,7 +22,7 @@ _POLLS: Final = {
 """poll, select, epoll_wait and their variants."""
 
 
-class Reading(StrEnum):
+class ReadsInput(StrEnum):
     """Whether some program of a tree waits for input."""
 
     YES = "yes"
@@ -33,21 +33,21 @@ class Reading(StrEnum):
     """The system or its permissions do not show it."""
 
 
-def reading(root: int, pids: Iterable[int]) -> Reading:
+def reads_input(root: int, pids: Iterable[int]) -> ReadsInput:
     """Whether one of these processes waits for input at the terminal or stdin of `root`."""
     reads, polls = _READS.get(platform.machine()), _POLLS.get(platform.machine())
     stdin = _file(root, 0)
     if reads is None or polls is None or stdin is None:
-        return Reading.UNKNOWN
-    found = Reading.UNKNOWN
+        return ReadsInput.UNKNOWN
+    found = ReadsInput.UNKNOWN
     for pid in pids:
         for number, first in _calls(pid):
             if number in reads and _file(pid, first) in (stdin, "/dev/tty"):
-                return Reading.YES
+                return ReadsInput.YES
             if number in polls:
-                found = Reading.MAYBE
-            elif found is Reading.UNKNOWN:
-                found = Reading.NO
+                found = ReadsInput.MAYBE
+            elif found is ReadsInput.UNKNOWN:
+                found = ReadsInput.NO
     return found
 
 

@@ -10,7 +10,7 @@ from lifesigns.web.answers import Problem
 from lifesigns.web.routes import Request
 
 
-def check_voice(request: Request, *agent_ids: str, field: str = "agent_id") -> None:
+def check_may_speak(request: Request, *agent_ids: str, field: str = "agent_id") -> None:
     """Raises a `Problem` if the principal may not speak for one of these agents."""
     principal = request.principal
     for agent_id in agent_ids:
@@ -18,16 +18,16 @@ def check_voice(request: Request, *agent_ids: str, field: str = "agent_id") -> N
             raise Problem(403, f"is {agent_id!r}, for which {principal.name!r} may not speak", field=field)
 
 
-def still_in(request: Request) -> Callable[[], bool]:
+def is_still_valid(request: Request) -> Callable[[], bool]:
     """Whether a waiting client may still get an answer: its token or session may end meanwhile."""
     access, token_id = request.service.access, request.principal.token_id
     session = session_shown(request.scope, request.site.host_policy)
-    return lambda: access.still_in(token_id, request.now, session)
+    return lambda: access.is_still_valid(token_id, request.now, session)
 
 
 def check_owner(request: Request, signal: CheckpointSaved | MessageSent | TaskClaimed) -> None:
     """Raises a `Problem` if the principal may not send this."""
-    check_voice(request, signal.agent_id)
+    check_may_speak(request, signal.agent_id)
     refused = request.service.http_receiver.not_own(signal, request.principal)
     if refused is not None:
         field, detail = refused

@@ -20,7 +20,7 @@ from lifesigns.core.health import Health
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.core.signals import ErrorReported, GroupReleased, ProcessExited, ToolFinished
-from lifesigns.core.voices import Voices, heard
+from lifesigns.core.source_counts import SourceCounts, seen_from
 from tests.core.harness import START, Watch
 
 FREE = FleetPolicy(canary_every=0, acted_share=1.0)
@@ -68,23 +68,23 @@ def nudged(watch: Watch) -> set[str]:
 def test_other_sources_are_one_agent_each_and_one_of_them_none(
     own: tuple[int, int], others: int, unwell: int, seen: tuple[int, int]
 ) -> None:
-    assert heard(own, others, unwell) == seen
+    assert seen_from(own, others, unwell) == seen
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 6), st.integers(0, 6)), max_size=40))
 def test_counts_by_source_are_the_same_however_they_came_about(steps: list[tuple[str, int, int]]) -> None:
-    voices, held = Voices(0.55), dict[str, tuple[int, int]]()
+    counts, held = SourceCounts(0.55), dict[str, tuple[int, int]]()
     for source, members, unwell in steps:
         after = (members, min(members, unwell))
         before = held.get(source, (0, 0))
-        voices.shift(source, after[0] - before[0], after[1] - before[1])
+        counts.shift(source, after[0] - before[0], after[1] - before[1])
         held[source] = after
     there = {source: count for source, count in held.items() if count[0]}
-    assert len(voices) == len(there)
+    assert len(counts) == len(there)
     for source, own in there.items():
         ill = sum(u > 0 and u >= 0.55 * m for other, (m, u) in there.items() if other != source)
-        assert voices.of(source) == own
-        assert voices.seen_by(own) == heard(own, len(there) - 1, ill)
+        assert counts.of(source) == own
+        assert counts.seen_by(own) == seen_from(own, len(there) - 1, ill)
 
 
 # --- the brake -----------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""Spells: the times in which an agent was judged unwell, and how those of two engines differ.
+"""Episodes: the times in which an agent was judged unwell, and how those of two engines differ.
 
-A health other than well is a spell, and so is every finding; one that becomes worse is another. Two overlapping spells
+A health other than well is a episode, and so is every finding; one that becomes worse is another. Two overlapping episodes
 of the same kind are the same one, seen earlier or later.
 """
 
@@ -23,7 +23,7 @@ _UNSPOKEN: Final = frozenset({Health.HEALTHY, Health.STARTING})
 
 
 @dataclass(slots=True)
-class Spell:
+class Episode:
     """An agent was judged unwell from one moment to another; `ended_at` is infinite while it lasts."""
 
     agent_id: str
@@ -37,40 +37,40 @@ class Spell:
     ended_at: float = inf
 
 
-class Spells:
-    """Collects the spells of one engine."""
+class Episodes:
+    """Collects the episodes of one engine."""
 
     def __init__(self) -> None:
-        self.all: list[Spell] = []
-        self._open: dict[tuple[str, str], Spell] = {}
+        self.all: list[Episode] = []
+        self._open: dict[tuple[str, str], Episode] = {}
 
     def see(self, fact: Flip | FindingOpened | FindingClosed, note: str = "") -> None:
-        """Let a fact begin or end a spell."""
+        """Let a fact begin or end a episode."""
         match fact:
             case Flip(now=now):
                 self._end(fact.agent_id, "", fact.at)
                 if now not in _UNSPOKEN:
-                    spell = Spell(fact.agent_id, str(now), fact.at, fact.reason, fact.cause, note)
-                    self._begin("", spell)
+                    episode = Episode(fact.agent_id, str(now), fact.at, fact.reason, fact.cause, note)
+                    self._begin("", episode)
             case FindingOpened(finding=finding):
                 self._end(fact.agent_id, finding.kind, fact.at)
                 what = f"{finding.kind} ({finding.severity})"
-                self._begin(finding.kind, Spell(fact.agent_id, what, fact.at, finding.text, note=note))
+                self._begin(finding.kind, Episode(fact.agent_id, what, fact.at, finding.text, note=note))
             case FindingClosed():
                 self._end(fact.agent_id, fact.kind, fact.at)
 
-    def between(self, since: float, until: float) -> list[Spell]:
-        """The spells that overlap this time."""
-        return [spell for spell in self.all if spell.ended_at >= since and spell.began_at < until]
+    def between(self, since: float, until: float) -> list[Episode]:
+        """The episodes that overlap this time."""
+        return [episode for episode in self.all if episode.ended_at >= since and episode.began_at < until]
 
-    def _begin(self, kind: str, spell: Spell) -> None:
-        self.all.append(spell)
-        self._open[spell.agent_id, kind] = spell
+    def _begin(self, kind: str, episode: Episode) -> None:
+        self.all.append(episode)
+        self._open[episode.agent_id, kind] = episode
 
     def _end(self, agent_id: str, kind: str, at: float) -> None:
-        spell = self._open.pop((agent_id, kind), None)
-        if spell is not None:
-            spell.ended_at = at
+        episode = self._open.pop((agent_id, kind), None)
+        if episode is not None:
+            episode.ended_at = at
 
 
 class Change(StrEnum):
@@ -84,26 +84,26 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A spell that only one of two engines saw, or one later than the other. `spell` is the other policy's, unless only
+    """A episode that only one of two engines saw, or one later than the other. `episode` is the other policy's, unless only
     the one in force has it; `by` says how much earlier or later."""
 
     change: Change
-    spell: Spell
+    episode: Episode
     by: float = 0.0
 
 
-def compare(in_force: Iterable[Spell], other: Iterable[Spell]) -> list[Difference]:
+def compare(in_force: Iterable[Episode], other: Iterable[Episode]) -> list[Difference]:
     """What the other policy judges differently, by agent and in the order of time."""
-    groups: dict[tuple[str, str], tuple[list[Spell], list[Spell]]] = defaultdict(lambda: ([], []))
-    for side, spells in enumerate((in_force, other)):
-        for spell in spells:
-            groups[spell.agent_id, spell.what][side].append(spell)
+    groups: dict[tuple[str, str], tuple[list[Episode], list[Episode]]] = defaultdict(lambda: ([], []))
+    for side, episodes in enumerate((in_force, other)):
+        for episode in episodes:
+            groups[episode.agent_id, episode.what][side].append(episode)
     differences = [difference for pair in groups.values() for difference in _differences(*pair)]
-    return sorted(differences, key=lambda d: (d.spell.agent_id, d.spell.began_at, d.spell.what))
+    return sorted(differences, key=lambda d: (d.episode.agent_id, d.episode.began_at, d.episode.what))
 
 
-def _differences(ours: list[Spell], theirs: list[Spell]) -> Iterator[Difference]:
-    """The differences of one agent's spells of one kind, each list in order."""
+def _differences(ours: list[Episode], theirs: list[Episode]) -> Iterator[Difference]:
+    """The differences of one agent's episodes of one kind, each list in order."""
     mine, others = iter(ours), iter(theirs)
     one, two = next(mine, None), next(others, None)
     while one is not None or two is not None:

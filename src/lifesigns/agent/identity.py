@@ -1,4 +1,4 @@
-"""Birth: who this life of an agent is, from the call and from the environment it was started in.
+"""Identity: who this life of an agent is, from the call and from the environment it was started in.
 
 `lifesigns run` and a respawn tell a child who it is by `LIFESIGNS_*`. The environment counts only for the agent it
 names: under another id we ignore all of it. An incarnation is one life, so a process takes it over once.
@@ -26,7 +26,7 @@ _lived: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class AgentIdentity:
     """What a life begins with."""
 
     agent_id: str
@@ -40,17 +40,17 @@ class Birth:
     """The hub whose orders for this life `lifesigns run` hears, too."""
 
 
-def born(
+def identify(
     agent_id: str | None,
     incarnation: str | None = None,
     task: str | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Birth:
+) -> AgentIdentity:
     """The identity of this life. The call's values win over the environment."""
     told = os.environ if environment is None else environment
     name = checked_id(agent_id or told.get("LIFESIGNS_AGENT_ID"))
     meant = told if told.get("LIFESIGNS_AGENT_ID") == name else {}
-    return Birth(
+    return AgentIdentity(
         name,
         incarnation or _take_over(meant.get("LIFESIGNS_INCARNATION")) or new_incarnation(),
         task or meant.get("LIFESIGNS_TASK") or None,
@@ -60,7 +60,7 @@ def born(
     )
 
 
-def speaks_for_itself(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
+def mark_speaking(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
     """Tell `lifesigns run`, if it started us as this agent, that it need not beat for us."""
     _mark("speaks", agent_id, environment)  # If that fails, both beat, which does no harm.
 
@@ -80,7 +80,7 @@ def activity_mark(environment: Mapping[str, str] | None = None) -> Callable[[], 
     return touch
 
 
-def ends_as_told(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
+def mark_told_to_stop(agent_id: str, environment: Mapping[str, str] | None = None) -> None:
     """Tell `lifesigns run` that we end because the hub wants it: we may be gone before the hub tells it."""
     _mark("told to stop", agent_id, environment)
 
@@ -92,7 +92,7 @@ def is_orphaned(agent_id: str, environment: Mapping[str, str] | None = None) -> 
     return bool(folder) and told.get("LIFESIGNS_AGENT_ID") == agent_id and Path(folder, "orphaned").exists()
 
 
-def has_saved(checkpoint_id: str, agent_id: str, environment: Mapping[str, str] | None = None) -> None:
+def mark_saved(checkpoint_id: str, agent_id: str, environment: Mapping[str, str] | None = None) -> None:
     """Tell `lifesigns run` where the next life can continue, in case it has to start one without a hub."""
     _mark("checkpoint", agent_id, environment, checkpoint_id)
 

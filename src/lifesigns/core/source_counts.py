@@ -1,4 +1,4 @@
-"""Voices: how much the agents of one source count for the agents of another.
+"""Source counts: how much the agents of one source count for the agents of another.
 
 A source (a token, the bus) can make up any number of agents. So each source has its own view of a group: its own agents
 one by one, every other source as a single agent, which is unwell if most of its agents are. One of the other sources
@@ -22,7 +22,7 @@ CORROBORATED: Final = 2
 """So many other sources that agree are believed."""
 
 
-class Voices:
+class SourceCounts:
     """The sources of one group, and how many agents of each are unwell."""
 
     __slots__ = ("_counts", "_share", "_sources", "_unwell")
@@ -62,7 +62,7 @@ class Voices:
     def seen_by(self, own: Count) -> Count:
         """The group as a source with this count sees it."""
         others = len(self._sources) - (own[0] > 0)
-        return heard(own, others, self._unwell - self.is_unwell(own))
+        return seen_from(own, others, self._unwell - self.is_unwell(own))
 
     def is_unwell(self, count: Count) -> bool:
         """Whether a source with this count is unwell, to the others."""
@@ -80,7 +80,7 @@ class Voices:
             del self._counts[count]
 
 
-def heard(own: Count, others: int, unwell: int) -> Count:
+def seen_from(own: Count, others: int, unwell: int) -> Count:
     """Our own agents, and those of the other sources that count: there are so many of them, and so many are unwell."""
     members = own[0] + max(0, others - unwell - 1)
     return (members, own[1]) if unwell < CORROBORATED else (members + unwell, own[1] + unwell)

@@ -1,4 +1,4 @@
-"""Garbage: keeps the collector from visiting the whole fleet again and again.
+"""Garbage collection: keeps the collector from visiting the whole fleet again and again.
 
 The engine's beliefs have no cycles, so they are freed without the collector. But a full collection visits every live
 object, and with 100,000 agents that stops everything for a quarter of a second. So after a slow collection we freeze
@@ -20,7 +20,7 @@ OLDEST: Final = 2
 
 
 @contextmanager
-def living_set_aside() -> Iterator[None]:
+def survivors_frozen() -> Iterator[None]:
     """For a whole process, while it serves."""
     began_at = 0.0
 
