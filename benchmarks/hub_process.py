@@ -200,7 +200,7 @@ async def _hub(options: ProcessOptions) -> AsyncIterator[_Hub]:
     )
     await service.start()
     try:
-        made = await service.access.create(role=Role.ADMIN, name="bench", now=service.clock())
+        made = await service.access.tokens.create(role=Role.ADMIN, name="bench", now=service.clock())
         await _until(lambda: service.bus_state in ("ok", "none"))
         listener = listen("127.0.0.1", 0)
         hub = _Hub(service, listener.getsockname()[1], made.token)

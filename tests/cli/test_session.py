@@ -20,10 +20,12 @@ def test_a_session_is_listed_and_ended() -> None:
     with hub_in_thread() as hub:
         assert "Nobody is signed in." in hub.cli("session", "list").stdout
         service, now = hub.running.service, hub.running.service.clock()
-        (admin,) = service.access.list()
+        (admin,) = service.access.tokens.list()
         principal = service.access.principal(hub.token.encode(), now)
         assert principal is not None
-        session = service.access.redeem(service.access.link(principal, now), now, "10.0.0.7")
+        session = service.access.redeem(
+            service.access.sign_ins.link(principal.token_id, now), now, "10.0.0.7"
+        )
         assert session is not None
         (one,) = json.loads(hub.cli("session", "list", "--json").stdout)["sessions"]
         assert (one["address"], one["token_id"]) == ("10.0.0.7", admin.id)

@@ -11,8 +11,9 @@ import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.errors import AdapterError, WireError
-from lifesigns.hub.access import NOTE_EVERY, NOTES_MAX, Access, Principal, Role
+from lifesigns.hub.access import Access, Principal, Role
 from lifesigns.hub.sign_in import LINK_FOR, LINKS_MAX, SESSION_FOR, SESSIONS_MAX
+from lifesigns.hub.token_table import NOTE_EVERY, NOTES_MAX
 from lifesigns.ports import StoredToken
 
 NOW = 1_000_000.0
@@ -55,12 +56,12 @@ def store() -> Flaky:
 @pytest.fixture
 async def access(store: Flaky) -> Access:
     access = Access(store)
-    await access.load()
+    await access.tokens.load()
     return access
 
 
 async def token(access: Access, role: Role = Role.OPERATOR, **more: object) -> str:
-    made = await access.create(role=role, name="somebody", now=NOW, **more)  # type: ignore[arg-type]
+    made = await access.tokens.create(role=role, name="somebody", now=NOW, **more)  # type: ignore[arg-type]
     return made.token
 
 
@@ -99,7 +100,7 @@ async def test_the_store_has_the_digest_and_never_the_token(access: Access, stor
 
 async def test_anything_but_the_whole_token_is_nobody(access: Access) -> None:
     shown = await token(access)
-    (kept,) = access.list()
+    (kept,) = access.tokens.list()
     wrong = [
         *(shown[:-1], shown + "0", shown.upper(), "", "ls__", kept.id, f"ls_{kept.id}_", f" {shown}"),
         *(shown.replace("ls_", "LS_"), kept.digest.hex(), "x" * 100_000, shown + "\0"),
@@ -118,7 +119,7 @@ async def test_tokens_outlive_the_hub(access: Access, store: Flaky) -> None:
     shown = (await token(access, Role.AGENT, agents="a,b-*")).encode()
     again = Access(store)
     assert again.principal(shown, NOW) is None
-    await again.load()
+    await again.tokens.load()
     found = again.principal(shown, NOW)
     assert found is not None
     assert found.patterns.texts() == ["a", "b-*"]
@@ -141,7 +142,7 @@ async def test_a_token_that_makes_no_sense_is_refused_by_field(
     access: Access, store: Flaky, wanted: dict[str, object], field: str
 ) -> None:
     with pytest.raises(WireError) as caught:
-        await access.create(**{"name": "n", "now": NOW, **wanted})  # type: ignore[arg-type]
+        await access.tokens.create(**{"name": "n", "now": NOW, **wanted})  # type: ignore[arg-type]
     assert caught.value.field == field
     assert await store.tokens() == []
 
@@ -150,7 +151,7 @@ async def test_a_token_that_cannot_be_kept_is_not_made(access: Access, store: Fl
     store.away = True
     with pytest.raises(AdapterError):
         await token(access)
-    assert access.list() == []
+    assert access.tokens.list() == []
 
 
 async def test_a_row_that_cannot_be_understood_lets_nobody_in_and_stops_nobody(
@@ -161,8 +162,8 @@ async def test_a_row_that_cannot_be_understood_lets_nobody_in_and_stops_nobody(
     (kept,) = await store.tokens()
     await store.keep_token(replace(kept, id="x", digest=b"x" * 32, role="emperor"))
     await store.keep_token(replace(kept, id="y", digest=b"y" * 32, role="agent", agents="*x"))
-    await access.load()
-    assert [known.id for known in access.list()] == [kept.id]
+    await access.tokens.load()
+    assert [known.id for known in access.tokens.list()] == [kept.id]
     assert access.principal(shown, NOW) is not None
     assert "emperor" in caplog.text
 
@@ -172,11 +173,11 @@ async def test_a_row_that_cannot_be_understood_lets_nobody_in_and_stops_nobody(
 
 async def test_a_revoked_token_is_refused_at_once_and_for_good(access: Access, store: Flaky) -> None:
     shown = (await token(access)).encode()
-    (kept,) = access.list()
-    assert await access.revoke(kept.id, NOW)
+    (kept,) = access.tokens.list()
+    assert await access.tokens.revoke(kept.id, NOW)
     assert access.principal(shown, NOW) is None
     assert await store.tokens() == []
-    assert not await access.revoke(kept.id, NOW)
+    assert not await access.tokens.revoke(kept.id, NOW)
 
 
 async def test_who_listens_is_out_when_its_token_is(access: Access) -> None:
@@ -185,7 +186,7 @@ async def test_who_listens_is_out_when_its_token_is(access: Access) -> None:
     assert who is not None
     assert access.is_still_valid(who.token_id, NOW + 59)
     assert not access.is_still_valid(who.token_id, NOW + 60)
-    await access.revoke(who.token_id, NOW)
+    await access.tokens.revoke(who.token_id, NOW)
     assert not access.is_still_valid(who.token_id, NOW)
 
 
@@ -193,13 +194,13 @@ async def test_a_revocation_holds_while_the_store_is_away_and_is_tried_again(
     access: Access, store: Flaky
 ) -> None:
     shown = (await token(access)).encode()
-    (kept,) = access.list()
+    (kept,) = access.tokens.list()
     store.away = True
     with pytest.raises(AdapterError):
-        await access.revoke(kept.id, NOW)
+        await access.tokens.revoke(kept.id, NOW)
     assert access.principal(shown, NOW) is None
     store.away = False
-    await access.load()
+    await access.tokens.load()
     assert access.principal(shown, NOW) is None
     await access.sync(NOW)
     assert await store.tokens() == []
@@ -211,7 +212,7 @@ async def test_what_another_hub_makes_or_revokes_holds_here_after_the_next_look(
     await here.sync(NOW)
     assert here.principal(shown, NOW) is not None
     session = signed_in(here, here.principal(shown, NOW))
-    await there.revoke(there.list()[0].id, NOW)
+    await there.tokens.revoke(there.tokens.list()[0].id, NOW)
     await here.sync(NOW)
     assert here.principal(shown, NOW) is None
     assert here.session(session, NOW) is None
@@ -229,7 +230,7 @@ async def test_a_request_writes_nothing_and_the_next_look_notes_when_a_token_was
     for n in range(100):
         access.principal(shown, NOW + n * 0.1)
     assert store.notes == written
-    assert access.list()[0].used_at == NOW
+    assert access.tokens.list()[0].used_at == NOW
     await access.sync(NOW + 10)
     assert store.notes == written + 1
     assert (await store.tokens())[0].used_at == NOW
@@ -245,7 +246,7 @@ async def test_the_use_of_a_token_is_noted_once_a_minute_at_most(access: Access,
     access.principal(shown, NOW + NOTE_EVERY)
     await access.sync(NOW)
     assert store.notes == written + 2
-    assert access.list()[0].used_at == NOW + NOTE_EVERY
+    assert access.tokens.list()[0].used_at == NOW + NOTE_EVERY
 
 
 async def test_the_notes_of_many_tokens_are_written_a_few_at_a_time(access: Access, store: Flaky) -> None:
@@ -282,14 +283,14 @@ async def test_looking_after_tokens_survives_a_store_that_is_away(
 
 def signed_in(access: Access, who: Principal | None, now: float = NOW) -> str:
     assert who is not None
-    session = access.redeem(access.link(who, now), now)
+    session = access.redeem(access.sign_ins.link(who.token_id, now), now)
     assert session is not None
     return session
 
 
 async def test_a_link_opens_one_session_as_whoever_made_it(access: Access) -> None:
     who = await principal(access, Role.VIEWER)
-    code = access.link(who, NOW)
+    code = access.sign_ins.link(who.token_id, NOW)
     session = access.redeem(code, NOW + 1)
     assert session is not None
     assert session != code
@@ -299,7 +300,7 @@ async def test_a_link_opens_one_session_as_whoever_made_it(access: Access) -> No
 
 async def test_a_link_is_good_for_five_minutes(access: Access) -> None:
     who = await principal(access)
-    early, late = access.link(who, NOW), access.link(who, NOW)
+    early, late = access.sign_ins.link(who.token_id, NOW), access.sign_ins.link(who.token_id, NOW)
     assert access.redeem(early, NOW + LINK_FOR - 0.001) is not None
     assert access.redeem(late, NOW + LINK_FOR) is None
 
@@ -308,7 +309,7 @@ async def test_codes_sessions_and_tokens_do_not_stand_for_each_other(access: Acc
     shown = await token(access)
     who = access.principal(shown.encode(), NOW)
     assert who is not None
-    code, session = access.link(who, NOW), signed_in(access, who)
+    code, session = access.sign_ins.link(who.token_id, NOW), signed_in(access, who)
     assert access.session(code, NOW) is None
     assert access.session(shown, NOW) is None
     assert access.session(who.token_id, NOW) is None
@@ -329,16 +330,20 @@ async def test_a_session_lives_for_twelve_hours_after_it_was_last_used(access: A
 async def test_who_signs_out_is_out_and_others_stay(access: Access) -> None:
     who = await principal(access)
     mine, others = signed_in(access, who), signed_in(access, who)
-    access.sign_out(mine)
-    access.sign_out("nobody's")
+    access.sign_ins.sign_out(mine)
+    access.sign_ins.sign_out("nobody's")
     assert access.session(mine, NOW) is None
     assert access.session(others, NOW) is not None
 
 
 async def test_revoking_a_token_ends_its_sessions_and_links(access: Access) -> None:
     who, other = await principal(access), await principal(access)
-    session, code, others = signed_in(access, who), access.link(who, NOW), signed_in(access, other)
-    await access.revoke(who.token_id, NOW)
+    session, code, others = (
+        signed_in(access, who),
+        access.sign_ins.link(who.token_id, NOW),
+        signed_in(access, other),
+    )
+    await access.tokens.revoke(who.token_id, NOW)
     assert access.session(session, NOW) is None
     assert access.redeem(code, NOW) is None
     assert access.session(others, NOW) is not None
@@ -347,7 +352,7 @@ async def test_revoking_a_token_ends_its_sessions_and_links(access: Access) -> N
 async def test_a_session_ends_with_the_time_of_its_token(access: Access) -> None:
     who = access.principal((await token(access, expires_at=NOW + 60)).encode(), NOW)
     assert who is not None
-    session, code = signed_in(access, who), access.link(who, NOW)
+    session, code = signed_in(access, who), access.sign_ins.link(who.token_id, NOW)
     assert access.session(session, NOW + 59) is not None
     assert access.session(session, NOW + 60) is None
     assert access.redeem(code, NOW + 60) is None
@@ -355,7 +360,7 @@ async def test_a_session_ends_with_the_time_of_its_token(access: Access) -> None
 
 async def test_links_and_sessions_are_bounded_and_the_oldest_go_first(access: Access) -> None:
     who = await principal(access)
-    codes = [access.link(who, NOW) for _ in range(LINKS_MAX + 1)]
+    codes = [access.sign_ins.link(who.token_id, NOW) for _ in range(LINKS_MAX + 1)]
     assert access.redeem(codes[0], NOW) is None
     assert access.redeem(codes[1], NOW) is not None
     sessions = [signed_in(access, who) for _ in range(SESSIONS_MAX)]
@@ -367,7 +372,7 @@ async def test_links_and_sessions_are_bounded_and_the_oldest_go_first(access: Ac
 
 async def test_what_nobody_came_back_for_is_let_go(access: Access) -> None:
     who = await principal(access)
-    code, session = access.link(who, NOW), signed_in(access, who)
+    code, session = access.sign_ins.link(who.token_id, NOW), signed_in(access, who)
     await access.sync(NOW + SESSION_FOR)
     assert access.redeem(code, NOW) is None, "not even to a clock that stands where it was good"
     assert access.session(session, NOW) is None

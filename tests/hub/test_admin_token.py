@@ -77,7 +77,7 @@ async def test_the_next_start_uses_it_on(folder: Path) -> None:
     access = await started(folder, store)
     assert in_file(folder) == token
     assert is_admin(access, token)
-    assert len(access.list()) == 1
+    assert len(access.tokens.list()) == 1
 
 
 async def test_a_lost_file_is_made_anew(folder: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_revoked_one_is_replaced_in_the_file_and_never_taken_in_again(fo
     store = MemoryStore()
     access = await started(folder, store)
     old = in_file(folder)
-    await access.revoke(access.list()[0].id, NOW)
+    await access.tokens.revoke(access.tokens.list()[0].id, NOW)
     assert not is_admin(access, old)
     assert is_admin(access, in_file(folder))
     assert mode(folder / "admin.token") == 0o600
@@ -124,8 +124,8 @@ async def test_one_that_was_revoked_beside_us_is_not_taken_in_again(folder: Path
     beside.mkdir()
     shutil.copy(folder / "tokens.key", beside)
     other = await started(beside, store)
-    await other.create(role=Role.ADMIN, name="other", now=NOW)
-    await other.revoke(access.list()[0].id, NOW)
+    await other.tokens.create(role=Role.ADMIN, name="other", now=NOW)
+    await other.tokens.revoke(access.tokens.list()[0].id, NOW)
     again = await started(folder, store)
     assert not is_admin(again, old)
     assert is_admin(again, in_file(folder))

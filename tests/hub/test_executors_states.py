@@ -20,7 +20,7 @@ from tests.agent.sender.http_hub import HttpHub
 
 
 async def living(hub: HandyHub, **more: Any) -> lifesigns.Sender:
-    made = await hub.service.access.create(
+    made = await hub.service.access.tokens.create(
         role=Role.AGENT, name="agents", agents="coder-*", now=hub.service.clock()
     )
     return lifesigns.Sender("coder-7", hub=hub.url, token=made.token, task="t-19", **more)

@@ -23,7 +23,7 @@ async def made() -> Access:
     store = MemoryStore()
     await store.open()
     access = Access(store)
-    await access.load()
+    await access.tokens.load()
     return access
 
 
@@ -48,7 +48,7 @@ async def test_it_is_for_this_agent_alone() -> None:
 
 async def test_earlier_lives_lose_theirs_but_for_those_that_may_still_come() -> None:
     access = await made()
-    own = (await access.create(role=Role.AGENT, name="mine", now=NOW, agents="a")).token
+    own = (await access.tokens.create(role=Role.AGENT, name="mine", now=NOW, agents="a")).token
     other = await token_for_life(access, "b", "b~5-1", (), NOW)
     first = await token_for_life(access, "a", "a~5-1", (), NOW)
     second = await token_for_life(access, "a", "a~5-3", ["a~5-1"], NOW)
@@ -67,7 +67,7 @@ async def test_names_of_long_ids_still_tell_lives_apart() -> None:
 
 
 async def test_that_there_is_no_room_for_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifesigns.hub.access.TOKENS_MAX", 0)
+    monkeypatch.setattr("lifesigns.hub.token_table.TOKENS_MAX", 0)
     with pytest.raises(AdapterError, match="no token for it") as caught:
         await token_for_life(await made(), "a", "a~5-1", (), NOW)
     assert not caught.value.transient
@@ -113,7 +113,7 @@ async def test_a_life_that_is_over_and_quiet_has_neither_token_nor_key(
     """One that is away, or was started and not heard yet, keeps them for as long as that takes."""
     access = await made()
     life = await credentials_for_life(access, "a", "a~5-1", (), NOW, key_pair)
-    own = (await access.create(role=Role.AGENT, name="mine", now=NOW, agents="a")).token
+    own = (await access.tokens.create(role=Role.AGENT, name="mine", now=NOW, agents="a")).token
     await revoke_ended(access, {} if agent is None else {"a": agent}, NOW + after)
     assert comes_in(access, life.token) is not over
     assert (access.key(key_id(signer_of(life.key).public), NOW) is None) is over

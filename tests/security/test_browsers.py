@@ -82,7 +82,7 @@ async def test_the_button_of_our_own_page_signs_in_once(hub: RunningHub) -> None
 
 
 async def test_a_name_is_only_a_name_on_the_page(hub: RunningHub) -> None:
-    made = await hub.service.access.create(
+    made = await hub.service.access.tokens.create(
         role=Role.VIEWER, name="<script>alert(1)</script>", now=hub.service.clock()
     )
     async with hub.client(None) as browser:

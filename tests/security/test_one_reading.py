@@ -33,7 +33,7 @@ async def hub() -> AsyncIterator[RunningHub]:
 
 
 def admins(hub: RunningHub) -> list[str]:
-    return [token.name for token in hub.service.access.list()]
+    return [token.name for token in hub.service.access.tokens.list()]
 
 
 # --- 1. where a request ends -------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ async def test_what_a_form_can_send_needs_the_origin_too(hub: RunningHub, kind: 
         said = {"Content_Type": kind, "Content_Length": str(len(body)), "Origin": origin}
         sent = request(hub, "POST /api/v1/tokens", Authorization="", Cookie=browser.cookie, **said)
         assert (await raw(hub, sent + body)).status == 403
-    assert "owned" not in [token.name for token in hub.service.access.list()]
+    assert "owned" not in [token.name for token in hub.service.access.tokens.list()]
 
 
 async def test_a_link_or_a_picture_changes_nothing(hub: RunningHub) -> None:

@@ -207,12 +207,12 @@ async def test_a_row_that_was_changed_is_refused(tmp_path: Path, column: str, va
     store = MemoryStore()
     access = Access(store)
     await access.open_folder(tmp_path, NOW)
-    made = await access.create(role=Role.AGENT, name="x", agents="a", now=NOW, expires_at=NOW + 60)
+    made = await access.tokens.create(role=Role.AGENT, name="x", agents="a", now=NOW, expires_at=NOW + 60)
     assert access.principal(made.token.encode(), NOW) is not None
     await store.keep_token(replace(made.stored, **{column: value}))
-    await access.load()
+    await access.tokens.load()
     assert access.principal(made.token.encode(), NOW) is None
-    assert made.stored.id in access.why_forged(NOW)
+    assert made.stored.id in access.tokens.why_forged(NOW)
 
 
 async def test_the_mac_of_one_row_vouches_for_no_other(tmp_path: Path) -> None:
@@ -224,9 +224,9 @@ async def test_the_mac_of_one_row_vouches_for_no_other(tmp_path: Path) -> None:
     await store.keep_token(
         StoredToken("mallory", digest_of(token.encode()), "admin", "", "", NOW, mac=true.mac)
     )
-    await access.load()
+    await access.tokens.load()
     assert access.principal(token.encode(), NOW) is None
-    assert "mallory" in access.why_forged(NOW)
+    assert "mallory" in access.tokens.why_forged(NOW)
 
 
 def test_tokens_of_an_older_lifesigns_are_signed_once(tmp_path: Path) -> None:
@@ -303,15 +303,15 @@ async def test_postgres_keeps_the_mac_and_refuses_without_it(
             await store.drop_token(row.id)
         access = Access(store)
         await access.open_folder(tmp_path, NOW)
-        made = await access.create(role=Role.VIEWER, name="v", now=NOW)
+        made = await access.tokens.create(role=Role.VIEWER, name="v", now=NOW)
         again = Access(store)
         await again.open_folder(tmp_path, NOW)
         assert again.principal(made.token.encode(), NOW) is not None
         _, forged = new_token()
         await store.keep_token(StoredToken("m", digest_of(forged.encode()), "admin", "m", "", NOW))
-        await again.load()
+        await again.tokens.load()
         assert again.principal(forged.encode(), NOW) is None
-        assert again.why_forged(NOW)
+        assert again.tokens.why_forged(NOW)
         with pytest.raises(UsageError, match=r"copy tokens\.key"):
             await Access(store).open_folder(tmp_path / "other", NOW)
     finally:

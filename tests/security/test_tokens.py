@@ -102,7 +102,7 @@ async def test_to_revoke_a_rotated_token_ends_both_secrets_for_good() -> None:
         old = await made(hub)
         new = (await hub.post(f"/api/v1/tokens/{old['id']}/rotate", {})).json()
         assert (await hub.http.delete(f"/api/v1/tokens/{old['id']}")).status_code == 204
-        await hub.service.access.load()
+        await hub.service.access.tokens.load()
         assert [await enters(hub, token["token"]) for token in (old, new)] == [401, 401]
 
 

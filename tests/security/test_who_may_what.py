@@ -209,7 +209,7 @@ async def test_a_token_that_is_over_opens_nothing(end: str) -> None:
                 ]
             case _:
                 await hub.service.store.drop_token(made["id"])
-                await hub.service.access.load()
+                await hub.service.access.tokens.load()
         for call in CALLS:
             if line_of(call) not in by_hand.lines(by_hand.OPEN):
                 for token in tokens:

@@ -48,7 +48,7 @@ class RunningHub:
 
     async def token_for(self, role: Role, agents: str = "") -> str:
         """A new token."""
-        made = await self.service.access.create(
+        made = await self.service.access.tokens.create(
             role=role, name=f"a {role}", agents=agents, now=self.service.clock()
         )
         return made.token
@@ -76,7 +76,7 @@ async def running_hub(
     service = Service(store or MemoryStore(), bus, policies=book, **more)
     await service.start()
     try:
-        made = await service.access.create(role=Role.ADMIN, name="tests", now=service.clock())
+        made = await service.access.tokens.create(role=Role.ADMIN, name="tests", now=service.clock())
         listener = listen("127.0.0.1", port)
         port = _port(listener)
         web = Web(service, limits=limits)

@@ -19,8 +19,9 @@ import uvloop
 
 from lifesigns.config.values import Limits
 from lifesigns.hub.principals import Role
-from lifesigns.web import connections as web_connections
-from lifesigns.web.connections import HEAD_MAX, PIPELINE_MAX, Connections, Patience
+from lifesigns.web import connection as web_connection
+from lifesigns.web.connection import HEAD_MAX, PIPELINE_MAX
+from lifesigns.web.connections import Connections, Patience
 from lifesigns.web.rates import Rate
 from lifesigns.web.server import allow_more_files
 from tests.web.hub import RunningHub, running_hub
@@ -263,7 +264,7 @@ async def test_who_is_one_too_many_is_told_and_may_come_when_another_is_gone() -
 
 async def test_one_address_cannot_take_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine's own are not counted, so here they are made to be somebody else's."""
-    monkeypatch.setattr(web_connections, "_counted", lambda client: client[0])
+    monkeypatch.setattr(web_connection, "_counted", lambda client: client[0])
     connections = Connections(100, 3, patience=CALM)
     async with running_hub(connections=connections) as hub:
         peers = [await connect(hub) for _ in range(3)]

@@ -88,7 +88,7 @@ async def found(hub: RunningHub, path: str) -> str:
         names["silence_id"] = (await hub.post(f"{API}/silences", body)).json()["id"]
     if "{token_id}" in path:
         await hub.token_for(Role.VIEWER)
-        names["token_id"] = hub.service.access.list()[-1].id
+        names["token_id"] = hub.service.access.tokens.list()[-1].id
     return path.format(**names)
 
 

@@ -232,8 +232,8 @@ async def test_the_stream_ends_when_the_hub_stops() -> None:
 async def test_a_revoked_token_hears_no_more(hub: RunningHub) -> None:
     token = await hub.token_for(Role.VIEWER)
     async with listening(hub.url, token) as ear:
-        (made,) = [kept for kept in hub.service.access.list() if kept.role == "viewer"]
-        await hub.service.access.revoke(made.id, hub.service.clock())
+        (made,) = [kept for kept in hub.service.access.tokens.list() if kept.role == "viewer"]
+        await hub.service.access.tokens.revoke(made.id, hub.service.clock())
         await wait_for_human(hub, "a")
         while (told := await ear.next()) is not None:
             assert told.event["agent_id"] == "a"

@@ -580,7 +580,7 @@ async def test_a_smuggled_second_request_is_not_answered(hub: RunningHub) -> Non
         hub, "POST /api/v1/beats", Authorization="", Content_Length="0", Transfer_Encoding="chunked"
     )
     assert (await raw(hub, outer + b"0\r\n\r\n" + inner)).status in (0, 400)
-    assert [token.name for token in hub.service.access.list()] == ["tests"]
+    assert [token.name for token in hub.service.access.tokens.list()] == ["tests"]
 
 
 async def test_too_many_and_too_large_headers_are_refused(hub: RunningHub) -> None:

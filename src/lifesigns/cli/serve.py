@@ -238,4 +238,4 @@ def _way_in(service: Service, folder: Path, url: str) -> str:
     admin = service.access.principal((folder / TOKEN_FILE).read_bytes().strip(), now)
     if admin is None or not sys.stderr.isatty():
         return "lifesigns open              a link to the dashboard"
-    return f"{url}/sign-in?code={service.access.link(admin, now)}    the dashboard; works once (again: lifesigns open)"
+    return f"{url}/sign-in?code={service.access.sign_ins.link(admin.token_id, now)}    the dashboard; works once (again: lifesigns open)"

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 from lifesigns.core.agent import Agent
 from lifesigns.core.handlers.incarnations import ended
 from lifesigns.errors import AdapterError, WireError
-from lifesigns.hub.access import NAME_MAX, Access
+from lifesigns.hub.access import Access
 from lifesigns.hub.principals import Role
+from lifesigns.hub.token_table import NAME_MAX
 from lifesigns.ports import StoredToken
 
 PREFIX: Final = "life "
@@ -48,16 +49,16 @@ async def credentials_for_life(
 ) -> LifeCredentials:
     """Make a token for this incarnation, and with `key_pair` a key. Raises `AdapterError` if that fails."""
     valid = {_name(life) for life in (incarnation, *may_come)}
-    for token in access.list():
+    for token in access.tokens.list():
         if token.agents == agent_id and token.name.startswith(PREFIX) and token.name not in valid:
-            await access.revoke(token.id, now)
+            await access.tokens.revoke(token.id, now)
     name = _name(incarnation)
     try:
-        made = await access.create(role=Role.AGENT, name=name, now=now, agents=agent_id)
+        made = await access.tokens.create(role=Role.AGENT, name=name, now=now, agents=agent_id)
         if key_pair is None:
             return LifeCredentials(made.token)
         key, public = key_pair()
-        await access.add_key(bytes.fromhex(public), name=name, agents=agent_id, now=now)
+        await access.tokens.add_key(bytes.fromhex(public), name=name, agents=agent_id, now=now)
     except WireError as error:
         raise AdapterError(f"there is no token for it: {error}", transient=False) from error
     return LifeCredentials(made.token, key)
@@ -65,9 +66,9 @@ async def credentials_for_life(
 
 async def revoke_ended(access: Access, agents: Mapping[str, Agent], now: float) -> None:
     """Revoke the tokens and keys of ended incarnations. Raises `AdapterError` if the store has not deleted one yet."""
-    for token in access.list():
+    for token in access.tokens.list():
         if token.name.startswith(PREFIX) and _is_over(token, agents.get(token.agents), now):
-            await access.revoke(token.id, now)
+            await access.tokens.revoke(token.id, now)
 
 
 def _is_over(token: StoredToken, agent: Agent | None, now: float) -> bool:

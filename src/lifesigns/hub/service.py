@@ -142,7 +142,7 @@ class Service:
         self.expiring_tokens = ExpiringTokens(self.hub.announce)
         self.housekeeping.watched[HubPart.TOKENS] = self._why_refused
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
-        self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.why_forged
+        self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
         self.locks: LockWatch | None = None
         if tracker is not None and lock_rules is not None:
@@ -166,7 +166,7 @@ class Service:
         """Open the store, continue where the last hub stopped, listen."""
         # Before it takes over: a hub without the key of the tokens in this store must not depose one that has it.
         if self._state is None:
-            await self.access.load()
+            await self.access.tokens.load()
         else:
             await self.access.open_folder(self._state, self.clock())
         await self.hub.start(self.dispatcher, self.feed, self.notifier, self.bus_receiver)
@@ -231,7 +231,7 @@ class Service:
         """A client that claims to be these agents showed an unknown or expired token."""
         if is_token(bearer):
             digest, now = digest_of(bearer), self.clock()
-            expired = self.access.expired(digest, now)
+            expired = self.access.tokens.expired(digest, now)
             self._refused_tokens.note(digest, id_of(bearer.decode()), names, now, expired)
 
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
@@ -242,14 +242,14 @@ class Service:
         """One entry a minute, however many are refused: people read the record."""
         while True:
             await asyncio.sleep(BURSTS_EVERY)
-            count, addresses = self.access.take_burst()
+            count, addresses = self.access.throttle.take_burst()
             if count:
                 self.hub.announce(RefusalBurst(self.clock(), count, tuple(addresses)))
 
     async def _announce_expiring(self) -> None:
         while True:
             now = self.clock()
-            self.expiring_tokens.look(self.access.ending_before(now + ALERT_FOR), now)
+            self.expiring_tokens.look(self.access.tokens.ending_before(now + ALERT_FOR), now)
             await asyncio.sleep(EXPIRY_CHECK_EVERY)
 
     async def _revoke_ended(self) -> None:

@@ -123,7 +123,7 @@ def _password_of(headers: Headers) -> bytes | None:
 def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, detail: str) -> Problem:
     """The answer to a wrong secret; after many of them, to wait. Neither answer nor log repeats the secret."""
     address = host_policy.address(scope)
-    failures = access.failed(address, now)
+    failures = access.throttle.failed(address, now)
     if failures.worth_logging:
         log.warning(
             "%s: %s%s",

@@ -155,12 +155,12 @@ def _incoming(service: Service) -> Iterator[Metric]:
     yield _counter(
         "lifesigns_tokens_refused",
         "Requests with a wrong token, sign-in code or session",
-        service.access.refused,
+        service.access.throttle.refused,
     )
     yield _counter(
         "lifesigns_guesses_throttled",
         "Of these, those whose address was told to wait",
-        service.access.throttled,
+        service.access.throttle.throttled,
     )
     not_own = CounterMetricFamily(
         "lifesigns_ownership_refused",

@@ -35,7 +35,7 @@ class WebQuotas:
     def check_link(self, who: Principal, now: float) -> None:
         """Raises a `Problem` if this token has too many unopened links."""
         limit = self._limits.links_per_token
-        waits = self._service.access.links_of(who.token_id, now)
+        waits = self._service.access.sign_ins.links_of(who.token_id, now)
         if len(waits) >= limit:
             oldest = min(waits, default=LINK_FOR)
             raise self._over("sign_in_links", who, f"{limit} sign-in links that nobody opened", oldest)

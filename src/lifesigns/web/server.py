@@ -16,7 +16,8 @@ from typing import Any, Final
 import uvicorn
 
 from lifesigns.web.app import Site, Web
-from lifesigns.web.connections import Connection, Connections
+from lifesigns.web.connection import Connection
+from lifesigns.web.connections import Connections
 
 BACKLOG: Final = 2048
 FINISH_FOR: Final = 5

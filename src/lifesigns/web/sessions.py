@@ -45,7 +45,7 @@ async def make_link(request: Request) -> Answer:
     """A link that signs its first visitor in to the dashboard, as you. It works once, for five minutes."""
     now = request.now
     request.site.quotas.check_link(request.principal, now)
-    code = request.service.access.link(request.principal, now)
+    code = request.service.access.sign_ins.link(request.principal.token_id, now)
     scheme = "https" if request.site.host_policy.is_secure(dict(request.scope["headers"])) else "http"
     url = f"{scheme}://{request.header(b'host')}/sign-in?code={code}"
     return answer(SignInLink(code, url, moment(now + LINK_FOR)), 201, UNSEEN)
@@ -111,7 +111,7 @@ async def sign_out(request: Request) -> Answer:
     )
     session = session_of(headers, request.scope, host_policy)
     if session is not None and (principal := access.session(session, request.now)) is not None:
-        access.sign_out(session)
+        access.sign_ins.sign_out(session)
         by = principal.by
         request.service.hub.announce(SessionEnded(request.now, session_id(session), by, by))
     gone = _cookie(request, cookie_name(request.scope, host_policy), "", 0)
@@ -145,7 +145,7 @@ async def end_session(request: Request) -> Answer:
     known = _known_to(request).get(wanted)
     if known is None:
         raise Problem(404, f"there is no session {wanted!r}")
-    request.service.access.end_session(wanted)
+    request.service.access.sign_ins.end_session(wanted)
     request.service.hub.announce(SessionEnded(request.now, wanted, request.principal.by, known[1].by))
     return Answer(status=204)
 

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from lifesigns.errors import AdapterError
 from lifesigns.events.hub_facts import TokenCreated, TokenRevoked, TokenRotated
-from lifesigns.hub.access import NewToken
 from lifesigns.hub.principals import Role
+from lifesigns.hub.token_table import NewToken
 from lifesigns.ports import StoredToken
 from lifesigns.views import NewTokenView, TokenList, TokenView, moment
 from lifesigns.web.answers import Answer, Problem, answer
@@ -55,7 +55,7 @@ class KeyBody(msgspec.Struct, kw_only=True):
 
 async def list_tokens(request: Request) -> Answer:
     """All tokens, oldest first, without their secrets."""
-    return answer(TokenList([_view(token) for token in request.service.access.list()]), headers=UNSEEN)
+    return answer(TokenList([_view(token) for token in request.service.access.tokens.list()]), headers=UNSEEN)
 
 
 async def create(request: Request) -> Answer:
@@ -66,7 +66,7 @@ async def create(request: Request) -> Answer:
         lasts = request.site.limits.agent_token_for
     expires_at = now + lasts if isinstance(lasts, float) else None
     try:
-        made: NewToken = await request.service.access.create(
+        made: NewToken = await request.service.access.tokens.create(
             role=wanted.role, name=wanted.name, agents=wanted.agents, expires_at=expires_at, now=now
         )
     except AdapterError as error:
@@ -84,7 +84,7 @@ async def add_key(request: Request) -> Answer:
     wanted, now = request.body, request.now
     expires_at = None if wanted.expires_after is None else now + wanted.expires_after
     try:
-        stored = await request.service.access.add_key(
+        stored = await request.service.access.tokens.add_key(
             bytes.fromhex(wanted.public_key),
             name=wanted.name,
             agents=wanted.agents,
@@ -107,7 +107,7 @@ async def rotate(request: Request) -> Answer:
     token_id, now = request.path["token_id"], request.now
     grace = DAY if request.body is None else request.body.grace
     try:
-        made = await request.service.access.rotate(token_id, grace, now)
+        made = await request.service.access.tokens.rotate(token_id, grace, now)
     except AdapterError as error:
         raise _store_away(f"the token has no new secret: {error}") from error
     if made is None:
@@ -123,7 +123,7 @@ async def revoke(request: Request) -> Answer:
     """Refuse this token from now on, and every session made with it."""
     token_id = request.path["token_id"]
     try:
-        known = await request.service.access.revoke(token_id, request.now)
+        known = await request.service.access.tokens.revoke(token_id, request.now)
     except AdapterError as error:
         raise _store_away(
             f"the token is revoked, but the store has not forgotten it yet and would let it in after a restart: {error}"

@@ -127,7 +127,7 @@ class HandyHub:
 
     async def client_of(self, agents: str) -> httpx2.AsyncClient:
         """An agent's own."""
-        made = await self.service.access.create(
+        made = await self.service.access.tokens.create(
             role=Role.AGENT, name="an agent", agents=agents, now=self.service.clock()
         )
         return httpx2.AsyncClient(
@@ -158,7 +158,7 @@ async def handy_hub(
         assign_executors(service, given or defaults(), {"SECRET": "whsec"}, state, url)
         await service.start()
         try:
-            admin = await service.access.create(role=Role.ADMIN, name="eva", now=service.clock())
+            admin = await service.access.tokens.create(role=Role.ADMIN, name="eva", now=service.clock())
             web = Web(service, calls=(*CALLS, *checkpoints.CALLS, *recovery.CALLS))
             headers = {"authorization": f"Bearer {admin.token}"}
             async with (
