@@ -18,6 +18,7 @@ from lifesigns.audit.keys import signer_in
 from lifesigns.cli import main
 from lifesigns.core import merkle
 from lifesigns.hub.audit import notes
+from lifesigns.hub.audit.retention import AuditRetention
 from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.hub.audit.state import AuditState, encode_state
 from tests.hub import test_audit_tampering as tampering
@@ -118,9 +119,9 @@ async def test_what_was_retired_by_policy_is_still_verified_and_what_was_removed
     async with log.hub() as service:
         await read(service)
         await act(service, *range(10))
-        await service.hub.audit.retire(
-            service.clock() + 10 * 86400.0, 86400.0, service.hub.committer, service.hub.announce
-        )
+        hub = service.hub
+        retention = AuditRetention(hub.audit, service.store, hub.committer, hub.announce)
+        await retention.retire(service.clock() + 10 * 86400.0, 86400.0)
         await act(service, *range(10, 15))
     retired = await log.sql("SELECT count(*) FROM deeds WHERE entry IS NULL")
     assert retired == [(10,)]

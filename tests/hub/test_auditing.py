@@ -24,11 +24,12 @@ from lifesigns.errors import UsageError, WireError
 from lifesigns.events import event_of, message
 from lifesigns.hub.audit import acceptance, log, notes, records
 from lifesigns.hub.audit.proofs import Tiles
+from lifesigns.hub.audit.retention import AuditRetention
 from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.hub.audit.state import AuditState, encode_state
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.service import Service
-from lifesigns.ports import AuditRecord, Event
+from lifesigns.ports import AuditRecord, Event, Store
 from tests.hub.audited import Log, act, new_signer, read, written_log
 from tests.hub.faulty_store import FaultyStore
 from tests.hub.ground import Ground
@@ -100,7 +101,7 @@ async def test_the_next_hub_goes_on_with_the_same_log(cleanly: bool) -> None:
     frontier = merkle.Frontier()
     for entry in kept:
         frontier.append(entry.leaf)
-    assert ground.hub.audit._state.frontier == frontier
+    assert ground.hub.audit.state.frontier == frontier
 
 
 async def test_entries_have_the_numbers_under_which_events_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,15 +297,19 @@ async def test_what_comes_while_the_log_is_read_is_not_mistaken(tmp_path: Path) 
 # --- retiring -----------------------------------------------------------------------------------------
 
 
+def retention(service: Service, store: Store | None = None) -> AuditRetention:
+    hub = service.hub
+    return AuditRetention(hub.audit, store or service.store, hub.committer, hub.announce)
+
+
 async def test_entries_are_retired_by_policy_and_the_log_still_holds(tmp_path: Path) -> None:
     """What was retired is told from what was removed: that it was retired is an audited act itself."""
     log_ = await written_log(str(tmp_path / "x.db"), tmp_path)
     ((at,),) = await log_.sql("SELECT at FROM deeds WHERE n = 25")
     async with log_.hub() as service:
         await read(service)
-        audit, pages, announce = service.hub.audit, service.hub.committer, service.hub.announce
-        await audit.retire(at + DAY, DAY, pages, announce)
-        await audit.retire(at + 2 * DAY - 1, DAY, pages, announce)  # Not again on the same day.
+        await retention(service).retire(at + DAY, DAY)
+        await retention(service).retire(at + 2 * DAY - 1, DAY)  # Not again on the same day.
         kept = await service.store.audit_records()
         assert [entry.n for entry in kept if entry.entry is None] == list(range(25))
         told = [records.read(entry.entry) for entry in kept if entry.entry is not None]
@@ -322,12 +327,11 @@ async def test_retiring_goes_on_after_a_crash_in_the_middle_of_it(tmp_path: Path
     async with log_.hub() as service:
         await read(service)
         now = service.clock()
-        service.hub.audit._store = Unretiring()
         with pytest.raises(RuntimeError):
-            await service.hub.audit.retire(now + 2 * DAY, DAY, service.hub.committer, service.hub.announce)
+            await retention(service, Unretiring()).retire(now + 2 * DAY, DAY)
     async with log_.hub() as service:
         await read(service)
-        await service.hub.audit.retire(now + 2 * DAY, DAY, service.hub.committer, service.hub.announce)
+        await retention(service).retire(now + 2 * DAY, DAY)
         kept = await service.store.audit_records()
         assert [entry.n for entry in kept if entry.entry is not None] == [40]
     found = await log_.verify()

@@ -23,7 +23,7 @@ import pytest
 
 from lifesigns.assembly.observing import ServiceHealth
 from lifesigns.config.values import Limits
-from lifesigns.hub import service as hub_service
+from lifesigns.hub import token_watch
 from lifesigns.hub.principals import Role
 from tests.cli.hub import HubInThread, hub_in_thread
 from tests.web.hub import RunningHub, running_hub
@@ -135,7 +135,7 @@ async def test_there_is_no_new_secret_for_a_token_that_is_not_there() -> None:
 
 
 async def test_a_burst_of_refusals_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_service, "BURSTS_EVERY", 0.5)
+    monkeypatch.setattr(token_watch, "BURSTS_EVERY", 0.5)
     async with running_hub() as hub:
         async with hub.client("ls_abcd_" + "0" * 64) as guesser:
             for _ in range(60):
@@ -159,7 +159,7 @@ async def _bursts(hub: RunningHub) -> list[dict[str, Any]]:
 def test_people_are_told_before_a_token_expires_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an operator lives it: an alert a week before, the commands show it, a new secret ends it; and who goes on with one that has
     expired is named."""
-    monkeypatch.setattr(hub_service, "EXPIRY_CHECK_EVERY", 0.05)
+    monkeypatch.setattr(token_watch, "EXPIRY_CHECK_EVERY", 0.05)
     moments = [time.time()]
     with hub_in_thread(clock=lambda: moments[-1]) as hub:
         made = {one: hub.client.create_token("agent", one, agents=f"{one}-*") for one in ("coder", "tester")}

@@ -17,6 +17,7 @@ from lifesigns import wire
 from lifesigns.errors import AdapterError
 from lifesigns.events.catalogue import AGENT_HEARTBEAT, HEALTH_STATE_CHANGED
 from lifesigns.events.hub_facts import HubPart
+from lifesigns.hub.audit.retention import AuditRetention
 from lifesigns.hub.bus_receiver import BusReceiver
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.dispatcher import Dispatcher
@@ -69,6 +70,7 @@ class Housekeeping:
         self._alerted = 0
         """The last event that people were alerted about while the store is away."""
         self._sampler = Sampler()
+        self._audit_retention = AuditRetention(hub.audit, hub.store, hub.committer, hub.announce)
         self._truces = TruceWatch()
         self._beats_published_at = self._swept_at = clock()
         self.watched: dict[HubPart, Callable[[float], str]] = {}
@@ -151,8 +153,8 @@ class Housekeeping:
         """The work of each hour: delete from the store what is too old."""
         hub, retention = self._hub, self._retention
         try:
-            since = await hub.audit.forget_history(now, retention.history_for, hub.committer, hub.announce)
+            since = await self._audit_retention.forget_history(now, retention.history_for)
             await hub.store.forget(now, keep_for=now - since, raw_for=retention.raw_for)
-            await hub.audit.retire(now, retention.audit_for, hub.committer, hub.announce)
+            await self._audit_retention.retire(now, retention.audit_for)
         except AdapterError as error:
             log.warning("nothing was forgotten: %s", error, extra={"action": "forgetting_failed"})

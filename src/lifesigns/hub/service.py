@@ -11,16 +11,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
-from lifesigns.errors import AdapterError
-from lifesigns.events.hub_facts import HubPart, RefusalBurst
+from lifesigns.events.hub_facts import HubPart
 from lifesigns.hub.access import Access
 from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
 from lifesigns.hub.alerting.notifier import Notifier
@@ -33,29 +30,22 @@ from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.dispatcher import Dispatcher
 from lifesigns.hub.executors import Executors
-from lifesigns.hub.expiring_tokens import ALERT_FOR, ExpiringTokens
 from lifesigns.hub.feed import Feed
 from lifesigns.hub.housekeeping import Housekeeping, Retention
 from lifesigns.hub.http_receiver import HttpReceiver
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
-from lifesigns.hub.life_tokens import revoke_ended
 from lifesigns.hub.locks.lock_watch import HubSide, LockWatch
 from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
 from lifesigns.hub.principals import Patterns
-from lifesigns.hub.refused_tokens import RefusedTokens
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.signatures import Signatures
-from lifesigns.hub.tokens import digest_of, id_of, is_token
+from lifesigns.hub.token_watch import TokenWatch
 from lifesigns.ports import Bus, Channel, Contents, IssueTracker, Signer, Store, Witness
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.otlp import Identities
-
-BURSTS_EVERY: Final = 60.0
-EXPIRY_CHECK_EVERY: Final = 10.0
-REVOKE_EVERY: Final = 60.0
 
 
 class Service:
@@ -138,9 +128,8 @@ class Service:
             self.clock,
             self.notifier.hear,
         )
-        self._refused_tokens = RefusedTokens()
-        self.expiring_tokens = ExpiringTokens(self.hub.announce)
-        self.housekeeping.watched[HubPart.TOKENS] = self._why_refused
+        self.token_watch = TokenWatch(self.access, self.hub, self.clock)
+        self.housekeeping.watched[HubPart.TOKENS] = self.token_watch.why_refused
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
         self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
@@ -178,9 +167,7 @@ class Service:
             asyncio.create_task(self.housekeeping.run(), name="lifesigns housekeeping"),
             asyncio.create_task(self.housekeeping.run_hourly(), name="lifesigns forgetting"),
             asyncio.create_task(self.access.run(self.clock), name="lifesigns tokens"),
-            asyncio.create_task(self._announce_bursts(), name="lifesigns refusals"),
-            asyncio.create_task(self._announce_expiring(), name="lifesigns expiry"),
-            asyncio.create_task(self._revoke_ended(), name="lifesigns lives"),
+            asyncio.create_task(self.token_watch.run(), name="lifesigns token watch"),
             asyncio.create_task(
                 self.hub.audit.run(self.hub.committer, self.clock, self.hub.announce),
                 name="lifesigns audit",
@@ -229,40 +216,11 @@ class Service:
 
     def token_refused(self, bearer: bytes, names: Sequence[str]) -> None:
         """A client that claims to be these agents showed an unknown or expired token."""
-        if is_token(bearer):
-            digest, now = digest_of(bearer), self.clock()
-            expired = self.access.tokens.expired(digest, now)
-            self._refused_tokens.note(digest, id_of(bearer.decode()), names, now, expired)
+        self.token_watch.note_refused(bearer, names)
 
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
         """Ask this, once a second, why new connections are refused."""
         self.housekeeping.watched[HubPart.CONNECTIONS] = why_full
-
-    async def _announce_bursts(self) -> None:
-        """One entry a minute, however many are refused: people read the record."""
-        while True:
-            await asyncio.sleep(BURSTS_EVERY)
-            count, addresses = self.access.throttle.take_burst()
-            if count:
-                self.hub.announce(RefusalBurst(self.clock(), count, tuple(addresses)))
-
-    async def _announce_expiring(self) -> None:
-        while True:
-            now = self.clock()
-            self.expiring_tokens.look(self.access.tokens.ending_before(now + ALERT_FOR), now)
-            await asyncio.sleep(EXPIRY_CHECK_EVERY)
-
-    async def _revoke_ended(self) -> None:
-        """Revoke the tokens and keys of ended incarnations."""
-        while True:
-            await asyncio.sleep(REVOKE_EVERY)
-            with suppress(
-                AdapterError
-            ):  # The token is revoked here, and in the store as soon as that is back.
-                await revoke_ended(self.access, self.engine.beliefs.agents, self.clock())
-
-    def _why_refused(self, now: float) -> str:
-        return self._refused_tokens.why(len(self.engine.beliefs.agents), now)
 
     # --- how it is ------------------------------------------------------------------------------------
 

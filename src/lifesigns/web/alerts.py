@@ -95,7 +95,9 @@ async def on_record(request: Request) -> None:
 def all_standing(service: Service) -> Iterator[Alert]:
     """What follows from the engine's beliefs; and every other open alert."""
     alerting = service.notifier.alerting
-    believed = standing_alerts(service.engine.beliefs, service.troubles.now(), service.expiring_tokens.now())
+    believed = standing_alerts(
+        service.engine.beliefs, service.troubles.now(), service.token_watch.expiring.now()
+    )
     for one in believed:
         yield _as_told(msgspec.structs.replace(one, open=True), alerting.alerts.get(one.key))
     room, keys = STANDING_MAX - len(believed), {one.key for one in believed}

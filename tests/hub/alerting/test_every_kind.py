@@ -189,7 +189,7 @@ async def token_is_revoked(house: House) -> None:
 
 
 async def agent_gives_up(house: House) -> None:
-    house.hub.service._refused_tokens._all.clear()
+    house.hub.service.token_watch._refused._all.clear()
 
 
 async def crowd_comes(house: House) -> None:
@@ -232,11 +232,11 @@ async def row_is_removed(house: House) -> None:
 async def token_expires(house: House) -> None:
     now = house.hub.service.clock()
     stored = StoredToken("abcd", b"", "agent", "n", "coder-*", now - 80 * DAY, now + DAY, now)
-    house.hub.service.expiring_tokens.look([stored], now)
+    house.hub.service.token_watch.expiring.look([stored], now)
 
 
 async def token_is_rotated(house: House) -> None:
-    house.hub.service.expiring_tokens.look([], house.hub.service.clock())
+    house.hub.service.token_watch.expiring.look([], house.hub.service.clock())
 
 
 async def witness_is_away(house: House) -> None:

@@ -26,7 +26,7 @@ from lifesigns.core import merkle
 from lifesigns.core.effects import Fact
 from lifesigns.core.printable import clean
 from lifesigns.errors import AdapterError, UsageError
-from lifesigns.events.hub_facts import AuditAccepted, AuditBroken, AuditRetired, HistoryForgotten
+from lifesigns.events.hub_facts import AuditAccepted, AuditBroken
 from lifesigns.hub.audit import acceptance, notes
 from lifesigns.hub.audit.proofs import Tiles
 from lifesigns.hub.audit.reading import AT_ONCE, LogReading, changed_word, compare_log, read_log
@@ -35,10 +35,8 @@ from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.hub.audit.state import KIND, AuditState, decode_state, encode_state
 from lifesigns.hub.audit.witnesses import Witnesses
 from lifesigns.ports import AuditRecord, Belief, Event, Seal, Signer, Store
-from lifesigns.ports.store import first_event_since
 
 SEAL_EVERY: Final = 60.0
-RETIRE_EVERY: Final = 86400.0
 ACCEPTANCE_CHECK_EVERY: Final = 2.0
 """How often the hub checks whether a person accepts the log as it is."""
 CHANGED_MAX: Final = 100
@@ -88,8 +86,8 @@ class AuditLog:
         """The number of the next entry: the size of the log, unless that is broken."""
         self._stored = merkle.Frontier()
         """The log without the commit in progress."""
-        self._state = AuditState()
-        """With that commit."""
+        self.state = AuditState()
+        """With that commit; `retention.py` notes in it what it dropped."""
         self._at_start = AuditState()
         """The log when the hub started."""
         self._extends_ours = False
@@ -125,14 +123,14 @@ class AuditLog:
                 with suppress(
                     msgspec.MsgspecError
                 ):  # Not ours: ignored, and the comparison with the seals will notice.
-                    self._state = decode_state(row.value)
+                    self.state = decode_state(row.value)
                     self._at_start = decode_state(row.value)
-        self._stored = _copy(self._state.frontier)
+        self._stored = _copy(self.state.frontier)
         newest = await self._store.audit_records(newest_first=True, limit=1)
         self._next = max([self._stored.size, *(one.n + 1 for one in newest)])
         self._extends_ours = self._next == 0 or self._is_sealed(self._at_start)
         if self._witnesses is not None:
-            self._witnesses.continue_from(self._state.witnessed)
+            self._witnesses.continue_from(self.state.witnessed)
         if self._stored.size:
             self._grown.set()
 
@@ -142,7 +140,7 @@ class AuditLog:
 
     def record(self, events: Sequence[Event]) -> AuditWrites:
         """The log's part of the commit with these events."""
-        state, frontier = self._state, self._state.frontier
+        state, frontier = self.state, self.state.frontier
         found: list[AuditRecord] = []
         for event in events:
             if is_audited(event):
@@ -161,8 +159,8 @@ class AuditLog:
 
     def commit_stored(self) -> None:
         """The commit of the last `record` is stored."""
-        if self._stored.size != self._state.frontier.size:
-            self._stored = _copy(self._state.frontier)
+        if self._stored.size != self.state.frontier.size:
+            self._stored = _copy(self.state.frontier)
             self._grown.set()
 
     def _read_on(self, leaf: bytes) -> None:
@@ -241,9 +239,8 @@ class AuditLog:
             self._tiles.append(leaf)
         if not found.wrong and found.log.root() != self._at_start.frontier.root():
             found.wrong = "its last entries are not those that the last hub wrote"
-        self.trouble = found.wrong
         if found.wrong:
-            self._complain(found.wrong, "Nothing is sealed any more", broken)
+            self.give_up_sealing(found.wrong, broken)
         elif found.changed:
             # The seal covers the hash beside an entry, which exposes a change of the entry alone.
             self._complain(_named(found.changed), "Their hashes were not", broken)
@@ -256,6 +253,11 @@ class AuditLog:
             # So that there always is a seal in the folder: a missing one was removed.
             await asyncio.to_thread(self._file.begin, notes.write(0, merkle.EMPTY, self._signer))
         return found
+
+    def give_up_sealing(self, wrong: str, broken: Callable[[str], None]) -> None:
+        """The log is not what was sealed: a seal over it would approve that."""
+        self.trouble = wrong
+        self._complain(wrong, "Nothing is sealed any more", broken)
 
     def _complain(self, wrong: str, more: str, broken: Callable[[str], None]) -> None:
         log.critical(
@@ -309,11 +311,11 @@ class AuditLog:
             finally:
                 unread, self._unread = self._unread or [], None
             # New entries may be in a commit in progress: they are in the log when it is stored.
-            self._stored, self._state.frontier = _copy(found.log), _copy(found.log)
+            self._stored, self.state.frontier = _copy(found.log), _copy(found.log)
             self._tiles, self.newest = found.tiles, None
             for leaf in unread:
                 self._tiles.append(leaf)
-                self._state.frontier.append(leaf)
+                self.state.frontier.append(leaf)
             wrong, self.trouble = self.trouble or _named(found.changed), ""
             if self._witnesses is not None:
                 self._witnesses.rewind_to(size)
@@ -332,7 +334,7 @@ class AuditLog:
     async def _longest_sealed(self, size: int) -> int:
         """The largest size of the log under a seal of ours."""
         assert self._signer is not None
-        found = [self._state.note, "" if self._file is None else self._file.read() or ""]
+        found = [self.state.note, "" if self._file is None else self._file.read() or ""]
         found += [seal.note for seal in await self._store.seals(newest_first=True, limit=AT_ONCE)]
         signed = [notes.signed_by(one, self._signer) for one in found]
         return max([size, *(note.size for note in signed if note is not None)])
@@ -349,72 +351,6 @@ class AuditLog:
 
     async def _leaves(self, first: int, before: int) -> list[bytes]:
         return [one.leaf for one in await self._store.audit_records(after=first - 1, before=before)]
-
-    # --- retiring -------------------------------------------------------------------------------------
-
-    async def retire(
-        self,
-        now: float,
-        keep_for: float,
-        writer: AuditWriter,
-        announce: Announce,
-    ) -> None:
-        """Drop entries older than `keep_for`, at most once a day. That is an audited act itself, stored before the
-        deletion: so retired entries can be told from removed ones."""
-        state = self._state
-        if self.proves and now - state.retired_at >= RETIRE_EVERY:
-            before = await self._first_kept(now - keep_for)
-            if before > state.retired:
-                state.retired_from, state.retired, state.retired_at = state.retired, before, now
-                announce(AuditRetired(now, before, keep_for))
-                await writer.wait_until_stored()
-        if state.retired > state.retired_from:
-            await self._store.retire(state.retired_from, state.retired)
-
-    async def forget_history(
-        self, now: float, keep_for: float, writer: AuditWriter, announce: Announce
-    ) -> float:
-        """Since when to keep the history. It moves on once a day, or more often if the history is short; each step is
-        an entry, stored before the deletion, so that forgotten events can be told from removed ones."""
-        state, since = self._state, now - keep_for
-        if since - state.kept_since >= min(RETIRE_EVERY, keep_for / 10):
-            state.kept_since = since
-            first = await first_event_since(self._store, since, now)
-            gone = await self._gone_before(first)
-            if gone and not self.trouble:
-                self.trouble = gone
-                self._complain(
-                    gone, "Nothing is sealed any more", lambda why: announce(AuditBroken(now, why))
-                )
-            if first > state.history_from:
-                state.history_from = first
-                announce(HistoryForgotten(now, first, keep_for))
-                await writer.wait_until_stored()
-        return min(since, state.kept_since)
-
-    async def _gone_before(self, first: int) -> str:
-        """Which events are missing before this one: forgetting them would approve their removal."""
-        expected = self._state.history_from
-        while expected < first:
-            some = await self._store.events(after=expected - 1, until=first - 1, limit=AT_ONCE)
-            for event in some:
-                if event.id != expected:
-                    return f"events {expected} to {event.id - 1} are gone from the history"
-                expected += 1
-            if not some:
-                return f"events {expected} to {first - 1} are gone from the history"
-        return ""
-
-    async def _first_kept(self, oldest: float) -> int:
-        """The number of the first entry that is not too old. It goes by numbers, not moments: a clock may be set
-        back."""
-        n = self._state.retired
-        while some := await self._store.audit_records(after=n - 1, limit=AT_ONCE):
-            for one in some:
-                if one.at >= oldest:
-                    return one.n
-            n = some[-1].n + 1
-        return n
 
 
 def _copy(frontier: merkle.Frontier) -> merkle.Frontier:
