@@ -52,12 +52,12 @@ def test_who_recovers_by_itself_lives_one_life(illness: Illness, monkeypatch: py
 # --- what may happen to the monitor -----------------------------------------------------------------------
 
 MISHAPS: dict[str, Callable[[World], None]] = {
-    "stalled for a minute": lambda world: world.stall(60.0),
-    "restarted": lambda world: world.restart(),
-    "the clock an hour ahead": lambda world: world.jump_clock(HOUR),
-    "the clock an hour back": lambda world: world.jump_clock(-HOUR),
-    "the bus cut for ten minutes": lambda world: world.blind(600.0),
-    "half of the fleet gone": lambda world: world.lose_half(),
+    "stalled for a minute": lambda world: world.strikes.stall(60.0),
+    "restarted": lambda world: world.strikes.restart(),
+    "the clock an hour ahead": lambda world: world.strikes.jump_clock(HOUR),
+    "the clock an hour back": lambda world: world.strikes.jump_clock(-HOUR),
+    "the bus cut for ten minutes": lambda world: world.strikes.blind(600.0),
+    "half of the fleet gone": lambda world: world.strikes.lose_half(),
 }
 
 
@@ -80,7 +80,7 @@ def test_nobody_healthy_is_convicted_and_the_dead_are_found_afterwards(mishap: s
     assert [str(violation) for violation in world.invariants.violations] == []
     assert world.counts.false_findings == []
     assert world.counts.false_terminations == 0
-    dead = [failure for failure in world.failures if failure.illness is Illness.CRASH]
+    dead = [failure for failure in world.scorer.failures if failure.illness is Illness.CRASH]
     assert len(dead) >= 3
     assert all(failure.found_at is not None for failure in dead)
 

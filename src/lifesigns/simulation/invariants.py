@@ -292,7 +292,7 @@ class Invariants:
         if not kinds & {e.Kind.SILENCE, e.Kind.NEVER_STARTED} or e.Kind.EXIT in kinds:
             return
         world, agent = self._world, self._world.agent(flip.agent_id)
-        if world.now < world.truce_until - MOMENT or world.cannot_see(agent):
+        if world.now < world.scorer.truce_until - MOMENT or world.cannot_see(agent):
             self.violate("truce", f"{agent.id} was convicted: {flip.reason}")
         if e.Kind.SILENCE not in kinds:
             return

@@ -95,7 +95,7 @@ class Monitor:
             self.save()  # Beliefs, facts and orders are one transaction.
         if dies:
             self._doomed = False
-            world.at(world.now, world.go_down, CRASHED_FOR)
+            world.at(world.now, world.strikes.go_down, CRASHED_FOR)
         for effect in effects:
             if isinstance(effect, e.Order):
                 if not dies:
@@ -103,7 +103,7 @@ class Monitor:
             elif isinstance(effect, e.SendCanary):
                 world.send_canary(effect)
             elif isinstance(effect, e.FindingOpened):
-                world.check_finding(effect)
+                world.scorer.check_finding(effect)
             elif isinstance(effect, e.FindingClosed):
                 world.agent(effect.agent_id).accused_of.discard(effect.kind)
             elif isinstance(effect, e.Recovery):
@@ -170,7 +170,7 @@ class Monitor:
                 self._world.invariants.withdrawn(order)
 
     def _shaken(self, away_for: float, *, asleep: bool) -> None:
-        self._world.excuse(away_for, asleep=asleep)
+        self._world.scorer.excuse(away_for, asleep=asleep)
         self._world.monitor_changed()
 
     def jump(self, by: float) -> None:

@@ -139,7 +139,7 @@ class Report:
 def of(world: World) -> Report:
     """The report of a world, at its end or wherever it was stopped."""
     counts, config = world.counts, world.config
-    acted = [f.acted_at - f.since for f in world.failures if f.acted_at is not None]
+    acted = [f.acted_at - f.since for f in world.scorer.failures if f.acted_at is not None]
     ended = counts.recovered + counts.given_up
     return Report(
         seed=config.seed,
@@ -166,7 +166,7 @@ def of(world: World) -> Report:
         false_finding_texts=tuple(
             f"{at:.0f} s: {agent_id}: {finding.text}" for at, agent_id, finding in counts.false_findings[:20]
         ),
-        unfound_texts=tuple(str(f) for f in world.failures if f.late or f.missed(world.now))[:20],
+        unfound_texts=tuple(str(f) for f in world.scorer.failures if f.late or f.missed(world.now))[:20],
         trials=tuple(run_all(world.policies, config.seed)) if config.trials else (),
     )
 
@@ -174,7 +174,7 @@ def of(world: World) -> Report:
 def _detections(world: World) -> Iterator[tuple[str, Detection]]:
     policy = world.policies.default
     for illness in Illness:
-        failures = [f for f in world.failures if f.illness is illness]
+        failures = [f for f in world.scorer.failures if f.illness is illness]
         if failures:
             limit = bound(illness, policy)
             yield str(illness), _detection(failures, world.now, None if limit == inf else limit)

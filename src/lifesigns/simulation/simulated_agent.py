@@ -229,7 +229,7 @@ class SimulatedAgent:
 
     def fall_ill(self, illness: Illness) -> Failure:
         """From now on it is really unwell."""
-        failure = self.failure = self.world.failing(self, illness)
+        failure = self.failure = self.world.scorer.failing(self, illness)
         self._reckon()
         return failure
 
@@ -250,7 +250,7 @@ class SimulatedAgent:
         self.cuts += 1
         if self.cuts == 1:
             if self.speaking:
-                self.unreachable = self.world.failing(self, Illness.CUT)
+                self.unreachable = self.world.scorer.failing(self, Illness.CUT)
             self.keep_beating()
             self._reckon()
 

@@ -15,10 +15,7 @@ from typing import Any, Final
 
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
-from lifesigns.core.awareness import TRUCE_MAX
-from lifesigns.core.fleet import Fleet
-from lifesigns.core.judgement import RANK
-from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy
+from lifesigns.core.policy import HOUR, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.bulk_beats import BulkBeats
 from lifesigns.simulation.bus import LATE, TWICE, Bus, odd
@@ -26,14 +23,14 @@ from lifesigns.simulation.counts import Counts
 from lifesigns.simulation.faults import MILD, Faults
 from lifesigns.simulation.invariants import TELLING, Invariants
 from lifesigns.simulation.lives import biography
-from lifesigns.simulation.lives.failing import AT_ANY_TIME, FAILURES
+from lifesigns.simulation.lives.failing import FAILURES
 from lifesigns.simulation.lives.healthy import send_what_a_document_lists
-from lifesigns.simulation.monitor import SHAKEN_FOR, Monitor
+from lifesigns.simulation.monitor import Monitor
 from lifesigns.simulation.operators import Operators
+from lifesigns.simulation.scorer import Scorer
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
-from lifesigns.simulation.truth import AT_ONCE, REPORTED_BY, SHOWS_AS, SILENT, Failure, Illness, bound
-
-DAY: Final = 86_400.0
+from lifesigns.simulation.strikes import DAY, Strikes
+from lifesigns.simulation.truth import REPORTED_BY, SILENT, Illness, bound
 
 TIMER_LATE: Final = 0.01
 """How late our timer may fire, in intervals. The next beat is usually closer, and processing it does what was due."""
@@ -41,25 +38,10 @@ TIMER_LATE_MAX: Final = 0.05
 """And in seconds: with intervals of minutes, a monitor that is late by a hundredth of one would doubt itself all day.
 """
 
-TAIL: Final = 2 * MINUTE
-"""After a failure has ended a finding may still come: it is late, not false. Silence may take its timeout."""
-
-ERRORS_TAIL: Final = 2 * HOUR
-"""A detector that counts failed calls still remembers those of a recovered agent; and a rate limit may park it for an
-hour before its next call."""
-
-OUTAGE_TAIL: Final = 45 * MINUTE
-"""For so long after an outage of ours we blame it for a false finding."""
-
-CUT_FOR_LONG: Final = 0.3
-"""The share of cut-off agents and sleeping laptops that stay away longer than the hub waits for an answer."""
-
 LAPTOPS: Final = 4
 """Every fourth agent is the only one on its host: no other agent shows whether the host is there."""
 
-RESTARTED_FOR: Final = (10.0, 300.0)
-
-WORLDS_VOICE: Final = frozenset({s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned})
+FROM_THE_WORLD: Final = frozenset({s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +83,14 @@ class World:
         self.policies = config.policies or PolicyBook()
         self.fleet = config.fleet or FleetPolicy()
         self.chance = chance(config.seed, "world")
-        self._cuts = chance(config.seed, "cuts")
         self.now = 0.0
-        self.truce_until = -inf
-        self.outage_until = -inf
         self.cut_since = inf
-        self._anew_from = -inf
-        """When every silence last began anew, because a canary was lost."""
         self.heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
         self._events = 0
         self.beats = 0
         self.bus = Bus(config.faults, chance(config.seed, "bus"), config.agents)
-        self.failures: list[Failure] = []
+        self.scorer = Scorer(self)
+        self.strikes = Strikes(self, chance(config.seed, "cuts"))
         self.counts = Counts()
         self.invariants = Invariants(self)
         self.witnesses: list[Callable[[Sequence[e.Effect]], None]] = [self.invariants.see]
@@ -126,7 +104,7 @@ class World:
         self._timer_late = min(TIMER_LATE * self.bulk_beats.interval, TIMER_LATE_MAX)
         self.end = config.days * DAY
         self.at(inf, lambda _: None)  # The heap is never empty.
-        self._schedule()
+        self.strikes.schedule()
 
     @property
     def monitor_now(self) -> float:
@@ -258,20 +236,13 @@ class World:
         if kind in TELLING:
             self.invariants.heard(agent, signal)
         if agent.failure is not None and REPORTED_BY.get(agent.failure.illness) is kind:
-            self._begins_to_count(agent, agent.failure)
+            self.scorer.report_sent(agent, agent.failure)
         if current and agent.incarnation != agent.heard_life:
             self._new_life(agent)
         self.monitor.hear(signal)
-        if current and kind not in WORLDS_VOICE:
+        if current and kind not in FROM_THE_WORLD:
             self.bulk_beats.heard_at[agent.index] = self.now
             self._silent_from_now(agent)
-
-    def _begins_to_count(self, agent: SimulatedAgent, failure: Failure) -> None:
-        """The report may have been lost and sent again; silence shows an end, too."""
-        due_at = self.now + bound(failure.illness, agent.policy)
-        if failure.illness is Illness.CRASH_SEEN:
-            due_at = min(due_at, failure.since + bound(Illness.CRASH, agent.policy))
-        failure.due_at = max(failure.due_at, due_at)
 
     def _new_life(self, agent: SimulatedAgent) -> None:
         agent.heard_life = agent.incarnation
@@ -353,8 +324,8 @@ class World:
         agent = self.agent(order.agent_id)
         self.counts.ordered(order)
         if isinstance(order, e.SendPing):
-            self._asked_in_doubt(agent)
-            self._asked_on_a_late_host(agent)
+            self.scorer.pinged_in_doubt(agent)
+            self.scorer.pinged_on_late_host(agent)
         if isinstance(order, e.SendNudge | e.Escalate | e.Terminate | e.Respawn):
             for failure in (agent.failure, agent.unreachable):
                 if failure is not None and failure.acted_at is None:
@@ -380,100 +351,9 @@ class World:
         carried_from = aware.carried_from
         self.monitor.hear(s.CanaryReturned(seq=seq))
         if aware.carried_from != carried_from:
-            self._silence_begins_anew()
+            self.scorer.silences_begin_anew()
 
-    def check_finding(self, fact: e.FindingOpened) -> None:
-        """Check a finding against the truth."""
-        if fact.finding.severity is e.Severity.NOTICE:
-            return
-        agent = self.agent(fact.agent_id)
-        agent.accused_of.add(fact.finding.kind)
-        for failure in (agent.failure, agent.unreachable):
-            if failure is None or failure.found_at is not None:
-                continue
-            if fact.finding.kind in SHOWS_AS[failure.illness]:
-                failure.found_at = self.now
-        worst = agent.suspicious.get(fact.finding.kind)
-        if worst is not None and RANK[fact.finding.severity] <= RANK[worst]:
-            self.counts.reasoned_findings += agent.failure is None
-            return
-        wronged = agent.failure is None and not agent.cuts
-        if wronged and not self._is_of_the_past(agent, fact.finding) and not self._died_down(agent):
-            self.counts.false_findings.append((self.now, agent.id, fact.finding))
-            unheard = self.bulk_beats.heard_at[agent.index] < agent.unlucky_at
-            by_chance = unheard and fact.finding.kind is e.Kind.SILENCE
-            if self.now < self.outage_until + OUTAGE_TAIL and not by_chance:
-                self.invariants.violate("downtime", f"{agent.id}: {fact.finding.text}")
-
-    def _is_of_the_past(self, agent: SimulatedAgent, finding: e.Finding) -> bool:
-        """Whether it is about an illness, or a wait, that is over: late, not false."""
-        since = finding.since - self.monitor.offset
-        if finding.kind is e.Kind.LOOPING and since <= agent.remembered_until:
-            return True  # The same calls are still among the last ones, and it says since when.
-        if finding.kind is e.Kind.ERRORS:
-            return self.now <= max(agent.ill_until, agent.suspicious_until) + ERRORS_TAIL
-        return self.now <= agent.ill_until + max(TAIL, agent.policy.silence.timeout)
-
-    def _died_down(self, agent: SimulatedAgent) -> bool:
-        """Stopped on purpose, and the report of it is still on its way."""
-        return not agent.running and bool(agent.spool)
-
-    # --- deadlines ----------------------------------------------------------------------------------
-
-    def failing(self, agent: SimulatedAgent, illness: Illness) -> Failure:
-        """A failure begins now; an agent that already counts as silent has died in silence."""
-        wait = bound(illness, agent.policy, shaken=self.now < self.monitor.shaken_until)
-        due_at = self.now + wait + max(0.0, self.truce_until - self.now)
-        failure = Failure(agent.id, illness, self.now, due_at)
-        if agent.accused_of & SHOWS_AS[illness]:
-            failure.found_at = self.now
-        self.failures.append(failure)
-        return failure
-
-    def _asked_in_doubt(self, agent: SimulatedAgent) -> None:
-        """A monitor that doubts itself waits longer for an answer."""
-        if self.monitor.engine.beliefs.awareness.score:
-            for failure in (agent.failure, agent.unreachable):
-                if failure is not None and failure.found_at is None:
-                    stretched = bound(failure.illness, agent.policy, shaken=True)
-                    failure.due_at = max(failure.due_at, self._counts_from(agent, failure) + stretched)
-
-    def _counts_from(self, agent: SimulatedAgent, failure: Failure) -> float:
-        """When a failure began; one that shows as silence with the last thing heard, which may have been under way, or
-        when every silence began anew."""
-        belief = self.monitor.engine.agent(agent.id)
-        if belief is None or failure.illness not in SILENT:
-            return failure.since
-        return max(failure.since, belief.heard_at - self.monitor.offset, self._anew_from)
-
-    def _asked_on_a_late_host(self, agent: SimulatedAgent) -> None:
-        """Where a whole host is late, the monitor waits longer for each of its agents."""
-        beliefs = self.monitor.engine.beliefs
-        fleet = Fleet(self.fleet, beliefs.fleet, beliefs.agents)
-        belief = self.monitor.engine.agent(agent.id)
-        if belief is None or not fleet.late_together(belief, self.now):
-            return
-        shaken = beliefs.awareness.score > 0
-        for other in self.agents:
-            for failure in (other.failure, other.unreachable):
-                if other.host == agent.host and failure is not None and failure.found_at is None:
-                    wait = bound(failure.illness, other.policy, shaken=shaken, late_host=True)
-                    failure.due_at = max(failure.due_at, self._counts_from(other, failure) + wait)
-
-    def _silence_begins_anew(self) -> None:
-        """A canary was lost: signals of agents may have been lost with it."""
-        shaken = self.now < self.monitor.shaken_until
-        self._anew_from = self.now
-        for failure in self.failures:
-            if failure.found_at is not None or failure.ended_at is not None:
-                continue
-            policy = self.agent(failure.agent_id).policy
-            if failure.illness in SILENT:
-                wait = bound(failure.illness, policy, shaken=shaken)
-                failure.due_at = max(failure.due_at, self.now + wait)
-            elif failure.illness is Illness.NEVER_STARTED:  # Its first signal may have been lost then.
-                again = min(policy.silence.grace, policy.silence.timeout) + AT_ONCE
-                failure.due_at = max(failure.due_at, self.now + again)
+    # --- what the monitor can see ----------------------------------------------------------------------------------
 
     def deaf_since(self) -> float:
         """Since when the monitor hears nobody at all; `inf` if it does."""
@@ -486,20 +366,6 @@ class World:
         late = self.fleet.canary_late_after + 2 * self.fleet.canary_every + 1.0
         return self.bus.cut and (agent.failure is None or self.now - self.cut_since > late)
 
-    def excuse(self, gone_for: float, *, asleep: bool) -> None:
-        """The monitor could not see for a while: it can find nothing in that time, nor in the truce after it.
-
-        An unnoticed sleep needs a truce of the same length; where every silence starts again, a moment will do.
-        """
-        truce = min(max(self.fleet.truce_min, gone_for), TRUCE_MAX) if asleep else self.fleet.truce_min
-        self.truce_until = max(self.truce_until, self.now + truce - 2.0)
-        self.outage_until = self.now
-        self.monitor.shaken_until = self.now + truce + SHAKEN_FOR
-        for agent in self.agents:
-            for failure in (agent.failure, agent.unreachable):
-                if failure is not None and failure.found_at is None:
-                    failure.due_at += gone_for + truce + SHAKEN_FOR
-
     def monitor_changed(self) -> None:
         """The monitor came back: send again what waited for it."""
         if not self.monitor.down:
@@ -511,7 +377,7 @@ class World:
                     if agent.spool and not agent.cuts:
                         agent.flush()
 
-    # --- setup and faults ---------------------------------------------------------------------------
+    # --- setup --------------------------------------------------------------------------------------
 
     def _populate(self) -> Iterator[SimulatedAgent]:
         chances = chance(self.config.seed, "hosts")
@@ -524,25 +390,7 @@ class World:
                     yield SimulatedAgent(self, index, where, chance(self.config.seed, f"agent {index}"))
                     index += 1
 
-    def _schedule(self) -> None:
-        for agent in self.agents:
-            self.at(agent.chance.uniform(0, 60), self._begin, agent)
-            self._plan_strike(agent)
-        faults = self.config.faults
-        plans: tuple[tuple[float, Callable[[], None]], ...] = (
-            (faults.partition, self.partition),
-            (faults.stall, self.stall),
-            (faults.restart, self.restart),
-            (faults.crash, self.monitor.doom),
-            (faults.blind, self.blind),
-            (faults.clock, self.jump_clock),
-            (faults.host, self.lose_host),
-            (faults.half, self.lose_half),
-        )
-        for a_day, fault in plans:
-            self._plan_fault(a_day, fault)
-
-    def _begin(self, agent: SimulatedAgent) -> None:
+    def begin(self, agent: SimulatedAgent) -> None:
         if self.config.first is not None and agent.index == 0:
             agent.live(self.config.first(agent))
             return
@@ -552,103 +400,3 @@ class World:
         agent.born()
         agent.register()
         agent.live(biography(agent, start_in=agent.chance.uniform(1, 20)))
-
-    def _plan_strike(self, agent: SimulatedAgent) -> None:
-        when = self.now + agent.chance.expovariate(1 / self.config.failure_every)
-        if when < self.end:
-            self.at(max(when, 10 * MINUTE), self._strike, agent)
-
-    def _strike(self, agent: SimulatedAgent) -> None:
-        """Make one agent fail, if it has not failed already."""
-        self._plan_strike(agent)
-        ills = [illness for illness in self.config.ills if agent.capped or illness is not Illness.SPENDING]
-        if agent.plain is not None:  # Its beats can only stop, or not get through.
-            ills = [illness for illness in ills if illness in (Illness.CRASH, Illness.CUT)] or [Illness.CRASH]
-        illness = agent.chance.choice(ills)
-        if agent.failure is not None or not agent.speaking or agent.leaving or agent.doom is not None:
-            return
-        if illness is Illness.CUT:
-            how_long = agent.chance.uniform(5, 180)
-            if self._cuts.random() < CUT_FOR_LONG:
-                how_long = self._cuts.uniform(15 * MINUTE, HOUR)
-            self.cut([agent], how_long)
-        elif illness in AT_ANY_TIME:
-            agent.live(FAILURES[illness](agent))
-        else:
-            agent.doom = illness
-
-    def cut(self, agents: list[SimulatedAgent], how_long: float) -> None:
-        """Break links, and restore them after a while."""
-        for agent in agents:
-            agent.cut_off()
-            self.at(self.now + how_long, lambda one: one.reconnect(), agent)
-
-    def _plan_fault(self, a_day: float, fault: Callable[[], None]) -> None:
-        if not a_day:
-            return
-        when = self.now + self.chance.expovariate(a_day / DAY)
-        if when < self.end:
-            self.at(max(when, 30 * MINUTE), self._fault, (a_day, fault))
-
-    def _fault(self, what: tuple[float, Callable[[], None]]) -> None:
-        self._plan_fault(*what)
-        if self.monitor.listening and not self.bus.cut:
-            what[1]()
-
-    def partition(self) -> None:
-        """Cut a host's link for a while."""
-        host = self.chance.choice(self.agents).host
-        self.cut([b for b in self.agents if b.host == host], self.chance.uniform(5, 600))
-
-    def lose_host(self) -> None:
-        """Let a host vanish, with half of its agents dead."""
-        host = self.chance.choice(self.agents).host
-        self._vanish([b for b in self.agents if b.host == host], self.chance.uniform(60, 600), 0.5)
-
-    def lose_half(self) -> None:
-        """Let half of the fleet vanish at once, some of it dead."""
-        half = self.chance.sample(self.agents, len(self.agents) // 2)
-        self._vanish(half, 300.0, 0.1)
-
-    def _vanish(self, agents: list[SimulatedAgent], how_long: float, dead: float) -> None:
-        for agent in agents:
-            if agent.speaking and agent.failure is None and self.chance.random() < dead:
-                agent.live(FAILURES[Illness.CRASH](agent))
-        self.cut(agents, how_long)
-
-    def stall(self, how_long: float = 60.0) -> None:
-        """Let the monitor stall."""
-        self.monitor.stall()
-        self.at(self.now + how_long, self.monitor.wake, how_long)
-
-    def restart(self) -> None:
-        """End the monitor within the next second, and restore it from its snapshot."""
-        self.monitor.save()
-        self.at(self.now + self.chance.random(), self.go_down, RESTARTED_FOR)
-
-    def go_down(self, how_long: tuple[float, float]) -> None:
-        """End the monitor, and start it again after a while."""
-        if not self.monitor.listening:
-            return
-        self.monitor.go_down()
-        away = self.chance.uniform(*how_long)
-        self.at(self.now + away, self.monitor.come_back, away)
-
-    def blind(self, how_long: float = 600.0) -> None:
-        """Cut the bus for all agents."""
-        self.bus.cut, self.cut_since = True, self.now
-        self.at(self.now + how_long, self._see_again, how_long)
-
-    def _see_again(self, blind_for: float) -> None:
-        self.bus.cut = False
-        self.excuse(blind_for, asleep=False)
-        self.monitor_changed()
-
-    def jump_clock(self, by: float | None = None) -> None:
-        """Let every wall clock jump, by an hour by default, and restart the monitor: before that it notices nothing."""
-        by = by or self.chance.choice((-HOUR, HOUR))
-        for agent in self.agents:
-            agent.skew += by
-            agent.keep_beating()
-        self.monitor.jump(by)
-        self.restart()

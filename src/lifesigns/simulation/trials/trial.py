@@ -20,7 +20,8 @@ from lifesigns.core.policy import HOUR, FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.simulation.faults import NONE
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
-from lifesigns.simulation.world import DAY, SimulationConfig, World
+from lifesigns.simulation.strikes import DAY
+from lifesigns.simulation.world import SimulationConfig, World
 
 NEVER_FAILS: Final = 1e12
 
@@ -192,7 +193,7 @@ def run(trial: Trial, policies: PolicyBook, seed: int) -> Outcome:
     world.witnesses.append(witness.see)
     world.run()
     witness.end()
-    since = next((f.since for f in world.failures if f.agent_id == world.agents[0].id), inf)
+    since = next((f.since for f in world.scorer.failures if f.agent_id == world.agents[0].id), inf)
     wrong = _not_found(trial, witness, world.now) if trial.sick else _not_spared(trial, witness)
     if not wrong and world.invariants.violations:
         wrong = str(world.invariants.violations[0])
