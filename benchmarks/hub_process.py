@@ -27,6 +27,7 @@ from benchmarks import hub_profile
 from lifesigns import wire
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.assembly.links import bus_at
+from lifesigns.config.values import Limits
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.hub.principals import Role
@@ -205,7 +206,9 @@ async def _hub(options: ProcessOptions) -> AsyncIterator[_Hub]:
         listener = listen("127.0.0.1", 0)
         hub = _Hub(service, listener.getsockname()[1], made.token)
         ear = asyncio.create_task(hub.listen())
-        async with serving(Web(service), listener):
+        # How much it can take, not how much one sender of a bus is allowed.
+        limits = Limits(busy_share_per_token=1.0)
+        async with serving(Web(service, limits=limits), listener):
             yield hub
         ear.cancel()
     finally:

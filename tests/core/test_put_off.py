@@ -41,4 +41,29 @@ def test_sources_that_are_put_off_are_bounded_and_those_that_are_over_go_first()
     for n in range(PUT_OFF_MAX):
         aware.put_off(f"s{n}", START)
     aware.put_off("last", START + PUT_OFF_FOR + 1)
-    assert list(aware.put_off_until) == ["last"]
+    assert list(aware.put_off_until) == [("last", "")]
+
+
+def test_where_many_share_a_source_only_those_of_one_first_part_are_put_off() -> None:
+    watch = Watch(profile("swift"), fleet=FREE)
+    names = ("evil", "evil.1", "evilly", "good")
+    for _ in range(5):
+        for name in (*names, "third"):
+            watch.beat(name, source="bus")
+        watch.run_until(watch.now + 1.0)
+    for _ in range(20):
+        watch.engine.put_off("bus", watch.now, "evil")
+        watch.beat("third", source="bus")
+        watch.run_until(watch.now + 1.0)
+    dead = {name for name in names if watch.health(name) is Health.DISCONNECTED}
+    assert dead == {"evilly", "good"}
+
+
+def test_when_too_many_are_put_off_at_once_everyone_is() -> None:
+    watch = silent_pair()
+    for _ in range(20):
+        for n in range(PUT_OFF_MAX + 1):
+            watch.engine.put_off(f"s{n}", watch.now)
+        watch.beat("third", source="third")
+        watch.run_until(watch.now + 1.0)
+    assert watch.health("good") is not Health.DISCONNECTED

@@ -22,6 +22,7 @@ from lifesigns.hub import bus_receiver
 from lifesigns.hub.bus_receiver import COMPLAIN_EVERY, BusReceiver
 from lifesigns.hub.http_receiver import NotStored
 from lifesigns.hub.pulse import Pulse
+from lifesigns.hub.shares import Shares
 from lifesigns.ports import Hear, Subscription
 
 
@@ -64,9 +65,14 @@ class Doorstep:
     gathering: int = 0
 
     def __post_init__(self) -> None:
+        self.shares = Shares(lambda: self.now)
+        self.refused: set[str] = set()
         self.door = BusReceiver(self.bus, "us", self, lambda: self.now)
 
-    def hear(self, signals: Sequence[Signal], at: float) -> bool:
+    def put_off(self, source: str, first_part: str = "") -> None:
+        self.refused.add(first_part)
+
+    def hear(self, signals: Sequence[Signal], at: float, source: str = "") -> bool:
         assert at == self.now
         self.heard += signals
         return self.room
@@ -169,9 +175,11 @@ def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None
 
     async def brought() -> Doorstep:
         step = Doorstep()
+        step.shares.share = 1e6  # Its time is of no interest here, only its order.
         for message in messages:
             step.door._beats("heartbeat.relay:a", message)
         await asyncio.sleep(0)
+        await until(lambda: not step.door._turns.waiting)
         return step
 
     step = asyncio.run(brought())

@@ -37,7 +37,9 @@ PUT_OFF_FOR: Final = 5.0
 """Every link of ours tries again after a second or two."""
 
 PUT_OFF_MAX: Final = 1_000
-"""Sources that are put off at once; when there are more, something else is wrong."""
+"""Sources that are put off at once. If there are more, the trouble is ours, and everyone is."""
+
+EVERYONE: Final = ("", "")
 
 REFUTED_SHARE: Final = 0.02
 """Refuted suspicions per agent and calm spell that point at us: a bus that loses one beat in a thousand
@@ -103,8 +105,9 @@ class Awareness:
     """By source, for those that refuted suspicions lately."""
     refuted_by: dict[str, float] = field(default_factory=dict)
     """When each of several sources last refuted a suspicion."""
-    put_off_until: dict[str, float] = field(default_factory=dict)
-    """By source: until when nobody of it is convicted, because the hub did not take what it said."""
+    put_off_until: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Until when no agent of this source is convicted, because the hub did not take what it said. Where many senders share
+    a source, as on a bus: only those whose id has this first part; empty for all."""
 
     def __post_init__(self) -> None:
         lapses, self.lapses = self.lapses, []
@@ -139,14 +142,17 @@ class Awareness:
         """Until when this agent is not convicted for its silence."""
         if not self.put_off_until:
             return self.truce_until
-        return max(self.truce_until, self.put_off_until.get(agent.via or agent.source, -NEVER))
+        source, until = agent.via or agent.source, self.put_off_until.get
+        keys = EVERYONE, (source, ""), (source, agent.id.partition(".")[0])
+        return max(self.truce_until, *(until(key, -NEVER) for key in keys))
 
-    def put_off(self, source: str, now: float) -> None:
+    def put_off(self, source: str, now: float, first_part: str = "") -> None:
         """We did not take what this source said: its agents get the time to say it again."""
-        if source not in self.put_off_until and len(self.put_off_until) >= PUT_OFF_MAX:
+        key = (source, first_part)
+        if key not in self.put_off_until and len(self.put_off_until) >= PUT_OFF_MAX:
             waiting = {one: until for one, until in self.put_off_until.items() if until > now}
-            self.put_off_until = waiting if len(waiting) < PUT_OFF_MAX else {}
-        self.put_off_until[source] = now + PUT_OFF_FOR
+            self.put_off_until = waiting if len(waiting) < PUT_OFF_MAX else {EVERYONE: now + PUT_OFF_FOR}
+        self.put_off_until[key] = now + PUT_OFF_FOR
 
     def canary_sent(self, now: float) -> int:
         """The number of the next canary."""

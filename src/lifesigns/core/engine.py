@@ -180,10 +180,10 @@ class Engine:
         self._canary.catch_up(now)
         return self._outbox.take()
 
-    def put_off(self, source: str, now: float) -> None:
-        """The hub did not take what this source said, because it said too much: for a while nobody of it is convicted of
-        silence."""
-        self._awareness.put_off(source, now)
+    def put_off(self, source: str, now: float, first_part: str = "") -> None:
+        """The hub did not take what this source said, because it said too much: for a while no agent of it is convicted of
+        silence; or only none whose id has this first part."""
+        self._awareness.put_off(source, now, first_part)
 
     # --- snapshot and restore -------------------------------------------------------------------------
 

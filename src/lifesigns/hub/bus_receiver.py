@@ -15,14 +15,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
+from time import thread_time
 from typing import Final, Protocol, TypeVar
 
 from lifesigns import wire
 from lifesigns.core.signals import Beat, CanaryReturned, Signal
 from lifesigns.errors import AdapterError, UsageError, WireError
+from lifesigns.hub.bus_shares import BusShares
+from lifesigns.hub.bus_turns import BusTurns, Reading
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.deliveries import Deliveries
 from lifesigns.hub.forgeries import Forgery
@@ -30,6 +34,7 @@ from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.ownership import Refusal
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.pulse import BUS, Pulse
+from lifesigns.hub.shares import BUS_SOURCE, Shares
 from lifesigns.hub.signatures import NO_KEYS, Signatures
 from lifesigns.ports import Bus, Subscription
 from lifesigns.wire import subjects
@@ -39,7 +44,7 @@ BEATS: Final = f"{subjects.BEATS}.>"
 SIGNALS: Final = f"{subjects.SIGNALS}.>"
 REPORTS: Final = f"{subjects.REPORTS}.>"
 CANARY: Final = "lifesigns.canary"
-SOURCE: Final = "bus"
+SOURCE: Final = BUS_SOURCE
 
 RETRY_AFTER: Final = 2.0
 SLOW_RETRY_AFTER: Final = 30.0
@@ -70,8 +75,10 @@ class SignalSink(Protocol):
     """Takes what was received, and counts what was unreadable."""
 
     pulse: Pulse
+    shares: Shares
 
-    def hear(self, signals: Sequence[Signal], at: float) -> bool: ...
+    def hear(self, signals: Sequence[Signal], at: float, source: str = "") -> bool: ...
+    def put_off(self, source: str, first_part: str = "") -> None: ...
     def refusal(self, signal: Signal) -> Refusal | None: ...
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool: ...
     def begin_gathering(self) -> None: ...
@@ -123,6 +130,8 @@ class BusReceiver:
         self._relays = relays
         self._received: Deliveries[int] = Deliveries(PER_RELAY_MAX)
         self._sends: set[asyncio.Task[None]] = set()
+        self._shares = BusShares(bus, sink.shares, clock, partial(sink.put_off, SOURCE))
+        self._turns = BusTurns(self._shares)
 
     @property
     def state(self) -> str:
@@ -135,6 +144,11 @@ class BusReceiver:
     def dropped(self) -> int:
         """Messages lost because they came faster than the hub took them."""
         return sum(subscription.dropped for subscription in self._subscriptions.values())
+
+    @property
+    def over_share(self) -> int:
+        """Messages dropped because their sender used up its share of the hub's time."""
+        return self._shares.dropped
 
     async def open(self) -> None:
         """Connect and subscribe; retry while the bus is away."""
@@ -158,6 +172,7 @@ class BusReceiver:
         for send in self._sends:
             send.cancel()
         await asyncio.gather(*self._sends, return_exceptions=True)
+        self._turns.close()
         await self.bus.close()
 
     def send_canary(self, seq: int) -> None:
@@ -172,16 +187,19 @@ class BusReceiver:
         gathered, self._gathered = self._gathered, []
         gathered_on, self._gathered_on = self._gathered_on, []
         self._sink.end_gathering()
-        at = self._gathered_at
+        at, began = self._gathered_at, thread_time()
         must_sign = self._signatures.must_sign is not None
         together = None if must_sign else wire.decode_together(gathered, SOURCE, at)
         if together is not None and _each_its_own(gathered_on, together.beats):
             self._sink.hear_beats(together.beats, together.raw, SOURCE, at)
         else:
             for subject, payload in zip(gathered_on, gathered, strict=True):
-                self._read(subject, payload, at)
+                self._turns.read(subject, len(payload), self._reading_beats(subject, payload, at))
+        self._shares.note(gathered_on, thread_time() - began)
 
     def _beats(self, subject: str, payload: bytes) -> None:
+        if self._shares.dropping and self._shares.drops(subject):
+            return
         if wire.fits_together(payload):
             gathered = self._gathered
             if not gathered:
@@ -194,12 +212,17 @@ class BusReceiver:
                 self.hand_over()
         else:
             self.hand_over()
-            self._read(subject, payload, self._clock())
+            self._read(subject, payload, self._reading_beats(subject, payload, self._clock()))
 
-    def _read(self, subject: str, payload: bytes, at: float) -> None:
+    def _read(self, subject: str, payload: bytes, reading: Reading) -> None:
+        began = thread_time()
+        self._turns.read(subject, len(payload), reading)
+        self._shares.note((subject,), thread_time() - began)
+
+    def _reading_beats(self, subject: str, payload: bytes, at: float) -> Reading:
         try:
             payload, signer = self._signatures.opened(payload, at, f"on {subject}")
-            batch = wire.decode_beats(payload, SOURCE, at)
+            batch = yield from wire.decoding_beats(payload, SOURCE, at)
         except WireError as error:
             self._unreadable(subject, 1, str(error))
         else:
@@ -234,19 +257,24 @@ class BusReceiver:
         return self._signatures.fault(agent_id, signer)
 
     def _reports(self, subject: str, payload: bytes) -> None:
+        if self._shares.dropping and self._shares.drops(subject):
+            return
         self.hand_over()
+        self._read(subject, payload, self._reading_reports(subject, payload))
+
+    def _reading_reports(self, subject: str, payload: bytes) -> Reading:
         place = subjects.of_reports(subject)
         if place.number is None or self._commits is None:
-            self._hear_reports(subject, place, payload)
+            yield from self._hear_reports(subject, place, payload)
         else:
-            self._hear_and_acknowledge(subject, place, payload)
+            yield from self._hear_and_acknowledge(subject, place, payload)
 
-    def _hear_reports(self, subject: str, place: Place, payload: bytes) -> bool:
+    def _hear_reports(self, subject: str, place: Place, payload: bytes) -> Generator[None, None, bool]:
         """Whether the hub had room for them. Unreadable ones count as done: a repetition would be unreadable too."""
         now = self._clock()
         try:
             payload, signer = self._signatures.opened(payload, now, f"on {subject}")
-            batch = wire.decode_signals(payload, now=now, source=SOURCE, bounded=True)
+            batch = yield from wire.decoding_signals(payload, now=now, source=SOURCE, bounded=True)
         except WireError as error:
             self._unreadable(subject, 1, str(error))
             return True
@@ -256,7 +284,7 @@ class BusReceiver:
             for signal in self._own(batch.accepted, subject, place, signer)
             if self._may_report(signal, subject)
         ]
-        return not own or self._sink.hear(own, now)
+        return not own or self._sink.hear(own, now, SOURCE)
 
     def _may_report(self, signal: Signal, subject: str) -> bool:
         """Whether this is about the sender's own tasks and messages; if not it is counted and dropped."""
@@ -266,7 +294,7 @@ class BusReceiver:
             self._unreadable(subject, 1, " ".join(refused))
         return refused is None
 
-    def _hear_and_acknowledge(self, subject: str, place: Place, payload: bytes) -> None:
+    def _hear_and_acknowledge(self, subject: str, place: Place, payload: bytes) -> Reading:
         """Pass on a message unless it is a repetition, and acknowledge it when it is stored. While the store takes
         nothing the hub ignores it: the sender repeats it, and the same error taken in twenty times would look like
         twenty errors."""
@@ -275,11 +303,11 @@ class BusReceiver:
         if not self._commits.can_store:
             return
         if place.speaker is None and self._relays is Relays.REFUSED:
-            self._hear_reports(subject, place, payload)
+            yield from self._hear_reports(subject, place, payload)
             return
         numbers = self._received.of(place.kept_on)
         if place.number not in numbers:
-            if not self._hear_reports(subject, place, payload):
+            if not (yield from self._hear_reports(subject, place, payload)):
                 return
             numbers.append(place.number)
         self._start(self._acknowledge(place.kept_on, place.number))

@@ -314,9 +314,9 @@ class Hub:
         """Why an agent on the bus may not send this; None if it may."""
         return refusal(self.engine.beliefs, BUS, signal)
 
-    def put_off(self, source: str) -> None:
-        """What this source said was not taken, or waits for long."""
-        self.engine.put_off(source, self.clock())
+    def put_off(self, source: str, first_part: str = "") -> None:
+        """What this source said was not taken, or waits for long; as `Engine.put_off`."""
+        self.engine.put_off(source, self.clock(), first_part)
 
     def begin_gathering(self) -> None:
         """A receiver holds signals that it will pass on in the next round of the loop: until then the hub judges no

@@ -33,6 +33,9 @@ TURN_FOR: Final = 0.005
 PATIENCE: Final = 1.0
 """Seconds a request may wait before it has begun: less than any sender of ours waits for an answer."""
 
+BUS_SOURCE: Final = "bus"
+"""The source of all that comes by a bus: `bus_shares.py` says who pays for it."""
+
 SOURCES_MAX: Final = 20_000
 """As in `web/rates.py`."""
 
@@ -48,9 +51,12 @@ class Shares:
         self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._charged = 0.0
         """Seconds that were charged in the midst of other work."""
+        self.spent_on_bus = 0.0
 
     def charge(self, source: str, seconds: float) -> None:
         """So long was worked for it."""
+        if self.share >= 1:
+            return  # No limit.
         now = self._clock()
         paid_until = self._paid_until.get(source, 0.0)
         if paid_until < now:
@@ -62,7 +68,10 @@ class Shares:
     def charge_apart(self, source: str, seconds: float) -> None:
         """As `charge`, for work that is done in passing: who is being worked for does not pay for it."""
         self._charged += seconds
-        self.charge(source, seconds)
+        if source == BUS_SOURCE:
+            self.spent_on_bus += seconds
+        else:
+            self.charge(source, seconds)
 
     def owes(self, source: str) -> float:
         """Seconds after which it may go on; 0 for now."""

@@ -8,6 +8,9 @@ from typing import Protocol
 Hear = Callable[[str, bytes], None]
 """Called with subject and payload, on the loop of the bus; it must not block."""
 
+Unwanted = Callable[[str], bool]
+"""Whether messages on this subject are to be dropped."""
+
 
 class Subscription(Protocol):
     """One subscription."""
@@ -48,6 +51,9 @@ class Bus(Protocol):
 
     async def subscribe(self, pattern: str, hear: Hear) -> Subscription:
         """Receive what is published from now on, or from a reconnect on."""
+
+    def drop(self, unwanted: Unwanted | None) -> None:
+        """From now on drop messages on these subjects as they come in, as cheaply as this bus can; None: drop none."""
 
     async def close(self) -> None:
         """Send what is pending, then disconnect."""

@@ -153,6 +153,11 @@ def _incoming(service: Service) -> Iterator[Metric]:
         0 if service.bus_receiver is None else service.bus_receiver.dropped,
     )
     yield _counter(
+        "lifesigns_bus_messages_over_share",
+        "Messages on the bus whose sender had used up its share of the hub's time",
+        0 if service.bus_receiver is None else service.bus_receiver.over_share,
+    )
+    yield _counter(
         "lifesigns_tokens_refused",
         "Requests with a wrong token, sign-in code or session",
         service.access.throttle.refused,

@@ -75,5 +75,13 @@ def of_reports(subject: str) -> Place:
     return Place(None, end) if _relay(end) else Place(_id(end))
 
 
+def sender(subject: str) -> str:
+    """Who pays for a message on this subject: a relay, or the first part of the id that it names. A server's permissions are
+    for a subject and those below it, so whoever may speak for `a.b` may often speak for `a.c`."""
+    parts = subject.split(".", 5)
+    place = 1 if parts[0] == BEATS else 4 if len(parts) > 4 and parts[1] == "report" else 2
+    return parts[place].partition("%2E")[0] if len(parts) > place else ""
+
+
 def _id(end: str) -> str:
     return end.replace("%2E", ".") if "%" in end else end

@@ -321,3 +321,17 @@ async def test_a_publisher_that_never_pauses_lets_others_have_their_turn(ground:
         await bus.publish("a", bytes(100))
     await ear.until(30_000)
     assert subscription.dropped == 0
+
+
+async def test_unwanted_messages_are_dropped_as_they_come_in_and_no_others(ground: Ground) -> None:
+    speaker, hearer = await ground.bus(), await ground.bus()
+    ear = Ear()
+    await hearer.subscribe("heartbeat.>", ear)
+    hearer.drop(lambda subject: subject.startswith("heartbeat.evil"))
+    for name in ("evil", "good", "evil.1", "end"):
+        await speaker.publish(f"heartbeat.{name}", name.encode())
+    await ear.until_last(b"end")
+    hearer.drop(None)
+    await speaker.publish("heartbeat.evil", b"back")
+    await ear.until_last(b"back")
+    assert ear.payloads == [b"good", b"end", b"back"]

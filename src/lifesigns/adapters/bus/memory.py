@@ -15,7 +15,7 @@ from typing import Final
 from lifesigns.adapters.bus.delivery import WAITING_MAX, Delivery
 from lifesigns.adapters.bus.subjects import check_pattern, check_payload, check_subject, is_plain, matcher
 from lifesigns.errors import AdapterError, UsageError
-from lifesigns.ports import Hear
+from lifesigns.ports import Hear, Unwanted
 
 PAYLOAD_MAX: Final = 8 * 1024 * 1024
 _BREATH_EVERY: Final = 64
@@ -33,6 +33,7 @@ class MemoryBus:
         self._exchange: _Exchange | None = None
         self._closed = False
         self._deliveries: set[Delivery] = set()
+        self._unwanted: Unwanted | None = None
         self._sent = 0
 
     @property
@@ -69,10 +70,18 @@ class MemoryBus:
         """Receive what is published from now on, on the running loop."""
         check_pattern(pattern)
         exchange = self._joined()
-        delivery = Delivery(pattern, hear, self._forget, self._waiting_max)
+
+        def hear_wanted(subject: str, payload: bytes) -> None:
+            if self._unwanted is None or not self._unwanted(subject):
+                hear(subject, payload)
+
+        delivery = Delivery(pattern, hear_wanted, self._forget, self._waiting_max)
         self._deliveries.add(delivery)
         exchange.add(delivery)
         return delivery
+
+    def drop(self, unwanted: Unwanted | None) -> None:
+        self._unwanted = unwanted
 
     async def close(self) -> None:
         """Leave; subscribers of this bus get nothing more."""

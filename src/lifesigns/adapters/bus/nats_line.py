@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
+from lifesigns.adapters.bus.nats_parser import TurnParser
 from lifesigns.adapters.bus.server_bus import Receive
 from lifesigns.errors import AdapterError
 
@@ -24,10 +25,14 @@ cancel the future of that answer, and the late answer would then silently end it
 
 
 async def open_line(
-    servers: Sequence[str], user: str | None, password: str | None, receive: Receive
+    servers: Sequence[str],
+    user: str | None,
+    password: str | None,
+    receive: Receive,
+    is_flooded: Callable[[], bool],
 ) -> NatsLine:
     """Connect to one of the servers, or raise `AdapterError`."""
-    line = NatsLine(receive)
+    line = NatsLine(receive, is_flooded)
     try:
         await line.client.connect(
             servers=list(servers),
@@ -60,12 +65,12 @@ async def open_line(
 class NatsLine:
     """A `Line` of `server_bus.py`."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, is_flooded: Callable[[], bool]) -> None:
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.refusal: str | None = None
         self.payload_max = 0
         self.last_error: Exception | None = None
-        self.client = _Client(receive, self._end)
+        self.client = _Client(receive, self._end, is_flooded)
         self._subscriptions: dict[str, Subscription] = {}
         self._questions: set[asyncio.Task[float]] = set()
 
@@ -124,12 +129,16 @@ class NatsLine:
 class _Client(Client):
     """nats-py's client with our own receiving, closing and TLS check."""
 
-    def __init__(self, receive: Receive, on_end: Any) -> None:
+    def __init__(self, receive: Receive, on_end: Any, is_flooded: Callable[[], bool]) -> None:
         super().__init__()
         self._receive = receive
         self._on_end = on_end
+        self._ps = TurnParser(self, self._take, is_flooded)
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        self._take(sid, subject, data)
+
+    def _take(self, sid: int, subject: bytes, data: bytes) -> None:
         # The original puts it into an unbounded queue of its own task; ours is `Delivery`, and bounded. Subjects are
         # bytes to the server: the original stops reading for good at the first one that is not UTF-8.
         subscription = self._subs.get(sid)

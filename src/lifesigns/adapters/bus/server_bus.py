@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from lifesigns.adapters.bus.delivery import Delivery
 from lifesigns.adapters.bus.subjects import check_pattern, check_payload, check_subject
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Hear
+from lifesigns.ports import Hear, Unwanted
 
 logger = logging.getLogger("lifesigns.bus")
 
@@ -82,6 +82,7 @@ class ServerBus:
         self._waiting_max = waiting_max
         self._line: Line | None = None
         self._deliveries: dict[str, list[Delivery]] = {}
+        self._unwanted: Unwanted | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
@@ -142,6 +143,14 @@ class ServerBus:
             raise
         return delivery
 
+    def drop(self, unwanted: Unwanted | None) -> None:
+        """Drop messages on these subjects as they come in; None: no more."""
+        self._unwanted = unwanted
+
+    def is_flooded(self) -> bool:
+        """Whether messages are dropped at the moment."""
+        return self._unwanted is not None
+
     async def close(self) -> None:
         """Send what is pending, then disconnect."""
         self._closed = True
@@ -191,6 +200,8 @@ class ServerBus:
                     await self._line.unlisten(delivery.pattern)
 
     def _receive(self, pattern: str, subject: str, payload: bytes) -> None:
+        if self._unwanted is not None and self._unwanted(subject):
+            return
         for delivery in self._deliveries.get(pattern, ()):
             delivery.put(subject, payload)
 
