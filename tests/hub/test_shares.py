@@ -111,7 +111,7 @@ async def test_a_token_over_its_share_is_refused_and_its_neighbour_is_heard() ->
             assert (await hub.post("/api/v1/beats", {"agent_id": "other"})).status_code == 202
         said = (await hub.get("/metrics")).text
         assert 'lifesigns_http_requests_over_limit_total{limit="busy_share"} 1.0' in said
-        assert source in hub.service.engine.beliefs.awareness.put_off_until
+        assert (source, "") in hub.service.engine.beliefs.awareness.put_off_until
 
 
 async def test_a_large_delivery_is_heard_in_turns_and_whole() -> None:
