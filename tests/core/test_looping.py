@@ -17,7 +17,7 @@ from lifesigns.core.digests import digest
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Health
 from lifesigns.core.policy import LoopingPolicy
-from lifesigns.core.signals import ToolFinished
+from lifesigns.core.signals import ToolFinished, ToolStarted
 from tests.core.harness import Watch
 
 POLICY = LoopingPolicy()
@@ -599,3 +599,29 @@ def test_an_hour_of_polls_that_come_at_once_is_no_loop() -> None:
         )
         watch.live(watch.now + 1, "a", "other")
     assert watch.agent("a").finding(Kind.LOOPING) is not None
+
+
+def test_the_arguments_of_a_call_may_be_told_when_it_begins() -> None:
+    """As hooks and scripts do that tell the result when there is one."""
+    watch = Watch()
+    watch.beat("a")
+    for number in range(4):
+        call_id = str(number)
+        watch.hear(ToolStarted(agent_id="a", call_id=call_id, tool="grep", args_digest="x"), watch.now + 1)
+        watch.hear(ToolFinished(agent_id="a", call_id=call_id, tool="grep", result_digest="y"), watch.now + 1)
+    found = watch.agent("a").finding(Kind.LOOPING)
+    assert found is not None
+    assert found.numbers["repeats"] == 4
+
+
+def test_the_tape_says_how_long_its_calls_took_also_one_of_an_older_version() -> None:
+    call_history = CallHistory()
+    hear([call("a"), call("b")], call_history=call_history)
+    call_history.took.clear()
+    assert [past.took_s for past in looping.past_calls(call_history)] == [0.0, 0.0]
+    hear([replace(call("c"), duration_s=2.5), call("")], call_history=call_history, start=9.0)
+    assert [past.took_s for past in looping.past_calls(call_history)] == [0.0, 0.0, 2.5, 0.0]
+    hear(
+        [replace(call(f"{n}"), duration_s=float(n)) for n in range(40)], call_history=call_history, start=20.0
+    )
+    assert [past.took_s for past in looping.past_calls(call_history)] == [float(n) for n in range(10, 40)]

@@ -516,7 +516,7 @@ def test_a_new_life_that_dies_before_its_first_word_is_not_waited_for() -> None:
     watch = living(Policy().with_changes({"respawn": {"jitter": 0.0}}))
     watch.crash("i-1")
     order = watch.orders(Respawn)[0]
-    watch.hear(RespawnStarted(agent_id="a", order_id=order.order_id, new_incarnation=order.new_incarnation))
+    watch.hear(RespawnStarted(agent_id="a", order_id=order.order_id))
     watch.hear(ProcessExited(agent_id="a", incarnation=order.new_incarnation, status=1), START + 2)
     watch.run_until(START + 62)
     assert len(watch.orders(Respawn)) == 2

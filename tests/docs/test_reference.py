@@ -4,12 +4,15 @@ import re
 from enum import StrEnum
 
 import pytest
+from msgspec import Struct, structs
 
 from lifesigns.core import effects, signals
 from lifesigns.core.health import Cause, Doing, Health
+from lifesigns.wire.signals import SIGNAL_TYPES
 from tests.docs.pages import ROOT
 
 ENGINE = (ROOT / "docs/reference/engine.md").read_text(encoding="utf-8")
+HTTP = (ROOT / "docs/reference/http-api.md").read_text(encoding="utf-8")
 HEALTH = (ROOT / "docs/reference/health.md").read_text(encoding="utf-8")
 GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 
@@ -31,6 +34,13 @@ def classes(module: object) -> set[str]:
 @pytest.mark.parametrize("name", sorted(classes(signals)))
 def test_every_signal_has_its_row(name: str) -> None:
     assert f"| `{name}` |" in ENGINE
+
+
+@pytest.mark.parametrize("shape", SIGNAL_TYPES, ids=lambda shape: str(shape.__struct_config__.tag))
+def test_every_field_of_a_signal_is_in_its_row_and_no_other(shape: type[Struct]) -> None:
+    (row,) = re.findall(rf"^\| `{shape.__struct_config__.tag}` \|(.*?)\|", HTTP, re.MULTILINE)
+    fields = {field.encode_name for field in structs.fields(shape)} - {"agent_id", "incarnation"}
+    assert set(re.findall(r"`(\w+)`", row)) == fields
 
 
 @pytest.mark.parametrize("name", sorted(classes(effects) - {"Finding"}))

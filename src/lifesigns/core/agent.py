@@ -64,6 +64,8 @@ class Call:
     bound: float
     said: bool = False
     """The agent itself said how long the call takes."""
+    args_digest: str = ""
+    """Of a tool call, if they were told when it began."""
 
 
 class CpuLevel(StrEnum):

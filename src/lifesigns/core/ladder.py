@@ -40,6 +40,8 @@ LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
 UNDECIDED = "undecided"
 """An unanswered escalation, on evidence too weak to act on."""
 
+BY_FORCE = "it did not end when asked, and was killed"
+
 CANNOT_STOP = "cannot stop"
 """A termination that no executor carried out, however often we ordered it."""
 
@@ -218,13 +220,20 @@ class Ladder:
         return True
 
     def terminated(
-        self, agent: Agent, order_id: str, now: float, checkpoint_id: str | None = None
+        self,
+        agent: Agent,
+        order_id: str,
+        now: float,
+        checkpoint_id: str | None = None,
+        *,
+        forced: bool = False,
     ) -> Case | None:
         """Our termination is done: close the case. None if it was not ours."""
         case = agent.case
         if case is None or case.order_id != order_id or case.rung is not Rung.TERMINATE:
             return None
-        self._ended(agent, order_id, case.attempt, case.reason, now, case.by, checkpoint_id)
+        reason = f"{case.reason} ({BY_FORCE})" if forced else case.reason
+        self._ended(agent, order_id, case.attempt, reason, now, case.by, checkpoint_id)
         agent.case = None
         return case
 

@@ -497,9 +497,6 @@ class CheckpointVerified(OrderOutcome):
 class RespawnStarted(OrderOutcome):
     """A new life of the agent was started; it still has to speak."""
 
-    task_id: str | None = None
-    new_incarnation: str | None = None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RespawnFailed(OrderOutcome):

@@ -23,6 +23,7 @@ from lifesigns.core.policy import TaskPolicy
 from lifesigns.core.words import duration
 
 DESCRIPTION_MAX: Final = 1024
+NOTE_MAX: Final = 256
 
 
 class TaskStatus(StrEnum):
@@ -60,6 +61,8 @@ class Task:
     progress_at: float | None = None
     """The last progress, apart from other words about it."""
     percent: float | None = None
+    note: str = ""
+    """What its agent said when it last came forward."""
 
     @property
     def status(self) -> TaskStatus:

@@ -121,7 +121,7 @@ class OrderLedger:
     def note_report(self, report: Signal) -> None:
         """Settle the order whose outcome this is, if it is from the order's own agent."""
         if isinstance(report, PongReceived):
-            self.drop_pings(report.agent_id)
+            self.drop_pings(report.agent_id, answered=report.seq)
         elif isinstance(report, OrderOutcome):
             self.settle(report.agent_id, report.order_id)
 
@@ -153,12 +153,15 @@ class OrderLedger:
         if not (entry.stored or entry.offered or entry.trying):
             self.settle(entry.order.agent_id, entry.order.order_id)
 
-    def drop_pings(self, agent_id: str, spare: OpenOrder | None = None) -> None:
+    def drop_pings(
+        self, agent_id: str, spare: OpenOrder | None = None, *, answered: int | None = None
+    ) -> None:
         """Settle the pings of an agent, after a pong or for a newer ping: the agent's side does not acknowledge
-        pings."""
+        pings. A pong that says which one it answers does not settle a later one."""
         for one in self.of(agent_id):
-            if isinstance(one.order, e.SendPing) and one is not spare:
-                self.settle(agent_id, one.order.order_id)
+            order = one.order
+            if isinstance(order, e.SendPing) and one is not spare and not (answered and answered < order.seq):
+                self.settle(agent_id, order.order_id)
 
     def stand_down(self) -> None:
         """Another hub acts now: offer and try nothing more. What is stored is that hub's."""

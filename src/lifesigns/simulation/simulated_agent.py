@@ -612,13 +612,7 @@ class SimulatedAgent:
             self._obeyed[order.order_id] = failed
             self.world.tell(failed, 2.0)
             return
-        started = s.RespawnStarted(
-            agent_id=self.id,
-            incarnation=life,
-            order_id=order.order_id,
-            task_id=order.task_id,
-            new_incarnation=order.new_incarnation,
-        )
+        started = s.RespawnStarted(agent_id=self.id, incarnation=life, order_id=order.order_id)
         self._obeyed[order.order_id] = started
         self.world.tell(started, 0.5)
         self.born(order.new_incarnation)

@@ -24,6 +24,8 @@ class PastCallView(Struct, frozen=True):
     args: str | None
     outcome: str | None
     failed: bool
+    took_s: float | None
+    """How long it took; None if nobody said."""
     times: int
     """How often this very call (tool, arguments and outcome) is in the history."""
     in_a_row: int
@@ -77,6 +79,7 @@ def _marked(calls: tuple[PastCall, ...]) -> tuple[PastCallView, ...]:
                 args=call.args or None,
                 outcome=call.outcome or None,
                 failed=call.failed,
+                took_s=call.took_s or None,
                 times=times[same] if call.tool else 1,
                 in_a_row=run,
             )

@@ -47,6 +47,8 @@ class DueView(Struct, frozen=True):
     assigned_at: Moment | None
     progress_at: Moment | None
     """The last progress its agent reported; None if it has not."""
+    note: str
+    """What it said then."""
 
 
 class TaskView(Struct, frozen=True):
@@ -193,4 +195,5 @@ def _due(task: Task | None) -> DueView | None:
         task.percent,
         moment_or_none(task.assigned_at),
         moment_or_none(task.progress_at),
+        task.note,
     )

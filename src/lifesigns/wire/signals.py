@@ -6,6 +6,7 @@ We hash tools' arguments and results here and do not keep them: arguments exactl
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from typing import Any, Final, cast
 
@@ -76,9 +77,14 @@ _OTHER_NAMES: Final = {"cost": "cost_usd", "task": "task_id"}
 _TRANSLATED: Final = frozenset({"until", "ended_at"})
 """Moments of the agent's clock."""
 
-_SHAPES: Final = Shapes(
-    [Shape(of, tag, {"timestamp": Moment} | _EXTRA.get(tag, {})) for tag, of in _KINDS.items()]
-)
+
+def _shape(tag: str, of: type[Any]) -> Shape:
+    """A `timestamp` is read only where it translates another moment."""
+    moments = _TRANSLATED & {field.name for field in fields(of)}
+    return Shape(of, tag, ({"timestamp": Moment} if moments else {}) | _EXTRA.get(tag, {}))
+
+
+_SHAPES: Final = Shapes([_shape(tag, of) for tag, of in _KINDS.items()])
 
 SIGNAL_TYPES: Final = _SHAPES.structs
 
@@ -96,7 +102,7 @@ def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = F
     for short, name in _OTHER_NAMES.items():
         if name not in values and (value := getattr(message, short, None)) is not None:
             values[name] = value
-    if message.timestamp is not None:
+    if getattr(message, "timestamp", None) is not None:
         for name in _TRANSLATED & values.keys():
             values[name] = on_our_clock(values[name], seconds(message.timestamp), now)
     if (args := getattr(message, "args", None)) is not None:

@@ -76,9 +76,7 @@ async def test_a_respawn_says_who_what_and_where_from() -> None:
         "handoff": order.handoff,
         "instead_of": [],
     }
-    assert outcome == RespawnStarted(
-        agent_id="coder-7", order_id="1-5", task_id="t-19", new_incarnation="coder-7~1-4"
-    )
+    assert outcome == RespawnStarted(agent_id="coder-7", order_id="1-5")
 
 
 async def test_every_try_has_the_same_key_and_another_order_another_one() -> None:

@@ -36,12 +36,7 @@ class OrderWebhook:
 
 def started(order: Respawn) -> RespawnStarted:
     """The outcome of a respawn that began."""
-    return RespawnStarted(
-        agent_id=order.agent_id,
-        order_id=order.order_id,
-        task_id=order.task_id,
-        new_incarnation=order.new_incarnation,
-    )
+    return RespawnStarted(agent_id=order.agent_id, order_id=order.order_id)
 
 
 class _Row(NamedTuple):

@@ -201,13 +201,7 @@ class OrderHandler:
         """A life began, perhaps the ordered one."""
         order, self._respawn = self._respawn, None
         if order is not None:
-            word = RespawnStarted(
-                agent_id=order.agent_id,
-                order_id=order.order_id,
-                task_id=order.task_id,
-                new_incarnation=life.incarnation,
-            )
-            self._answer(order, word, now)
+            self._answer(order, RespawnStarted(agent_id=order.agent_id, order_id=order.order_id), now)
 
     def start_failed(self, reason: str, now: float) -> None:
         """The ordered life could not begin."""

@@ -128,6 +128,8 @@ class CallHistory:
     """`model_s` when the first of them was over."""
     acts: bool = False
     """Whether tool calls were ever told in this life: only then are they missed."""
+    took: list[float] = field(default_factory=list)
+    """How many seconds each of the last calls took; 0 if nobody said."""
     backlog_until: float = 0.0
     """Up to when what is heard may have waited for us or for the agent's link: nobody knows the time between such calls."""
 
@@ -141,17 +143,19 @@ class PastCall:
     args: str = ""
     outcome: str = ""
     failed: bool = False
+    took_s: float = 0.0
 
 
 def past_calls(history: CallHistory) -> Iterator[PastCall]:
     """The calls on a tape, oldest first."""
-    for at, rkey in zip(history.times, history.rkeys, strict=True):
+    untold = len(history.times) - len(history.took)
+    for at, rkey, took in zip(history.times, history.rkeys, [0.0] * untold + history.took, strict=True):
         if rkey:
             tool, args, outcome = rkey.split(_GAP)
             told = "" if outcome == _UNKNOWN else outcome.removeprefix(_ERROR)
-            yield PastCall(at, tool, args, told, outcome.startswith(_ERROR))
+            yield PastCall(at, tool, args, told, outcome.startswith(_ERROR), took)
         else:
-            yield PastCall(at)
+            yield PastCall(at, took_s=took)
 
 
 def observe(
@@ -299,17 +303,20 @@ def _record(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now
     seen = rkey in history.rkeys if rkey else False
     mark = _mark(history, call, rkey, seen)
     _follow_periods(history, rkey if seen else "", max(1, policy.cycle_length_max))
-    _append(history, rkey, mark, policy, now)
+    _append(history, rkey, mark, call, policy, now)
     again = rkey if mark == _BARREN and _counts(rkey) else ""
     _follow_often(history, again, policy)
     _follow_failing(history, again if not call.ok else "", policy)
 
 
-def _append(history: CallHistory, rkey: str, mark: int, policy: LoopingPolicy, now: float) -> None:
+def _append(
+    history: CallHistory, rkey: str, mark: int, call: ToolFinished, policy: LoopingPolicy, now: float
+) -> None:
     history.rkeys.append(rkey)
     history.times.append(now)
     history.marks.append(mark)
     history.model_at.append(history.model_s)
+    history.took.append(call.duration_s or 0.0)
     excess = len(history.rkeys) - max(policy.recent_window, policy.cycle_length_max, 1)
     if excess > 0:
         del (
@@ -317,6 +324,7 @@ def _append(history: CallHistory, rkey: str, mark: int, policy: LoopingPolicy, n
             history.times[:excess],
             history.marks[:excess],
             history.model_at[:excess],
+            history.took[:excess],
         )
 
 
@@ -334,14 +342,16 @@ def _go_on(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now:
         matched if i < len(takes_turn) and takes_turn[i] else 0 for i, matched in enumerate(history.matched)
     ]
     history.key, history.key_run, history.key_since = key, 1, now
-    _append(history, rkey, 0, policy, max(now, history.times[-1]))
+    _append(history, rkey, 0, call, policy, max(now, history.times[-1]))
 
 
 def _fill_in(history: CallHistory) -> None:
-    """A tape that an older version stored has no marks and no model times."""
+    """A tape that an older version stored has no marks, no model times, and does not say how long its calls took."""
     missing = len(history.rkeys) - len(history.marks)
     if missing > 0:
         history.marks[:0], history.model_at[:0] = [0] * missing, [0.0] * missing
+    if (untold := len(history.rkeys) - len(history.took)) > 0:
+        history.took[:0] = [0.0] * untold
 
 
 def _mark(history: CallHistory, call: ToolFinished, rkey: str, seen: bool) -> int:

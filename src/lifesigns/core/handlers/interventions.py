@@ -156,7 +156,9 @@ class InterventionHandlers:
     def _terminated(self, agent: Agent, signal: s.TerminationDone, now: float) -> None:
         context = self._context
         newest = context.beliefs.newest_checkpoint(agent.id)
-        case = context.ladder.terminated(agent, signal.order_id, now, signal.checkpoint_id or newest)
+        case = context.ladder.terminated(
+            agent, signal.order_id, now, signal.checkpoint_id or newest, forced=signal.forced
+        )
         if case is None:
             self._ended_anyway(agent, signal, now)
             return

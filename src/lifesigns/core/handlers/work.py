@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from lifesigns.core import signals as s
@@ -13,7 +14,7 @@ from lifesigns.core.detectors import context, erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
 from lifesigns.core.respawn import Checkpoint
-from lifesigns.core.tasks import Task
+from lifesigns.core.tasks import NOTE_MAX, Task
 from lifesigns.core.watching import Watching
 
 BREAKERS_MAX: Final = 64
@@ -69,16 +70,24 @@ class WorkHandlers:
 
     def _tool_started(self, agent: Agent, signal: s.ToolStarted, now: float) -> None:
         self.acted(agent, now)
-        self._call(agent, signal.call_id, signal.tool, signal.bound, now)
+        self._call(agent, signal.call_id, signal.tool, signal.bound, now, args_digest=signal.args_digest)
 
     def _model_started(self, agent: Agent, signal: s.ModelStarted, now: float) -> None:
         self._call(agent, signal.call_id, MODEL_CALL, signal.bound, now)
 
     def _call(
-        self, agent: Agent, call_id: str, what: str, bound: float | None, now: float, *, said: bool = False
+        self,
+        agent: Agent,
+        call_id: str,
+        what: str,
+        bound: float | None,
+        now: float,
+        *,
+        said: bool = False,
+        args_digest: str = "",
     ) -> None:
         limit = self._context.policy(agent).stall.call_max
-        call = Call(what, now, limit if bound is None else bound, said)
+        call = Call(what, now, limit if bound is None else bound, said, args_digest)
         self._begin(agent, now).begin_call(call_id, call)
         self._settle_stall(agent, now)
 
@@ -86,7 +95,9 @@ class WorkHandlers:
         work = self._begin(agent, now)
         if work.is_told_again(signal.call_id, now):
             return
-        work.end_call(signal.call_id, now, self._context.awareness.lapsed)
+        call = work.end_call(signal.call_id, now, self._context.awareness.lapsed)
+        if call is not None and not signal.args_digest:
+            signal = replace(signal, args_digest=call.args_digest)  # They were told when it began.
         told_now = signal.ended_at is None
         slept_for = self._context.awareness.lapsed(work.tool_at, now) if told_now and work.tool_at else 0.0
         work.repeats = work.repeats + 1 if signal.tool == work.last_tool else 1
@@ -196,6 +207,7 @@ class WorkHandlers:
             task.progress_at = now
             if signal.percent is not None:
                 task.percent = min(100.0, max(0.0, signal.percent))
+            task.note = signal.note[:NOTE_MAX]
 
     def _came_forward(self, agent: Agent, now: float) -> None:
         work = self._begin(agent, now)
@@ -255,6 +267,8 @@ class WorkHandlers:
         self._settle_stall(agent, now)
 
     def _pong(self, agent: Agent, signal: s.PongReceived, now: float) -> None:
+        if signal.task_id is not None and not agent.beats:  # Who beats says it there, and in order.
+            self.take_task(agent, signal.task_id, now)
         if signal.status:
             self.say_status(agent, signal.status, now)
             self.progressed(agent, now)
