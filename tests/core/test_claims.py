@@ -1,11 +1,16 @@
 """An agent's hold on a task: a lease that its beats renew, with a token that only grows."""
 
+import pytest
+
 from lifesigns.core.effects import ClaimChanged, ClaimStage, Refusal, ReleaseClaim, SendPing, Terminate
 from lifesigns.core.health import Health
 from lifesigns.core.policy import MINUTE
 from lifesigns.core.signals import (
     ActivitySeen,
     AgentLeft,
+    AgentRegistered,
+    BeatReceived,
+    Signal,
     TaskClaimed,
     TaskDone,
     TaskReleased,
@@ -121,6 +126,25 @@ def test_an_answer_to_the_double_check_keeps_the_claim() -> None:
     assert len(checks(watch)) == 1
     watch.run_until(START + LEASE + 29 + LEASE)
     assert len(checks(watch)) == 2
+
+
+@pytest.mark.parametrize("word", [BeatReceived("a"), ActivitySeen(agent_id="a")], ids=["beat", "report"])
+def test_the_first_word_after_a_claim_ends_the_grace(word: Signal) -> None:
+    """The claim was armed for grace and lease together: who claims, speaks once and dies holds its task no longer than others."""
+    watch = holding(beats=False)
+    watch.live(START + 5, "b")
+    watch.hear(word, START + 5)
+    watch.live(START + 5 + LEASE - 1, "b")
+    assert not checks(watch)
+    watch.live(START + 5 + LEASE + 1, "b")
+    assert checks(watch) == [START + 5 + LEASE]
+
+
+def test_a_shorter_lease_counts_for_what_is_held() -> None:
+    watch = holding()
+    watch.hear(AgentRegistered(agent_id="a", policy={"claim": {"lease": 60.0}}))
+    watch.live(START + 61, "b")
+    assert checks(watch) == [START + 60]
 
 
 def test_a_claim_without_any_beat_yet_has_a_grace() -> None:

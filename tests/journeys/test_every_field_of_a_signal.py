@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def test_a_pong_settles_the_ping_that_it_answers_and_those_before(hub: Hub) -> N
         hub.post("/api/v1/signals", said)
         hub.post("/api/v1/beats", {"agent_id": agent})
     for agent, answered, left in tried:
-        until(lambda one=agent: pings(one), f"{agent} is asked a second time")
+        until(partial(pings, agent), f"{agent} is asked a second time")
         hub.post("/api/v1/signals", {"type": "pong", "agent_id": agent, "seq": answered})
         assert bool(pings(agent)) is left
 

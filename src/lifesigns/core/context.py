@@ -86,6 +86,13 @@ class EngineContext:
         """The agent has this policy of the book from now on."""
         self.book.move(agent.policy_no, number)
         agent.policy_no = number
+        self.arm_claims(agent)
+
+    def arm_claims(self, agent: Agent) -> None:
+        """Its claims may fall due earlier: another policy may be shorter, and its first word after a claim ends the grace."""
+        for task_id in agent.claims:
+            claim = self.beliefs.claims[task_id]
+            self.deadlines.arm(claim, self.claims.due_at(claim, agent, self.policy(agent).claim))
 
     def lineage(self, agent: Agent) -> Lineage:
         """The agent's lineage, created on first use."""

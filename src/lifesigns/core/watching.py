@@ -119,6 +119,8 @@ class Watching:
         lineage = self._context.beliefs.lineages.get(agent.id)
         if lineage is not None and lineage.wait != NEVER:
             self._context.deadlines.arm(lineage, self._context.respawns.due_at(lineage))
+        if agent.claims and agent.beats <= 1:
+            self._context.arm_claims(agent)
 
     def _declared_at(self, agent: Agent) -> float:
         """The next explicit deadline: a step of the ladder, the end of a rate limit, a call's own bound."""
@@ -295,6 +297,7 @@ def _is_calm(agent: Agent) -> bool:
         # A beat of an agent that declared itself busy ends its longer silence: its deadline moves closer.
         and agent.doing is not Doing.BUSY
         and not agent.beatless  # From its first beat on its silence has a deadline.
+        and (agent.beats > 0 or not agent.claims)  # From its first beat on its claims have an earlier one.
     )
 
 

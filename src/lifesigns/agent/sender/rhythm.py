@@ -25,7 +25,7 @@ INTERVAL_MIN: Final = 0.01
 PROMISE_MIN: Final = 1.0
 """The hub judges no agent by a finer rhythm: networks and schedulers are late by more. Beating faster than promised
 is fine."""
-LEASE_MIN: Final = 600.0
+USUAL: Final = Policy()
 FASTER_FOR: Final = 60.0
 """How long a question or a failure keeps the rhythm fast."""
 SLOWER_AFTER: Final = 600.0
@@ -82,7 +82,10 @@ def _changes(name: str | None, interval: float | None) -> dict[str, Any] | None:
     silence = {"interval": promised}
     if name is None:
         silence |= {"timeout": 3 * promised, "ping_wait": 0.4 * promised}
-        named["claim"] = {"lease": max(LEASE_MIN, 3 * promised)}
-        named["silence"] = {"grace": max(120.0, 2 * promised)}
+        # What fits as it is, is the hub's: its administrator may have set it.
+        if 3 * promised > USUAL.claim.lease:
+            named["claim"] = {"lease": 3 * promised}
+        if 2 * promised > USUAL.silence.grace:
+            named["silence"] = {"grace": 2 * promised}
     named["silence"] = {**named.get("silence", {}), **silence}
     return named
