@@ -84,12 +84,16 @@ class Hub:
     # --- the hub's own life -------------------------------------------------------------------------
 
     def start(self) -> None:
+        self.launch()
+        until(self._answers, f"the hub answers; its log is {self.log.read_text()!r}")
+
+    def launch(self) -> None:
+        """Start it, without waiting until it judges."""
         command = ["serve", "--port", str(self.port), "--state", self._state_typed, *self._options]
         with self.log.open("a") as log:
             self.process = self._spawn(
                 [sys.executable, "-m", "lifesigns", *command], stdout=log, stderr=log, cwd=self.folder
             )
-        until(self._answers, f"the hub answers; its log is {self.log.read_text()!r}")
 
     def stop(self) -> None:
         """As Ctrl-C does."""

@@ -7,20 +7,21 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from lifesigns import __version__
 from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
-from lifesigns.errors import AdapterError, UsageError
+from lifesigns.errors import AdapterError, Deposed, UsageError
 
 if TYPE_CHECKING:
     from lifesigns.config.values import Config, Listen
+    from lifesigns.hub.lease import Lease
     from lifesigns.hub.service import Service
 
 
@@ -115,38 +116,117 @@ def serve(
 async def _serve(
     config: Config, folder: Path, grpc_port: int | None, maestro_at: str | None, trace: float | None
 ) -> None:
-    from lifesigns.assembly.executors import assign_executors
-    from lifesigns.assembly.hub import hub_of
-    from lifesigns.assembly.observing import observed
-    from lifesigns.hub.state_folder import announced, claimed
-    from lifesigns.web.app import Web
-    from lifesigns.web.garbage_collection import survivors_frozen
-    from lifesigns.web.host_policy import HostPolicy
-    from lifesigns.web.server import allow_more_files, serving
+    from lifesigns.hub.state_folder import announced, claimed, claimed_database, sqlite_path
+    from lifesigns.web.server import allow_more_files
 
     allow_more_files()
-    with claimed(folder), _listening(config.listen) as listener:
+    database = sqlite_path(config.store) if config.store else None
+    with claimed(folder), claimed_database(database), _listening(config.listen) as listener:
         url = _url(config.listen, listener)
-        service = hub_of(config, folder, url)
-        assign_executors(service, config, os.environ, folder, url)
-        web = Web(service, HostPolicy.of(config.listen), config.limits)
         stopping = asyncio.Event()
         _heed_signals(stopping)
-        await service.start()
+        process = HubProcess(config, folder, listener, url, grpc_port, maestro_at, trace, stopping)
+        # Announced before it answers, so that a client that sees it answer finds it.
+        with announced(folder, url):
+            await process.run()
+
+
+class HubProcess(NamedTuple):
+    """What stays the same while this process stands by and leads in turns."""
+
+    config: Config
+    folder: Path
+    listener: socket.socket
+    url: str
+    grpc_port: int | None
+    maestro_at: str | None
+    trace: float | None
+    stopping: asyncio.Event
+
+    async def run(self) -> None:
+        """Lead or stand by, until the process is told to stop. A hub that another one took over from stands by."""
+        from lifesigns.assembly.hub import hub_of
+
+        first = True
+        while not self.stopping.is_set():
+            service = hub_of(self.config, self.folder, self.url)
+            try:
+                lease = self._lease(service)
+                if first and lease is not None:
+                    await service.open_access()
+                if lease is None or await self._may_lead(lease, first):
+                    await self._lead(service, lease)
+            finally:
+                await service.store.close()
+            first = False
+
+    def _lease(self, service: Service) -> Lease | None:
+        from lifesigns.hub.lease import Lease
+        from lifesigns.hub.state_folder import hub_name
+
+        if not service.store.shared:
+            return None
+        return Lease(service.store, hub_name(self.folder), self.url, __version__)
+
+    async def _may_lead(self, lease: Lease, first: bool) -> bool:
+        """Stand by while another hub leads. A store that is not reached at the start is an error to be seen; later the
+        hub waits for it."""
+        from lifesigns.web.connections import Connections
+        from lifesigns.web.server import served
+        from lifesigns.web.standby import StandbySite
+
+        if first and await lease.may_lead():
+            return True
+        if lease.leader is not None:
+            say(f"lifesigns {__version__} stands by on {self.url}: {lease.leader.name} judges", err=True)
+        most = self.config.limits.connections
+        with self.listener.dup() as listener:  # The server closes what it listens on.
+            async with served(StandbySite(), listener, Connections(most, most), self.config.listen.tls):
+                await first_of(lease.stand_by(), self.stopping.wait())
+        return not self.stopping.is_set()
+
+    async def _lead(self, service: Service, lease: Lease | None) -> None:
+        """Judge until the process stops or another hub takes over."""
+        from lifesigns.assembly.executors import assign_executors
+        from lifesigns.assembly.observing import observed
+        from lifesigns.web.app import Web
+        from lifesigns.web.garbage_collection import survivors_frozen
+        from lifesigns.web.host_policy import HostPolicy
+        from lifesigns.web.server import serving
+
+        config, at = self.config, self.config.listen
+        assign_executors(service, config, os.environ, self.folder, self.url)
+        web = Web(service, HostPolicy.of(at), config.limits)
         try:
-            # Announced before it answers, so that a client that sees it answer finds it.
-            with announced(folder, url):
+            await service.start()
+        except Deposed:
+            return  # Another hub that stood by was quicker.
+        try:
+            with self.listener.dup() as listener:
                 async with (
-                    observed(service, grpc_port, trace),
+                    observed(service, self.grpc_port, self.trace),
                     web.site.hooks.watching(),
-                    _maestro(service, config, maestro_at) as also_at,
-                    serving(web, listener, tls=config.listen.tls),
+                    _maestro(service, config, self.maestro_at) as also_at,
+                    serving(web, listener, tls=at.tls),
                 ):
                     with survivors_frozen():
-                        _welcome(service, config, folder, url, also_at)
-                        await stopping.wait()
+                        _welcome(service, config, self.folder, self.url, also_at)
+                        await first_of(self.stopping.wait(), *([] if lease is None else [lease.hold()]))
         finally:
             await service.stop()
+
+
+async def first_of(*works: Coroutine[Any, Any, object]) -> None:
+    """Return when one of them is done, and cancel the others."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager

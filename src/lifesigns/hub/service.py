@@ -151,13 +151,17 @@ class Service:
 
     # --- beginning and end ----------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Open the store, continue where the last hub stopped, listen."""
-        # Before it takes over: a hub without the key of the tokens in this store must not depose one that has it.
+    async def open_access(self) -> None:
+        """Read the tokens, and make sure that there is one for the administrator. Before the hub takes over, or stands
+        by: a hub without the key of the tokens in this store must not depose one that has it."""
         if self._state is None:
             await self.access.tokens.load()
         else:
             await self.access.open_folder(self._state, self.clock())
+
+    async def start(self) -> None:
+        """Open the store, continue where the last hub stopped, listen."""
+        await self.open_access()
         await self.hub.start(self.dispatcher, self.feed, self.notifier, self.bus_receiver)
         self.engine.clean_up_after(self.executors.cleans_up)
         self.feed.newest = max(self.feed.newest, self.hub.began_after)

@@ -13,7 +13,9 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import socket
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +72,32 @@ def check(path: Path) -> None:
         raise UsageError(wrong)
 
 
+def hub_name(folder: Path) -> str:
+    """The name of the hub of this folder among the hubs on one store. A copy of the folder on another machine has
+    another name."""
+    return f"{socket.gethostname()}-{zlib.crc32(os.fsencode(folder.absolute())):08x}"
+
+
+@contextmanager
+def claimed_database(path: Path | None) -> Iterator[None]:
+    """Hold the file of an SQLite store for the time of the block: two hubs would depose each other. None: another
+    store."""
+    if path is None:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except OSError as error:
+        raise UsageError(
+            f"the store {path} cannot be used: {error.strerror}; choose another --store"
+        ) from error
+    with _held(
+        handle, f"uses the database {path} already; stop it, choose another --store, or share a PostgreSQL"
+    ):
+        yield
+
+
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """Hold the folder for the time of the block; made if it is missing."""
@@ -85,12 +113,17 @@ def claimed(folder: Path) -> Iterator[None]:
                 f"give it to who runs the hub (chown -R {os.geteuid()} {shlex.quote(str(folder))}), or {mend}"
             )
         raise UsageError(f"the state folder {folder} cannot be used: {error.strerror}; {mend}") from error
+    with _held(handle, f"serves from {folder} already; stop it, or choose another --state"):
+        yield
+
+
+@contextmanager
+def _held(handle: int, why_not: str) -> Iterator[None]:
+    """Hold a lock file for the time of the block; the system releases it when this process ends in any way."""
     try:
         if not _locked(handle):
             holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
-            raise UsageError(
-                f"a hub (process {holder or 'unknown'}) serves from {folder} already; stop it, or choose another --state"
-            )
+            raise UsageError(f"a hub (process {holder or 'unknown'}) {why_not}")
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield

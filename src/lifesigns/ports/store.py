@@ -164,6 +164,19 @@ class StoredToken:
     """Proves that a hub wrote this row."""
 
 
+@dataclass(frozen=True, slots=True)
+class HubRow:
+    """A hub on this store, as it last renewed its row."""
+
+    name: str
+    beat: int
+    """Raised with every renewal: a hub whose beat rises lives."""
+    url: str
+    version: str
+    leads: bool
+    """Whether this hub was the last to open the store."""
+
+
 class Store(Protocol):
     """Stores commits. Every method raises `AdapterError` on failure: transient if it may succeed later.
 
@@ -174,6 +187,17 @@ class Store(Protocol):
         """Create or migrate what is needed, and take over from the previous hub: its commits are refused from now on.
         The new epoch is one more than the last, and at least `epoch_min`. The caller passes the milliseconds since 1970:
         a restored old copy of a store has forgotten the last epochs, but the agents have not."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether hubs on several machines can use it, and so have to agree which of them judges."""
+
+    async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
+        """Raise the beat of this hub; returns the rows of all hubs, by name. From then on `open` takes over only from
+        the hub that led here: if another was quicker, it raises `Deposed`."""
+
+    async def release(self, name: str) -> None:
+        """Delete the row of a hub: it has stopped, or will never come back."""
 
     async def commit(self, commit: Commit) -> None:
         """Store a commit, all of it or nothing; it is on disk when this returns. A stored number is skipped; a number
@@ -246,7 +270,8 @@ class Store(Protocol):
     async def ping(self) -> None:
         """Return if it would take a commit now; fail if not."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Delete the row of this hub, if it has one, and disconnect."""
 
 
 async def first_event_since(store: Store, moment: float, now: float) -> int:

@@ -15,7 +15,7 @@ class Ready(Struct):
     """Whether store and bus are there."""
 
     status: str
-    """`ok` or `unready`."""
+    """`ok`, `unready`, or `standby`: another hub on the same store judges."""
     store: str
     """`ok` or `away`; the exact trouble, for callers that may see the fleet."""
     bus: str

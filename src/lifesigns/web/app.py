@@ -143,7 +143,7 @@ class Web:
         if isinstance(answer, Stream):
             await _stream(answer, scope, receive, send)
         else:
-            await _send(answer, scope, send)
+            await send_answer(answer, scope, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer | Stream:
         service, site = self.service, self.site
@@ -301,7 +301,8 @@ def _read_body(raw: bytes, shape: Any) -> Any:
 # --- answering ----------------------------------------------------------------------------------------
 
 
-async def _send(answer: Answer, scope: Scope, send: Send) -> None:
+async def send_answer(answer: Answer, scope: Scope, send: Send) -> None:
+    """Send a complete answer, compressed if it is large and the client can read that."""
     if not answer.body:
         length = () if answer.status in (204, 304) else ((b"content-length", b"0"),)
         headers = [*answer.headers, *length]

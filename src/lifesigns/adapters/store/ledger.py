@@ -6,6 +6,7 @@ number 5 were stored before number 4, number 4 would later be skipped as already
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lifesigns.errors import AdapterError, Bug, Deposed
@@ -19,6 +20,13 @@ class Ledger:
     epoch: int
     commit: int
     event: int
+
+
+def taken_over(store: str, rows: Sequence[Sequence[int]]) -> Ledger:
+    """The ledger of the hub that takes over; no row if another hub was quicker."""
+    if not rows:
+        raise Deposed(f"{store} was taken over by another hub in the same moment")
+    return Ledger(*rows[0])
 
 
 def check_turn(store: str, kept: Ledger, epoch: int | None) -> None:

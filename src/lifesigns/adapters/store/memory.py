@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 from typing import Final
 
 from lifesigns.adapters.store.event_filter import EventFilter
-from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger
+from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger, taken_over
 from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, hour_of
 from lifesigns.errors import AdapterError
 from lifesigns.ports import (
@@ -20,6 +20,7 @@ from lifesigns.ports import (
     Chunk,
     Commit,
     Event,
+    HubRow,
     Sample,
     Seal,
     StoredOrder,
@@ -43,6 +44,8 @@ class _Kept:
     audit_records: dict[int, AuditRecord] = field(default_factory=dict)
     seals: dict[int, Seal] = field(default_factory=dict)
     tokens: dict[str, StoredToken] = field(default_factory=dict)
+    hubs: dict[str, tuple[HubRow, int]] = field(default_factory=dict)
+    """With the epoch in which each took over."""
 
 
 _kept_by_name: Final[dict[str, _Kept]] = {}
@@ -55,18 +58,46 @@ class MemoryStore:
         self._name = "the memory store" if name is None else f"the memory store {name!r}"
         self._kept = _Kept() if name is None else _kept_by_name.setdefault(name, _Kept())
         self._epoch: int | None = None
+        self._hub = ""
+        self._epoch_seen: int | None = None
         self._closed = False
+
+    @property
+    def shared(self) -> bool:
+        """No other process sees it."""
+        return False
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Take over from the previous hub."""
         self._refuse_if_closed()
         kept = self._kept
-        kept.ledger = replace(kept.ledger, epoch=max(kept.ledger.epoch + 1, epoch_min))
+        before = kept.ledger
+        quicker = self._epoch_seen is not None and before.epoch != self._epoch_seen
+        after = replace(before, epoch=max(before.epoch + 1, epoch_min))
+        kept.ledger = taken_over(self._name, () if quicker else (astuple(after),))
         self._epoch = kept.ledger.epoch
+        if self._hub in kept.hubs:
+            kept.hubs[self._hub] = kept.hubs[self._hub][0], self._epoch
         oldest_first = sorted(kept.orders.values(), key=lambda order: order.at)
         return StoredState(
             self._epoch, kept.ledger.commit, kept.ledger.event, list(kept.beliefs.values()), oldest_first
         )
+
+    async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
+        """Raise the beat of this hub, and see the others."""
+        self._refuse_if_closed()
+        kept = self._kept
+        before, epoch = kept.hubs.get(name, (HubRow(name, 0, url, version, leads=False), -1))
+        kept.hubs[name] = replace(before, beat=before.beat + 1, url=url, version=version), epoch
+        self._hub, self._epoch_seen = name, kept.ledger.epoch
+        return [
+            replace(row, leads=epoch == kept.ledger.epoch) for _, (row, epoch) in sorted(kept.hubs.items())
+        ]
+
+    async def release(self, name: str) -> None:
+        """Delete the row of a hub."""
+        self._refuse_if_closed()
+        self._kept.hubs.pop(name, None)
 
     async def commit(self, commit: Commit) -> None:
         """Store a commit."""
@@ -218,7 +249,8 @@ class MemoryStore:
             check_turn(self._name, self._kept.ledger, self._epoch)
 
     async def close(self) -> None:
-        """Close; the data of a named store stays."""
+        """Close; the data of a named store stays, without the row of this hub."""
+        self._kept.hubs.pop(self._hub, None)
         self._closed = True
 
     def _refuse_if_closed(self) -> None:

@@ -1,5 +1,5 @@
 """PostgresStore: a server that several hubs can reach. One connection writes, another reads, so that a long read of the
-past never delays a commit.
+past never delays a commit, and a third one renews the row of this hub, so that neither makes it look dead.
 
 After an interruption the hub writes the commit again; if the server had stored it, it is skipped.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, migrate_once
@@ -17,6 +18,8 @@ from lifesigns.adapters.store.sql_store import Batch, Script, ScriptRun, SqlStor
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
+BESIDE_FOR: Final = 2.0
+"""Seconds to renew the row of this hub: others take over when it has not changed for six."""
 LOAD_FOR: Final = 60.0
 """Seconds to migrate and to read all beliefs."""
 
@@ -29,36 +32,33 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, *, answer_for: float = ANSWER_FOR) -> None:
         self._writing = PostgresLine(url, answer_for=answer_for)
         self._reading = PostgresLine(url, answer_for=answer_for)
+        self._beside = PostgresLine(url, answer_for=BESIDE_FOR)
         super().__init__(self._writing.name, "postgres")
         self._making = asyncio.Lock()
         self._made = False
+
+    @property
+    def shared(self) -> bool:
+        """A server can be reached from anywhere."""
+        return True
 
     @property
     def damage(self) -> str:
         """The server checks its own pages, and reports damage with each read."""
         return ""
 
-    async def close(self) -> None:
-        """Finish what was begun, and disconnect."""
-        self._closed = True
+    async def _disconnect(self) -> None:
+        await self._beside.close()
         await self._reading.close()
         await self._writing.close()
 
     # Between us and the server.
 
     async def _write(self, script: Script[_T], *, loads: bool = False) -> _T:
-        async def transact(connection: Connection) -> _T:
-            run = ScriptRun(script)
-            while (step := run.step) is not None:
-                match step:
-                    case Statement(sql, values):
-                        run.advance(await _fetch(connection, sql, values))
-                    case Batch(sql, many):
-                        columns = [list(column) for column in zip(*many, strict=True)]
-                        run.advance(await _fetch(connection, sql, columns))
-            return run.result
+        return await self._use(self._writing, partial(_run, script), within=LOAD_FOR if loads else None)
 
-        return await self._use(self._writing, transact, within=LOAD_FOR if loads else None)
+    async def _write_beside(self, script: Script[_T]) -> _T:
+        return await self._use(self._beside, partial(_run, script))
 
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         return await self._use(self._reading, lambda connection: _fetch(connection, sql, values))
@@ -79,6 +79,18 @@ class PostgresStore(SqlStore):
                     lambda connection: migrate_once(connection, self._name, migrations("postgres")),
                     within=LOAD_FOR,
                 )
+
+
+async def _run(script: Script[_T], connection: Connection) -> _T:
+    run = ScriptRun(script)
+    while (step := run.step) is not None:
+        match step:
+            case Statement(sql, values):
+                run.advance(await _fetch(connection, sql, values))
+            case Batch(sql, many):
+                columns = [list(column) for column in zip(*many, strict=True)]
+                run.advance(await _fetch(connection, sql, columns))
+    return run.result
 
 
 async def _fetch(connection: Connection, sql: str, values: Row) -> list[Row]:

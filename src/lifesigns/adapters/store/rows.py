@@ -14,7 +14,18 @@ from typing import Any
 
 from lifesigns.adapters.store.sampling import MINUTE, hour_of
 from lifesigns.adapters.store.values import INT_MAX, countable, escaped, unescaped
-from lifesigns.ports import AuditRecord, Belief, Chunk, Commit, Event, Sample, Seal, StoredOrder, StoredToken
+from lifesigns.ports import (
+    AuditRecord,
+    Belief,
+    Chunk,
+    Commit,
+    Event,
+    HubRow,
+    Sample,
+    Seal,
+    StoredOrder,
+    StoredToken,
+)
 from lifesigns.ports.merging import Numbers
 
 Row = Sequence[Any]
@@ -60,6 +71,12 @@ def order_of(row: StoredRow) -> StoredOrder:
     """The order of a row."""
     order_id, at, agent_id, data = row
     return StoredOrder(unescaped(order_id), at, unescaped(agent_id), data)
+
+
+def hub_of(row: StoredRow) -> HubRow:
+    """The hub of a row; the first column is the epoch of the store."""
+    _, name, beat, url, version, leads = row
+    return HubRow(unescaped(name), beat, unescaped(url), version, bool(leads))
 
 
 def chunk_of(row: StoredRow) -> Chunk:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from lifesigns.adapters.store.event_filter import EventFilter
-from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger
+from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger, taken_over
 from lifesigns.adapters.store.rows import (
     Row,
     audit_query,
@@ -24,6 +25,7 @@ from lifesigns.adapters.store.rows import (
     commit_rows,
     event_of,
     hour_rows,
+    hub_of,
     order_of,
     sample_of,
     seal_of,
@@ -34,7 +36,7 @@ from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, num
 from lifesigns.adapters.store.sql import Dialect, in_words_of, queries
 from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
-from lifesigns.ports import AuditRecord, Chunk, Commit, Event, Sample, Seal, StoredState, StoredToken
+from lifesigns.ports import AuditRecord, Chunk, Commit, Event, HubRow, Sample, Seal, StoredState, StoredToken
 from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR, first_event_since
 
 AGENTS_AT_ONCE: Final = 100
@@ -95,6 +97,10 @@ class SqlStore(ABC):
         self._dialect = dialect
         self._sql = queries(dialect)
         self._epoch: int | None = None
+        self._hub = ""
+        """The name by which this hub renews its row; empty if it has none."""
+        self._epoch_seen: int | None = None
+        """The epoch of the store when it did so last."""
         self._closed = False
 
     @abstractmethod
@@ -103,8 +109,17 @@ class SqlStore(ABC):
         more time to read all beliefs."""
 
     @abstractmethod
+    async def _write_beside(self, script: Script[_T]) -> _T:
+        """The same, but never behind a long commit."""
+
+    @abstractmethod
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         """The rows of a query, read beside the writer."""
+
+    @property
+    @abstractmethod
+    def shared(self) -> bool:
+        """Whether hubs on several machines can use it."""
 
     @property
     @abstractmethod
@@ -112,14 +127,34 @@ class SqlStore(ABC):
         """The damage that reads have found; empty if there is none."""
 
     @abstractmethod
-    async def close(self) -> None:
+    async def _disconnect(self) -> None:
         """Finish what was begun, and disconnect."""
+
+    async def close(self) -> None:
+        """Delete the row of this hub, so that the next one need not wait, and disconnect."""
+        if self._closed:
+            return
+        with suppress(AdapterError):
+            if self._hub:
+                await self.release(self._hub)
+        self._closed = True
+        await self._disconnect()
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Create or migrate the tables, and take over."""
         stored = await self._write(self._take_over(epoch_min), loads=True)
         self._epoch = stored.epoch
         return stored
+
+    async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
+        """Raise the beat of this hub, and see the others."""
+        self._epoch_seen, rows = await self._write_beside(self._renewal(name, url, version))
+        self._hub = name
+        return rows
+
+    async def release(self, name: str) -> None:
+        """Delete the row of a hub."""
+        await self._write_beside(self._change("release_hub", (escaped(name),)))
 
     async def commit(self, commit: Commit) -> None:
         """Store a commit: on disk when this returns, also after a power cut."""
@@ -243,10 +278,18 @@ class SqlStore(ABC):
     # Scripts.
 
     def _take_over(self, epoch_min: int) -> Script[StoredState]:
-        ledger = yield from self._ledger("take_over", epoch_min)
+        seen = -1 if self._epoch_seen is None else self._epoch_seen
+        ledger = taken_over(self._name, (yield Statement(self._sql["take_over"], (epoch_min, seen))))
+        if self._hub:
+            yield Statement(self._sql["lead"], (ledger.epoch, escaped(self._hub)))
         beliefs = [belief_of(row) for row in (yield Statement(self._sql["beliefs"]))]
         orders = [order_of(row) for row in (yield Statement(self._sql["orders"]))]
         return StoredState(ledger.epoch, ledger.commit, ledger.event, beliefs, orders)
+
+    def _renewal(self, name: str, url: str, version: str) -> Script[tuple[int, list[HubRow]]]:
+        yield Statement(self._sql["renew_hub"], (escaped(name), escaped(url), version))
+        rows = yield Statement(self._sql["hubs"])
+        return rows[0][0], [hub_of(row) for row in rows]
 
     def _keep(self, commit: Commit) -> Script[None]:
         ledger = next_ledger(self._name, (yield from self._ledger()), self._epoch, commit)

@@ -55,16 +55,17 @@ class SqliteStore(SqlStore):
         return await super().open(epoch_min=epoch_min)
 
     @property
+    def shared(self) -> bool:
+        """A file belongs to one hub."""
+        return False
+
+    @property
     def damage(self) -> str:
         """Damage that a read found. While there is damage, the reader checks the whole file every minute, beside the
         writer."""
         return self._damage
 
-    async def close(self) -> None:
-        """Finish what was begun, and close the file."""
-        if self._closed:
-            return
-        self._closed = True
+    async def _disconnect(self) -> None:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._reader, self._reading.close)
         await loop.run_in_executor(self._writer, self._writing.close)
@@ -78,6 +79,9 @@ class SqliteStore(SqlStore):
             self._look_again_at = time.monotonic() + LOOK_AGAIN_AFTER
             self._reader.submit(self._look_again)
         return await self._run(self._writer, partial(self._transact, script))
+
+    async def _write_beside(self, script: Script[_T]) -> _T:
+        return await self._write(script)  # A file has one writer.
 
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         return await self._run(self._reader, partial(self._rows, sql, values))

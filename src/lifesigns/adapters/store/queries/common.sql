@@ -9,7 +9,23 @@ SELECT coalesce(max(number), 0) FROM migrations;
 
 -- take_over --
 -- The next hub: commits of the previous one are refused from here on.
-UPDATE hub SET epoch = CASE WHEN epoch < $1 THEN $1 ELSE epoch + 1 END RETURNING epoch, page, event;
+-- `$2` is the epoch that this hub has seen; -1 if it takes over from any.
+UPDATE hub SET epoch = CASE WHEN epoch < $1 THEN $1 ELSE epoch + 1 END WHERE $2::bigint = -1 OR epoch = $2::bigint
+RETURNING epoch, page, event;
+
+-- lead --
+UPDATE hubs SET epoch = $1 WHERE name = $2;
+
+-- renew_hub --
+INSERT INTO hubs (name, beat, url, version, epoch) VALUES ($1, 1, $2, $3, -1)
+ON CONFLICT (name) DO UPDATE SET beat = hubs.beat + 1, url = excluded.url, version = excluded.version;
+
+-- release_hub --
+DELETE FROM hubs WHERE name = $1 RETURNING name;
+
+-- hubs --
+-- With the epoch of the store: the hub of that epoch leads.
+SELECT hub.epoch, name, beat, url, version, hubs.epoch = hub.epoch FROM hubs CROSS JOIN hub ORDER BY name;
 
 -- turn_page --
 UPDATE hub SET page = $1, event = $2;
