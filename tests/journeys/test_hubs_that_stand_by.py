@@ -48,7 +48,8 @@ def judges(hub: Hub) -> bool:
 class Pair:
     """Two hubs on one store, and an agent that knows both."""
 
-    def __init__(self, first: Hub, second: Hub) -> None:
+    def __init__(self, first: Hub, second: Hub, store: str) -> None:
+        self.store = store
         self.first, self.second = first, second
         self.both = f"{first.url},{second.url}"
 
@@ -75,9 +76,10 @@ def pair(folder: Path) -> Iterator[Pair]:
         store = ("--store", server.url)
         with serving(folder / "first", None, *store) as first:
             # Hubs on one store know each other's tokens by the key that they share.
-            shutil.copy(folder / "first" / "state" / "tokens.key", folder / "second" / "state")
+            for key in ("tokens.key", "audit.key"):
+                shutil.copy(folder / "first" / "state" / key, folder / "second" / "state")
             second = Hub(folder / "second", None, *store)
-            hubs = Pair(first, second)
+            hubs = Pair(first, second, server.url)
             try:
                 second.launch()
                 first.until(lambda: status(second, "/healthz") == 200, "the second hub answers")
@@ -103,12 +105,18 @@ def test_a_hub_that_is_killed_is_replaced_by_the_one_that_stands_by(tmp_path: Pa
         second.until(lambda: judges(second), "the second one takes over", TAKEOVER_FOR)
         assert time.monotonic() - began_at > 3, "it waited until the first one was surely gone"
         hubs.heard_by(second)
+        listed = json.loads(second.cli("hubs", "--json").stdout)["hubs"]
+        assert {hub["url"]: hub["state"] for hub in listed}[second.url] == "judges"
         shown = second.cli("show", "a", "--json", LIFESIGNS_HUB=hubs.both)
         assert json.loads(shown.stdout)["agent"]["state"] == "healthy"
         first.launch()
         second.until(lambda: status(first, "/readyz") == 503, "the first one stands by now")
         assert judges(second)
         hubs.never_unwell(second)
+        listed = second.cli("hubs")
+        assert "judges" in listed.stdout
+        assert "stands by" in listed.stdout
+        assert second.cli("audit", "verify", LIFESIGNS_STORE=hubs.store).returncode == 0
 
 
 @pytest.mark.timeout(180)

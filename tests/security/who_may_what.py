@@ -62,6 +62,7 @@ GET /api/v1/fleet
 GET /api/v1/events
 GET /api/v1/events/list
 GET /api/v1/groups
+GET /api/v1/hubs
 GET /api/v1/alerts
 GET /api/v1/silences
 GET /api/v1/breakers
@@ -104,6 +105,7 @@ POST /api/v1/tasks/{task_id}/recover
 """People who act: operators and admins."""
 
 ADMINISTER: Final = """
+DELETE /api/v1/hubs/{name}
 GET /api/v1/tokens
 POST /api/v1/tokens
 POST /api/v1/keys

@@ -314,6 +314,7 @@ HUB_TROUBLES: Final = {
         "issue tracker",
         "see github in lifesigns.yaml and its token (gh auth status); it is asked again for ever, and locks stay meanwhile",
     ),
+    HubPart.HUBS: ("hubs", "start it again, or lifesigns hubs forget NAME if it will not come back"),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 

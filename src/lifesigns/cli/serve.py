@@ -195,6 +195,8 @@ class HubProcess(NamedTuple):
         from lifesigns.web.server import serving
 
         config, at = self.config, self.config.listen
+        if lease is not None:
+            service.join(lease)
         assign_executors(service, config, os.environ, self.folder, self.url)
         web = Web(service, HostPolicy.of(at), config.limits)
         try:

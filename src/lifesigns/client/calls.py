@@ -54,6 +54,7 @@ from lifesigns.views import (
     TokenView,
 )
 from lifesigns.views.calls import CallHistoryView
+from lifesigns.views.hubs import HubList
 from lifesigns.views.rhythm import Rhythm
 
 
@@ -396,6 +397,16 @@ class Calls(Acts, Alerts):
     def revoke_token(self, token_id: str) -> Request[None]:
         """Revoke a token at once. For admins."""
         return Request("DELETE", path("tokens", token_id), nothing)
+
+    @Call
+    def hubs(self) -> Request[HubList]:
+        """The hubs on the store of this one; none if it has its store for itself."""
+        return get("/api/v1/hubs", HubList)
+
+    @Call
+    def forget_hub(self, name: str) -> Request[None]:
+        """Forget a hub that is lost and will not come back. For admins."""
+        return Request("DELETE", path("hubs", name), nothing)
 
     @Call
     def sessions(self) -> Request[SessionList]:

@@ -362,6 +362,10 @@ _TABLE: Final = (
          sentence=_with_reason("The issue tracker cannot be asked"), level=_ERROR, alert="hub_tracker_lost"),
     _row("HUB_TRACKER_BACK", _Over, "the issue tracker answers again", where={"part": HubPart.TRACKER}, named=_WITHOUT_PART,
          sentence=_with_reason("The issue tracker answers again. It did not"), level=_INFO, ends="hub_tracker_lost"),
+    _row("HUB_LOST", _Began, "another hub on the same store is gone", where={"part": HubPart.HUBS}, named=_WITHOUT_PART,
+         sentence=_with_reason("A hub is lost"), level=_ERROR, alert="hub_lost"),
+    _row("HUB_BACK", _Over, "every hub on the store is there", where={"part": HubPart.HUBS}, named=_WITHOUT_PART,
+         sentence=_with_reason("Every hub is there again. It was not so"), level=_INFO, ends="hub_lost"),
     _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
          audit=lambda fact: (
              "history forgotten", f"all before event {fact.first_event}, older than {fact.keep_for_s / 86400:g} days")),

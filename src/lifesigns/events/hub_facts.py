@@ -25,6 +25,7 @@ class HubPart(StrEnum):
     TOKEN_ROWS = "TOKEN_ROWS"  # noqa: S105 -- no password
     WITNESSES = "WITNESSES"
     TRACKER = "TRACKER"
+    HUBS = "HUBS"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from lifesigns.errors import AdapterError
 from lifesigns.ports import HubRow, Store
@@ -23,6 +23,9 @@ GONE_AFTER: Final = 6.0
 """A renewal may take two seconds, and one of them may fail."""
 LOOKS_MIN: Final = 3
 """Looks that show the same beat. An observer that was frozen itself has waited long, but not looked."""
+
+LOST_AFTER: Final = 30.0
+"""People are told of a hub that has not renewed its row for so long."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -56,8 +59,19 @@ def leader_of(rows: Sequence[HubRow]) -> HubRow | None:
     return next((row for row in rows if row.leads), None)
 
 
+class HubSighting(NamedTuple):
+    """A hub, and for how long its row has not changed."""
+
+    row: HubRow
+    still_for: float
+
+    @property
+    def lost(self) -> bool:
+        return self.still_for >= LOST_AFTER
+
+
 class Lease:
-    """The row of this hub."""
+    """The row of this hub, and the rows of the others as this hub sees them."""
 
     def __init__(self, store: Store, name: str, url: str, version: str) -> None:
         self._store = store
@@ -67,6 +81,8 @@ class Lease:
         self._watch = LeaderWatch(name)
         self.rows: Sequence[HubRow] = ()
         """All hubs at the last renewal."""
+        self._changed_at: dict[str, tuple[int, float]] = {}
+        """By name: the beat, and when this hub saw it first."""
 
     @property
     def leader(self) -> HubRow | None:
@@ -108,5 +124,30 @@ class Lease:
                 log.critical("%s has taken over: standing by", by, extra={"action": "deposed"})
                 return
 
+    def sightings(self) -> list[HubSighting]:
+        """All hubs on the store, by name."""
+        now = asyncio.get_running_loop().time()
+        return [HubSighting(row, now - self._changed_at[row.name][1]) for row in self.rows]
+
+    def why_lost(self, _now: float) -> str:
+        """Describe the hubs that are gone without having been stopped; empty if there is none."""
+        lost = [
+            f"{seen.row.name} at {seen.row.url} (for {seen.still_for:.0f} s)"
+            for seen in self.sightings()
+            if seen.lost
+        ]
+        return f"{', '.join(lost)}: start it again, or lifesigns hubs forget NAME" if lost else ""
+
+    async def forget(self, name: str) -> None:
+        """Delete the row of a hub that will not come back."""
+        await self._store.release(name)
+        self.rows = [row for row in self.rows if row.name != name]
+
     async def _renew(self) -> None:
         self.rows = await self._store.renew(self.name, self._url, self._version)
+        now = asyncio.get_running_loop().time()
+        before = self._changed_at
+        self._changed_at = {
+            row.name: before[row.name] if before.get(row.name, (None,))[0] == row.beat else (row.beat, now)
+            for row in self.rows
+        }

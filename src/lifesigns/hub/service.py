@@ -36,6 +36,7 @@ from lifesigns.hub.http_receiver import HttpReceiver
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
 from lifesigns.hub.last_beats import ReceivedBeat
+from lifesigns.hub.lease import Lease
 from lifesigns.hub.locks.lock_watch import HubSide, LockWatch
 from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
@@ -138,6 +139,8 @@ class Service:
             self.locks = LockWatch(tracker, lock_rules, self._hub_side(name, policies or PolicyBook()))
             self.feed.observe(self.locks.hear)
             self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
+        self.lease: Lease | None = None
+        """This hub among those on the store; None if it has the store for itself."""
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -150,6 +153,11 @@ class Service:
         return self._state
 
     # --- beginning and end ----------------------------------------------------------------------------
+
+    def join(self, lease: Lease) -> None:
+        """Be one of several hubs on the store, and tell people when another one is lost."""
+        self.lease = lease
+        self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
 
     async def open_access(self) -> None:
         """Read the tokens, and make sure that there is one for the administrator. Before the hub takes over, or stands

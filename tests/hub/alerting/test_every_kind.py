@@ -255,6 +255,14 @@ async def tracker_is_back(house: House) -> None:
     house.hub.service.housekeeping.watched[HubPart.TRACKER] = lambda _: ""
 
 
+async def hub_is_gone(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.HUBS] = lambda _: "hub-2 at http://hub-2:8710 (for 31 s)"
+
+
+async def hub_is_back(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.HUBS] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -278,6 +286,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "token_expiring": (token_expires, token_is_rotated),
     "hub_witness_lost": (witness_is_away, witness_is_back),
     "hub_tracker_lost": (tracker_is_away, tracker_is_back),
+    "hub_lost": (hub_is_gone, hub_is_back),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

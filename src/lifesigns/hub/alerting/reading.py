@@ -94,6 +94,7 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "the issue tracker cannot be asked: locks stay as they are",
         "the issue tracker answers again",
     ),
+    "hub_lost": ("another hub on the same store is gone", "every hub on the store is there"),
     "audit_broken": (
         "the audit log is not what was sealed: see lifesigns audit verify",
         "somebody accepts the audit log as it is",

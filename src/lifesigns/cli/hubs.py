@@ -1,0 +1,52 @@
+"""`lifesigns hubs`: the hubs on one store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifesigns.cli.requests import asks_a_hub, exit_if, finds_a_hub, prints_json
+from lifesigns.cli.say import say
+from lifesigns.cli.showing import print_json, print_table
+from lifesigns.core.words import duration
+
+if TYPE_CHECKING:
+    from lifesigns.client import Client
+
+
+@click.group(invoke_without_command=True)
+@prints_json
+@finds_a_hub
+@click.pass_context
+def hubs(ctx: click.Context, /, **_: Any) -> None:
+    """List the hubs on one store. Without a command: `list`."""
+    if ctx.invoked_subcommand is None:
+        ctx.forward(list_)
+
+
+@hubs.command("list")
+@prints_json
+@asks_a_hub
+def list_(client: Client, as_json: bool) -> None:
+    """Which hub judges, which stand by, which are lost. Exits with 1 if one is lost."""
+    found = client.hubs()
+    if as_json:
+        print_json(found)
+    else:
+        rows = [
+            (hub.name, hub.state, f"{duration(hub.renewed_ago_s)} ago", hub.version, hub.url)
+            for hub in found.hubs
+        ]
+        head = ("name", "state", "renewed", "version", "address")
+        print_table(head, rows, none="One hub, with a store for itself.")
+    exit_if(any(hub.state == "lost" for hub in found.hubs))
+
+
+@hubs.command()
+@click.argument("name")
+@asks_a_hub
+def forget(client: Client, name: str) -> None:
+    """Forget the hub NAME, which is lost and will not come back. A hub that is stopped is forgotten by itself."""
+    client.forget_hub(name)
+    say(f"{name} is forgotten.")
