@@ -3,8 +3,9 @@
     report = simulate(SimulationConfig(agents=40, days=7, seed=1))
     report.ok, report.detections["crash"].p99_s, report.false_findings
 
-    world.py            virtual time, and what goes wrong around all agents
-    faults.py           the faults that can be configured
+    world.py            virtual time, all agents, and the way between them and the monitor
+    strikes.py          what goes wrong, and when            faults.py      how often: this can be configured
+    scorer.py           findings, held against the truth
     simulated_agent.py  one agent as it really is            truth.py       what is really wrong with it
     lives/              what agents go through               bulk_beats.py  their beats, by the million
     bus.py              the way to the monitor               operators.py   the people and the orchestrator
