@@ -2,7 +2,7 @@
 
 import pytest
 
-from lifesigns.core.health import LEGAL, SEED_NAMES, UNWELL, Health
+from lifesigns.core.health import LEGAL, UNWELL, Health
 
 
 def test_every_state_has_a_row() -> None:
@@ -36,20 +36,3 @@ def test_every_unwell_agent_can_be_well_again(health: Health) -> None:
 
 def test_degraded_is_a_warning_and_no_call_for_help() -> None:
     assert {Health.STUCK, Health.FAILING, Health.DISCONNECTED} == UNWELL
-
-
-@pytest.mark.parametrize(
-    ("name", "health"),
-    [
-        ("unhealthy", Health.DEGRADED),
-        ("unresponsive", Health.STUCK),
-        ("dead", Health.DISCONNECTED),
-        ("offline", Health.DISCONNECTED),
-    ],
-)
-def test_the_names_of_other_monitors_are_read(name: str, health: Health) -> None:
-    assert SEED_NAMES[name] is health
-
-
-def test_no_name_has_two_meanings() -> None:
-    assert not set(SEED_NAMES) & set(Health)

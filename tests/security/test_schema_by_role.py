@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from tests.web.hub import RunningHub
-from tests.web.test_schema import CHECKS, WAIT_MAX, _is_long, api, hub, rows
+from tests.web.test_schema import CHECKS, WAIT_MAX, _is_long, api, hub, rows, schema_walk
 
 __all__ = ["api", "hub"]
 
@@ -57,14 +57,7 @@ def tokens(hub: RunningHub) -> dict[str, str]:
 def test_a_low_role_gets_what_is_described_and_nothing_of_others(
     tokens: dict[str, str], api: Any, role: str, method: str, path: str, mode: GenerationMode
 ) -> None:
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=list(HealthCheck),
-    )
+    @schema_walk(EXAMPLES)
     @given(case=api[path][method].as_strategy(generation_mode=mode), known=st.booleans())
     def ask(case: Any, known: bool) -> None:
         if known:

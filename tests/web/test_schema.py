@@ -153,6 +153,18 @@ def rows() -> list[tuple[str, str, GenerationMode]]:
     ]
 
 
+def schema_walk(examples: int) -> settings:
+    """The same examples each time, as many as are asked for, however long they take."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
 @pytest.mark.usefixtures("coder")
 @pytest.mark.parametrize(("method", "path", "mode"), rows())
 def test_every_answer_is_one_that_is_described(
@@ -160,14 +172,7 @@ def test_every_answer_is_one_that_is_described(
 ) -> None:
     answered: dict[int, str] = {}
 
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=(Phase.explicit, Phase.generate),
-        suppress_health_check=list(HealthCheck),
-    )
+    @schema_walk(EXAMPLES)
     @given(case=api[path][method].as_strategy(generation_mode=mode), known=st.booleans())
     def ask(case: Any, known: bool) -> None:
         if known:

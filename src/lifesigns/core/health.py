@@ -71,11 +71,3 @@ UNWELL: Final = frozenset({Health.STUCK, Health.FAILING, Health.DISCONNECTED})
 BUSY_WORD: Final = "busy"
 AILING_WORDS: Final = frozenset({"degraded", "unhealthy", "failing", "unresponsive"})
 """Statuses with which an agent itself says that something is wrong with it."""
-
-SEED_NAMES: Final[Mapping[str, Health]] = {
-    "unhealthy": Health.DEGRADED,
-    "unresponsive": Health.STUCK,
-    "dead": Health.DISCONNECTED,
-    "offline": Health.DISCONNECTED,
-}
-"""Names other monitors use for these states; read, never written."""

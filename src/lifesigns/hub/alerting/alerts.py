@@ -71,7 +71,6 @@ class Alert:
     provider: str = ""
     closed_at: float | None = None
     ending: str = ""
-    flaps: int = 0
     silenced_by: str = ""
     """Why it is silenced; empty if it is not."""
     ack: Ack | None = None
@@ -200,7 +199,6 @@ class Alerts:
     def _news(self, alert: Alert, change: AlertOpening) -> None:
         if not alert.is_open:
             self._reopen(alert)
-            alert.flaps += 1
         if change.rank > alert.rank or alert.sort.at_once:
             alert.news += 1
             alert.ack = None  # The acknowledgement was for less than this.
