@@ -1,4 +1,4 @@
-/** The head of every page: how the fleet is, how the hub is, whether this is live, who looks. */
+/** The head of every page: the state of the fleet and the hub, whether the page is live, who is signed in. */
 
 import { post } from "./api";
 import { link, signedOut, staleSince } from "./contact";
@@ -66,7 +66,7 @@ function Nav() {
   );
 }
 
-/** Counts by state; pressing one shows only those. */
+/** Counts by state; a click on one shows only these agents. */
 function Counts() {
   const glance = fleet.value;
   if (!glance || route.value.page !== "fleet") return null;

@@ -1,7 +1,7 @@
 /**
- * What a person can do from here. Each act asks first where it hurts, is sent once (its key makes a repetition the same
- * act), and is confirmed when it really happened: by the hub's answer where the hub does it, by the intervention's own
- * stages where the agent's side has to.
+ * What a person can do from here. A harmful act asks for confirmation first. Each act is sent once (its key makes a repetition
+ * the same act), and reported as done when it was: by the hub's answer if the hub does it, by the stages of the
+ * intervention if the agent's side does.
  */
 
 import { agents } from "./agents";

@@ -1,6 +1,6 @@
 /**
- * All agents as they were told last. Plain data, not signals: ten thousand of them change all the time, and a screen shows
- * forty. Whoever draws reads `drawn`, which rises once per animation frame however much has changed.
+ * All agents, as last received. Plain data, not signals: ten thousand of them change all the time, and a screen shows
+ * forty. Components read `drawn`, which rises once per animation frame, however much has changed.
  */
 
 import { signal } from "@preact/signals";
@@ -8,7 +8,7 @@ import { Rates } from "./rates";
 import type { AgentHealth, Cause, EventView, Health } from "#types";
 import { seconds } from "./words";
 
-/** Seconds: no answer takes longer. */
+/** Seconds; no answer takes longer. */
 const OVERTAKEN_FOR = 3;
 
 export class Agents {
@@ -19,12 +19,12 @@ export class Agents {
   /** Rises when an agent came or went, or changed in more than its numbers. */
   readonly moved = signal(0);
 
-  /** When an event last said something about an agent. */
+  /** When the last event about an agent came. */
   readonly #told = new Map<string, number>();
   #moved = false;
   #frame = 0;
 
-  /** Set the present state of these. */
+  /** Set the current state of these. */
   put(agents: readonly AgentHealth[], at: number): void {
     for (const agent of agents) {
       const was = this.all.get(agent.agent_id);
@@ -52,7 +52,7 @@ export class Agents {
     this.remove([...this.all.keys()].filter((id) => !ids.has(id)));
   }
 
-  /** What an event says about an agent is true at once; the rest of it comes with the next answer. */
+  /** Apply an event at once; the rest of the agent follows with the next answer. */
   apply(event: EventView, at: number): void {
     const agent = this.all.get(event.agent_id);
     if (!agent) return;
@@ -62,7 +62,7 @@ export class Agents {
     this.#told.set(event.agent_id, at);
   }
 
-  /** An answer that was given before an event and came after it must not take the event back. */
+  /** An answer made before an event and received after it must not undo the event. */
   #overtaken(was: AgentHealth, agent: AgentHealth, at: number): boolean {
     const told = this.#told.get(agent.agent_id);
     if (told === undefined) return false;
@@ -110,7 +110,7 @@ function failure(event: EventView, named: string, because: string) {
   };
 }
 
-/** Whether an agent stands elsewhere now: in another group, filter or place, or there is other to say about it. */
+/** Whether an agent's row changed: its group, its place, whether a filter shows it, or its text. */
 function differs(a: AgentHealth, b: AgentHealth): boolean {
   return (
     a.state !== b.state ||
@@ -125,7 +125,7 @@ function differs(a: AgentHealth, b: AgentHealth): boolean {
   );
 }
 
-/** A hidden page draws no frames, and must not pile up what it would draw. */
+/** A hidden page draws no frames, and must not collect changes for them. */
 function nextFrame(draw: () => void): number {
   return document.hidden ? window.setTimeout(draw, 500) : requestAnimationFrame(draw);
 }

@@ -1,7 +1,7 @@
 /**
- * Asking the hub. The cookie says who we are; what goes wrong is an `ApiError` in the hub's own words.
+ * Requests to the hub. The cookie identifies us; a failure is an `ApiError` with the hub's own message.
  *
- * An act carries an `Idempotency-Key`: when the answer is lost on its way, asking again does nothing twice.
+ * An act carries an `Idempotency-Key`: if its answer is lost, repeating the request does nothing twice.
  */
 
 import { heard, signedOut } from "./contact";
@@ -20,7 +20,7 @@ export class ApiError extends Error {
     super(detail || title);
   }
 
-  /** Whether the same request may well succeed a little later. */
+  /** Whether the same request may succeed a little later. */
   get passing(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
@@ -34,7 +34,7 @@ export function get<T>(path: string, query: Query = {}): Promise<T> {
   return ask<T>("GET", path + written(query));
 }
 
-/** An act, or another change. `key` makes a repetition the same act; by default each call is one of its own. */
+/** An act, or another change. Requests with the same `key` are one act; by default every call gets its own key. */
 export function post<T>(path: string, body?: unknown, key: string = newKey()): Promise<T> {
   return ask<T>("POST", path, body, key);
 }
@@ -43,7 +43,7 @@ export function remove(path: string): Promise<void> {
   return ask<void>("DELETE", path);
 }
 
-/** A part of a path: an id may contain a slash. */
+/** Encode a part of a path: an id may contain a slash. */
 export const inPath = encodeURIComponent;
 
 export function newKey(): string {
@@ -52,7 +52,7 @@ export function newKey(): string {
   ).join("");
 }
 
-/** What is no JSON but a text. */
+/** An answer that is text, not JSON. */
 export function getText(path: string): Promise<string> {
   return answered("GET", path);
 }
@@ -87,7 +87,7 @@ async function answered(method: string, url: string, body?: unknown, key?: strin
   return text;
 }
 
-/** What the hub said went wrong; what is no problem details came from something between us. */
+/** The hub's own error. An answer without problem details came from something between the hub and us. */
 export function problem(status: number, text: string): ApiError {
   try {
     const said = JSON.parse(text) as ProblemDetails;

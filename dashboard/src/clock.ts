@@ -1,6 +1,6 @@
 /**
- * The hub's time, ticking once a second. Every moment the hub tells is by its own clock, and the reader's may be wrong by
- * minutes: ages are counted by the hub's.
+ * The hub's time, ticking once a second. All times from the hub are by its clock. The reader's clock may be wrong by
+ * minutes, so we compute ages with the hub's.
  */
 
 import { signal } from "@preact/signals";
@@ -9,13 +9,13 @@ import type { Moment } from "#types";
 
 let ahead = 0;
 
-/** How many seconds the hub's clock is ahead of ours. A step smaller than this is the way the answer took. */
+/** How many seconds the hub's clock is ahead of ours. A smaller difference than this is the answer's travel time. */
 const STEP = 1;
 
 /** Seconds since 1970, by the hub's clock, at the last tick. */
 export const now = signal(Date.now() / 1000);
 
-/** This very moment by the hub's clock. */
+/** Now, by the hub's clock. */
 export function hubTime(): number {
   return Date.now() / 1000 + ahead;
 }

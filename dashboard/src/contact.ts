@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { now } from "./clock";
 
-/** No one is signed in, or not any more: the whole page says so and how to sign in. */
+/** Nobody is signed in, or no longer: the page explains how to sign in. */
 export const signedOut = signal(false);
 
 /** The stream of events: live, or since when it is not and why. */
@@ -11,7 +11,7 @@ export type Link = { live: true } | { live: false; since: number; why: string };
 
 export const link = signal<Link>({ live: false, since: Date.now() / 1000, why: "connecting" });
 
-/** We ask every few seconds; a hub that hangs keeps its connections open, and yet says nothing. */
+/** We poll every few seconds; a hung hub keeps its connections open, but answers nothing. */
 const SILENT_MAX = 12;
 
 let heardAt = Date.now() / 1000;
@@ -21,7 +21,7 @@ export function heard(): void {
   heardAt = Date.now() / 1000;
 }
 
-/** Since when what is on the screen may not be so any more, in seconds of our own clock; null if it is live. */
+/** Since when the page may be out of date, in seconds of our own clock; null if it is live. */
 export const staleSince = computed<number | null>(() => {
   void now.value; // Silence causes no event: recompute with every tick.
   if (!link.value.live) return link.value.since;

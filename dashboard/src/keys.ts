@@ -1,4 +1,4 @@
-/** Keys for the whole page. What is typed into a field, or while a question is open, is never a command. */
+/** Keys for the whole page. Typing in a field, or while a dialog is open, is never a command. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { isAsking } from "./parts/Confirm";
@@ -22,7 +22,7 @@ export function useKeys(keys: Keys): void {
   }, []);
 }
 
-/** Whether whatever has the focus takes this key itself. */
+/** Whether the focused element handles this key itself. */
 function takes(target: EventTarget | null, key: string): boolean {
   if (!(target instanceof Element)) return false;
   if (target.matches("input, textarea, select, [contenteditable]") || target.closest("dialog")) return true;

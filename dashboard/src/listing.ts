@@ -1,6 +1,6 @@
 /**
- * The grid's rows as they are shown now. A wish is fulfilled at once; what agents do moves rows twice a second at most, and
- * only if it changes who is shown or where: ten thousand are not sorted anew for every event.
+ * The grid's current rows. A change of filter or sort order takes effect at once. Changes of agents move rows at most twice a
+ * second, and only if they change which rows are shown or where: we do not sort ten thousand agents for every event.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -22,10 +22,10 @@ export const wish = signal<Wish>({
 
 export const listed = signal<readonly Row[]>([]);
 
-/** The row the keyboard is on, by the agent's id. */
+/** The agent id of the keyboard's row. */
 export const cursor = signal<string | null>(null);
 
-/** From now on `listed` follows wish and agents. Returns how to stop. */
+/** Keep `listed` current from now on. Returns a function that stops. */
 export function followWish(): () => void {
   let listedAt = 0;
   let waiting = 0;
@@ -71,7 +71,7 @@ export function groupBy(group: GroupBy): void {
   change({ group, closed: new Set() });
 }
 
-/** Sort by this; by the same again, the other way round. */
+/** Sort by this column; again by the same: reversed. */
 export function sortBy(sort: SortBy): void {
   change(sort === wish.value.sort ? { descending: !wish.value.descending } : { sort, descending: false });
 }
@@ -94,7 +94,7 @@ function toggled<T>(set: ReadonlySet<T>, one: T): ReadonlySet<T> {
   return next;
 }
 
-/** Move the cursor by so many agents; groups' headings are stepped over. Returns the number of its row. */
+/** Move the cursor by so many agents, skipping the headings of groups. Returns its row number. */
 export function moveCursor(by: number): number {
   const list = listed.value;
   const at = list.findIndex((row) => row.kind === "agent" && row.agent.agent_id === cursor.value);

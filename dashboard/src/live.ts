@@ -3,8 +3,8 @@
  * the keep-alives by which we know that the line is alive, the status that says we are signed out, and every type it was
  * not asked for by name.
  *
- * The law: whoever listens misses nothing without being told. After a cut it goes on after the last event it has seen; where
- * that is not possible any more, `gaps` rises, and lists have to be loaded anew.
+ * The law: no listener misses an event unnoticed. After a cut the stream continues after the last event seen; where that is
+ * impossible, `gaps` rises, and lists must be loaded again.
  */
 
 import { signal } from "@preact/signals";
@@ -18,13 +18,13 @@ const SILENT_MAX_MS = 50_000;
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 5_000;
 
-/** Rises when something may have been missed: load again what you show. */
+/** Rises when events may have been missed: views load their lists again. */
 export const gaps = signal(0);
 
 type Hear = (events: readonly EventView[]) => void;
 const hearers = new Set<Hear>();
 
-/** Hear all events from now on, in batches as they arrive. Returns how to stop. */
+/** Receive all events from now on, in batches as they arrive. Returns a function that stops. */
 export function onEvents(hear: Hear): () => void {
   hearers.add(hear);
   return () => hearers.delete(hear);
@@ -90,7 +90,7 @@ function tell(events: EventView[]): void {
   for (const hear of hearers) hear(events);
 }
 
-/** Pieces of a stream to events. A piece may end anywhere, also inside of a line. */
+/** Parses pieces of a stream into events. A piece may end anywhere, even inside a line. */
 export class Parser {
   lastId: string | null = null;
   #rest = "";

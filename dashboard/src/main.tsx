@@ -1,4 +1,4 @@
-/** The page: its frame, and which view stands in it. */
+/** The page: its frame, and the current view. */
 
 import { effect } from "@preact/signals";
 import { render } from "preact";
@@ -82,7 +82,7 @@ if (root) {
 }
 void begin();
 
-/** Who is not known is told so after one question: a browser that asks for everything would look like somebody guessing. */
+/** A browser without a session learns that from one request: many refused requests would look like guessing. */
 async function begin(): Promise<void> {
   await recognise();
   if (signedOut.value) return;

@@ -1,12 +1,12 @@
 /**
- * What agents use: tokens a minute and dollars an hour, from two readings of their counters. The hub tells totals; over the
- * last half to whole minute of looking a rate is made of them, as `lifesigns watch` does it.
+ * What agents use: tokens a minute and dollars an hour. The hub serves totals; two readings that are half a minute to a
+ * minute apart make a rate, as in `lifesigns watch`.
  */
 
 import type { AgentHealth } from "#types";
 
 const OVER = 30;
-/** Seconds of readings before a rate is shown: over less it would be chance. */
+/** Seconds between the readings of a rate: a shorter time would show chance. */
 const FROM = 4;
 
 export interface Rate {
@@ -24,7 +24,7 @@ interface Readings {
   older: Reading;
   newer: Reading;
   last: Reading;
-  /** Made when it is asked for, and the same until there is another reading: who draws compares. */
+  /** Computed on demand and cached until the next reading, so that a component can compare by identity. */
   rate?: Rate;
 }
 

@@ -14,7 +14,7 @@ export type Route =
 
 const PLAIN = ["breakers", "recovery", "alerts", "audit", "sessions"] as const;
 
-/** The route an address means. */
+/** The route of an address. */
 export function read(hash: string): Route {
   const path = hash.replace(/^#?\/?/, "");
   if (path === "") return { page: "fleet" };
@@ -32,13 +32,13 @@ export function agentHref(id: string): string {
 
 export const route = signal<Route>({ page: "fleet" });
 
-/** From now on the address decides what is shown. */
+/** Follow the address from now on. */
 export function followAddress(): void {
   let fleetAt = 0;
   const follow = () => {
     if (route.peek().page === "fleet") fleetAt = scrollY;
     route.value = read(location.hash);
-    // A page begins at its top; but the list of all agents restores its place.
+    // Every page starts at its top, except the list of agents, which restores its position.
     requestAnimationFrame(() => scrollTo(0, route.peek().page === "fleet" ? fleetAt : 0));
   };
   addEventListener("hashchange", follow);

@@ -7,7 +7,7 @@ export type SortBy = "need" | "agent" | "since" | "beat" | "doing" | "task" | "t
 export type GroupBy = "none" | "host" | "role" | "task";
 
 export interface Wish {
-  /** Part of the id, task, role, host or of what is wrong, whatever its case. */
+  /** Part of the id, task, role, host or reason; upper and lower case are equal. */
   search: string;
   /** Empty for all. */
   states: ReadonlySet<Health>;
@@ -40,7 +40,7 @@ function searched(agent: AgentHealth): string {
   return `${agent.agent_id}\n${agent.task_id ?? ""}\n${agent.role ?? ""}\n${agent.host ?? ""}\n${agent.doing}\n${said}`.toLowerCase();
 }
 
-/** Each agent's key is made once, not once per comparison. Among equals the id decides, so that nothing jumps about. */
+/** Each agent's sort key is computed once, not per comparison. Equal agents sort by id, so that rows do not jump. */
 function sorted(agents: AgentHealth[], rates: Rates, wish: Wish): AgentHealth[] {
   const key = KEYS[wish.sort];
   const sign = wish.descending ? -1 : 1;
@@ -78,7 +78,7 @@ function compare(a: Key, b: Key): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Groups with most unwell first, inside of them the order they came in. */
+/** Groups with the most unwell agents first; inside a group the given order. */
 function grouped(agents: AgentHealth[], wish: Wish): Row[] {
   const groups = new Map<string, AgentHealth[]>();
   for (const agent of agents) {

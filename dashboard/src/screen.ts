@@ -1,4 +1,4 @@
-/** Whether there is room for columns. The same width stands in the style sheet. */
+/** Whether there is room for columns. The style sheet uses the same width. */
 
 import { signal } from "@preact/signals";
 

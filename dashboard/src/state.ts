@@ -1,4 +1,4 @@
-/** What the page knows beside the agents: who looks, the fleet in numbers, who needs a person. */
+/** The page's data beside the agents: who is signed in, the fleet in numbers, which agents need a person. */
 
 import { computed, signal } from "@preact/signals";
 import type { FleetView, Me } from "#types";
@@ -9,13 +9,12 @@ export { now } from "./clock";
 /** Who is signed in; null until the hub has answered. */
 export const me = signal<Me | null>(null);
 
-/** Whether the one who looks may act. The hub decides that again with every act; here it decides what is shown. */
+/** Whether this user may act. It decides what the page shows; the hub checks every act again. */
 export const mayAct = computed(() => me.value?.role === "operator" || me.value?.role === "admin");
 
 export const fleet = signal<FleetView | null>(null);
 
-/** What only a person can settle, the most urgent first: for the first page, and for the corner of the eye (the window's
- * title, the head of every page). */
+/** What only a person can settle, most urgent first: for the first page, the window's title and the head of every page. */
 export const needs = computed(() => fleet.value?.needs ?? []);
 
 /** How far the first load of all agents has come. */

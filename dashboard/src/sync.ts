@@ -1,10 +1,10 @@
 /**
- * Keeping what the page knows true, as cheaply as it can be had:
+ * Keeps the page's data current at little cost:
  *
- * - What changes a verdict comes as an event and is shown with the next frame; its agent is asked about soon after.
- * - The rows on the screen are asked about every two seconds: their beats and counters go on.
- * - Everybody who changed is asked about (`since=`) ever more seldom the more there are, a thousand a second at most: all
- *   beat, so all have changed, and ten thousand at every beat would be two megabytes a second that nobody can read.
+ * - A change of state arrives as an event and is shown with the next frame; we request the agent soon after.
+ * - We request the visible rows every two seconds, for their beats and counters.
+ * - We request all changed agents (`since=`) less often the more there are, at most a thousand a second: every beat is a
+ *   change, and ten thousand agents at every beat would be two megabytes a second that nobody can read.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -16,18 +16,18 @@ import { gaps, onEvents } from "./live";
 import { fleet, loading, me } from "./state";
 import type { AgentList, EventView, FleetView, Me } from "#types";
 
-/** The first load is to be over soon; later a page is read, taken in and drawn without being felt. */
+/** The first load must be quick; a later page must be parsed and drawn without a visible pause. */
 const PAGE_FIRST = 1000;
 const PAGE = 500;
-/** Ids in one question: as many as the hub takes. */
+/** Ids in one request: the hub's limit. */
 const IDS_MAX = 100;
 const SEEN_EVERY_MS = 2_000;
 const FLEET_EVERY_MS = 2_000;
-/** A storm of events must not become one of questions; the hub looks at its fleet once a second itself. */
+/** A storm of events must not become a storm of requests; the hub itself renews its fleet view once a second. */
 const FLEET_REST_MS = 1_000;
 const ALL_EVERY_MIN_MS = 2_000;
 const ALL_EVERY_MS_EACH = 1;
-/** After an event: long enough that a burst is one question, short enough that nobody waits for it. */
+/** The delay after an event: long enough that a burst is one request, short enough that nobody notices it. */
 const SOON_MS = 250;
 
 /** Ids of the rows on the screen. */
@@ -50,14 +50,14 @@ export function keep(): void {
   );
 }
 
-/** Load everything again, because something may have been missed. */
+/** Load everything again, because events may have been missed. */
 function reload(): void {
   void refresh(lookAtAll);
   void refresh(lookAtFleet);
   void recognise();
 }
 
-/** Ask who we are to this hub: that may have changed while it was away. */
+/** Ask the hub who we are: that may have changed while it was away. */
 export async function recognise(): Promise<void> {
   await refresh(async () => {
     me.value = await get<Me>("/api/v1/me");
@@ -88,7 +88,7 @@ const lookAtThoseSoon = soon(async () => {
   await (ids.length > IDS_MAX ? lookAtAll() : lookAt(ids));
 }, SOON_MS);
 
-// --- looking ---------------------------------------------------------------------------------------------
+// --- polling ---------------------------------------------------------------------------------------------
 
 async function lookAtFleet(): Promise<void> {
   fleet.value = await get<FleetView>("/api/v1/fleet");
@@ -105,7 +105,7 @@ async function lookAt(ids: readonly string[]): Promise<void> {
   }
 }
 
-/** Everybody, or with a token only who has changed since. Who asks while it is under way waits for the same answer. */
+/** All agents, or with a token only those that changed since. A second call during a request shares its answer. */
 const lookAtAll = once(async () => {
   const ids = new Set<string>();
   let [next, cursor, complete]: [string | null, string | null, boolean] = [null, null, true];
@@ -133,7 +133,7 @@ let token: string | null = null;
 
 type Look = () => Promise<void>;
 
-/** A little later, once for however many ask for it, and not again before `rest` is over. */
+/** Run this once a little later, however many callers ask, and not again before `rest` is over. */
 function soon(look: Look, rest: number): () => void {
   let waiting = false;
   let askedAt = -Infinity;
@@ -157,7 +157,7 @@ function once(look: Look): Look {
     }));
 }
 
-/** Again and again; not while nobody looks. */
+/** Run this periodically, except while the page is hidden. */
 function every(wait: () => number, look: Look): void {
   const again = async () => {
     if (!document.hidden) await refresh(look);
@@ -166,7 +166,7 @@ function every(wait: () => number, look: Look): void {
   setTimeout(again, wait());
 }
 
-/** Nothing may end the looking. That the hub is away is said elsewhere (`contact.ts`). */
+/** No error may end the polling. `contact.ts` reports that the hub is away. */
 async function refresh(look: Look): Promise<void> {
   if (signedOut.value) return;
   try {

@@ -1,4 +1,4 @@
-/** Light or dark: what the system says, unless the reader has said otherwise. That is remembered in this browser. */
+/** Light or dark: the system's setting, unless the reader chose another. The browser remembers the choice. */
 
 import { effect, signal } from "@preact/signals";
 
@@ -8,7 +8,7 @@ const KEY = "lifesigns.theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 const chosen = signal<Theme | null>(remembered());
 
-/** What is shown. */
+/** The theme in use. */
 export const theme = signal<Theme>("light");
 
 export function followTheme(): void {
@@ -25,7 +25,7 @@ export function toggleTheme(): void {
   try {
     localStorage.setItem(KEY, chosen.value);
   } catch {
-    // A browser that keeps nothing shows it all the same.
+    // Without storage the choice lasts until the page is closed.
   }
 }
 

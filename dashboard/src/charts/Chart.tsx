@@ -1,6 +1,6 @@
 /**
- * Lines over time as SVG. Its colours are the style sheet's, so light and dark need nothing; pointing at a moment shows it
- * in all charts of the page; and a sentence says what is to be seen to those who do not see it.
+ * Lines over time as SVG. The colours come from the style sheet, so light and dark work by themselves; pointing at a moment
+ * marks it in all charts of the page; and a sentence describes the chart for screen readers.
  */
 
 import { signal } from "@preact/signals";
@@ -14,7 +14,7 @@ export interface Line {
   tone: string;
   column: readonly (number | null)[];
   value: (value: number) => string;
-  /** Points alone: what is measured now and then. */
+  /** Only points, no line: for values that are measured now and then. */
   dots?: boolean;
 }
 
@@ -24,11 +24,11 @@ interface Props {
   lines: readonly Line[];
   from: number;
   to: number;
-  /** The axis reaches at least so far. */
+  /** The axis reaches at least this value. */
   topMin?: number;
-  /** A line across, and what it means. */
+  /** A horizontal line, and its meaning. */
   mark?: { at: number; label: string };
-  /** What is to be seen, in a sentence. */
+  /** A sentence that describes the chart. */
   text: string;
 }
 
@@ -38,7 +38,7 @@ const LEFT = 46;
 const BELOW = 18;
 const PER_TICK = 84;
 
-/** The moment that is pointed at, in whichever chart. */
+/** The moment under the pointer, in any chart. */
 const pointed = signal<number | null>(null);
 
 export function Chart({ at, lines, from, to, topMin = 0, mark, text }: Props) {

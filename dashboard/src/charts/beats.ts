@@ -1,6 +1,6 @@
 /**
- * An agent's beats over time: what passes between them, how late they are, how surprising its silence is. The past comes
- * from the hub's samples, one a minute; the present from a look a second. Pure.
+ * An agent's beats over time: their intervals, how late they are, how surprising the silence is. The past comes from the
+ * hub's samples, one a minute; the present from a poll every second. Pure.
  */
 
 import { PHI_MAX, phi } from "./surprise";
@@ -18,14 +18,14 @@ export interface BeatColumns {
 /** A page that is left open for a day must not grow for a day. */
 const LIVE_MAX = 3600;
 
-/** What the samples show. What passed before the first one of them nobody knows, so it has no interval. */
+/** The points of the samples. The first one has no interval: the time before it is unknown. */
 export function ofSamples(samples: readonly SamplePoint[], spread: number | null): BeatColumns {
   const columns: BeatColumns = { at: [], interval: [], late: [], phi: [] };
   const usual = usualStep(samples);
   let before: number | null = null;
   for (const sample of samples) {
     const at = seconds(sample.at);
-    // After a silence only the last stretch is this sample's.
+    // After a silence only the last stretch belongs to this sample.
     const passed = before === null ? null : Math.min(at - before, usual);
     columns.at.push(at);
     columns.interval.push(passed === null || sample.beats === 0 ? null : passed / sample.beats);
@@ -36,19 +36,19 @@ export function ofSamples(samples: readonly SamplePoint[], spread: number | null
   return columns;
 }
 
-/** What usually lies between two samples: a minute, or several where they were put together. */
+/** The usual distance of two samples: a minute, or more where they were merged. */
 function usualStep(samples: readonly SamplePoint[]): number {
   const steps = samples.slice(1).map((sample, n) => seconds(sample.at) - seconds(samples[n]?.at ?? ""));
   steps.sort((a, b) => a - b);
   return steps[Math.floor(steps.length / 2)] ?? 60;
 }
 
-/** Looks at an agent's rhythm, one after the other, as points. */
+/** Collects polls of an agent's rhythm as points. */
 export class BeatsLive {
   readonly columns: BeatColumns = { at: [], interval: [], late: [], phi: [] };
   #before: Rhythm | null = null;
 
-  /** This is so now. */
+  /** Add the present values. */
   note(rhythm: Rhythm): void {
     const before = this.#before;
     this.#before = rhythm;
@@ -71,7 +71,7 @@ export class BeatsLive {
   }
 }
 
-/** Both as one; where they overlap, the looks are better. */
+/** Merges both; where they overlap, the polls are more precise. */
 export function joined(past: BeatColumns, live: BeatColumns): BeatColumns {
   const from = live.at[0] ?? Infinity;
   const upTo = past.at.findLastIndex((at) => at < from) + 1;

@@ -1,4 +1,4 @@
-/** From numbers to places: round ticks, and the path of a line through its points. Pure. */
+/** Scales: round ticks, and the SVG path of a line through its points. Pure. */
 
 /** A round number at or above this: 1, 2 or 5 of its power of ten. */
 export function roundUp(value: number): number {
@@ -10,7 +10,7 @@ export function roundUp(value: number): number {
 
 const SPANS = [15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800];
 
-/** Moments for the axis, on round times of the reader's own clock. `most` of them have room. */
+/** Ticks of the time axis, at round times of the reader's clock; at most `most`. */
 export function timeTicks(from: number, to: number, most: number): number[] {
   const step = SPANS.find((span) => (to - from) / span <= most) ?? 604_800;
   const ahead = new Date(from * 1000).getTimezoneOffset() * -60;
@@ -19,7 +19,7 @@ export function timeTicks(from: number, to: number, most: number): number[] {
   return ticks;
 }
 
-/** A moment as the axis tells it: the time of day, or the day where there are many. */
+/** The label of a tick: the time of day, or the date if the axis spans days. */
 export function tickWords(at: number, span: number): string {
   const date = new Date(at * 1000);
   if (span > 2 * 86_400) return date.toLocaleDateString([], { month: "short", day: "numeric" });
@@ -43,7 +43,7 @@ export function placeY({ top, height }: Frame, value: number): number {
   return height - (Math.min(value, top) / top) * height;
 }
 
-/** Runs of points that belong together. What is not known in between is passed over, unless that is for long. */
+/** Runs of connected points. A short gap is bridged, a long one splits the line. */
 export function stretches(frame: Frame, at: readonly number[], column: readonly (number | null)[]): [number, number][][] {
   const apart = Math.max(150, (frame.to - frame.from) / 20);
   const found: [number, number][][] = [];
@@ -58,7 +58,7 @@ export function stretches(frame: Frame, at: readonly number[], column: readonly 
   return found;
 }
 
-/** A line through points, as SVG has it. A point alone is a short one, or it would not be seen. */
+/** The SVG path of a line. A single point becomes a short line, or it would be invisible. */
 export function pathOf(points: readonly [number, number][]): string {
   const [first] = points;
   if (points.length === 1 && first) return `M${first[0] - 1.5} ${round(first[1])}h3`;
@@ -75,7 +75,7 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** The last that is known at or before a moment; null if nothing is, or only from long before. */
+/** The last value at or before a moment; null if there is none, or only an old one. */
 export function valueAt(at: readonly number[], column: readonly (number | null)[], moment: number, within: number): number | null {
   for (let n = at.findLastIndex((one) => one <= moment); n >= 0 && moment - (at[n] ?? 0) <= within; n -= 1) {
     const value = column[n] ?? null;
@@ -84,7 +84,7 @@ export function valueAt(at: readonly number[], column: readonly (number | null)[
   return null;
 }
 
-/** The largest of a column in a time; 0 if there is none. */
+/** The largest value in a period; 0 if there is none. */
 export function topOf(at: readonly number[], columns: readonly (readonly (number | null)[])[], from: number): number {
   let top = 0;
   for (const column of columns) {

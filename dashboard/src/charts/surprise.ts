@@ -1,6 +1,6 @@
 /**
- * How surprising a silence is (φ): -log10 of the chance that a beat comes this late, as the hub reckons it in
- * `core/detectors/silence.py`. Pure. Reckoned here as well, for the hub keeps how late beats were, not how much that meant.
+ * How surprising a silence is (φ): -log10 of the chance that a beat comes this late, as in `core/detectors/silence.py`. Pure.
+ * Computed here as well, because the hub stores how late beats were, but not φ.
  */
 
 /** The complementary error function; the error is less than a millionth of the value (Numerical Recipes, erfcc). */
@@ -15,7 +15,7 @@ export function erfc(x: number): number {
   return x >= 0 ? value : 2 - value;
 }
 
-/** More than this is shown as this: one chance in 10^20 is "never", and the rest of the chart is to be read. */
+/** Larger values are cut here: one chance in 10^20 is "never", and the rest of the chart stays readable. */
 export const PHI_MAX = 20;
 
 /** φ of a beat that is `late` seconds late, of an agent whose beats usually are `spread` off. */
@@ -24,7 +24,7 @@ export function phi(late: number, spread: number): number {
   return chance > 0 ? Math.min(PHI_MAX, Math.max(0, -Math.log10(chance))) : PHI_MAX;
 }
 
-/** The hub suspects an agent whose silence has a chance of one in ten millions. */
+/** The hub suspects an agent whose silence has a chance of one in ten million. */
 export const SUSPICIOUS = 7;
 
 export function phiWords(value: number): string {

@@ -1,4 +1,4 @@
-/** What an agent has used and how often it erred, over time, from totals that only grow while it lives. Pure. */
+/** An agent's usage and errors over time, from totals that only grow during a life. Pure. */
 
 export interface Reading {
   at: number;
@@ -14,10 +14,10 @@ export interface TotalColumns {
   errors: (number | null)[];
 }
 
-/** Readings closer than this say nothing about a rate. */
+/** Readings closer than this make no rate. */
 const STEP_MIN = 8;
 
-/** Readings as they are drawn. A total that shrank is another life's: it has counted from nothing since. */
+/** Readings as points. A total that shrank belongs to a new life, which counts from zero. */
 export function totals(readings: readonly Reading[]): TotalColumns {
   const columns: TotalColumns = { at: [], rate: [], errors: [] };
   let before: Reading | null = null;
@@ -37,7 +37,7 @@ function rate(before: Reading, { at, tokens }: Reading): number | null {
   return (used / (at - before.at)) * 60;
 }
 
-/** One after the other. */
+/** In order of time. */
 export function together(past: TotalColumns, live: TotalColumns): TotalColumns {
   return { at: [...past.at, ...live.at], rate: [...past.rate, ...live.rate], errors: [...past.errors, ...live.errors] };
 }

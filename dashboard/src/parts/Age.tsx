@@ -1,4 +1,4 @@
-/** How long ago something was, ticking with the hub's clock. */
+/** The age of a moment, ticking with the hub's clock. */
 
 import { now } from "../clock";
 import type { Moment } from "#types";

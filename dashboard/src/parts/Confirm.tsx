@@ -1,4 +1,4 @@
-/** A dialog before an act: what will happen, why, and a way out. One at a time; the browser keeps the focus inside. */
+/** A dialog before an act: what will happen, a reason, and a way to cancel. One at a time; the browser keeps the focus inside. */
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -7,11 +7,11 @@ export interface Question {
   title: string;
   /** What will happen, in a sentence. */
   text: string;
-  /** The label of the field for words of one's own; without it there is none. */
+  /** The label of a text field; without a label there is no field. */
   ask?: string;
-  /** Whether there must be words: who ends an agent says why. */
+  /** Whether the text is required: whoever ends an agent gives a reason. */
   required?: boolean;
-  /** What the words are at first. */
+  /** The initial text. */
   words?: string;
   /** A box to tick, such as "start it anew". */
   option?: string;

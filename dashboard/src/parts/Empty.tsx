@@ -1,4 +1,4 @@
-/** Where there is nothing: what would be here, and how it comes. */
+/** An empty list: says what would be here, and how to get it. */
 
 import type { ComponentChildren } from "preact";
 

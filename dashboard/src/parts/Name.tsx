@@ -1,6 +1,6 @@
 /**
- * A text that somebody else chose: an id, a task, a host. It may be long, run from right to left or contain anything, so
- * it is set apart from what stands around it, cut off where there is no room, and whole in its title.
+ * A text from outside: an id, a task, a host. It may be long, run from right to left or contain anything, so it is isolated
+ * from the text around it, cut off where there is no room, and complete in its title.
  */
 
 export function Name({ text, href }: { text: string; href?: string }) {

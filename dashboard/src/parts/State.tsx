@@ -1,11 +1,11 @@
 /**
- * An agent's health as colour *and* shape *and* word: nobody has to tell red from green. The shapes are cut by the style
- * sheet out of one element, because a grid draws hundreds of them a second while it is scrolled.
+ * An agent's health as colour *and* shape *and* word: nobody must tell red from green. The style sheet cuts the shapes out
+ * of one element, because the grid draws hundreds of them a second while it scrolls.
  */
 
 import type { Health } from "#types";
 
-/** The sign alone, for dense places. It has the state's name for those who do not see it. */
+/** The sign alone, for dense places, with the state's name for screen readers. */
 export function StateSign({ state }: { state: Health }) {
   return <i class={`sign ${state}`} role="img" aria-label={state} title={state} />;
 }

@@ -1,4 +1,4 @@
-/** What became of an act, said once at the edge of the page. It goes by itself, unless it went wrong. */
+/** The outcome of an act, shown at the edge of the page. It disappears by itself, unless the act failed. */
 
 import { signal } from "@preact/signals";
 
@@ -10,7 +10,7 @@ interface Said {
   text: string;
 }
 
-/** How long it is shown. What went wrong stays until somebody has seen it. */
+/** How long it is shown. A failure stays until a reader dismisses it. */
 const SHOWN_FOR_MS: Record<Tone, number | null> = { done: 8000, waiting: 60_000, wrong: null };
 const SHOWN_MAX = 4;
 const said = signal<readonly Said[]>([]);
@@ -18,7 +18,7 @@ let keys = 0;
 
 const ends = new Map<number, number>();
 
-/** Say something; returns how to say something else in its place. */
+/** Show a message; returns a function that replaces it. */
 export function toast(tone: Tone, text: string): (tone: Tone, text: string) => void {
   const key = ++keys;
   say(key, tone, text);

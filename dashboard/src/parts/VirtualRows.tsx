@@ -1,6 +1,6 @@
 /**
- * A long list of which only what is on the screen is drawn. All rows are equally high and placed by their number; the page
- * itself scrolls. It says which rows are seen, because those are the ones worth asking about.
+ * A long list that draws only its visible rows. All rows have the same height and are placed by their number; the page
+ * itself scrolls. It reports the visible rows, because only these are polled.
  */
 
 import type { JSX } from "preact";
@@ -34,7 +34,7 @@ export function VirtualRows<T>({ rows, height, keyOf, draw, onSeen }: Props<T>) 
     const scrolled = () => {
       frame ||= requestAnimationFrame(look);
     };
-    // Where the list begins is measured only when something above it grew or shrank: to measure costs a layout.
+    // The top of the list is measured only when something above it changed its height: a measurement costs a layout.
     const measure = () => {
       top = (box.current?.getBoundingClientRect().top ?? 0) + scrollY;
       scrolled();
@@ -71,7 +71,7 @@ export function VirtualRows<T>({ rows, height, keyOf, draw, onSeen }: Props<T>) 
   );
 }
 
-/** Bring a row into view, if it is not. */
+/** Scroll a row into view, if it is not. */
 export function scrollToRow(list: HTMLElement | null, index: number, height: number): void {
   if (!list) return;
   const top = list.getBoundingClientRect().top + index * height;

@@ -1,4 +1,4 @@
-/** One agent: how it is and why, what it does, what was done about it, and what can be done. */
+/** One agent: its state and the reason, its work, past interventions, and possible acts. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import "../../styles/agent.css";
@@ -48,7 +48,7 @@ export function Agent({ id }: { id: string }) {
   const agent = agents.all.get(id);
   const known = agent !== undefined;
   useEffect(() => {
-    // Polled about every two seconds, as the rows on a screen are.
+    // Polled about every two seconds, like the visible rows of the grid.
     seen.value = known ? [id] : [];
     return () => void (seen.value = []);
   }, [id, known]);
@@ -147,7 +147,7 @@ function Saved({ agent }: { agent: AgentHealth }) {
   return <Checkpoints task={task} list={found.value?.checkpoints ?? []} problem={found.problem} />;
 }
 
-/** How much of the past is shown: as much as is wished, but of a young agent not the time before it was heard of. */
+/** The period to show: the chosen one, but not the time before the agent was first heard. */
 function spanOf(points: History["points"], wished: number, at: number): number {
   const first = points[0];
   return first ? Math.min(wished, Math.max(SPAN_MIN, at - seconds(first.at))) : wished;
@@ -155,7 +155,7 @@ function spanOf(points: History["points"], wished: number, at: number): number {
 
 const SPAN_MIN = 300;
 
-/** Where it stood when it last froze, as far as that was told in this time. */
+/** Its stack when it last froze, if an event of this period has it. */
 function lastStack(points: History["points"]): { text: string; at: string } | null {
   const frozen = points.findLast(
     (point): point is FindingPoint =>

@@ -1,4 +1,4 @@
-/** What people should know: what stands now, then what happened, the newest first. */
+/** Alerts: first those that stand now, then past ones, newest first. */
 
 import { useState } from "preact/hooks";
 import "../../styles/lists.css";
@@ -37,7 +37,7 @@ export function Alerts() {
   });
   const list = asked.value?.alerts ?? [];
   const standing = list.filter((alert) => alert.standing);
-  // What came since the older ones were loaded has pushed some of them off the first page: they are in neither twice.
+  // New alerts push some from the first page to the older ones: show each once.
   const happened = unique([...list.filter((alert) => !alert.standing), ...older.items]);
   const draw = (alert: Alert) => (
     <AlertRow
@@ -100,7 +100,7 @@ function unique(alerts: readonly Alert[]): Alert[] {
   return [...new Map(alerts.map((alert) => [alert.id, alert])).values()];
 }
 
-/** Most events may be alerts, or end one; those about one call or one beat are not. */
+/** Most events may open or close an alert; events about one call or one beat do not. */
 function concerns({ type }: EventView): boolean {
   return type !== "AGENT_HEARTBEAT" && type !== "SIGNAL_REFUSED" && type !== "CLAIM_CHANGED";
 }

@@ -1,4 +1,4 @@
-/** The first page: who needs you, then everybody. */
+/** The first page: agents that need a person, then all agents. */
 
 import { Empty } from "../parts/Empty";
 import { fleet, loading } from "../state";

@@ -11,7 +11,7 @@ import type { Alert, Need } from "#types";
 import { acknowledge } from "./alerts/acts";
 import { count, duration, seconds } from "../words";
 
-/** At first no more than leaves room for the grid; all of them, if asked for, up to what a page can bear. */
+/** At first only as many as leave room for the grid; on request all, up to a limit. */
 const SHOWN_FIRST = 8;
 const SHOWN_MAX = 200;
 

@@ -1,4 +1,4 @@
-/** Recovery: who is started anew, how often that went well, what happened, and starting somebody anew by hand. */
+/** Recovery: which agents are being restarted, the success rate, past steps, and restarts by hand. */
 
 import { useState } from "preact/hooks";
 import "../../styles/lists.css";

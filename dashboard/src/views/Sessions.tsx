@@ -1,4 +1,4 @@
-/** Who is signed in to this dashboard, from where and until when; and the button that ends it. */
+/** Sessions of this dashboard: who, from where, until when; and a button that ends each. */
 
 import "../../styles/lists.css";
 import { get } from "../api";

@@ -1,4 +1,4 @@
-/** Nobody is signed in: how to come in. */
+/** Nobody is signed in: explains how to sign in. */
 
 export function SignedOut() {
   return (

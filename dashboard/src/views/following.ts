@@ -1,15 +1,15 @@
 /**
- * Following an order of ours until it has come to pass: the hub has it when it answers, that it really happened is told by
- * events. They may come before the answer does, so one listens before one asks.
+ * Follows an order until it was carried out: the hub's answer means that it has the order, events report the outcome.
+ * Events may arrive before the answer, so we listen before we send the request.
  */
 
 import { onEvents } from "../live";
 import type { EventView } from "#types";
 
-/** After so long nobody looks at the line any more; what becomes of it is on record. */
+/** After so long we stop: the outcome is on record. */
 const FOLLOWED_FOR_MS = 10 * 60_000;
 
-/** Hear events until `hear` says that it was the last one. Returns how to stop before. */
+/** Pass events to `hear` until it returns true. Returns a function that stops earlier. */
 export function follow(hear: (event: EventView) => boolean): () => void {
   let timer = 0;
   const stop = onEvents((events) => {

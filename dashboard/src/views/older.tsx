@@ -1,4 +1,4 @@
-/** Older pages of a list whose first page is kept current. */
+/** Older pages of a list whose first page stays current. */
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../api";
@@ -9,7 +9,7 @@ interface Page<T> {
   next: number | null;
 }
 
-/** `key` says which list; of another one nothing is loaded yet. `first` is where the second page begins. */
+/** `key` names the list: another key starts over. `first` is the start of the second page. */
 export function useOlder<T>(key: string, first: number | null, load: (before: number) => Promise<Page<T>>) {
   const [loaded, setLoaded] = useState<{ items: readonly T[]; next: number | null; begun: boolean }>({
     items: [],

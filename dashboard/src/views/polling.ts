@@ -1,6 +1,6 @@
 /**
- * What a view asks the hub for, kept current while it is shown: asked again after events that concern it, after a gap or a
- * lost line, and every so often where nothing tells of a change. An answer that comes too late for its question is dropped.
+ * A request of a view, repeated while the view is shown: after events that concern it, after a gap or a lost connection,
+ * and periodically where no event reports a change. An answer to an outdated request is dropped.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -11,22 +11,22 @@ import type { EventView } from "#types";
 export interface Polled<T> {
   /** The last answer; null until there is one. */
   value: T | null;
-  /** Why the last question was not answered; null if it was. */
+  /** Why the last request failed; null if it did not. */
   problem: ApiError | null;
   again: () => void;
 }
 
 interface When {
-  /** Ask again soon after such an event. */
+  /** Repeat soon after an event of these types. */
   after?: (event: EventView) => boolean;
-  /** And at least so often. */
+  /** Repeat at least this often. */
   everyMs?: number;
 }
 
-/** Long enough that a burst of events is one question. */
+/** Long enough that a burst of events causes one request. */
 const SOON_MS = 200;
 
-/** `key` says what is asked: another one is another question, and the answer to the old one is forgotten. */
+/** `key` names the request: another key is another request, and the old answer is dropped. */
 export function usePolling<T>(ask: () => Promise<T>, key: string, { after, everyMs }: When = {}): Polled<T> {
   const [told, setTold] = useState<{ key: string; value: T | null; problem: ApiError | null }>({ key, value: null, problem: null });
   const latest = useRef({ ask, after });
@@ -76,7 +76,7 @@ export function usePolling<T>(ask: () => Promise<T>, key: string, { after, every
       }),
       gaps.subscribe(lookSoon),
     ];
-    // What the hub refuses it refuses the next time too: only an event can change that.
+    // A refused request would be refused again: only an event can change that.
     const ticking = everyMs === undefined ? 0 : window.setInterval(() => document.hidden || refused || void look(), everyMs);
     void look();
     return () => {

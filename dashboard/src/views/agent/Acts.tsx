@@ -1,4 +1,4 @@
-/** What a person can do about an agent. What it led to is said where it happened: by the hub's answer, and by its interventions. */
+/** What a person can do about an agent. The hub's answer and the list of interventions show the outcome. */
 
 import { useState } from "preact/hooks";
 import { clear, escalate, nudge, pause, resume, terminate } from "../../acts";

@@ -1,4 +1,4 @@
-/** An agent's beats, and what it uses, over time. The past is loaded once, the present is looked at every second. */
+/** Charts of an agent's beats and usage. The past is loaded once; the present is polled every second. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type BeatColumns, BeatsLive, joined, most, ofSamples } from "../../charts/beats";
@@ -19,7 +19,7 @@ interface Props {
   lasts: number;
 }
 
-/** States in which nobody waits for the next beat. */
+/** States in which the hub expects no beat. */
 const SILENT: ReadonlySet<string> = new Set(["disconnected", "terminated", "starting"]);
 
 /** A page that is left open for a day must not grow for a day. */
@@ -87,7 +87,7 @@ export function UseCharts({ agent, samples, lasts }: Omit<Props, "rhythm">) {
   const columns = useMemo(() => {
     const past = samples.map((one): Reading => ({ at: seconds(one.at), tokens: one.token_count, errors: one.error_count }));
     const from = live.current[0]?.at ?? Infinity;
-    // Apart: a sample is told by its minute, so that what passed between the last of them and a look is not known.
+    // Kept apart: a sample covers a minute, so the time between the last sample and a poll is unknown.
     return together(totals(past.filter((one) => one.at < from)), totals(live.current));
   }, [samples, agent]);
   const { token_count: tokens, error_count: errors } = agent.metrics;

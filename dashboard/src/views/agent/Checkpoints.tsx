@@ -1,4 +1,4 @@
-/** What was saved of an agent's task, the newest first: where another life would go on from. */
+/** The checkpoints of an agent's task, newest first: the next life continues from one of them. */
 
 import type { ApiError } from "../../api";
 import { Age } from "../../parts/Age";

@@ -1,4 +1,4 @@
-/** What detectors have noticed, each with its evidence: a sentence, the numbers, and where a frozen one stands. */
+/** The findings of the detectors, each with its evidence: a sentence, numbers, and the stack of a frozen agent. */
 
 import { Age } from "../../parts/Age";
 import type { FindingView } from "#types";
@@ -8,7 +8,7 @@ import { Stack } from "./Stack";
 
 interface Props {
   findings: readonly FindingView[];
-  /** Where it stood when it last froze. */
+  /** Its stack when it last froze. */
   stack: { text: string; at: string } | null;
   wide: boolean;
 }

@@ -1,4 +1,4 @@
-/** Who it is, how it is, why, and what can be done about it. */
+/** The agent's name, its state, the reason, and the possible acts. */
 
 import { now } from "../../clock";
 import { Age } from "../../parts/Age";

@@ -1,4 +1,4 @@
-/** What was done about an agent: by whom, why, and how far it came. */
+/** The interventions on an agent: who, why, and the stages reached. */
 
 import { now } from "../../clock";
 import type { InterventionRecord, Stage } from "#types";
@@ -33,7 +33,7 @@ export function Interventions({ list }: { list: readonly InterventionRecord[] | 
 
 const SAY_NOTHING_NEW: ReadonlySet<Stage> = new Set(["ordered"]);
 
-/** The way it took, each stage once, with what was said there. */
+/** Its stages, each once, with the reason given there. */
 function Stages({ one }: { one: InterventionRecord }) {
   const reached = one.stages.filter((stage, n) => stage.stage !== one.stages[n - 1]?.stage);
   return (

@@ -1,4 +1,4 @@
-/** An agent's life: a strip of its states, and under it what happened, the newest first. */
+/** An agent's life: a strip of its states, and below it the events, newest first. */
 
 import { useState } from "preact/hooks";
 import { spells, spellsText } from "../../charts/spells";
@@ -12,7 +12,7 @@ import { Nothing, Section } from "./Section";
 type Point = History["points"][number];
 
 const SHOWN_FIRST = 12;
-/** Narrower than this share of the strip, a sign has no room. */
+/** A narrower part of the strip than this share has no room for a sign. */
 const ROOM_FOR_SIGN = 0.02;
 
 export function Life({ agent, points, lasts }: { agent: AgentHealth; points: readonly Point[]; lasts: number }) {

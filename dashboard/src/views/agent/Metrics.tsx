@@ -1,4 +1,4 @@
-/** Everything about an agent that is a number, and its last beat as it came. */
+/** All numbers of an agent, and its last beat as received. */
 
 import { Age } from "../../parts/Age";
 import type { Rate } from "../../rates";

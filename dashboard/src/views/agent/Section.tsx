@@ -1,4 +1,4 @@
-/** A part of an agent's page: a heading, and what stands under it. */
+/** A section of an agent's page, with a heading. */
 
 import type { ComponentChildren } from "preact";
 
@@ -23,7 +23,7 @@ export function Section({ id, title, aside, wide = false, children }: Props) {
   );
 }
 
-/** Where a part has nothing to show: what would be here. */
+/** Says what an empty section would show. */
 export function Nothing({ children }: { children: ComponentChildren }) {
   return <p class="nothing">{children}</p>;
 }

@@ -1,9 +1,9 @@
-/** Where a thread stands, call by call, the innermost last. It scrolls by itself, also by the keyboard. */
+/** A thread's stack, innermost call last. It has its own scroll bar and works with the keyboard. */
 
 import { Age } from "../../parts/Age";
 import type { Moment } from "#types";
 
-/** The innermost call is what one looks for: it is in view from the start. */
+/** Readers look for the innermost call first, so it is in view from the start. */
 function showEnd(box: HTMLPreElement | null): void {
   if (box) box.scrollTop = box.scrollHeight;
 }

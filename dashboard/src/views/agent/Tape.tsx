@@ -1,4 +1,4 @@
-/** The last tool calls with their repeats marked, and the calls it is in. What they said is not kept, only whether it was the same. */
+/** The last tool calls with repeats marked, and the open calls. The hub stores no contents, only whether they were equal. */
 
 import { now } from "../../clock";
 import { Age } from "../../parts/Age";

@@ -1,4 +1,4 @@
-/** The evidence of a finding, as it is written. Pure. */
+/** The evidence of a finding, formatted. Pure. */
 
 import type { Measure } from "#types";
 import { duration, percent } from "../../words";
@@ -28,7 +28,7 @@ export function written({ value, unit }: Measure): string {
   return `${number} ${unit}`.trim();
 }
 
-/** A duration; below ten seconds a tenth matters. */
+/** A duration; below ten seconds with one decimal. */
 export function span(value: number): string {
   return value < 10 ? `${value.toFixed(value < 1 ? 2 : 1)} s` : duration(value);
 }

@@ -1,9 +1,9 @@
-/** Calls by letter: the same call has the same letter, so that A B A B is seen at a glance. Runs are put together. Pure. */
+/** Calls as letters: equal calls have the same letter, so that A B A B is easy to see. A run becomes one entry. Pure. */
 
 import type { PastCallView } from "#types";
 
 export interface Run {
-  /** Which call; empty if nothing is known about it. */
+  /** The letter of the call; empty if the call cannot be compared. */
   letter: string;
   call: PastCallView;
   /** How many in a row. */

@@ -1,4 +1,4 @@
-/** One alert: how bad, about whom, what, and who has it. */
+/** One alert: severity, agent, text, and who acknowledged it. */
 
 import type { JSX } from "preact";
 import { now } from "../../clock";
@@ -16,7 +16,7 @@ const SIGNS: Record<NoticeSeverity, JSX.Element> = {
   critical: <path d="M5.2 1.5h5.6l3.7 3.7v5.6l-3.7 3.7H5.2L1.5 10.8V5.2Z" />,
 };
 
-/** The agent's name is where one presses to see it. */
+/** The agent's name links to its page. */
 function Text({ alert: { agent_id: agent, what } }: { alert: Alert }) {
   return (
     <p>

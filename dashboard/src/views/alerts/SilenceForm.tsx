@@ -1,4 +1,4 @@
-/** Whom and what nobody wants to hear of, for how long, and why. */
+/** The form of a silence: which agents and kinds, for how long, and why. */
 
 import { useState } from "preact/hooks";
 import { Choice } from "../../parts/Filter";

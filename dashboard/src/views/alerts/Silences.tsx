@@ -1,4 +1,4 @@
-/** What nobody is told of right now, by whose wish, and until when. */
+/** The silences in force: what, by whom, until when. */
 
 import { now } from "../../clock";
 import { mayAct } from "../../state";

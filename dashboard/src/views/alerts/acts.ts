@@ -1,4 +1,4 @@
-/** Taking an alert on, and having nobody told of some for a while. The hub does both itself, so its answer is the proof. */
+/** Acknowledging and silencing alerts. The hub does both itself, so its answer is the confirmation. */
 
 import { tried } from "../../acts";
 import { inPath, newKey, post, remove } from "../../api";
@@ -28,7 +28,7 @@ export interface Wanted {
   reason: string;
 }
 
-/** True if it is silent now. */
+/** True if the silence was made. */
 export async function silence(wanted: Wanted): Promise<boolean> {
   const say = toast("waiting", "Silencing …");
   return tried(say, async () => {

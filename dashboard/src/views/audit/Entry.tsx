@@ -1,4 +1,4 @@
-/** One deed of the log, and its proof if it is asked for. */
+/** One entry of the log, and its proof on request. */
 
 import { useState } from "preact/hooks";
 import { now } from "../../clock";

@@ -1,4 +1,4 @@
-/** The proof that an entry is in the sealed log, checked in this very browser. */
+/** The proof that an entry is in the sealed log, checked in this browser. */
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get } from "../../api";

@@ -1,4 +1,4 @@
-/** Whether the log is what was sealed: the last signed checkpoint, or what is wrong. */
+/** Whether the log is what was sealed: the last signed checkpoint, or the fault. */
 
 import { ApiError } from "../../api";
 import { many } from "../../words";

@@ -1,12 +1,12 @@
 /**
- * Whether an entry is in the log a checkpoint speaks of: from its hash, by the hashes of its proof, to the root (RFC 9162,
- * section 2.1.3.2). Reckoned here, so that one need not believe what the hub says about itself.
+ * Whether an entry is in the log of a checkpoint: from its hash, over the hashes of its proof, to the root (RFC 9162,
+ * section 2.1.3.2). The browser computes it, so that readers need not trust the hub about itself.
  */
 
 import type { AuditProof } from "#types";
 import { readNote } from "./note";
 
-/** Browsers hash only on pages that nobody on the way could have changed. */
+/** Browsers offer hashing only on pages that came over a secure connection. */
 export const CAN_CHECK = globalThis.crypto?.subtle !== undefined;
 
 /** What is wrong with the proof; null if it holds. */
@@ -20,7 +20,7 @@ export async function flaw({ n, entry, leaf, size, proof, checkpoint }: AuditPro
   return base64(root) === note.root ? null : "its hashes do not lead to the root in the checkpoint";
 }
 
-/** The root that a leaf and its proof lead to; null if the proof is not as long as it has to be. */
+/** The root that follows from a leaf and its proof; null if the proof has the wrong length. */
 export async function rootOf(n: number, size: number, leaf: Bytes, proof: readonly Bytes[]): Promise<Bytes | null> {
   if (n >= size) return null;
   let [place, last, root] = [n, size - 1, leaf];

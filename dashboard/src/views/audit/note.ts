@@ -1,4 +1,4 @@
-/** A signed checkpoint of the audit log, as the hub tells it: whose log, how many entries, the root of their tree. Pure. */
+/** A signed checkpoint of the audit log: whose log, how many entries, the root of their tree. Pure. */
 
 export interface Note {
   origin: string;
@@ -8,7 +8,7 @@ export interface Note {
   signed: boolean;
 }
 
-/** The note in a text; null if it is none. */
+/** Parse a note; null if the text is none. */
 export function readNote(text: string): Note | null {
   const [origin, size, root, empty, signature] = text.split("\n");
   if (!origin || !root || empty !== "" || !/^\d+$/.test(size ?? "")) return null;

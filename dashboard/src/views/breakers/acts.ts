@@ -1,4 +1,4 @@
-/** Turning a breaker: the hub tells the agent's side, and that it was done is told by the intervention's own stages. */
+/** Turning a breaker: the hub orders it from the agent's side; the stages of the intervention show the outcome. */
 
 import { tried } from "../../acts";
 import { inPath, newKey, post } from "../../api";

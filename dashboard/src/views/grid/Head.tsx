@@ -1,4 +1,4 @@
-/** The grid's columns, and their headings: pressing one sorts. */
+/** The grid's columns and headings; a click on one sorts. */
 
 import { sortBy, wish } from "../../listing";
 import type { SortBy } from "../../rows";

@@ -25,7 +25,7 @@ export interface RowProps {
   now: number;
 }
 
-/** Drawn anew only if what it shows is another: while the page scrolls most rows are what they were. */
+/** Redrawn only if its content changed: while the page scrolls, most rows stay the same. */
 export class AgentRow extends Component<RowProps> {
   override shouldComponentUpdate(next: RowProps): boolean {
     const was = this.props;
@@ -104,7 +104,7 @@ function Cells({ agent, rate, now }: RowProps) {
   );
 }
 
-/** The same on a phone: what a row says, in four lines. */
+/** The same on a phone, in four lines. */
 function Card({ agent, rate, now }: RowProps) {
   return (
     <div role="gridcell" class="card">

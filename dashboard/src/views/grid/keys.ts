@@ -1,4 +1,4 @@
-/** The grid by keyboard alone. */
+/** Keyboard control of the grid. */
 
 import { nudge, terminate } from "../../acts";
 import { useKeys } from "../../keys";
@@ -9,7 +9,7 @@ import { mayAct } from "../../state";
 
 export function useGridKeys(list: () => HTMLElement | null, height: number): void {
   const move = (by: number) => {
-    // A column's button that was pressed before would take the Enter that is meant for the agent.
+    // A column button with the focus would take the Enter that is meant for the agent.
     if (document.activeElement instanceof HTMLButtonElement) document.activeElement.blur();
     scrollToRow(list(), moveCursor(by), height);
   };

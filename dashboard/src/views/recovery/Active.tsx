@@ -1,4 +1,4 @@
-/** Recoveries that are not over: how far they came, what they wait for, and whom. */
+/** Recoveries in progress: their stage, and what or whom they wait for. */
 
 import { clear } from "../../acts";
 import { now } from "../../clock";
@@ -60,7 +60,7 @@ function Left({ recovery }: { recovery: RecoveryView }) {
   return left > 0 ? <small>for at most another {duration(left)}</small> : null;
 }
 
-/** The way of a recovery, and how far this one is on it. */
+/** The stages of a recovery, with the current one. */
 function Way({ phase }: { phase: Phase }) {
   const at = WAY.indexOf(phase);
   return (
@@ -72,7 +72,7 @@ function Way({ phase }: { phase: Phase }) {
   );
 }
 
-/** Whom a person has to help comes first, then those on their way. */
+/** Recoveries that need a person first, then the others. */
 function urgency(recovery: RecoveryView): number {
   return recovery.needs_a_person ? 0 : recovery.on_its_way ? 1 : 2;
 }

@@ -1,4 +1,4 @@
-/** Agents that are gone and had a task: what a person can have started anew. */
+/** Agents that are gone and had a task: a person can have them restarted. */
 
 import { useState } from "preact/hooks";
 import { agents } from "../../agents";

@@ -1,4 +1,4 @@
-/** What happened to recoveries, the newest first. */
+/** Past steps of recoveries, newest first. */
 
 import { now } from "../../clock";
 import { Name } from "../../parts/Name";

@@ -1,4 +1,4 @@
-/** Having a task go on in a new life of its agent. That it does is told by the recovery's own events. */
+/** Continues a task in a new life of its agent. The recovery's events show the outcome. */
 
 import { tried } from "../../acts";
 import { inPath, newKey, post } from "../../api";

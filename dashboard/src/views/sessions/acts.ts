@@ -1,4 +1,4 @@
-/** Ending a session. The hub does it itself, so its answer is the proof. */
+/** Ending a session. The hub does it itself, so its answer is the confirmation. */
 
 import { tried } from "../../acts";
 import { inPath, remove, signedOut } from "../../api";
