@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import thread_time
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, cast
 
 from lifesigns.core.agent import NEVER
 from lifesigns.core.changed_keys import ChangedKeys
@@ -42,11 +42,12 @@ from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.committer import Committer
 from lifesigns.hub.journal import Journal
 from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleBeat
-from lifesigns.hub.order_ledger import OpenOrder, OrderLedger, open_order
+from lifesigns.hub.order_ledger import OrderLedger, open_order
+from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OrderOutlet
 from lifesigns.hub.ownership import BUS, Refusal, refusal
 from lifesigns.hub.pulse import Pulse
 from lifesigns.hub.shares import TURN_FOR, Shares
-from lifesigns.ports import Belief, Commit, Event, Store
+from lifesigns.ports import Belief, Commit, Event, Store, StoredState
 
 TURN_MAX: Final = 2000
 """Signals taken before the loop gets back to its sockets: some ten milliseconds of calm beats. A turn of slower ones ends
@@ -70,34 +71,6 @@ STRAYS_MAX: Final = 10_000
 ROWS_SHOWN: Final = 5
 
 log = logging.getLogger("lifesigns.hub")
-
-
-class OrderOutlet(Protocol):
-    """Delivers orders."""
-
-    def carry_out(self, entry: OpenOrder) -> None: ...
-    def withdraw(self, agent_id: str, order_id: str) -> None: ...
-
-
-class EventOutlet(Protocol):
-    """Publishes events."""
-
-    def publish(self, events: Sequence[Event]) -> None: ...
-
-
-class AlertRows(Protocol):
-    """The rows of alerting in the store: it restores them, and returns the changed ones."""
-
-    def recall(self, beliefs: Sequence[Belief]) -> None: ...
-    def changed(self) -> Sequence[Belief]: ...
-
-
-class CanarySender(Protocol):
-    """Sends canaries out, and gets them back."""
-
-    source: str
-
-    def send_canary(self, seq: int) -> None: ...
 
 
 class Delivery(NamedTuple):
@@ -171,26 +144,7 @@ class Hub:
         remembered = await self.store.open(epoch_min=int(self.clock() * 1000))
         self.epoch = remembered.epoch
         self._event_id = self.began_after = remembered.event
-        unreadable: dict[str, str] = {}
-        beliefs = memory.recalled(remembered.beliefs, unreadable)
-        self._note_unreadable(unreadable)
-        if self.clock() < beliefs.at:
-            step = self.clock.go_on_from(beliefs.at + A_MOMENT)
-            log.warning(
-                "the clock was set back by %.3f s since the last hub; this one goes on from where that one was",
-                step,
-                extra={"action": "clock_set_back"},
-            )
-        now = self.clock()
-        beliefs.at = beliefs.at or now  # The very first hub has not been away.
-        self.engine = Engine.restore(
-            beliefs,
-            now,
-            self._policies,
-            self._fleet,
-            epoch=remembered.epoch,
-            changes=self._unstored,
-        )
+        self.engine = self._restored(remembered)
         self.engine.canary_comes_by("" if canaries is None else canaries.source)
         self.engine.lives_on(socket.gethostname())
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
@@ -210,6 +164,29 @@ class Hub:
                 self.deliver(replace(order, epoch=remembered.epoch))
         self._writer = asyncio.create_task(self._write(), name="lifesigns commits")
         self.run_due()
+
+    def _restored(self, remembered: StoredState) -> Engine:
+        """The engine of the last hub, from the rows of the store."""
+        unreadable: dict[str, str] = {}
+        beliefs = memory.recalled(remembered.beliefs, unreadable)
+        self._note_unreadable(unreadable)
+        if self.clock() < beliefs.at:
+            step = self.clock.go_on_from(beliefs.at + A_MOMENT)
+            log.warning(
+                "the clock was set back by %.3f s since the last hub; this one goes on from where that one was",
+                step,
+                extra={"action": "clock_set_back"},
+            )
+        now = self.clock()
+        beliefs.at = beliefs.at or now  # The very first hub has not been away.
+        return Engine.restore(
+            beliefs,
+            now,
+            self._policies,
+            self._fleet,
+            epoch=remembered.epoch,
+            changes=self._unstored,
+        )
 
     def _note_unreadable(self, rows: Mapping[str, str]) -> None:
         for name, error in rows.items():

@@ -226,10 +226,6 @@ class Service:
 
     # --- troubles -------------------------------------------------------------------------------------
 
-    def token_refused(self, bearer: bytes, names: Sequence[str]) -> None:
-        """A client that claims to be these agents showed an unknown or expired token."""
-        self.token_watch.note_refused(bearer, names)
-
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
         """Ask this, once a second, why new connections are refused."""
         self.housekeeping.watched[HubPart.CONNECTIONS] = why_full

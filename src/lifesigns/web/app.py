@@ -60,13 +60,13 @@ log: Final = logging.getLogger("lifesigns.web")
 class Site:
     """The state of the web itself, beside the hub."""
 
-    glance: FleetSnapshot
+    fleet_snapshot: FleetSnapshot
     host_policy: HostPolicy
     limits: Limits
     rates: Rates
     quotas: WebQuotas
     metrics: Metrics
-    past: HistoryReader
+    history_reader: HistoryReader
     hooks: HookSessions
     answered: dict[int, int] = field(default_factory=dict)
     """The number of answers by status."""
@@ -217,7 +217,7 @@ class Web:
                 names = [
                     one.agent_id for one in (named if isinstance(named, list) else [named]) if one.agent_id
                 ]
-        self.service.token_refused(bearer, names)
+        self.service.token_watch.note_refused(bearer, names)
 
     def _count_bytes(self, principal: Principal | None) -> CountBytes | None:
         if principal is None or principal.role is not Role.AGENT:

@@ -11,7 +11,7 @@ from lifesigns.web.routes import READERS, Request, Route
 
 async def fleet(request: Request) -> Answer:
     """Counts by state, which agents have room for more work, and how far the hub itself can be trusted."""
-    return answer(request.site.glance.fleet())
+    return answer(request.site.fleet_snapshot.fleet())
 
 
 CALLS: Final = (Route("GET", "/api/v1/fleet", READERS, fleet, FleetView),)

@@ -112,7 +112,7 @@ async def clear(request: Request) -> Answer:
 
 async def interventions(request: Request) -> Answer:
     """Interventions, the newest first."""
-    query, register = request.query, await request.site.past.interventions()
+    query, register = request.query, await request.site.history_reader.interventions()
     found = register.newest(query.limit, agent_id=query.agent, rung=query.rung, only_open=query.only_open)
     return answer(InterventionList(found))
 
@@ -177,7 +177,7 @@ async def _on_the_ladder(request: Request, act: Ordered) -> Answer:
 async def asked_for(request: Request, rung: Rung, key: str) -> Mapping[str, InterventionRecord]:
     """By agent, the interventions of this request so far: a repeated request is the same act. Another body under the
     same key is a mistake of the client, which the old answer would hide."""
-    register: Interventions = await request.site.past.interventions()
+    register: Interventions = await request.site.history_reader.interventions()
     try:
         return register.asked_for(rung, request.principal.by, key)
     except KeyReused:
@@ -191,7 +191,7 @@ async def ask(
     """Take in a request and return its interventions by agent when they are stored; or those of the same request, sent
     at the same time."""
     effects = await request.service.http_receiver.store_reports(acts)
-    register: Interventions = await request.site.past.interventions()
+    register: Interventions = await request.site.history_reader.interventions()
     became = {
         effect.agent_id: record
         for effect in effects
@@ -207,7 +207,7 @@ async def _about(request: Request, act: Said) -> Answer:
 
 
 async def _record(request: Request, intervention_id: str) -> InterventionRecord:
-    register: Interventions = await request.site.past.interventions()
+    register: Interventions = await request.site.history_reader.interventions()
     record = register.find(intervention_id)
     if record is None:
         raise Problem(404, f"there is no intervention {intervention_id!r}")

@@ -185,7 +185,7 @@ async def other_channel_is_back(house: House) -> None:
 
 async def token_is_revoked(house: House) -> None:
     for _ in range(2):
-        house.hub.service.token_refused(b"ls_00000000_" + b"0" * 64, ["coder"])
+        house.hub.service.token_watch.note_refused(b"ls_00000000_" + b"0" * 64, ["coder"])
 
 
 async def agent_gives_up(house: House) -> None:
