@@ -311,7 +311,13 @@ def test_the_families_of_evidence() -> None:
                 {Kind.EXIT},
                 {Kind.FREEZE},
                 {Kind.NO_CHECKPOINT, Kind.TASK_STALLED},  # no progress
-                {Kind.NO_TOOL_CALL, Kind.NO_TOKENS, Kind.NO_OUTPUT, Kind.LONG_CALL},  # nothing is done
+                {  # nothing is done
+                    Kind.NO_TOOL_CALL,
+                    Kind.NO_TOKENS,
+                    Kind.NO_OUTPUT,
+                    Kind.REPEATED_OUTPUT,
+                    Kind.LONG_CALL,
+                },
                 {Kind.LOOPING, Kind.ERRORS, Kind.CONTEXT},  # the same calls
                 {Kind.SPENDING},
                 {Kind.SPINNING, Kind.OVERLOAD},  # the same CPU

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lifesigns.core.effects import FindingClosed, FindingOpened, Kind, Severity
+from lifesigns.core.effects import FindingClosed, FindingOpened, Kind, Severity, Terminate
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import MINUTE, Policy
 from lifesigns.core.signals import (
@@ -300,6 +300,45 @@ def test_a_program_without_output_is_found_by_what_its_cpu_says(cpu: float, kind
 @pytest.mark.parametrize("cpu", [5.0, 49.9])
 def test_a_program_that_works_quietly_is_left_alone(cpu: float) -> None:
     assert opened(running(cpu, START + 60 * MINUTE)) == []
+
+
+def repeating(kind: str, until: float, watch: Watch | None = None) -> Watch:
+    """A supervised program whose output only repeats itself, seen at each beat."""
+    watch = watch or at_work(OUTPUT)
+    while watch.now + 10 <= until:
+        watch.live(watch.now + 10, metrics=Metrics(cpu_percent=3.0))
+        watch.hear(ActivitySeen(agent_id="a", kind=kind, note="{Error}: no route\x1b[2J"))
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("kind", "severity"), [("repetition", Severity.DEGRADED), ("repeated_error", Severity.STUCK)]
+)
+def test_output_that_only_repeats_itself_is_found(kind: str, severity: Severity) -> None:
+    watch = repeating(kind, START + 9.9 * MINUTE)
+    assert opened(watch) == []
+    repeating(kind, START + 10.2 * MINUTE, watch)
+    assert [(kind, severity) for kind, _, severity in opened(watch)] == [(Kind.REPEATED_OUTPUT, severity)]
+    (found,) = watch.agent().findings
+    assert found.text == "Its output has only repeated itself for 10 min: {Error}: no route[2J"
+    assert not found.conclusive
+
+
+@pytest.mark.parametrize("sign", [OUTPUT, TOOL, CHECKPOINT], ids=lambda sign: type(sign).__name__)
+def test_anything_new_ends_a_repetition_and_begins_its_wait_anew(sign: Signal) -> None:
+    watch = repeating("repeated_error", START + 11 * MINUTE)
+    watch.hear(sign)
+    assert [fact.kind for fact in watch.facts(FindingClosed)] == [Kind.REPEATED_OUTPUT]
+    watch.forget()
+    repeating("repeated_error", START + 20.5 * MINUTE, watch)
+    assert Kind.REPEATED_OUTPUT not in {kind for kind, _, _ in opened(watch)}
+
+
+def test_output_that_only_repeats_itself_is_never_a_reason_to_end_it() -> None:
+    """However long, unanswered by everybody, and together with its other lack of activity."""
+    watch = repeating("repeated_error", START + 3 * 60 * MINUTE, at_work(OUTPUT, TOOL, MODEL))
+    assert Kind.REPEATED_OUTPUT in {kind for kind, _, _ in opened(watch)}
+    assert not watch.orders(Terminate)
 
 
 def test_output_ends_the_stall_and_begins_its_wait_anew() -> None:

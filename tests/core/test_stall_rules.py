@@ -54,7 +54,15 @@ def test_one_without_work_stalls_in_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["checkpoint_degraded_after", "tool_call_after", "tokens_after", "output_after", "spin_after"]
+    "key",
+    [
+        "checkpoint_degraded_after",
+        "tool_call_after",
+        "tokens_after",
+        "output_after",
+        "spin_after",
+        "repeat_after",
+    ],
 )
 def test_the_soonest_stall_is_that_of_the_shortest_wait(key: str) -> None:
     assert stall.soonest(replace(POLICY, **{key: 7.0})) == 7.0  # type: ignore[arg-type]

@@ -82,6 +82,25 @@ def test_who_neither_reports_nor_prints_is_stuck(tmp_path: Path) -> None:
         hub.until(lambda: found(hub, "no_output") == ["idler"], "idler is found to put nothing out")
 
 
+RETRIES = 'while :; do date; echo "$(date +%s) Error: {no} route to host"; sleep 0.1; done'
+
+
+def test_a_program_that_repeats_its_error_is_found_with_the_line(tmp_path: Path) -> None:
+    """What it writes is evidence: times do not make an old line new. A bar that advances beside it is well."""
+    bar = 'n=0; while :; do n=$((n + 1)); printf "\\r%s files" $n; sleep 0.1; done'
+    with serving(tmp_path) as hub:
+        for name, script in ("bar", bar), ("retrier", RETRIES):
+            hub.started(
+                "lifesigns", "run", "--id", name, "--idle-after", "3", "--pty", "--", "sh", "-c", script
+            )
+        hub.until(lambda: found(hub, "repeated_output"), "somebody is found to repeat itself")
+        assert found(hub, "repeated_output") == ["retrier"]
+        (event,) = hub.events("FINDING_OPENED", agent="retrier")
+        assert event["data"]["finding"]["severity"] == "stuck"
+        assert event["data"]["finding"]["text"].endswith("Error: {no} route to host")
+        assert not event["data"]["finding"]["conclusive"]
+
+
 LISTENER = """
 import lifesigns
 

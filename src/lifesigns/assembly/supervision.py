@@ -79,7 +79,7 @@ def _own_policy(settings: Settings) -> Mapping[str, Any]:
         "overload": {"cpu_degraded": NO_LIMIT, "cpu_unhealthy": NO_LIMIT},
     }
     if settings.idle_after is not None:
-        own["stall"] = {"output_after": settings.idle_after, "spin_after": settings.idle_after}
+        own["stall"] = dict.fromkeys(("output_after", "spin_after", "repeat_after"), settings.idle_after)
     elif os.isatty(0):
         own["stall"] = {"output_after": NO_LIMIT}
     return own

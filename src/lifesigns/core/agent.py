@@ -97,6 +97,9 @@ class Work:
     tool_at: float | None = None
     tokens_at: float | None = None
     output_at: float | None = None
+    repeated: str = ""
+    """A line of its output, if that has only repeated itself since `output_at`."""
+    repeats_error: bool = False
     cpu_level: CpuLevel | None = None
     cpu_level_at: float = 0.0
     """How much CPU it uses, and since when: a program watched from outside shows little else."""

@@ -72,6 +72,11 @@ def digest(value: object, *, exact: bool = False) -> str:
         return ""
 
 
+def steady(text: str) -> str:
+    """A text without what changes from time to time and means nothing."""
+    return _VOLATILE.sub("~", text) if _DIGIT.search(text) else text
+
+
 def fingerprint(text: str) -> str:
     """A text as 16 hex digits."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -120,8 +125,8 @@ class _Reader:
         cut = length > self.text_left
         text = str.__getitem__(text, slice(self.text_left))
         self.text_left -= len(text)
-        if not self.exact and _DIGIT.search(text):
-            text = _VOLATILE.sub("~", text)
+        if not self.exact:
+            text = steady(text)
         self.parts.append(f"{tag}{len(text)}:{text};")
         if cut:
             self.parts.append(f"of {length};")

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     NO_TOOL_CALL = "no_tool_call"
     NO_TOKENS = "no_tokens"
     NO_OUTPUT = "no_output"
+    REPEATED_OUTPUT = "repeated_output"
     SPINNING = "spinning"
     LONG_CALL = "long_call"
     LOOPING = "looping"

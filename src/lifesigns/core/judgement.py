@@ -49,6 +49,7 @@ FAMILY: Final[Mapping[Kind, str]] = {
     Kind.NO_TOOL_CALL: "activity",
     Kind.NO_TOKENS: "activity",
     Kind.NO_OUTPUT: "activity",
+    Kind.REPEATED_OUTPUT: "activity",
     Kind.LONG_CALL: "activity",
     Kind.LOOPING: "calls",
     Kind.ERRORS: "calls",

@@ -88,6 +88,8 @@ class StallPolicy:
     """For programs watched from outside: neither output nor CPU use for this long."""
     spin_after: float = 10 * MINUTE
     """No output for this long, but high CPU use."""
+    repeat_after: float = 10 * MINUTE
+    """Output for this long that only repeats itself."""
     idle_cpu: Number = 5.0
     spin_cpu: Number = 50.0
     """Percent of one core: below the first the program is idle, from the second on it burns CPU; between them it works."""

@@ -46,7 +46,7 @@ TIGHTER: Final[Mapping[Path, TighterWay]] = {
     **_keys(_NEITHER, "silence", "ping_wait pings adaptive adaptive_from"),
     **_keys(_LOWER, "freeze", "after conclusive_after"),
     **_keys(_LOWER, "stall", "checkpoint_degraded_after checkpoint_stuck_after tool_call_after tokens_after"),
-    **_keys(_LOWER, "stall", "call_max output_after spin_after spin_cpu"),
+    **_keys(_LOWER, "stall", "call_max output_after spin_after repeat_after spin_cpu"),
     **_keys(_HIGHER, "stall", "idle_cpu"),
     **_keys(_ON, "stall", "checkpoint_expected"),
     **_keys(

@@ -213,6 +213,8 @@ class ActivitySeen(AgentSignal):
     """Any other sign of life: output, an event, a message."""
 
     kind: str = "activity"
+    note: str = ""
+    """What was seen, in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,7 @@ WEAK_FAMILIES: Final = {
     e.Kind.NO_TOOL_CALL: "activity",
     e.Kind.NO_TOKENS: "activity",
     e.Kind.NO_OUTPUT: "activity",
+    e.Kind.REPEATED_OUTPUT: "activity",
     e.Kind.SPINNING: "overload",
     e.Kind.LONG_CALL: "activity",
     e.Kind.LOOPING: "calls",

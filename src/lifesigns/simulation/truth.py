@@ -47,7 +47,14 @@ class Illness(StrEnum):
 
 
 STALLS: Final = frozenset(
-    {Kind.NO_TOOL_CALL, Kind.NO_CHECKPOINT, Kind.NO_TOKENS, Kind.NO_OUTPUT, Kind.TASK_STALLED}
+    {
+        Kind.NO_TOOL_CALL,
+        Kind.NO_CHECKPOINT,
+        Kind.NO_TOKENS,
+        Kind.NO_OUTPUT,
+        Kind.REPEATED_OUTPUT,
+        Kind.TASK_STALLED,
+    }
 )
 
 SHOWS_AS: Final[Mapping[Illness, frozenset[Kind]]] = {

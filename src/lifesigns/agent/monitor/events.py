@@ -55,6 +55,7 @@ CODES: Final[Mapping[Kind, str]] = {
     Kind.NO_TOOL_CALL: INACTIVE,
     Kind.NO_TOKENS: INACTIVE,
     Kind.NO_OUTPUT: INACTIVE,
+    Kind.REPEATED_OUTPUT: INACTIVE,
     Kind.TASK_STALLED: INACTIVE,
 }
 """Of findings, for programs: the two words of seed 000. Every other finding goes by the name of its kind."""

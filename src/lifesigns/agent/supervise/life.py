@@ -21,10 +21,12 @@ from lifesigns.agent.supervise.facts import ProcessObserver
 from lifesigns.agent.supervise.nudging import Nudge
 from lifesigns.agent.supervise.prompts import Screen
 from lifesigns.agent.supervise.reads_input import ReadsInput, reads_input
+from lifesigns.agent.supervise.repetition import Novelty, Repetition
 from lifesigns.agent.supervise.settings import LINGER_FOR, NudgeBy, Settings
 from lifesigns.agent.supervise.streams import DRAIN_FOR, Keys, OwnStreams, Streams
 from lifesigns.agent.supervise.tail import Tail
 from lifesigns.agent.supervise.terminal import takes_keys
+from lifesigns.agent.supervise.traffic import Traffic
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import (
     ActivitySeen,
@@ -42,6 +44,8 @@ DEAF_AFTER: Final = 10.0
 """By this time a program has started its sender if it has one; a later one is noticed when it starts."""
 ASKS_AFTER: Final = 1.0
 """A program that asks has been quiet for a moment."""
+WORKS_CPU: Final = 10.0
+"""Percent of a core. A spinner costs 1 to 5: anything above is work behind it."""
 LOOK_EVERY: Final = 0.05
 """How often we check, during an end, whether all processes are gone."""
 
@@ -80,6 +84,8 @@ class Life:
         self._settings = settings
         self._folder = folder
         self._told_bytes = 0
+        self._repetition = Repetition()
+        self._traffic = Traffic()
         self._linger_until = math.inf
         self._alone = False
         self._speaks, self._told_to_stop = folder / "speaks", folder / "told to stop"
@@ -144,15 +150,34 @@ class Life:
         yield DoingChanged(agent_id=agent_id, incarnation=life, doing=Doing.WORKING)
         yield ActivitySeen(agent_id=agent_id, incarnation=life, kind="output")
 
-    def activity(self) -> Iterator[Signal]:
+    def activity(self, cpu_percent: float | None = None) -> Iterator[Signal]:
         """Its activity since the last look: output, or a sign of a sender or a checkpoint in it."""
         self.streams.wake()
         reported_at = max(map(_changed_at, self._reports))
-        if self.tail.bytes > self._told_bytes:
-            yield ActivitySeen(agent_id=self._settings.agent_id, incarnation=self.incarnation, kind="output")
-        elif reported_at > self._reported_at:
+        fresh = self.tail.bytes - self._told_bytes
+        if reported_at > self._reported_at:
             yield ActivitySeen(agent_id=self._settings.agent_id, incarnation=self.incarnation)
+        elif fresh:
+            kind, line = self._output(fresh, cpu_percent)
+            yield ActivitySeen(
+                agent_id=self._settings.agent_id, incarnation=self.incarnation, kind=kind, note=line
+            )
         self._told_bytes, self._reported_at = self.tail.bytes, reported_at
+
+    def _output(self, fresh: int, cpu_percent: float | None) -> tuple[str, str]:
+        """What kind of activity its newest output is, and the line that shows it if it only repeats itself. A spinner
+        says nothing about the work behind it: that shows by the CPU, and by bytes that come and go. And a
+        program that takes keys may draw its screen again and again while it waits for its user."""
+        look = self._repetition.look(self.tail.fresh(fresh))
+        if look.novelty is Novelty.REPEATED_ERROR:
+            return look.novelty, look.line
+        if look.novelty is Novelty.REPETITION:
+            pids = [self.child.pid] if self._observer is None else self._observer.pids
+            works = cpu_percent is None or cpu_percent >= WORKS_CPU or self._traffic.moved(pids)
+            idles = self._settings.idle_after is None and self._screen().raw
+            if not works and not idles:
+                return look.novelty, look.line
+        return "output", ""
 
     def hearing(self, now: float) -> Iterator[Signal]:
         """Whether a hub can nudge it. A child with a sender hears nudges itself; one that has shown no sender for a
@@ -172,7 +197,7 @@ class Life:
         facts = None if self._observer is None else self._observer.look(now)
         if facts is None:
             return
-        yield from self.activity()
+        yield from self.activity(facts.cpu_percent)
         yield from self._waiting(now)
         yield BeatReceived(
             self._settings.agent_id,

@@ -27,6 +27,7 @@ KINDS = (
     Kind.NO_TOOL_CALL,
     Kind.NO_TOKENS,
     Kind.NO_OUTPUT,
+    Kind.REPEATED_OUTPUT,
     Kind.SPINNING,
     Kind.LONG_CALL,
 )
@@ -61,6 +62,7 @@ def soonest(policy: StallPolicy) -> float:
         policy.tokens_after,
         policy.output_after,
         policy.spin_after,
+        policy.repeat_after,
     )
 
 
@@ -201,7 +203,19 @@ def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:
         text = "No tokens used and nothing else done for {}."
         yield Rule(Kind.NO_TOKENS, still_since, policy.tokens_after, Severity.STUCK, text)
     if work.output_at is not None and not work.calls:
-        since = max(work.cpu_level_at, clocks_from, _last_activity_at(work))
+        yield from _output_rules(work, policy, max(clocks_from, _last_activity_at(work)))
+
+
+def _output_rules(work: Work, policy: StallPolicy, since: float) -> Iterator[Rule]:
+    """Of a program watched from outside, which has shown nothing new since then."""
+    if work.repeated:
+        # Whoever repeats an error needs help; other repetitions may be all there is to say.
+        severity = Severity.STUCK if work.repeats_error else Severity.DEGRADED
+        line = work.repeated.replace("{", "{{").replace("}", "}}")
+        text = f"Its output has only repeated itself for {{}}: {line}"
+        yield Rule(Kind.REPEATED_OUTPUT, since, policy.repeat_after, severity, text)
+    else:
+        since = max(work.cpu_level_at, since)
         if work.cpu_level is CpuLevel.COLD:
             text = "No output for {}, and no CPU used."
             yield Rule(Kind.NO_OUTPUT, since, policy.output_after, Severity.STUCK, text)

@@ -13,14 +13,21 @@ from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import context, erring, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
+from lifesigns.core.printable import clean
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.core.tasks import NOTE_MAX, Task
 from lifesigns.core.watching import Watching
 
 BREAKERS_MAX: Final = 64
+LINE_MAX: Final = 120
+"""How much of a repeated line we keep."""
 
 OUTPUT: Final = "output"
 """The kind of activity that is progress."""
+
+REPETITION: Final = "repetition"
+REPEATED_ERROR: Final = "repeated_error"
+"""Kinds of activity that are none: output that only repeats itself."""
 
 TURNS: Final = frozenset({OUTPUT, "message"})
 """Kinds of activity that give a model something new to talk about."""
@@ -57,9 +64,20 @@ class WorkHandlers:
         activity counts as output."""
         if signal.kind in TURNS:
             self.acted(agent, now)
-        if signal.kind == OUTPUT or (agent.work is not None and agent.work.output_at is not None):
-            self._begin(agent, now).output_at = now
+        if signal.kind in (REPETITION, REPEATED_ERROR):
+            self._repeats(agent, signal, now)
+        elif signal.kind == OUTPUT or (agent.work is not None and agent.work.output_at is not None):
+            work = self._begin(agent, now)
+            work.output_at, work.repeated = now, ""
             self._settle_stall(agent, now)
+
+    def _repeats(self, agent: Agent, signal: s.ActivitySeen, now: float) -> None:
+        work = self._begin(agent, now)
+        if work.output_at is None:
+            work.output_at = now
+        work.repeated = clean(signal.note, LINE_MAX) or signal.kind
+        work.repeats_error = signal.kind == REPEATED_ERROR
+        self._settle_stall(agent, now)
 
     def heated(self, agent: Agent, work: Work, cpu_percent: float, now: float) -> None:
         """How much CPU it uses now; we judge it only together with its output."""

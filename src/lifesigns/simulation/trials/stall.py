@@ -283,6 +283,44 @@ def _prints(agent: SimulatedAgent, cpu: float, every: float) -> Life:
         _print(agent)
 
 
+def _repeats(agent: SimulatedAgent, kind: str, every: float, prints_for: float) -> Life:
+    """Real output for a while; then it says the same over and over, and its own sender nothing."""
+    yield from _supervised(agent, COLD)
+    yield from _prints_for(agent, prints_for)
+    agent.fall_ill(Illness.HANG)
+    while True:
+        tell(agent, s.ActivitySeen, kind=kind, note="Error: no route")
+        yield every
+
+
+def _spins_between(agent: SimulatedAgent, every: float) -> Life:
+    """A spinner most of the time, and a line of its own now and then."""
+    yield from _supervised(agent, COLD)
+    while True:
+        end = agent.now + every
+        while agent.now < end:
+            tell(agent, s.ActivitySeen, kind="repetition", note="Waiting")
+            yield 10.0
+        _print(agent)
+
+
+def _spins_over_its_calls(agent: SimulatedAgent) -> Life:
+    """A spinner, while its own sender reports calls and checkpoints."""
+    yield from _supervised(agent, COLD)
+    while True:
+        tell(agent, s.ActivitySeen, kind="repetition", note="Thinking")
+        yield from work(agent, 2 * MINUTE)
+
+
+def asks_below_a_spinner(agent: SimulatedAgent) -> Life:
+    """It asked a person, and its screen goes on to turn."""
+    yield from _supervised(agent, COLD)
+    agent.do(Doing.WAITING_FOR_HUMAN, note="Do you want to proceed?")
+    while True:
+        tell(agent, s.ActivitySeen, kind="repeated_error", note="Error: no answer")
+        yield 10.0
+
+
 def works_silently(agent: SimulatedAgent) -> Life:
     """A compiler: no output for an hour, and a quarter of a core."""
     yield from _supervised(agent, WARM)
@@ -390,6 +428,7 @@ def answers_when_asked(agent: SimulatedAgent) -> Life:
 
 
 CHECKPOINT, TOOL, TOKENS, OUTPUT = "stall: checkpoint", "stall: tool call", "stall: tokens", "stall: output"
+REPEAT = "stall: repeated output"
 SPIN, LONG, TASK = "stall: spinning", "stall: long call", "stall: task"
 
 STUCK = Severity.STUCK
@@ -442,6 +481,14 @@ TRIALS = (
     healthy(OUTPUT, "a line every nine minutes", _prints, COLD, 9 * MINUTE),
     healthy(OUTPUT, "silent, and works", works_silently),
     healthy(OUTPUT, "waits at its prompt", waits_at_its_prompt),
+    sick(REPEAT, "the same error, every ten seconds", _repeats, "repeated_error", 10.0, 0.0, severity=STUCK),
+    sick(
+        REPEAT, "the same error, every four minutes", _repeats, "repeated_error", 240.0, 0.0, severity=STUCK
+    ),
+    sick(REPEAT, "lines for half an hour, then a circle", _repeats, "repetition", 10.0, 30 * MINUTE),
+    healthy(REPEAT, "a spinner, and a line every nine minutes", _spins_between, 9 * MINUTE),
+    healthy(REPEAT, "a spinner, its own sender busy", _spins_over_its_calls, hours=2),
+    healthy(REPEAT, "asks a person below its spinner", asks_below_a_spinner),
     sick(SPIN, "one line, then it burns", _falls_silent, HOT, Illness.SPIN, 0.0, hours=1),
     sick(
         SPIN, "half an hour of lines, then it burns", _falls_silent, HOT, Illness.SPIN, 30 * MINUTE, hours=1

@@ -39,6 +39,7 @@ DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
     "stall: tool call": frozenset({Kind.NO_TOOL_CALL}),
     "stall: tokens": frozenset({Kind.NO_TOKENS}),
     "stall: output": frozenset({Kind.NO_OUTPUT}),
+    "stall: repeated output": frozenset({Kind.REPEATED_OUTPUT}),
     "stall: spinning": frozenset({Kind.SPINNING}),
     "stall: long call": frozenset({Kind.LONG_CALL}),
     "stall: task": frozenset({Kind.TASK_STALLED}),
