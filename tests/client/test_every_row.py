@@ -18,10 +18,10 @@ NAMES = sorted(name for name in dir(Calls) if isinstance(getattr(Calls, name), C
 ELSEWHERE = {
     *("/sign-in", "/sign-out", "/openapi.json", "/docs"),
     *("/v1/traces", "/v1/logs", "/v1/metrics"),
-    *("/ping/{agent_id}", "/ping/{agent_id}/{result}"),
+    *("/ping/{agent_id}", "/ping/{agent_id}/{result}", "/healthz/{agent_id}"),
     *("/hooks/claude-code", "/hooks/codex"),
 }
-"""For browsers, those who read, exporters of OpenTelemetry, cron, and hooks, which have a client of their own."""
+"""For browsers, those who read, exporters of OpenTelemetry, cron, probes, and hooks, which have a client of their own."""
 
 
 class Remembers(Calls):

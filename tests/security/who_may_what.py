@@ -49,6 +49,7 @@ GET /api/v1/agents/{agent_id}
 GET /api/v1/agents/{agent_id}/heartbeat
 GET /api/v1/agents/{agent_id}/calls
 GET /api/v1/agents/{agent_id}/rhythm
+GET /healthz/{agent_id}
 GET /api/v1/agents/{agent_id}/history
 GET /api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}
 """

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from lifesigns.agent.identity import checked_id
 from lifesigns.agent.supervise.child import End
+from lifesigns.agent.supervise.life import watchdog_policy
 from lifesigns.agent.supervise.settings import NudgeBy, Restart, Settings
 from lifesigns.agent.supervise.supervisor import MakeWatch, Supervisor
 from lifesigns.agent.supervise.watch import LocalWatch
@@ -63,10 +64,9 @@ def _at_hub(settings: Settings, profile: str | None) -> MakeWatch:
 
 
 def _beat_every(settings: Settings, policy: Policy) -> float:
+    bounds = [bound for bound in (settings.idle_after, settings.watchdog) if bound is not None]
     every = policy.silence.interval
-    if settings.idle_after is None:
-        return every
-    return min(every, max(BEAT_MIN, settings.idle_after / LOOKS_WHILE_IDLE))
+    return min([every, *(max(BEAT_MIN, bound / LOOKS_WHILE_IDLE) for bound in bounds)])
 
 
 def _own_policy(settings: Settings) -> Mapping[str, Any]:
@@ -82,4 +82,6 @@ def _own_policy(settings: Settings) -> Mapping[str, Any]:
         own["stall"] = dict.fromkeys(("output_after", "spin_after", "repeat_after"), settings.idle_after)
     elif os.isatty(0):
         own["stall"] = {"output_after": NO_LIMIT}
+    if settings.watchdog is not None:
+        own |= watchdog_policy(settings.watchdog)
     return own

@@ -61,6 +61,11 @@ class Duration(click.ParamType[float]):
 )
 @click.option("--idle-after", type=Duration(), help="No output for this long is a finding.  [10m]")
 @click.option("--max-time", "max_for", type=Duration(), help="End it after this long; exits with 124.")
+@click.option(
+    "--watchdog",
+    type=Duration(),
+    help="It must say WATCHDOG=1 to its NOTIFY_SOCKET this often, as under systemd.",
+)
 @click.option("--pty", is_flag=True, help="Give it a terminal, even if there is none here.")
 @click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
 @click.option("--quiet", "verbosity", flag_value="quiet", help="Say nothing.")
@@ -77,6 +82,7 @@ def run(
     nudge: str,
     idle_after: float | None,
     max_for: float | None,
+    watchdog: float | None,
     pty: bool,
     profile: str | None,
     verbosity: str | None,
@@ -106,6 +112,7 @@ def run(
         nudge=NudgeBy(nudge),
         idle_after=idle_after,
         max_for=max_for,
+        watchdog=watchdog,
         pty=pty,
         verbosity=Verbosity(verbosity or "normal"),
     )

@@ -7,8 +7,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -182,7 +183,7 @@ class HubProcess(NamedTuple):
         most = self.config.limits.connections
         with self.listener.dup() as listener:  # The server closes what it listens on.
             async with served(StandbySite(), listener, Connections(most, most), self.config.listen.tls):
-                await first_of(lease.stand_by(), self.stopping.wait())
+                await first_of(lease.stand_by(), self._until_stopped(lambda: f"stands by on {self.url}"))
         return not self.stopping.is_set()
 
     async def _lead(self, service: Service, lease: Lease | None) -> None:
@@ -213,9 +214,23 @@ class HubProcess(NamedTuple):
                 ):
                     with survivors_frozen():
                         _welcome(service, config, self.folder, self.url, also_at)
-                        await first_of(self.stopping.wait(), *([] if lease is None else [lease.hold()]))
+                        holds = [] if lease is None else [lease.hold()]
+                        await first_of(self._until_stopped(partial(_status, service, self.url)), *holds)
         finally:
             await service.stop()
+
+    async def _until_stopped(self, status: Callable[[], str]) -> None:
+        """Wait for the end, and tell systemd meanwhile that we live, from the very loop that does the work."""
+        from lifesigns.agent.service_manager import ServiceManager
+
+        manager = ServiceManager()
+        manager.say(READY="1", STATUS=status())
+        while not self.stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), manager.every)
+            if manager.every is not None:
+                manager.say(WATCHDOG="1", STATUS=status())
+        manager.say(STOPPING="1")
 
 
 async def first_of(*works: Coroutine[Any, Any, object]) -> None:
@@ -229,6 +244,15 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _status(service: Service, url: str) -> str:
+    """In a line, for systemd."""
+    from lifesigns.core.health import UNWELL
+
+    agents = service.engine.beliefs.agents.values()
+    unwell = sum(agent.health in UNWELL for agent in agents)
+    return f"listens on {url}; {len(agents)} agents, {unwell} unwell"
 
 
 @asynccontextmanager

@@ -30,7 +30,7 @@ from lifesigns.views.listing import AgentFilter, AgentList
 from lifesigns.views.messages import MessageList, MessageView
 from lifesigns.views.moments import Moment, moment
 from lifesigns.views.orders import Orders, OrdersByAgent
-from lifesigns.views.probes import Alive, Ready
+from lifesigns.views.probes import AgentAlive, Alive, Ready
 from lifesigns.views.problems import ProblemDetails
 from lifesigns.views.receipts import LastBeat, Receipt, RejectedMessage
 from lifesigns.views.tasks import (
@@ -44,6 +44,7 @@ from lifesigns.views.tasks import (
 )
 
 __all__ = [
+    "AgentAlive",
     "AgentFilter",
     "AgentHealth",
     "AgentList",

@@ -11,6 +11,15 @@ class Alive(Struct):
     status: str = "ok"
 
 
+class AgentAlive(Struct):
+    """Whether an agent is as well as the caller wants it."""
+
+    status: str
+    """`ok` or `unwell`."""
+    state: str
+    why: str
+
+
 class Ready(Struct):
     """Whether store and bus are there."""
 

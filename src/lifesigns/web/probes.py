@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
-from lifesigns.views import Alive, Ready
+from msgspec import Struct
+
+from lifesigns import views
+from lifesigns.core.health import Health
+from lifesigns.views import AgentAlive, Alive, Ready
+from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, answer
-from lifesigns.web.routes import NO_TOKEN, READERS, Request, Route
+from lifesigns.web.routes import EVERYBODY, NO_TOKEN, READERS, Request, Route
 
 WELL: Final = ("ok", "none")
 
@@ -28,7 +33,35 @@ async def readyz(request: Request) -> Answer:
     return answer(Ready("ok" if ready else "unready", store, bus, blind), 200 if ready else 503)
 
 
+class AgentProbeQuery(Struct):
+    """From which state on an agent counts as unwell."""
+
+    at: Literal["degraded", "stuck", "failing", "disconnected"] = "disconnected"
+
+
+async def agent_healthz(request: Request) -> Answer:
+    """Whether one agent lives, by its status: 503 if it is disconnected (silent, crashed, frozen) or has ended. With `at=stuck`
+    and the like from that state on. A hub that cannot see says 200: nobody is to be restarted for that."""
+    agent = known(request)
+    unwell = agent.health in _UNWELL_FROM[request.query.at]
+    seen = views.agent_health(agent, request.service.engine.beliefs, request.now)
+    return answer(AgentAlive("unwell" if unwell else "ok", str(seen.state), seen.why), 503 if unwell else 200)
+
+
+_BY_NEED: Final = (Health.DEGRADED, Health.STUCK, Health.FAILING, Health.DISCONNECTED, Health.TERMINATED)
+_UNWELL_FROM: Final = {str(state): frozenset(_BY_NEED[at:]) for at, state in enumerate(_BY_NEED)}
+
 CALLS: Final = (
+    Route(
+        "GET",
+        "/healthz/{agent_id}",
+        EVERYBODY,
+        agent_healthz,
+        AgentAlive,
+        query=AgentProbeQuery,
+        also={503: "it is unwell"},
+        also_at=(503,),
+    ),
     Route("GET", "/healthz", NO_TOKEN, healthz, Alive),
     Route("GET", "/readyz", NO_TOKEN, readyz, Ready, also={503: "something is missing"}, also_at=(503,)),
 )

@@ -18,6 +18,7 @@ from lifesigns.agent.identity import ACTIVE, new_incarnation
 from lifesigns.agent.supervise import prompts
 from lifesigns.agent.supervise.child import Child, End
 from lifesigns.agent.supervise.facts import ProcessObserver
+from lifesigns.agent.supervise.notices import Notices, NotifySocket
 from lifesigns.agent.supervise.nudging import Nudge
 from lifesigns.agent.supervise.prompts import Screen
 from lifesigns.agent.supervise.reads_input import ReadsInput, reads_input
@@ -28,6 +29,7 @@ from lifesigns.agent.supervise.tail import Tail
 from lifesigns.agent.supervise.terminal import takes_keys
 from lifesigns.agent.supervise.traffic import Traffic
 from lifesigns.core.health import Doing
+from lifesigns.core.policy import FreezePolicy
 from lifesigns.core.signals import (
     ActivitySeen,
     AgentRegistered,
@@ -44,6 +46,8 @@ DEAF_AFTER: Final = 10.0
 """By this time a program has started its sender if it has one; a later one is noticed when it starts."""
 ASKS_AFTER: Final = 1.0
 """A program that asks has been quiet for a moment."""
+BUSY_MARGIN: Final = 60.0
+"""We say ourselves when the time is over that a child asked for; this is for the case that we cannot."""
 WORKS_CPU: Final = 10.0
 """Percent of a core. A spinner costs 1 to 5: anything above is work behind it."""
 LOOK_EVERY: Final = 0.05
@@ -72,6 +76,7 @@ class Life:
         folder: Path,
         now: float,
         began: Callable[[int], None],
+        notify: NotifySocket,
     ) -> None:
         self.incarnation = inherited.incarnation or new_incarnation()
         self.started_at = self.output_at = now
@@ -86,6 +91,10 @@ class Life:
         self._told_bytes = 0
         self._repetition = Repetition()
         self._traffic = Traffic()
+        self.notices = Notices(settings.watchdog, now)
+        self._noted = self.notices.state
+        self._watched_every = settings.watchdog
+        self._busy_until = math.inf
         self._linger_until = math.inf
         self._alone = False
         self._speaks, self._told_to_stop = folder / "speaks", folder / "told to stop"
@@ -100,6 +109,7 @@ class Life:
         self.streams = Streams(ours, keys, self._seen, pty=settings.pty, feed=settings.nudge is NudgeBy.STDIN)
         try:
             environ = environment(settings, inherited, self.incarnation, folder)
+            environ = notify.environ(environ, settings.watchdog)
             self.child = Child.start(settings.command, environ, self.streams.file_actions)
         except BaseException:
             self.streams.close()
@@ -199,14 +209,16 @@ class Life:
             return
         yield from self.activity(facts.cpu_percent)
         yield from self._waiting(now)
+        yield from self._noticed(now)
         yield BeatReceived(
             self._settings.agent_id,
             incarnation=self.incarnation,
             task_id=self._settings.task_id,
-            loop_lag_ms=0.0 if self.stopped_at is None else (now - self.stopped_at) * 1000,
+            loop_lag_ms=max(self.notices.lag(now), 0.0 if self.stopped_at is None else now - self.stopped_at)
+            * 1000,
             metrics=Metrics(facts.cpu_percent, facts.memory_mb, uptime_s=now - self.started_at),
             host=socket.gethostname(),
-            pid=self.child.pid,
+            pid=self.notices.main_pid or self.child.pid,
             metadata={
                 "state": facts.state,
                 "processes": str(facts.processes),
@@ -229,6 +241,30 @@ class Life:
                 incarnation=self.incarnation,
                 doing=doing,
                 note=self._question or "",
+            )
+
+    def _noticed(self, now: float) -> Iterator[Signal]:
+        """What it said to its service manager since the last beat. A status is progress if it is another one; a
+        watchdog only shows that its loop goes round."""
+        notices, agent_id, life = self.notices, self._settings.agent_id, self.incarnation
+        if notices.watchdog_every != self._watched_every:
+            self._watched_every = notices.watchdog_every
+            yield AgentRegistered(
+                agent_id=agent_id, incarnation=life, policy=watchdog_policy(self._watched_every)
+            )
+        if self._question is not None:
+            return
+        if notices.state != self._noted or now >= self._busy_until:
+            if notices.state != self._noted:
+                yield ActivitySeen(agent_id=agent_id, incarnation=life, kind="status")
+            self._noted, self._busy_until = notices.state, math.inf
+            doing = Doing.DRAINING if notices.stopping else Doing.WORKING
+            yield DoingChanged(agent_id=agent_id, incarnation=life, doing=doing, note=notices.status)
+        if notices.more_time:
+            self._busy_until, notices.more_time = now + notices.more_time, 0.0
+            until = self._busy_until + BUSY_MARGIN
+            yield DoingChanged(
+                agent_id=agent_id, incarnation=life, doing=Doing.BUSY, until=until, note=notices.status
             )
 
     def question(self) -> str | None:
@@ -309,6 +345,14 @@ class Life:
             said = (self._folder / "checkpoint").read_bytes()[:CHECKPOINT_MAX]
             return said.decode(errors="replace").strip().partition("\n")[0] or None
         return None
+
+
+def watchdog_policy(every: float | None) -> Mapping[str, object]:
+    """A program that promises to be heard is frozen when it is not; to end it for that, we wait twice as long."""
+    default = FreezePolicy()
+    if every is None:
+        return {"freeze": {"after": default.after, "conclusive_after": default.conclusive_after}}
+    return {"freeze": {"after": every, "conclusive_after": max(default.conclusive_after, 2 * every)}}
 
 
 def _changed_at(file: Path) -> int:

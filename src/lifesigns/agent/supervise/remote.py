@@ -81,6 +81,10 @@ class HubWatch:
         self._session.begin(self, relay)
 
     def tell(self, signal: Signal, now: float) -> Sequence[Effect | StatusMessage]:
+        if isinstance(signal, DoingChanged) and signal.until is not None:
+            signal = replace(
+                signal, until=signal.until - now + time.time()
+            )  # On the hub's clock, as it thinks.
         if isinstance(signal, Report):
             self._remember(signal)
             self._session.say(signal)

@@ -67,6 +67,8 @@ class Settings:
     idle_after: float | None = None
     max_for: float | None = None
     """All lives together may take this long."""
+    watchdog: float | None = None
+    """How often the child must say `WATCHDOG=1`."""
     pty: bool = False
     verbosity: Verbosity = Verbosity.NORMAL
     save_for: float = 30.0

@@ -12,6 +12,10 @@ UNKILLABLE_AFTER: Final = 10.0
 """A process that is there this long after SIGKILL hangs in the kernel: a dead disk, a dead network file system."""
 
 
+EXTENDED_FOR: Final = 300.0
+"""How much longer a child may take that asks for time again and again."""
+
+
 class Stopping:
     """One decided end. `due` says what to send; it returns no signal twice."""
 
@@ -31,6 +35,7 @@ class Stopping:
         """Whether a signal was sent."""
         self._ask_at = now if ask_at is None else ask_at
         self._force_at = self._ask_at + save_for
+        self._force_last = self._force_at + EXTENDED_FOR
         self._overdue_at = math.inf
 
     def wake_at(self) -> float:
@@ -55,6 +60,11 @@ class Stopping:
             return False
         self._overdue_at = math.inf
         return True
+
+    def extend(self, seconds: float, now: float) -> None:
+        """The child needs more time to save; in all at most `EXTENDED_FOR` more than it had."""
+        if self.begun and not self.forced:
+            self._force_at = min(max(self._force_at, now + seconds), self._force_last)
 
     def hurry(self, now: float) -> None:
         """The user lost patience: no more time to save."""

@@ -19,12 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from lifesigns.agent.service_manager import ServiceManager
 from lifesigns.agent.supervise import facts, status_messages
 from lifesigns.agent.supervise.child import CannotStart, End, reap_orphans
 from lifesigns.agent.supervise.exit_report import ExitReport
 from lifesigns.agent.supervise.guardian import Guardian, stty_settings
 from lifesigns.agent.supervise.interrupts import Interrupts
 from lifesigns.agent.supervise.life import LOOK_EVERY, Handoff, Life
+from lifesigns.agent.supervise.notices import NotifySocket
 from lifesigns.agent.supervise.orders import OrderHandler
 from lifesigns.agent.supervise.restarts import Next, Restarts
 from lifesigns.agent.supervise.settings import Restart, Settings
@@ -68,6 +70,8 @@ class Supervisor:
             stty_settings(terminal.fd) if terminal and terminal.keys else "",
         )
         self._wakeup = Wakeup()
+        self._notify = NotifySocket(self._folder)
+        self._manager = ServiceManager()
         self._speaker = StatusPrinter(
             self._ours.err,
             settings.agent_id,
@@ -110,6 +114,7 @@ class Supervisor:
     def _wait(self) -> set[int]:
         poll = select.poll()
         poll.register(self._wakeup.fd, select.POLLIN)
+        poll.register(self._notify.fd, select.POLLIN)
         if self.life is not None:
             for fd, events in self.life.streams.wants().items():
                 poll.register(fd, events)
@@ -119,7 +124,7 @@ class Supervisor:
     def _wake_at(self) -> float:
         now, life = time.monotonic(), self.life
         moments = [self._watch.wake_at(), self._speaker.wake_at(), self._orders.wake_at()]
-        moments += [self._start_at, self._finish_at]
+        moments += [self._start_at, self._finish_at, self._manager.due_at]
         if now < self._max_at:
             moments.append(self._max_at)
         if life is not None and life.end is not None:
@@ -136,6 +141,9 @@ class Supervisor:
         life = self.life
         if life is not None:
             life.follow(ready, now)
+        if self._notify.fd in ready:
+            self._hear_notices(now)
+        self._manager.look(now)
         if self._wakeup.fd in ready:
             for number in self._wakeup.take():
                 self._hear_signal(number, now)
@@ -152,6 +160,16 @@ class Supervisor:
         if now >= self._finish_at and self.last is not None:
             self._outcome = self.last.end
         self._speaker.flush(now)
+
+    def _hear_notices(self, now: float) -> None:
+        """What the child says to its service manager: us, and the one that started us."""
+        for said in self._notify.take():
+            if self.life is not None:
+                self.life.notices.hear(said, now)
+                if self.stopping is not None and self.life.notices.more_time:
+                    self.stopping.extend(self.life.notices.more_time, now)
+            if "STATUS" in said:
+                self._manager.say(STATUS=said["STATUS"])
 
     def _look_after(self, life: Life, now: float) -> None:
         """What is due for a living child."""
@@ -185,8 +203,10 @@ class Supervisor:
             self.life.close()
         self._speaker.flush(time.monotonic(), last=True)
         self._ours.err.finish(LAST_WORD_FOR)
+        self._manager.say(STOPPING="1")
         self._watch.close()
         self._guardian.close()
+        self._notify.close()
         self._wakeup.close()
         self._ours.close()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -200,7 +220,16 @@ class Supervisor:
             terminal.make_raw()
         self._guardian.expect()
         try:
-            life = Life(self._settings, inherited, self._ours, self, self._folder, now, self._guardian.watch)
+            life = Life(
+                self._settings,
+                inherited,
+                self._ours,
+                self,
+                self._folder,
+                now,
+                self._guardian.watch,
+                self._notify,
+            )
         except CannotStart as error:
             self._guardian.watch(None)
             if terminal is not None:
@@ -221,6 +250,7 @@ class Supervisor:
         for word in life.introduction(self._policy):
             self.tell(word, now)
         self._orders.started(life, now)
+        self._manager.say(READY="1", STATUS=f"{self._settings.agent_id} runs")
         life.state_changed(now)
 
     def _finish_life(self, life: Life, now: float) -> None:
@@ -423,3 +453,5 @@ class Supervisor:
     def say(self, verdict: StatusMessage, now: float) -> None:
         """Say it, between two lines of the child's."""
         self._speaker.say(verdict, now)
+        if not verdict.minor:
+            self._manager.say(STATUS=verdict.text)
