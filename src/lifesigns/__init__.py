@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from lifesigns.agent.monitor import AgentHealthMonitor, Event, Monitor
+    from lifesigns.agent.monitor import AgentHealthMonitor, Event
     from lifesigns.assembly.breakers import BREAKERS, AsyncSaveQueue, Breaker, SaveQueue, guard
     from lifesigns.assembly.bus_monitors import BusAgent, BusMonitor
+    from lifesigns.assembly.monitors import Monitor
     from lifesigns.assembly.senders import Sender
     from lifesigns.client import AsyncClient, Client
     from lifesigns.core.engine import Engine
@@ -76,7 +77,7 @@ _HOMES: Final = {
     "Event": "lifesigns.agent.monitor",
     "Health": "lifesigns.core.health",
     "HeartbeatMonitor": "lifesigns.integrations.task_sentinel",
-    "Monitor": "lifesigns.agent.monitor",
+    "Monitor": "lifesigns.assembly.monitors",
     "Policy": "lifesigns.core.policy",
     "SaveQueue": "lifesigns.assembly.breakers",
     "Sender": "lifesigns.assembly.senders",

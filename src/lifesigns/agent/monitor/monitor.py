@@ -15,10 +15,10 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from time import monotonic
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from lifesigns.agent.identity import new_incarnation
 from lifesigns.agent.monitor.attachment import Ending
@@ -58,6 +58,9 @@ CARRIED: Final = {"silence": {"missed_max": 1_000_000, "timeout": 1_000_000.0}}
 """For agents whose beats we make: their silence would be ours, and watching for it costs more than beating for them.
 An agent that beats by itself has the silence of its policy."""
 
+if TYPE_CHECKING:
+    from lifesigns.agent.sender.relay import Relay
+
 _monitors: Final[weakref.WeakSet[Monitor]] = weakref.WeakSet()
 
 
@@ -78,6 +81,7 @@ class Monitor:
         policy: Policy | Mapping[str, Any] | None = None,
         fleet: FleetPolicy | None = None,
         registry: Any = None,
+        hub: str | None = None,
     ) -> None:
         self._policy = _in_process(
             policy if isinstance(policy, Policy) else profile_named(profile).with_changes(policy or {})
@@ -91,6 +95,7 @@ class Monitor:
         self._listeners = Listeners(self._loop_of)
         book = PolicyBook(self._policy.with_changes(CARRIED))
         self._rounds = MonitorThread(Engine(book, limits), tick, self._listeners.tell)
+        self._hub = hub
         self._lock = threading.RLock()
         self._started = self._stopped = self._muted = False
         if registry is not None:
@@ -108,7 +113,7 @@ class Monitor:
                 raise UsageError("this monitor was stopped: make another")
             if not self._started and not self._muted:
                 self._started = True
-                self._rounds.start()
+                self._rounds.start(self._way_to_hub())
                 atexit.register(self.stop)
 
     def stop(self) -> None:
@@ -164,6 +169,7 @@ class Monitor:
                 )
             attachment = tie_to(what, (*self.natural_events, *(events or ())))
             watched = WatchedAgent(self._rounds, what, called, role, new_incarnation(), attachment)
+            watched.named = name is not None
             try:
                 _set_answers(watched, answers)
                 self._set_policy(watched, role, policy, beats_every)
@@ -298,6 +304,18 @@ class Monitor:
         """The names of the agents best placed for more work: well, and with the least reported `load`."""
         known = (self._rounds.engine.agent(name) for name in self._rounds.records.copy())
         return [agent.id for agent in least_loaded((agent for agent in known if agent is not None), count)]
+
+    def _way_to_hub(self) -> Callable[[], Relay | None]:
+        """Finds the hub. A named one at once, because a wrong address is the caller's mistake; one on this machine in the
+        monitor's thread, so that nobody waits for a hub that may not be there."""
+        if self._hub is None and not os.environ.get("LIFESIGNS_HUB"):
+            return lambda: self._relay_to(None)
+        relay = self._relay_to(self._hub)
+        return lambda: relay
+
+    def _relay_to(self, hub: str | None) -> Relay | None:
+        """The way to the hub where its agents are seen, too; None if it is alone. `assembly` knows hubs."""
+        return None
 
     def _loop_of(self, name: str) -> asyncio.AbstractEventLoop | None:
         watched = self._rounds.records.get(name)

@@ -18,7 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from lifesigns.agent.monitor.attachment import Ending
 from lifesigns.agent.monitor.events import Event, events_of, heartbeats, last_heartbeat_at
@@ -38,6 +38,10 @@ from lifesigns.core.signals import (
     Report,
     Signal,
 )
+
+if TYPE_CHECKING:
+    from lifesigns.agent.monitor.hub_mirror import HubMirror
+    from lifesigns.agent.sender.relay import Relay
 
 log: Final = logging.getLogger("lifesigns.monitor")
 
@@ -76,6 +80,9 @@ class MonitorThread:
         self._leaving: dict[str, WatchedAgent] = {}
         """Ended processes whose status we do not know yet."""
         self._ended: deque[WatchedAgent] = deque()
+        self._find_relay: Callable[[], Relay | None] = lambda: None
+        self.mirror: HubMirror | None = None
+        """Where a hub sees them."""
         self._pulse = BeatReceived(SELF)
         self._news: list[Event] = []
         self._tick_at = self._beat_at = self._looked_at = 0.0
@@ -87,7 +94,8 @@ class MonitorThread:
 
     # --- from any thread ----------------------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, find_relay: Callable[[], Relay | None]) -> None:
+        self._find_relay = find_relay
         self._wakeup = Wakeup()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wakeup, selectors.EVENT_READ, None)
@@ -104,6 +112,8 @@ class MonitorThread:
     def mute(self) -> None:
         """In a forked child: the thread does not exist, and its selector belongs to the parent."""
         self._stopped = True
+        if self.mirror is not None:
+            self.mirror.mute()
         self._close_doors()
 
     def submit(self, report: Report) -> None:
@@ -152,6 +162,7 @@ class MonitorThread:
 
     def _run(self) -> None:
         assert self._selector is not None
+        self._open_mirror()
         self._tick_at = self._looked_at = monotonic()
         self._planned = 0.0
         stopped = False
@@ -166,7 +177,20 @@ class MonitorThread:
                 self._planned = self.tick
         for watched in list(self.records.values()):
             watched.attachment.detach()
+        if self.mirror is not None:
+            self.mirror.stop(lambda watched: _left(watched, "its monitor was stopped"))
         self._close_doors()
+
+    def _open_mirror(self) -> None:
+        try:
+            relay = self._find_relay()
+        except Exception:
+            log.exception("the way to a hub cannot be found; the monitor goes on without one")
+            return
+        if relay is not None:
+            from lifesigns.agent.monitor.hub_mirror import HubMirror  # Not by a monitor that is alone.
+
+            self.mirror = HubMirror(relay)
 
     def _close_doors(self) -> None:
         if self._selector is not None:
@@ -221,6 +245,8 @@ class MonitorThread:
             item = self._inbox.popleft()
             if isinstance(item, Report):
                 self._hear(item, now)
+                if self.mirror is not None:
+                    self.mirror.say(item, now)
             else:
                 item(now)
 
@@ -241,6 +267,8 @@ class MonitorThread:
         if self._tick_at <= now:
             self._tick_at = now + self.tick
         self._hear(self._pulse, now)
+        if self.mirror is not None:
+            self.mirror.look()
         beats = now >= self._beat_at
         if beats:
             self._beat_at = now + BEATS_EVERY
@@ -302,6 +330,8 @@ class MonitorThread:
         if watched.ending is not None and watched.ending.forget:
             return
         self._introduce(watched, now)
+        if self.mirror is not None:
+            self.mirror.begin(watched, watched.builder)
         loop_watch = watched.loop_watch
         if loop_watch is not None:
             self._loops[loop_watch.loop] = loop_watch
@@ -343,10 +373,9 @@ class MonitorThread:
     def _end(self, watched: WatchedAgent, ending: Ending, now: float) -> None:
         agent = self.engine.agent(watched.name)
         watched.heartbeats_before, watched.last_heartbeat_at = heartbeats(watched), last_heartbeat_at(watched)
-        self._detach(watched)
         if ending.forget and self.records.get(watched.name) is watched:
             del self.records[watched.name]
-        report: Report
+        report: ProcessExited | AgentLeft
         if ending.crashed:
             report = ProcessExited(
                 agent_id=watched.name,
@@ -356,13 +385,18 @@ class MonitorThread:
                 detail=ending.reason,
             )
         else:
-            report = AgentLeft(agent_id=watched.name, incarnation=watched.incarnation, reason=ending.reason)
+            report = _left(watched, ending.reason)
+        if self.mirror is not None:
+            self.mirror.end(watched, report)
+        self._detach(watched)
         if agent is not None and agent.incarnation == watched.incarnation:
             self._hear(report, now)
         if not ending.forget:
             self._remember(watched)
 
     def _detach(self, watched: WatchedAgent) -> None:
+        if self.mirror is not None:
+            self.mirror.end(watched, None)  # If it was not told before, somebody else has its name now.
         for table in (self._singles, self._own, self._leaving):
             if table.get(watched.name) is watched:
                 del table[watched.name]
@@ -411,3 +445,7 @@ class MonitorThread:
                 log.debug("%s: not believed: %s", effect.agent_id, effect.reason)
             elif isinstance(effect, Poisoned):
                 log.error("%s: a bug of ours, it is set aside: %s", effect.agent_id, effect.error)
+
+
+def _left(watched: WatchedAgent, reason: str) -> AgentLeft:
+    return AgentLeft(agent_id=watched.name, incarnation=watched.incarnation, reason=reason)

@@ -80,6 +80,7 @@ class WatchedAgent(Reporting):
         "loop_watch",
         "lost_at",
         "name",
+        "named",
         "own_policy",
         "policy_alone",
         "pulse",
@@ -106,6 +107,8 @@ class WatchedAgent(Reporting):
         self.declared: list[DeclaredCall] = []
         self.what = what
         self.name = name
+        self.named = True
+        """Whether somebody chose this name for it."""
         self.role = role
         self.incarnation = incarnation
         self.attachment = attachment
@@ -186,6 +189,11 @@ class WatchedAgent(Reporting):
             report = replace(report, until=_on_our_clock(report.until))
         self._refresh_pulse()  # Before the report: an older beat heard after it would undo it.
         self._rounds.submit(report)
+
+    @property
+    def builder(self) -> BeatBuilder:
+        """What its beats at a hub say."""
+        return self._builder
 
     def _changed(self) -> None:
         self._refresh_pulse()

@@ -24,7 +24,7 @@ from lifesigns.agent.sender.rhythm import BeatRhythm
 from lifesigns.agent.sender.vitals import Vitals
 from lifesigns.agent.standstill import stack_of
 from lifesigns.core.effects import Order
-from lifesigns.core.signals import AgentLeft, Beat, Report
+from lifesigns.core.signals import AgentLeft, BeatReceived, Report
 from lifesigns.ports import SavedState
 from lifesigns.wire.subjects import STOPPING
 
@@ -250,7 +250,7 @@ class AgentSession:
             idle_for=None if idle is None else now - idle,
         )
 
-    def beat(self, now: float, vitals: Vitals) -> Beat:
+    def beat(self, now: float, vitals: Vitals) -> BeatReceived:
         """Its next beat."""
         lag = stack = None
         if self.probe is not None and self.leaving_by is None:
