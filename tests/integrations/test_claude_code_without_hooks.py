@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.integrations.claude import Claude, needs_claude
 from tests.integrations.scripted_model import Say, Step, Use, scripted_model, sh
 from tests.journeys.outside import Json, serving
@@ -91,7 +93,8 @@ def test_the_same_failing_call_eight_times_is_told_by_its_telemetry(tmp_path: Pa
         assert not found["looping"]["conclusive"]
 
 
-def test_its_model_reports_through_mcp(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["a process", "http"])
+def test_its_model_reports_through_mcp(tmp_path: Path, way: str) -> None:
     steps: list[Step] = [
         Use("mcp__lifesigns__report_progress", {"note": "half of it", "percent": 50, "task_id": "t-19"}),
         Use("mcp__lifesigns__report_blocker", {"question": "Which branch?"}),
@@ -99,7 +102,10 @@ def test_its_model_reports_through_mcp(tmp_path: Path) -> None:
     ]
     with traced_claude(tmp_path, {"report": steps}) as claude:
         args = ["-m", "lifesigns", "mcp", "--agent", "coder-7"]
-        server = {"command": sys.executable, "args": args, "env": claude.hub.environ}
+        server: dict[str, object] = {"command": sys.executable, "args": args, "env": claude.hub.environ}
+        if way == "http":
+            headers = {"Authorization": f"Bearer {claude.hub.token}"}
+            server = {"type": "http", "url": f"{claude.hub.url}/mcp?agent=coder-7", "headers": headers}
         config = tmp_path / "mcp.json"
         config.write_text(json.dumps({"mcpServers": {"lifesigns": server}}))
         claude.run("report", "--permission-mode", "bypassPermissions", "--mcp-config", str(config))

@@ -190,16 +190,20 @@ class HubProcess(NamedTuple):
         """Judge until the process stops or another hub takes over."""
         from lifesigns.assembly.executors import assign_executors
         from lifesigns.assembly.observing import observed
+        from lifesigns.cli.mcp_http import McpEndpoint
         from lifesigns.web.app import Web
         from lifesigns.web.garbage_collection import survivors_frozen
         from lifesigns.web.host_policy import HostPolicy
         from lifesigns.web.server import serving
+        from lifesigns.web.table import CALLS
 
         config, at = self.config, self.config.listen
         if lease is not None:
             service.join(lease)
         assign_executors(service, config, os.environ, self.folder, self.url)
-        web = Web(service, HostPolicy.of(at), config.limits)
+        mcp = McpEndpoint()
+        web = Web(service, HostPolicy.of(at), config.limits, (*CALLS, *mcp.routes))
+        mcp.app = web
         try:
             await service.start()
         except Deposed:

@@ -34,9 +34,11 @@ class AsyncClient(Calls):
         *,
         timeout: float = TIMEOUT,
         retry_for: float = RETRY_FOR,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
+        """`transport`: another way than the network, for a hub in this very process."""
         self._connection = Connection(hub, token, timeout, retry_for)
-        self._http = httpx2.AsyncClient(**self._connection.settings())
+        self._http = httpx2.AsyncClient(**self._connection.settings(), transport=transport)
 
     @property
     def hub(self) -> str:
