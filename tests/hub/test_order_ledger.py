@@ -152,4 +152,4 @@ async def test_who_waits_is_woken_by_an_order_for_any_of_theirs_and_leaves_nothi
     async with asyncio.timeout(5):
         await waiting
     await ground.ledger.wait(["a"], 0.01)
-    assert not ground.ledger._waiting
+    assert not ground.ledger.polls

@@ -134,7 +134,7 @@ async def test_who_waits_for_anothers_orders_is_refused_at_once(hub: RunningHub,
 async def test_an_order_for_another_wakes_nobody_else(hub: RunningHub) -> None:
     async with hub.client(await hub.token_for(Role.AGENT, "evil")) as evil:
         waiting = asyncio.create_task(evil.get("/api/v1/agents/evil/orders?wait=1", timeout=20))
-        await until(lambda: hub.service.hub.ledger._waiting)
+        await until(lambda: hub.service.hub.ledger.polls)
         give(hub, "victim")
         assert (await waiting).json() == {"orders": []}
 
@@ -143,7 +143,7 @@ async def test_who_waits_with_a_token_that_is_revoked_gets_nothing(hub: RunningH
     token = await hub.token_for(Role.AGENT, "a")
     async with hub.client(token) as agent:
         waiting = asyncio.create_task(agent.get("/api/v1/agents/a/orders?wait=20", timeout=30))
-        await until(lambda: hub.service.hub.ledger._waiting)
+        await until(lambda: hub.service.hub.ledger.polls)
         assert (await hub.http.delete(f"/api/v1/tokens/{token.split('_')[1]}")).status_code == 204
         give(hub, "a")
         assert (await waiting).json() == {"orders": []}

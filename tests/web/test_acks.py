@@ -28,7 +28,7 @@ PLACE = "/api/v1/alerts"
 async def alerting_hub(ear: Channel, store: Store | None = None) -> AsyncIterator[RunningHub]:
     rules = Rules({"ops": FAST}, pacing=AT_ONCE)
     async with running_hub(store, rules=rules, channels={"ops": ear}) as hub:
-        await until(lambda: hub.service.notifier._behind is None)
+        await until(lambda: hub.service.notifier.caught_up)
         yield hub
 
 

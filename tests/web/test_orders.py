@@ -47,7 +47,7 @@ async def test_a_poll_is_answered_the_moment_there_is_an_order(hub: RunningHub) 
     took = []
     for n in range(5):
         polling = asyncio.create_task(poll(hub, "a", wait=30))
-        await until(lambda: "a" in hub.service.hub.ledger._waiting)
+        await until(lambda: "a" in hub.service.hub.ledger.polls)
         began_at = time.monotonic()
         order_id = give(hub, "a", n)
         assert [order["order_id"] for order in (await polling).json()["orders"]] == [order_id]
@@ -67,7 +67,7 @@ def test_what_a_stream_says_is_not_held_back() -> None:
 async def test_both_who_wait_for_an_agent_get_its_order(hub: RunningHub) -> None:
     """Fetching is not taking: the agent's side carries it out once, by its id."""
     polls = [asyncio.create_task(poll(hub, "a", wait=30)) for _ in range(2)]
-    await until(lambda: len(hub.service.hub.ledger._waiting.get("a", ())) == 2)
+    await until(lambda: len(hub.service.hub.ledger.polls.get("a", ())) == 2)
     order_id = give(hub, "a")
     for polling in polls:
         assert [order["order_id"] for order in (await polling).json()["orders"]] == [order_id]
@@ -77,7 +77,7 @@ async def test_one_poll_serves_many_agents(hub: RunningHub) -> None:
     polling = asyncio.create_task(
         hub.http.get("/api/v1/orders", params=[("agent", "a"), ("agent", "b"), ("wait", "30")], timeout=60)
     )
-    await until(lambda: "b" in hub.service.hub.ledger._waiting)
+    await until(lambda: "b" in hub.service.hub.ledger.polls)
     order_id = give(hub, "b")
     orders = (await polling).json()["orders"]
     assert {agent: [order["order_id"] for order in of] for agent, of in orders.items()} == {"b": [order_id]}
@@ -86,16 +86,16 @@ async def test_one_poll_serves_many_agents(hub: RunningHub) -> None:
 async def test_who_hangs_up_is_not_waited_for(hub: RunningHub) -> None:
     async with hub.client(hub.token) as http:
         polling = asyncio.create_task(http.get("/api/v1/agents/a/orders?wait=60", timeout=60))
-        await until(lambda: "a" in hub.service.hub.ledger._waiting)
+        await until(lambda: "a" in hub.service.hub.ledger.polls)
         polling.cancel()
         await asyncio.gather(polling, return_exceptions=True)
-    await until(lambda: not hub.service.hub.ledger._waiting)
+    await until(lambda: not hub.service.hub.ledger.polls)
 
 
 async def test_polls_end_at_once_when_the_hub_stops() -> None:
     async with running_hub() as hub, hub.client(hub.token) as http:
         polling = asyncio.create_task(http.get("/api/v1/agents/a/orders?wait=60", timeout=60))
-        await until(lambda: "a" in hub.service.hub.ledger._waiting)
+        await until(lambda: "a" in hub.service.hub.ledger.polls)
         began_at = time.monotonic()
         hub.service.end_listeners()
         assert (await polling).json() == {"orders": []}
@@ -104,7 +104,7 @@ async def test_polls_end_at_once_when_the_hub_stops() -> None:
 
 async def test_a_poll_that_waits_for_nothing_is_answered_empty(hub: RunningHub) -> None:
     assert (await poll(hub, "a", wait=0.05)).json() == {"orders": []}
-    assert not hub.service.hub.ledger._waiting
+    assert not hub.service.hub.ledger.polls
 
 
 async def test_an_old_ping_is_not_offered_any_more(hub: RunningHub) -> None:
@@ -150,14 +150,14 @@ async def test_a_senders_link_fetches_and_acknowledges(
     try:
         for agent_id in followed:
             await link.follow(agent_id)
-        await until(lambda: "a" in hub.service.hub.ledger._waiting)
+        await until(lambda: "a" in hub.service.hub.ledger.polls)
         order_id = give(hub, "a")
         await until(lambda: not hub.service.hub.ledger.of("a"))
         assert {order.order_id for order in taken} == {order_id}
         assert caplog.records == []
     finally:
         await link.close()
-    await until(lambda: not hub.service.hub.ledger._waiting)
+    await until(lambda: not hub.service.hub.ledger.polls)
 
 
 async def test_what_is_not_for_one_is_left_for_the_other_who_speaks_for_the_same_agent(
@@ -174,7 +174,7 @@ async def test_what_is_not_for_one_is_left_for_the_other_who_speaks_for_the_same
         await supervisor.follow("a")
         order_id = give(hub, "a")
         await until(lambda: declined)
-        await until(lambda: "a" in hub.service.hub.ledger._waiting)  # It polls again, and waits.
+        await until(lambda: "a" in hub.service.hub.ledger.polls)  # It polls again, and waits.
         await agent.follow("a")
         await until(lambda: taken)
         await until(lambda: not hub.service.hub.ledger.of("a"))

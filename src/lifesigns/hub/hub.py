@@ -115,7 +115,7 @@ class Hub:
         self._inbox: deque[Delivery] = deque()
         self._gathering = 0
         """Receivers that hold signals not yet in the inbox."""
-        self._inbox_max = inbox_max
+        self.inbox_max = inbox_max
         self.waiting = 0
         """Signals in the inbox."""
         self.unreadable = ""
@@ -249,7 +249,7 @@ class Hub:
         """Beats arrived in this message. As `hear`; but if the inbox is empty the engine takes them at once, while the
         decoded beats are still in the cache."""
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
-        if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self._inbox_max):
+        if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self.inbox_max):
             return self._enqueue(Delivery(at, beats, encoded, source=source))
         self.journal.note(at, beats)
         if len(beats) <= PIECE:
@@ -264,7 +264,7 @@ class Hub:
 
     def _enqueue(self, delivery: Delivery) -> bool:
         waiting = self.waiting + len(delivery.signals)
-        if waiting > self._inbox_max:
+        if waiting > self.inbox_max:
             self.pulse.turned_away += len(delivery.signals)
             return False
         self.waiting = waiting

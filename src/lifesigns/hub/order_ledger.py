@@ -79,7 +79,7 @@ class OrderLedger:
         self._settle_stored = settle_stored
         self.now = clock
         self._open: dict[str, dict[str, OpenOrder]] = {}
-        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self.polls: dict[str, set[asyncio.Future[None]]] = {}
         """Long polls, by the agents they are for."""
         self._ended = False
 
@@ -104,7 +104,7 @@ class OrderLedger:
             oldest.offered = False
             self.forget_idle(oldest)
         entry.offered = True
-        for waiting in self._waiting.pop(agent_id, ()):
+        for waiting in self.polls.pop(agent_id, ()):
             if not waiting.done():
                 waiting.set_result(None)
 
@@ -212,7 +212,7 @@ class OrderLedger:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         names = tuple(agent_ids)
         for name in names:
-            self._waiting.setdefault(name, set()).add(woken)
+            self.polls.setdefault(name, set()).add(woken)
         try:
             async with asyncio.timeout(wait_for):
                 await woken
@@ -220,16 +220,16 @@ class OrderLedger:
             pass
         finally:
             for name in names:
-                others = self._waiting.get(name)
+                others = self.polls.get(name)
                 if others is not None:
                     others.discard(woken)
                     if not others:
-                        del self._waiting[name]
+                        del self.polls[name]
 
     def end(self) -> None:
         """The hub stops: end all long polls."""
         self._ended = True
-        for waiting in (one for many in self._waiting.values() for one in many):
+        for waiting in (one for many in self.polls.values() for one in many):
             if not waiting.done():
                 waiting.set_result(None)
 

@@ -198,7 +198,7 @@ async def test_nobody_waits_long_for_a_store_that_keeps_nothing(monkeypatch: pyt
     """If the store is what failed, that is what people have to be told."""
     monkeypatch.setattr("lifesigns.hub.alerting.notifier.STORE_FOR", 0.05)
     async with House() as house:
-        await house.until(lambda: house.notifier._behind is None)
+        await house.until(lambda: house.notifier.caught_up)
         house.keeps = False
         house.notifier.hear([Event(0, house.clock(), "HUB_STORE_LOST", "", b'{"reason": "disk full"}')])
         await house.until(lambda: house.ears["ops"].told)
@@ -323,7 +323,7 @@ async def test_a_store_that_cannot_be_read_is_asked_again(monkeypatch: pytest.Mo
 
 async def test_a_person_silences_and_acknowledges() -> None:
     async with House() as house:
-        await house.until(lambda: house.notifier._behind is None)
+        await house.until(lambda: house.notifier.caught_up)
         house.notifier.silence(Silence("s", Matcher(agents=("a",)), house.clock() + 60, "ada", "deploying"))
         await house.fall("a")
         await house.fall("b")
@@ -350,6 +350,6 @@ async def test_what_an_older_hub_kept_about_itself_does_not_ring_after_its_end()
         house._event += 1
         await house.keep([Event(house._event, house.clock(), "HUB_BUS_LOST", "", b'{"reason": "refused"}')])
         await house.restart()
-        await house.until(lambda: house.notifier._behind is None)
+        await house.until(lambda: house.notifier.caught_up)
         await house.until(lambda: not len(house.notifier.alerting.alerts))
         assert house.ears["ops"].told == []

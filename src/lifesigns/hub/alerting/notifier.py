@@ -70,6 +70,11 @@ class Notifier:
 
     # --- beginning and end ----------------------------------------------------------------------------
 
+    @property
+    def caught_up(self) -> bool:
+        """Whether it has read all events that were stored before it started."""
+        return self._behind is None
+
     def recall(self, beliefs: Iterable[Belief]) -> None:
         """Continue from the rows of the store. Call it before `start`."""
         self._known = self.alerting.recall(beliefs, self._clock())
