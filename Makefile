@@ -44,8 +44,9 @@ format:  ## put the code into shape, mend what can be mended by itself
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
 
-integrations:  ## the real coding agents, offline against a scripted model: fetched into .tools, watched, caught
+integrations:  ## the real coding agents and agent frameworks, offline against a scripted model: fetched into .tools, watched, caught
 	$(RUN) python -m tools.coding_agents
+	$(RUN) python -m tools.frameworks
 	LIFESIGNS_INTEGRATIONS=1 $(RUN) pytest -q tests/integrations
 
 bench:  ## what things cost, as ratios to the alternatives

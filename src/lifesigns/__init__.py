@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         HubError,
         LifesignsError,
         PolicyError,
+        RunStopped,
         UsageError,
         WireError,
     )
@@ -55,6 +56,7 @@ __all__ = [
     "Monitor",
     "Policy",
     "PolicyError",
+    "RunStopped",
     "SaveQueue",
     "Sender",
     "UsageError",

@@ -8,6 +8,7 @@
     │   ├── Deposed           the world, to a hub: another hub has taken over the store
     │   └── HubError          the world, to a client: a hub that said no (`.status`, `.detail`, `.field`) or nothing
     ├── BreakerOpen           the world, known to be down: refused without trying; `.retry_after`
+    ├── RunStopped            nobody: the hub ended a framework's run; `.reason`
     └── Bug                   us: a state the design calls impossible
 
 The docstring of a class is its default message. A sick agent is never an exception.
@@ -105,6 +106,14 @@ class BreakerOpen(LifesignsError):
         self.retry_after = max(0.0, until - now)
         when = f"in {self.retry_after:.1f} s" if isfinite(until) else "when somebody closes it"
         super().__init__(f"breaker {name!r} is open: it will be tried again {when}")
+
+
+class RunStopped(LifesignsError):
+    """The hub ended this run."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"lifesigns stopped this run: {reason}")
 
 
 class Bug(LifesignsError):

@@ -1,5 +1,5 @@
 """A model that does as its script says, on loopback: enough of Anthropic's Messages and OpenAI's Responses for real coding
-agents to talk to.
+agents to talk to, and of OpenAI's Chat Completions and Gemini for agent frameworks.
 
 A prompt that contains `play NAME` gets the script of that name. Which step comes next follows from the request alone: it is
 the number of tool results after the prompt. So the model keeps no state, and subagents can play scripts of their own.
@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TOKENS_IN, TOKENS_OUT = 1000, 50
+OBSERVED = ("Observation:", "Error:")
+"""How smolagents tells its model of a result."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,12 @@ def _conversation(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What was said: `("user", text)` and `("result", "")`."""
     for message in body.get("messages", ()):
         content = message["content"]
-        for block in content if isinstance(content, list) else [{"type": "text", "text": content}]:
-            if block.get("type") == "tool_result":
+        for block in content if isinstance(content, list) else [{"type": "text", "text": content or ""}]:
+            if (
+                block.get("type") == "tool_result"
+                or message["role"] == "tool"
+                or (message["role"] == "user" and block.get("text", "").startswith(OBSERVED))
+            ):
                 yield "result", ""
             elif message["role"] == "user":
                 yield "user", block.get("text", "")
@@ -95,7 +101,15 @@ def _conversation(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if item.get("type", "").endswith("_output"):
             yield "result", ""
         elif item.get("role") == "user":
-            yield "user", "".join(part.get("text", "") for part in item["content"])
+            content = item["content"]
+            parts = [{"text": content}] if isinstance(content, str) else content
+            yield "user", "".join(part.get("text", "") for part in parts)
+    for message in body.get("contents", ()):
+        for part in message["parts"]:
+            if "functionResponse" in part:
+                yield "result", ""
+            elif message.get("role") == "user":
+                yield "user", part.get("text", "")
 
 
 @contextmanager
@@ -119,10 +133,7 @@ def scripted_model(scripts: Mapping[str, Sequence[Step]]) -> Iterator[ScriptedMo
                 self._answer(step.status, json.dumps(error).encode(), "application/json")
                 return
             time.sleep(step.after)
-            write = _messages if self.path.startswith("/v1/messages") else _responses
-            events = write(step, body)
-            text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-            self._answer(200, text.encode(), "text/event-stream")
+            self._answer(200, *_written(self.path, step, body))
 
         def do_GET(self) -> None:
             self._answer(404, b"{}", "application/json")
@@ -158,8 +169,69 @@ def scripted_model(scripts: Mapping[str, Sequence[Step]]) -> Iterator[ScriptedMo
         server.server_close()
 
 
+def _written(path: str, step: Say | Use, body: Mapping[str, Any]) -> tuple[bytes, str]:
+    """The answer as this path has it, and its content type."""
+    if path.startswith("/v1/messages"):
+        return streamed(_messages(step, body))
+    if "enerateContent" in path:
+        return gemini(step, streams=":stream" in path)
+    if path.endswith("/chat/completions"):
+        return chat(step, body)
+    events = _responses(step, body)
+    if body.get("stream"):
+        return streamed(events)
+    return json.dumps(events[-1]["response"]).encode(), "application/json"
+
+
 def _name(kind: str) -> str:
     return f"{kind}_{uuid.uuid4().hex[:20]}"
+
+
+def streamed(events: list[dict[str, Any]]) -> tuple[bytes, str]:
+    """Events with their names, as server-sent events."""
+    text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    return text.encode(), "text/event-stream"
+
+
+def chat(step: Say | Use, body: Mapping[str, Any]) -> tuple[bytes, str]:
+    """An answer as OpenAI's Chat Completions have it."""
+    usage = {"prompt_tokens": TOKENS_IN, "completion_tokens": TOKENS_OUT}
+    usage["total_tokens"] = TOKENS_IN + TOKENS_OUT
+    if isinstance(step, Use):
+        called = {"name": step.tool, "arguments": json.dumps(step.args)}
+        call = {"index": 0, "id": _name("call"), "type": "function", "function": called}
+        message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [call]}
+        ends = "tool_calls"
+    else:
+        message, ends = {"role": "assistant", "content": step.text}, "stop"
+    answer: dict[str, Any] = {"id": _name("chatcmpl"), "created": 0, "model": body.get("model", "scripted")}
+    if not body.get("stream"):
+        answer |= {"object": "chat.completion", "usage": usage}
+        answer["choices"] = [{"index": 0, "message": message, "finish_reason": ends}]
+        return json.dumps(answer).encode(), "application/json"
+    answer["object"] = "chat.completion.chunk"
+    chunks = [
+        {**answer, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+        {**answer, "choices": [{"index": 0, "delta": {}, "finish_reason": ends}]},
+        {**answer, "choices": [], "usage": usage},
+    ]
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    return text.encode(), "text/event-stream"
+
+
+def gemini(step: Say | Use, *, streams: bool) -> tuple[bytes, str]:
+    """An answer as Gemini's generateContent has it."""
+    part: dict[str, Any] = {"text": step.text} if isinstance(step, Say) else {}
+    if isinstance(step, Use):
+        part["functionCall"] = {"id": _name("call"), "name": step.tool, "args": dict(step.args)}
+    usage = {"promptTokenCount": TOKENS_IN, "candidatesTokenCount": TOKENS_OUT}
+    usage["totalTokenCount"] = TOKENS_IN + TOKENS_OUT
+    content = {"role": "model", "parts": [part]}
+    answer = {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}]}
+    text = json.dumps(answer | {"modelVersion": "scripted", "usageMetadata": usage})
+    if streams:
+        return f"data: {text}\n\n".encode(), "text/event-stream"
+    return text.encode(), "application/json"
 
 
 def _shell(body: Mapping[str, Any], use: Use) -> tuple[str, Mapping[str, Any]]:

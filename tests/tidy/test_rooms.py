@@ -45,7 +45,7 @@ DRIVERS_OF = {
 """The few drivers that a room besides the assembly may import: what it does is not to be had without them."""
 # Their parts do not know each other either: one driver, one integration, at a time.
 ROOMS_OF_STRANGERS = {"adapters", "integrations"}
-SHARED = {"adapters.posting"}
+SHARED = {"adapters.posting", "integrations.runs"}
 """What several parts need, and that knows none of them."""
 
 
@@ -97,6 +97,7 @@ def test_both_lists_of_rooms_name_the_same_rooms() -> None:
         ("adapters.bus.nats", "from lifesigns.adapters.store.sqlite import SqliteStore"),
         ("integrations.codex", "from lifesigns.integrations.claude_code import hook"),
         ("adapters.posting", "from lifesigns.adapters.channels.slack import SlackBot"),
+        ("integrations.crewai", "from lifesigns.integrations.langchain import watch"),
         ("simulation.world", "from lifesigns.adapters.store.sqlite import SqliteStore"),
         ("backup", "from lifesigns.adapters.store.sqlite import SqliteStore"),
         ("core.engine", "from lifesigns import Monitor"),
@@ -117,6 +118,7 @@ def test_a_wrong_door_is_found(importer: str, source: str) -> None:
         ("backup", "from lifesigns.adapters.store.sqlite_copy import copy_store"),
         ("adapters.bus.nats", "from lifesigns.adapters.bus.subjects import subject"),
         ("adapters.executors.webhook", "from lifesigns.adapters.posting import Poster"),
+        ("integrations.langchain", "from lifesigns.integrations.runs import Watch"),
         ("core.engine", "from lifesigns.core.policy import Policy"),
         ("assembly", "from lifesigns.adapters.store.sqlite import SqliteStore"),
         ("demo.agents.coder", "import lifesigns"),

@@ -1,0 +1,174 @@
+"""The agent frameworks that lifesigns watches: where they are, what each cannot do and why, and how a test runs them.
+
+`make integrations` installs them (`tools/frameworks.py`), each in an environment of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.integrations.scripted_model import Refuse, Say, ScriptedModel, Step, Use, scripted_model
+from tests.journeys.outside import Hub, Json, environment, serving
+from tools.frameworks import FOLDER
+
+ROOT: Final = Path(__file__).parents[2]
+PROGRAMS: Final = Path(__file__).parent / "programs"
+
+
+@dataclass(frozen=True)
+class Framework:
+    """One framework, and where it differs from the others."""
+
+    name: str
+    failures_seen: bool = True
+    """Whether it tells that a tool failed; otherwise a failure looks like a result, and a loop is found at four."""
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    """By case: why this framework has no such thing."""
+    last: tuple[Step, ...] = (Say("done"),)
+    """How its model ends a run."""
+
+    @property
+    def python(self) -> Path:
+        return FOLDER / self.name / "bin" / "python"
+
+    @property
+    def loops_at(self) -> int:
+        return 3 if self.failures_seen else 4
+
+
+FRAMEWORKS: Final = {
+    one.name: one
+    for one in (
+        Framework("langchain"),
+        Framework("openai_agents"),
+        Framework("pydantic_ai"),
+    )
+}
+
+CONFIG: Final = {"health_monitoring": {}, "agents": {"*-hang": {"stall": {"call_max": 3}}}}
+
+
+def scripts(last: tuple[Step, ...]) -> dict[str, list[Step]]:
+    """What the model does in each case."""
+    return {
+        "work": [*(Use("look", {"path": f"f{n}"}) for n in range(20)), *last],
+        "loop": [*[Use("broken", {"path": "/no/such"})] * 8, *last],
+        "hang": [Use("hang", {"path": "f"}), *last],
+        "kill": [Use("look", {"path": "f"}), Say("done", after=60)],
+        "ask": [Use("slow", {"path": "f"}), *last],
+        "limit": [Refuse(429, "rate_limit_error")],
+        "nudge": [*(Use("slow", {"path": f"f{n}"}) for n in range(80)), *last],
+        "stop": [*(Use("slow", {"path": f"f{n}"}) for n in range(80)), *last],
+    }
+
+
+@dataclass
+class Program:
+    """A program of a user, with an agent in it, beside a hub."""
+
+    hub: Hub
+    model: ScriptedModel
+    framework: Framework
+    script: str
+    process: subprocess.Popen[str]
+    log: Path
+
+    @property
+    def agent_id(self) -> str:
+        return f"{self.framework.name}-{self.script}"
+
+    def agent(self) -> Json:
+        return self.hub.agent(self.agent_id) or {}
+
+    def state(self) -> str:
+        return str(self.agent().get("state"))
+
+    def calls(self) -> int:
+        return int(self.agent().get("metrics", {}).get("tool_call_count") or 0)
+
+    def findings(self) -> list[tuple[str, str]]:
+        """Kind and text of all that was ever found about it."""
+        opened = self.hub.events("FINDING_OPENED", agent=self.agent_id)
+        return [(one["data"]["finding"]["kind"], one["data"]["finding"]["text"]) for one in opened]
+
+    def stages(self) -> list[str]:
+        """Of its nudge."""
+        told = self.hub.events("NUDGE_SENT", "INTERVENTION", agent=self.agent_id)
+        return [one["data"]["stage"] for one in told]
+
+    def until(self, condition: Callable[[], object], what: str, within: float = 60.0) -> None:
+        """Wait for a condition; a program that has failed will not bring it any more."""
+        ends_at = time.monotonic() + within
+        while not condition():
+            if self.process.poll() not in (None, 0, -signal.SIGKILL):
+                ends_at = min(ends_at, time.monotonic() + 10)
+            log = self.hub.log.read_text()[-1000:] if time.monotonic() > ends_at else ""
+            assert time.monotonic() < ends_at, (
+                f"not in time: {what}\n{self.output()[-4000:]}\n{self.agent()}\n{log}"
+            )
+            time.sleep(0.1)
+
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def answer(self) -> None:
+        """What a human types."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("yes\n")
+        self.process.stdin.flush()
+
+    def wait(self) -> str:
+        self.process.wait(120)
+        return self.output()
+
+
+@contextmanager
+def hub_and_model(folder: Path) -> Iterator[tuple[Hub, ScriptedModel]]:
+    with serving(folder, CONFIG) as hub, scripted_model(scripts((Say("done"),))) as model:
+        yield hub, model
+
+
+@contextmanager
+def running(
+    hub: Hub, model: ScriptedModel, framework: Framework, script: str, **options: object
+) -> Iterator[Program]:
+    """The framework's program, playing this script; nothing of it stays behind."""
+    model.scripts = scripts(framework.last)
+    folder = hub.folder / f"{framework.name}-{script}"
+    folder.mkdir()
+    log = folder / "program.log"
+    env = environment(
+        **hub.environ,
+        AGENT=f"{framework.name}-{script}",
+        MODEL_URL=model.url,
+        OPTIONS=json.dumps(options),
+        HOME=str(folder),
+        PYTHONPATH=str(ROOT / "src"),
+        FOLDER=str(folder),
+    )
+    command = [str(framework.python), str(PROGRAMS / f"{framework.name}_agent.py"), script]
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            command, env=env, cwd=folder, stdin=subprocess.PIPE, stdout=out, stderr=out, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield Program(hub, model, framework, script, process, log)
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """With all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()

@@ -1,0 +1,36 @@
+"""An agent of LangChain, as a user writes it."""
+
+from __future__ import annotations
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.tools import StructuredTool, ToolException
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+import tools
+from lifesigns.integrations.langchain import watch
+
+
+def broken(path: str) -> str:
+    """Fail; the model reads the error."""
+    try:
+        return tools.broken(path)
+    except OSError as error:
+        raise ToolException(str(error)) from error
+
+
+model = ChatOpenAI(model="scripted", base_url=f"{tools.MODEL_URL}/v1", api_key="dummy", max_retries=0)
+functions = [tools.look, tools.hang, tools.slow, broken]
+offered = [StructuredTool.from_function(one, handle_tool_error=True) for one in functions]
+asks = [HumanInTheLoopMiddleware(interrupt_on={"slow": tools.SCRIPT == "ask"})]
+agent = create_agent(
+    model, offered, middleware=[watch(tools.AGENT, **tools.OPTIONS), *asks], checkpointer=InMemorySaver()
+)
+config = {"configurable": {"thread_id": "t1"}, "recursion_limit": 500}
+said = agent.invoke({"messages": [("user", tools.PROMPT)]}, config)
+if "__interrupt__" in said:
+    input("asked a human")
+    said = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+print("ended:", said["messages"][-1].content)

@@ -1,0 +1,43 @@
+"""What the programs of all frameworks share: the tools of their agents, and what the test told them by the environment.
+
+A program is run as `PROGRAM.py SCRIPT` in the environment of its framework; its model plays that script.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+SCRIPT = sys.argv[1]
+PROMPT = f"play {SCRIPT}"
+AGENT = os.environ.get("AGENT", SCRIPT)
+MODEL_URL = os.environ.get("MODEL_URL", "")
+OPTIONS = json.loads(os.environ.get("OPTIONS", "{}"))
+"""For `watch`."""
+OFF = bool(os.environ.get("UNWATCHED"))
+"""The same program without lifesigns: what does it cost?"""
+HANGS_FOR = 100.0
+
+
+def look(path: str) -> str:
+    """Look at a file."""
+    return f"the lines of {path}"
+
+
+def broken(path: str) -> str:
+    """Fail in the same way each time."""
+    raise FileNotFoundError(f"there is no {path}")
+
+
+def hang(path: str) -> str:
+    """Hang until killed; it ends by itself in case nobody does."""
+    time.sleep(HANGS_FOR)
+    return "too late"
+
+
+def slow(path: str) -> str:
+    """Take a moment."""
+    time.sleep(0.25)
+    return f"looked at {path}"

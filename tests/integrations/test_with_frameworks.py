@@ -1,0 +1,127 @@
+"""The real frameworks, each in a program of a user, against a scripted model: what goes right, what goes wrong, and what
+reaches the model. `make integrations` runs this; what a framework cannot do is skipped with its reason."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integrations.frameworks import FRAMEWORKS, Framework, hub_and_model, running
+from tests.integrations.scripted_model import TOKENS_IN, TOKENS_OUT, ScriptedModel
+from tests.journeys.outside import Hub
+
+pytestmark = [
+    pytest.mark.skipif(
+        not os.environ.get("LIFESIGNS_INTEGRATIONS"), reason="with the real frameworks: make integrations"
+    ),
+    pytest.mark.timeout(300),
+]
+
+Watched = tuple[Hub, ScriptedModel]
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """One hub and one model for all."""
+    with hub_and_model(tmp_path_factory.mktemp("frameworks")) as both:
+        yield both
+
+
+def each(case: str) -> pytest.MarkDecorator:
+    """All frameworks; those that cannot do this say why."""
+    frameworks = [
+        pytest.param(one, id=one.name, marks=[pytest.mark.skip(reason=f"{one.name}: {one.cannot[case]}")])
+        if case in one.cannot
+        else pytest.param(one, id=one.name)
+        for one in FRAMEWORKS.values()
+    ]
+    return pytest.mark.parametrize("framework", frameworks)
+
+
+@each("work")
+def test_a_healthy_run_of_twenty_calls_is_a_life_without_a_finding(
+    watched: Watched, framework: Framework
+) -> None:
+    with running(*watched, framework, "work") as program:
+        assert "ended: " in program.wait()
+        program.until(lambda: program.state() == "terminated", "it left")
+        assert program.calls() >= 20
+        assert program.findings() == []
+        if "tokens" not in framework.cannot:
+            assert program.agent()["metrics"]["token_count"] >= 21 * (TOKENS_IN + TOKENS_OUT)
+
+
+@each("loop")
+def test_the_same_failing_call_eight_times_is_a_loop(watched: Watched, framework: Framework) -> None:
+    with running(*watched, framework, "loop") as program:
+        program.wait()
+        program.until(lambda: any(kind == "looping" for kind, _ in program.findings()), "the loop is found")
+        first = next(text for kind, text in program.findings() if kind == "looping")
+        assert f"{framework.loops_at} times" in first
+
+
+@each("hang")
+def test_a_tool_that_hangs_is_a_finding(watched: Watched, framework: Framework) -> None:
+    with running(*watched, framework, "hang") as program:
+        program.until(lambda: any(kind == "long_call" for kind, _ in program.findings()), "the hang is found")
+        assert "hang" in next(text for kind, text in program.findings() if kind == "long_call")
+
+
+@each("kill")
+def test_a_killed_process_is_found_within_seconds(watched: Watched, framework: Framework) -> None:
+    with running(*watched, framework, "kill", profile="balanced") as program:
+        program.until(lambda: program.calls() >= 1, "it works")
+        os.killpg(program.process.pid, signal.SIGKILL)
+        program.until(lambda: program.state() == "disconnected", "it is found dead", within=20)
+
+
+@each("ask")
+def test_a_run_that_asks_a_human_waits_for_one(watched: Watched, framework: Framework) -> None:
+    with running(*watched, framework, "ask") as program:
+        program.until(lambda: program.agent().get("doing") == "waiting_for_human", "it waits")
+        life = program.agent()["incarnation"]
+        program.answer()
+        assert "ended: " in program.wait()
+        program.until(lambda: program.state() == "terminated", "it left")
+        assert program.agent()["incarnation"] == life
+        assert program.findings() == []
+
+
+@each("limit")
+def test_a_rate_limit_parks_it_and_is_no_finding(watched: Watched, framework: Framework) -> None:
+    with running(*watched, framework, "limit") as program:
+        program.wait()
+        program.until(lambda: program.state() == "terminated", "it left")
+        assert program.agent()["doing"] == "rate_limited"
+        assert program.findings() == []
+
+
+@each("nudge")
+def test_a_nudge_reaches_the_model(watched: Watched, framework: Framework) -> None:
+    hub, model = watched
+    with running(*watched, framework, "nudge") as program:
+        program.until(lambda: program.calls() >= 2, "it works")
+        text = f"Look at issue 7 of {framework.name}."
+        hub.post(f"/api/v1/agents/{program.agent_id}/nudge", {"message": text})
+        program.until(lambda: model.told(f"Note from the monitor (lifesigns): {text}"), "the model is told")
+        program.until(lambda: program.stages()[:3] == ["ordered", "delivered", "seen"], "it is seen")
+
+
+@each("stop")
+def test_a_stop_ends_the_run(watched: Watched, framework: Framework) -> None:
+    hub, _ = watched
+    with running(*watched, framework, "stop") as program:
+        program.until(lambda: program.calls() >= 3, "it works")
+        hub.cli("terminate", program.agent_id, "--reason", "enough", "--yes")
+        program.until(lambda: program.state() == "terminated", "it is stopped")
+        program.wait()
+        assert program.calls() < 60
+        assert program.findings() == []
+
+
+def test_every_framework_is_installed() -> None:
+    """`make integrations` has installed all of them: a missing one would fail everywhere else for another reason."""
+    assert [one.name for one in FRAMEWORKS.values() if not one.python.exists()] == []
