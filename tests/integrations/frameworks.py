@@ -45,12 +45,26 @@ class Framework:
         return 3 if self.failures_seen else 4
 
 
+NO_MODEL: Final = "a worker has no model"
+NOBODY_ASKED: Final = "a task asks nobody"
+NO_QUESTIONS: Final = "it has no question to a human of its own: a tool that asks is a call that takes long"
 FRAMEWORKS: Final = {
     one.name: one
     for one in (
         Framework("langchain"),
         Framework("openai_agents"),
         Framework("pydantic_ai"),
+        Framework(
+            "celery", cannot=dict.fromkeys(("tokens", "limit", "nudge"), NO_MODEL) | {"ask": NOBODY_ASKED}
+        ),
+        Framework("claude_agent_sdk"),
+        Framework("google_adk"),
+        Framework("crewai"),
+        Framework("llama_index"),
+        Framework(
+            "smolagents", cannot={"ask": NO_QUESTIONS}, last=(Use("final_answer", {"answer": "done"}),)
+        ),
+        Framework("autogen", cannot={"ask": NO_QUESTIONS}),
     )
 }
 
@@ -106,24 +120,22 @@ class Program:
         return [one["data"]["stage"] for one in told]
 
     def until(self, condition: Callable[[], object], what: str, within: float = 60.0) -> None:
-        """Wait for a condition; a program that has failed will not bring it any more."""
-        ends_at = time.monotonic() + within
+        """Wait for a condition; a program that has ended brings it soon or never."""
+        ends_at, ended = time.monotonic() + within, False
         while not condition():
-            if self.process.poll() not in (None, 0, -signal.SIGKILL):
-                ends_at = min(ends_at, time.monotonic() + 10)
-            log = self.hub.log.read_text()[-1000:] if time.monotonic() > ends_at else ""
-            assert time.monotonic() < ends_at, (
-                f"not in time: {what}\n{self.output()[-4000:]}\n{self.agent()}\n{log}"
-            )
+            if not ended and self.process.poll() is not None:
+                ended, ends_at = True, min(ends_at, time.monotonic() + 20)
+            if time.monotonic() > ends_at:
+                raise AssertionError(f"not in time: {what}\n{self.output()[-4000:]}\n{self.agent()}")
             time.sleep(0.1)
 
     def output(self) -> str:
         return self.log.read_text()
 
     def answer(self) -> None:
-        """What a human types."""
+        """A human presses Enter."""
         assert self.process.stdin is not None
-        self.process.stdin.write("yes\n")
+        self.process.stdin.write("\n")
         self.process.stdin.flush()
 
     def wait(self) -> str:

@@ -237,7 +237,8 @@ def gemini(step: Say | Use, *, streams: bool) -> tuple[bytes, str]:
 def _shell(body: Mapping[str, Any], use: Use) -> tuple[str, Mapping[str, Any]]:
     """The agent's own name for its shell, and for the command in it."""
     if use.tool != "shell":
-        return use.tool, use.args
+        names = [str(tool.get("name")) for tool in body["tools"]]
+        return next((name for name in names if name.endswith(f"__{use.tool}")), use.tool), use.args
     names = {tool.get("name"): tool for tool in body["tools"]}
     if "Bash" in names:
         return "Bash", {"command": use.args["command"], "description": "a step"}
