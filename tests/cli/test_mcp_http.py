@@ -102,7 +102,7 @@ def test_the_doors_checks_hold_here_too(hub: Hub) -> None:
         (421, {"token": token, "Host": "evil.example"}),
     ):
         with pytest.raises(Refused) as refused:
-            ask(hub, method="tools/list", **how)  # type: ignore[arg-type]
+            ask(hub, method="tools/list", **how)
         assert refused.value.status == status
     with pytest.raises(Refused) as refused:
         hub.request("GET", "/mcp", token=token)

@@ -239,11 +239,11 @@ def _shell(body: Mapping[str, Any], use: Use) -> tuple[str, Mapping[str, Any]]:
     if use.tool != "shell":
         names = [str(tool.get("name")) for tool in body["tools"]]
         return next((name for name in names if name.endswith(f"__{use.tool}")), use.tool), use.args
-    names = {tool.get("name"): tool for tool in body["tools"]}
-    if "Bash" in names:
+    tools = {tool.get("name"): tool for tool in body["tools"]}
+    if "Bash" in tools:
         return "Bash", {"command": use.args["command"], "description": "a step"}
-    name = next(one for one in ("exec_command", "shell_command", "shell") if one in names)
-    shape = names[name]["parameters"]["properties"]
+    name = next(one for one in ("exec_command", "shell_command", "shell") if one in tools)
+    shape = tools[name]["parameters"]["properties"]
     key = "cmd" if "cmd" in shape else "command"
     command = use.args["command"]
     return name, {key: ["sh", "-c", command] if shape[key].get("type") == "array" else command}

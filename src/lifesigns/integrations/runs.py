@@ -25,7 +25,7 @@ from importlib import metadata
 from types import new_class
 from typing import Any, Final, ParamSpec, TypeVar
 
-from lifesigns.agent.birth import checked_id
+from lifesigns.agent.identity import checked_id
 from lifesigns.agent.sender.calls import ModelCall, ToolCall
 from lifesigns.agent.sender.shutdown import told
 from lifesigns.assembly.senders import Sender

@@ -12,10 +12,10 @@ os.environ.update(
     OPENAI_API_KEY="dummy",
 )
 
-import tools
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
 
+import tools
 from lifesigns.integrations.crewai import watch
 
 offered = [tool(one.__name__)(one) for one in (tools.look, tools.broken, tools.hang, tools.slow)]
