@@ -52,13 +52,14 @@ integrations:  ## the real coding agents and agent frameworks, offline against a
 bench:  ## what things cost, as ratios to the alternatives
 	$(RUN) python -m benchmarks
 
-soak:  ## slow truths: long simulations over many seeds, chaos, a hub killed 50 times, a day of 1,000 agents, a hub without a processor
+soak:  ## slow truths: long simulations over many seeds, chaos, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 80 starts at once, burned cores
 	$(RUN) python tools/soak.py
 	$(RUN) python -m tools.chaos
 	$(RUN) python -m tools.ladder_soak
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
 	LIFESIGNS_OVERLOAD=1 $(RUN) pytest -q tests/journeys/test_an_overloaded_hub.py
+	STARTS_AT_ONCE=80 BURNED_FOR=60 $(RUN) pytest -q tests/journeys/test_many_starts_at_once.py tests/journeys/test_a_starved_host.py
 
 mutants:  ## which changes of the detectors, the judgement and the ladder no test would notice
 	$(RUN) python -m tools.mutants

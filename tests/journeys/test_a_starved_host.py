@@ -3,8 +3,13 @@ Who dies there is found all the same."""
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -48,3 +53,41 @@ def test_a_starved_host_is_not_the_death_of_its_agents(tmp_path: Path) -> None:
         assert not hub.events("NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED")
         processes[0].send_signal(signal.SIGKILL)
         hub.until(lambda: hub.disconnected() == set(PROCESSES[0]), "who dies is found")
+
+
+BURNED_FOR = float(os.environ.get("BURNED_FOR", "8"))
+"""In seconds; `make soak` burns for a minute."""
+BURNERS = 4 * (os.cpu_count() or 1)
+BURN = "while True: pass"
+
+
+@contextmanager
+def burners() -> Iterator[None]:
+    """Programs that use all CPU they get: four for each core. Less nice than the agents, nicer than other tests."""
+    command = ["nice", "-n", "10", sys.executable, "-c", BURN]
+    processes = [subprocess.Popen(command) for _ in range(BURNERS)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.wait(60)
+
+
+@pytest.mark.timeout(400)
+def test_nobody_healthy_is_convicted_on_a_host_whose_cores_are_all_burned(tmp_path: Path) -> None:
+    """The agents are nicer (19) than the burners: what little the scheduler gives them comes late."""
+    names = {name for pair in PROCESSES for name in pair}
+    with serving(tmp_path) as hub:
+        for pair in PROCESSES:
+            hub.started("nice", "-n", "19", sys.executable, "-c", AGENTS, *pair)
+        hub.until(lambda: all(hub.health(name) == "healthy" for name in names), "all are heard")
+        with burners():
+            time.sleep(BURNED_FOR)  # The starvation itself.
+        hub.until(
+            lambda: all(agent["since_heartbeat_s"] < 2.0 for agent in hub.get("/api/v1/agents")["agents"]),
+            "all are heard again",
+        )
+        assert hub.disconnected() == set()
+        assert not hub.events("NUDGE_SENT", "ESCALATION_TRIGGERED", "AGENT_TERMINATED")
