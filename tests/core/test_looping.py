@@ -625,3 +625,71 @@ def test_the_tape_says_how_long_its_calls_took_also_one_of_an_older_version() ->
         [replace(call(f"{n}"), duration_s=float(n)) for n in range(40)], call_history=call_history, start=20.0
     )
     assert [past.took_s for past in looping.past_calls(call_history)] == [float(n) for n in range(10, 40)]
+
+
+def culprit(steps: str) -> tuple[str, float]:
+    """Which step is held to fill the window after these, and since when."""
+    call_history = CallHistory()
+    hear([call("step", step, step) for step in steps], call_history=call_history)
+    return next(s for s in [*steps, ""] if call_history.often == (s and rkey(s))), call_history.often_since
+
+
+def rkey(step: str) -> str:
+    return looping._keys(call("step", step, step))[1]
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ("aaaaa", ""),
+        ("aaaaaa", "a"),
+        (
+            "ba" + "a" * 5 + "b" * 6,
+            "a",
+        ),  # It stays the culprit, though another one is as bad and came before.
+        ("a" * 6 + "b" * 12, "b"),  # Who is stuck takes its place,
+        ("ba" + "a" * 11 + "b" * 13, "a"),  # and keeps it.
+    ],
+)
+def test_the_culprit_stays_until_another_is_worse(steps: str, expected: str) -> None:
+    assert culprit(steps)[0] == expected
+
+
+def test_since_when_the_culprit_fills_the_window_stays_when_the_window_moves_on() -> None:
+    others = "bcdefghijklmnopqrstuvwy"
+    assert culprit("x" + "a" * 8 + others) == ("a", 1.0)
+
+
+def test_a_tape_of_an_older_version_goes_on_in_a_backlog() -> None:
+    call_history = CallHistory()
+    hear([call("a"), call("b")] * 3, call_history=call_history)
+    for missing in (call_history.marks, call_history.model_at, call_history.took):
+        missing.clear()
+    call_history.backlog_until = 100.0
+    hear([call("a"), call("b")], call_history=call_history, start=10.0)
+    assert len(call_history.marks) == len(call_history.took) == len(call_history.rkeys) == 8
+
+
+@pytest.mark.parametrize(
+    ("gaps", "thought", "waits"),
+    [
+        ([30.0, 30.0, 30.0], [0.0, 0.0, 0.0], True),
+        ([30.0, 30.0, 29.9], [0.0, 0.0, 0.0], False),  # Shorter than a wait.
+        ([30.0, 30.0, 30.0], [15.0, 15.0, 15.0], False),  # Half of it is thought.
+        ([30.0, 30.0, 30.0], [14.0, 14.0, 14.0], True),
+        ([900.0, 40.0, 40.0], [0.0, 40.0, 40.0], False),  # One long pause makes no wait,
+        ([40.0, 40.0, 900.0], [40.0, 40.0, 0.0], False),  # wherever it was.
+        ([900.0, 40.0, 40.0], [10.0, 19.0, 20.0], True),  # Without it 39 of 80 s are thought,
+        ([900.0, 40.0, 40.0], [10.0, 21.0, 20.0], False),  # or 41.
+        ([900.0, 40.0], [0.0, 40.0], True),  # Of two pauses the longer one says as much as the other.
+        ([900.0, 40.0, 40.0], [900.0, 0.0, 0.0], False),  # A long thought is no pause: it stays.
+        ([900.0, 40.0, 40.0], [450.0, 18.0, 18.0], True),
+        ([0.0, 90.0, 0.0], [0.0, 0.0, 0.0], False),
+    ],
+)
+def test_a_wait_is_time_between_calls_without_its_longest_pause(
+    gaps: list[float], thought: list[float], waits: bool
+) -> None:
+    times, model_at = [[sum(parts[:n]) for n in range(len(parts) + 1)] for parts in (gaps, thought)]
+    call_history = CallHistory(times=times, model_at=model_at)
+    assert looping._waits(call_history, POLICY, len(gaps), len(times), 1) is waits

@@ -400,7 +400,7 @@ def _follow_often(history: CallHistory, rkey: str, policy: LoopingPolicy) -> Non
     culprit, enough, stuck = history.often, policy.recent_notice, policy.recent_stuck
     repeats = _barren(history, culprit or rkey)
     if not culprit:
-        found = rkey if rkey and repeats >= enough else ""
+        found = rkey if repeats >= enough else ""
     elif repeats >= stuck:
         return
     else:
@@ -412,8 +412,8 @@ def _follow_often(history: CallHistory, rkey: str, policy: LoopingPolicy) -> Non
 
 def _repeated(history: CallHistory, enough: int) -> str:
     """The first call that repeats so often without anything new in between."""
-    repeated = (r for r, mark in zip(history.rkeys, history.marks, strict=True) if mark == _BARREN)
-    return next((r for r in repeated if _counts(r) and _barren(history, r) >= enough), "")
+    calls = dict.fromkeys(history.rkeys)
+    return next((rkey for rkey in calls if _counts(rkey) and _barren(history, rkey) >= enough), "")
 
 
 def _follow_failing(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
