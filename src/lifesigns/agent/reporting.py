@@ -55,7 +55,7 @@ class Reporting:
 
     def metadata(self, **values: object) -> None:
         """Texts that go along with every beat; None takes one away. `provider` groups agents by their model provider."""
-        self._builder.tags(values)
+        self._builder.set_metadata(values)
         self._changed()
 
     def progress(
@@ -113,14 +113,14 @@ class Reporting:
         """Say what it does (`working`, `idle`, `waiting_for_human`, `rate_limited` ...), until when by the wall clock
         if that is known. It holds until you say otherwise; with None your calls and tasks decide."""
         known = None if doing is None else _doing(doing)
-        self._builder.says(known, None if until is None else amount(until, "until"))
+        self._builder.set_doing(known, None if until is None else amount(until, "until"))
         told = known or self._builder.derived or Doing.UNKNOWN
         self._scope.tell(s.DoingChanged, doing=told, until=until, note=prose(note))
 
     def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
         """Tokens and money used since the last time; what `model()` calls report is added by itself."""
         used = count(tokens_in, "tokens_in") + count(tokens_out, "tokens_out")
-        self._builder.spends(used, amount(cost, "cost"))
+        self._builder.add_usage(used, amount(cost, "cost"))
 
     def error(self, message: object, *, recoverable: bool = True) -> None:
         """Something went wrong outside of a tool or model call."""

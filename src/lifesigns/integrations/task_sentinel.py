@@ -244,11 +244,11 @@ class _Worker(Sender):
         self._scope.tell(s.TaskClaimed, task_id=task.id)
 
     def put_down(self, task_id: str) -> None:
-        self._builder.puts_down(task_id, done=None)
+        self._builder.end_task(task_id, done=None)
         self._scope.tell(s.TaskDone, task_id=task_id)
 
     def count_task(self, *, done: bool) -> None:
-        self._builder.counts(done=done)
+        self._builder.count_task(done=done)
 
     def counted(self) -> Metrics:
         statement = self._builder

@@ -71,7 +71,7 @@ def test_a_thread_that_is_not_there_stands_nowhere() -> None:
 
 def test_it_rides_along_with_the_beat_and_changes_nothing_else() -> None:
     said = builder()
-    said.tags({"provider": "p"})
+    said.set_metadata({"provider": "p"})
     assert beat_metadata(said, "a.py:1 in f") == {"provider": "p", STACK: "a.py:1 in f"}
     assert beat_metadata(said, None) == {"provider": "p"}
 
@@ -79,7 +79,7 @@ def test_it_rides_along_with_the_beat_and_changes_nothing_else() -> None:
 def test_metadata_that_is_full_stays_as_it_is() -> None:
     """One key more, and every beat of the frozen agent would be refused: then it would be silent as well."""
     said = builder()
-    said.tags({f"k{n}": n for n in range(METADATA_MAX)})
+    said.set_metadata({f"k{n}": n for n in range(METADATA_MAX)})
     assert STACK not in beat_metadata(said, "a.py:1 in f")
     assert len(beat_metadata(said, "a.py:1 in f")) == METADATA_MAX
 

@@ -86,10 +86,10 @@ class BeatBuilder:
             return max((end for end in ends if end is not None), default=None)
         return self.said_until
 
-    def works(self) -> None:
+    def set_working(self) -> None:
         self.derived, self.idle_at = Doing.WORKING if self.tasks else self._between_calls, None
 
-    def says(self, doing: Doing | None, until: float | None = None) -> None:
+    def set_doing(self, doing: Doing | None, until: float | None = None) -> None:
         self.said, self.said_until = doing, until
         self.idle_at = time.monotonic() if self.doing is Doing.IDLE else None
 
@@ -98,19 +98,19 @@ class BeatBuilder:
         """The task it took last."""
         return next(reversed(list(self.tasks)), None)
 
-    def takes(self, task_id: str) -> None:
+    def take_task(self, task_id: str) -> None:
         self.tasks[task_id] = None
-        self.works()
+        self.set_working()
 
-    def puts_down(self, task_id: str, *, done: bool | None) -> None:
+    def end_task(self, task_id: str, *, done: bool | None) -> None:
         """A task is over, done or failed; None if neither."""
         self.tasks.pop(task_id, None)
         if done is not None:
-            self.counts(done=done)
+            self.count_task(done=done)
         if not self.tasks:
             self.derived, self.idle_at = Doing.IDLE, time.monotonic()
 
-    def counts(self, *, done: bool) -> None:
+    def count_task(self, *, done: bool) -> None:
         with self._counting:
             if done:
                 self.tasks_completed += 1
@@ -119,7 +119,7 @@ class BeatBuilder:
 
     # --- what it has --------------------------------------------------------------------------------------
 
-    def spends(self, tokens: int, cost: float) -> None:
+    def add_usage(self, tokens: int, cost: float) -> None:
         with self._counting:
             self._tokens = min(COUNT_MAX, (self._tokens or 0) + tokens)
             if cost or self._cost is not None:
@@ -137,7 +137,7 @@ class BeatBuilder:
             self.tasks_failed,
         )
 
-    def tags(self, values: Mapping[str, object]) -> None:
+    def set_metadata(self, values: Mapping[str, object]) -> None:
         """Metadata; None takes a key out. What does not fit is the caller's mistake."""
         with self._counting:
             tags = dict(self.metadata or {})

@@ -73,7 +73,7 @@ class Call:
 
     def __enter__(self) -> Self:
         self._started_at = time.monotonic()
-        self._scope.builder.works()
+        self._scope.builder.set_working()
         self._scope.began(self)
         self._begin()
         return self
@@ -194,7 +194,7 @@ class ModelCall(Call):
     def _end(self) -> None:
         scope = self._scope
         if self._in or self._out or self._cost:
-            scope.builder.spends(self._in + self._out, self._cost)
+            scope.builder.add_usage(self._in + self._out, self._cost)
         scope.tell(
             s.ModelFinished,
             call_id=self._call_id,
@@ -261,7 +261,7 @@ class TaskScope:
 
     def __enter__(self) -> Self:
         scope = self._scope
-        scope.builder.takes(self.id)
+        scope.builder.take_task(self.id)
         scope.tell(
             s.TaskAssigned,
             task_id=self.id,
@@ -273,12 +273,12 @@ class TaskScope:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         scope, builder = self._scope, self._scope.builder
         if isinstance(error, CANCELLED):
-            builder.puts_down(self.id, done=None)
+            builder.end_task(self.id, done=None)
             if not builder.tasks:
                 scope.tell(s.DoingChanged, doing=builder.doing or Doing.UNKNOWN, until=builder.until)
             return
         reason = self._failed or (None if error is None else _described(error))
-        builder.puts_down(self.id, done=reason is None)
+        builder.end_task(self.id, done=reason is None)
         if reason is None:
             scope.tell(s.TaskDone, task_id=self.id)
         else:

@@ -224,7 +224,7 @@ class Sender(Reporting):
         self._orders.introduce()
         self._breakers.begin()
         identity.mark_speaking(self.agent_id)
-        shutdown.begins(self)
+        shutdown.register(self)
         relay.join(session)
 
     def leave(self, reason: str, *, crashed: bool = False) -> None:
@@ -244,7 +244,7 @@ class Sender(Reporting):
         self._leave_by = min(self._leave_by, time.monotonic() + self._close_for)
         self._session.say_last(last, self._leave_by)
         self._orders.nudges.close()
-        shutdown.ended(self)
+        shutdown.unregister(self)
 
     def wait_until_gone(self) -> None:
         """Wait until the good-bye has arrived, or `close_for` is over."""
@@ -265,8 +265,8 @@ class Sender(Reporting):
         if error is None:
             return "done"
         if self._crashed(error):
-            self.error(shutdown.told(error), recoverable=False)
-        return shutdown.told(error)
+            self.error(shutdown.error_line(error), recoverable=False)
+        return shutdown.error_line(error)
 
     def _crashed(self, error: BaseException | None) -> bool:
         """Whether the block ended by a failure."""

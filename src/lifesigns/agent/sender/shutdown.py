@@ -38,13 +38,13 @@ _of_the_parent: list[object] = []
 _on_fork: list[Callable[[], None]] = []
 
 
-def begins(sender: Shutdown) -> None:
+def register(sender: Shutdown) -> None:
     """A sender has started: take care of its end."""
     _living[id(sender)] = sender
     _watch_for_sigterm()
 
 
-def ended(sender: Shutdown) -> None:
+def unregister(sender: Shutdown) -> None:
     """A sender has said good-bye by itself."""
     _living.pop(id(sender), None)
     if not _living:
@@ -90,7 +90,7 @@ def is_crash(error: BaseException | None) -> TypeGuard[BaseException]:
     return error is not None and not isinstance(error, CANCELLED)
 
 
-def told(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An error in one line."""
     name, text = type(error).__name__, str(error)
     return f"{name}: {text}" if text else name
@@ -123,7 +123,7 @@ def _on_sigterm(number: int, frame: FrameType | None) -> Any:
 def _at_exit() -> None:
     error: BaseException | None = getattr(sys, "last_value", None)
     if is_crash(error) and not hasattr(sys, "ps1"):  # At a prompt the user has read it and gone on.
-        leave_all(told(error), crashed=True)
+        leave_all(error_line(error), crashed=True)
     else:
         leave_all("exit")
 
