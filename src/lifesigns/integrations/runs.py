@@ -27,7 +27,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from lifesigns.agent.identity import checked_id
 from lifesigns.agent.sender.calls import ModelCall, ToolCall
-from lifesigns.agent.sender.shutdown import told
+from lifesigns.agent.sender.shutdown import error_line
 from lifesigns.assembly.senders import Sender
 from lifesigns.errors import RunStopped, UsageError
 
@@ -113,7 +113,7 @@ class RunLife(Sender):
         if isinstance(error, RunStopped) and self.stopping:
             error = None
         if parked and error is not None:
-            self.leave(told(error))
+            self.leave(error_line(error))
         else:
             self.leave(self._reason(error), crashed=self._crashed(error))
 
@@ -373,7 +373,7 @@ def _retry_at(error: object) -> float | None:
 
 def told_line(value: object) -> str:
     """A question or an error in one line."""
-    text = told(value) if isinstance(value, BaseException) else str(value)
+    text = error_line(value) if isinstance(value, BaseException) else str(value)
     return " ".join(text.split())[:500]
 
 
