@@ -67,3 +67,19 @@ def test_when_too_many_are_put_off_at_once_everyone_is() -> None:
         watch.beat("third", source="third")
         watch.run_until(watch.now + 1.0)
     assert watch.health("good") is not Health.DISCONNECTED
+
+
+def test_who_was_told_to_wait_for_long_is_not_convicted_for_waiting() -> None:
+    """A polite sender comes again when it was told to, and not before."""
+    watch = silent_pair()
+    watch.engine.put_off("evil", watch.now, wait_for=30.0)
+    watch.engine.put_off("evil", watch.now)  # A second request was refused with a shorter wait.
+    told_at = watch.now
+    while watch.now < told_at + 30.0:
+        watch.beat("third", source="third")
+        watch.run_until(watch.now + 1.0)
+    assert watch.health("evil") is not Health.DISCONNECTED
+    while watch.now < told_at + 30.0 + PUT_OFF_FOR + 5.0:
+        watch.beat("third", source="third")
+        watch.run_until(watch.now + 1.0)
+    assert watch.health("evil") is Health.DISCONNECTED

@@ -146,13 +146,13 @@ class Awareness:
         keys = EVERYONE, (source, ""), (source, agent.id.partition(".")[0])
         return max(self.truce_until, *(until(key, -NEVER) for key in keys))
 
-    def put_off(self, source: str, now: float, first_part: str = "") -> None:
-        """We did not take what this source said: its agents get the time to say it again."""
-        key = (source, first_part)
+    def put_off(self, source: str, now: float, first_part: str = "", wait_for: float = 0.0) -> None:
+        """We did not take what this source said, and told it to wait so long: its agents get the time to say it again."""
+        key, until = (source, first_part), now + wait_for + PUT_OFF_FOR
         if key not in self.put_off_until and len(self.put_off_until) >= PUT_OFF_MAX:
-            waiting = {one: until for one, until in self.put_off_until.items() if until > now}
-            self.put_off_until = waiting if len(waiting) < PUT_OFF_MAX else {EVERYONE: now + PUT_OFF_FOR}
-        self.put_off_until[key] = now + PUT_OFF_FOR
+            waiting = {one: ends_at for one, ends_at in self.put_off_until.items() if ends_at > now}
+            self.put_off_until = waiting if len(waiting) < PUT_OFF_MAX else {EVERYONE: until}
+        self.put_off_until[key] = max(until, self.put_off_until.get(key, until))
 
     def canary_sent(self, now: float) -> int:
         """The number of the next canary."""

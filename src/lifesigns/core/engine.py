@@ -180,10 +180,10 @@ class Engine:
         self._canary.catch_up(now)
         return self._outbox.take()
 
-    def put_off(self, source: str, now: float, first_part: str = "") -> None:
-        """The hub did not take what this source said, because it said too much: for a while no agent of it is convicted of
-        silence; or only none whose id has this first part."""
-        self._awareness.put_off(source, now, first_part)
+    def put_off(self, source: str, now: float, first_part: str = "", wait_for: float = 0.0) -> None:
+        """The hub did not take what this source said, because it said too much, and told it to wait so long. Until it has had
+        the time to say it again no agent of it is convicted of silence; or only none whose id has this first part."""
+        self._awareness.put_off(source, now, first_part, wait_for)
 
     # --- snapshot and restore -------------------------------------------------------------------------
 

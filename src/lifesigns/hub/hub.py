@@ -291,9 +291,9 @@ class Hub:
         """Why an agent on the bus may not send this; None if it may."""
         return refusal(self.engine.beliefs, BUS, signal)
 
-    def put_off(self, source: str, first_part: str = "") -> None:
+    def put_off(self, source: str, first_part: str = "", wait_for: float = 0.0) -> None:
         """What this source said was not taken, or waits for long; as `Engine.put_off`."""
-        self.engine.put_off(source, self.clock(), first_part)
+        self.engine.put_off(source, self.clock(), first_part, wait_for)
 
     def begin_gathering(self) -> None:
         """A receiver holds signals that it will pass on in the next round of the loop: until then the hub judges no

@@ -172,7 +172,8 @@ class Web:
             return await shares.measured(who.token_id, self._call(who, None, scope, headers, receive))
         except Problem as problem:
             if problem.status == 429:
-                self.service.hub.put_off(who.token_id)
+                wait_for = float(problem.headers.get("Retry-After", 0))
+                self.service.hub.put_off(who.token_id, wait_for=wait_for)
                 await asyncio.sleep(REFUSED_AFTER)
             raise
 
