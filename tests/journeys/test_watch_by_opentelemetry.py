@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.journeys.outside import Hub, serving
+from tests.journeys.outside import Hub, free_port, serving
 
 AGENT = """
 import sys
@@ -95,3 +95,74 @@ def test_a_token_for_other_agents_is_refused_and_the_exporter_says_so(tmp_path: 
         process.wait(60)
         assert "403" in hub.output(process)
         assert hub.get("/api/v1/agents")["agents"] == []
+
+
+BY_GRPC = """
+import os, grpc
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+class OTLPSpanExporter(SpanExporter):
+    def __init__(self):
+        self.stub = TraceServiceStub(grpc.insecure_channel(os.environ["GRPC_AT"], compression=grpc.Compression.Gzip))
+    def export(self, spans):
+        metadata = (("authorization", os.environ["GRPC_TOKEN"]),)
+        self.stub.Export(encode_spans(spans), metadata=metadata, timeout=30)
+        return SpanExportResult.SUCCESS
+"""
+"""What an exporter over gRPC consists of: the SDK's encoder and the stubs that OpenTelemetry generates."""
+
+
+def test_an_agent_that_is_traced_over_grpc_is_watched_as_well(tmp_path: Path) -> None:
+    port = free_port()
+    http = "from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter\n"
+    assert http in AGENT
+    with serving(tmp_path, POLICY, "--grpc", str(port)) as hub:
+        process = hub.python(
+            "traced.py",
+            AGENT.replace(http, BY_GRPC),
+            "sick",
+            GRPC_AT=f"127.0.0.1:{port}",
+            GRPC_TOKEN=f"Bearer {hub.token}",
+            OTEL_SERVICE_NAME="coder-sick",
+        )
+        assert process.wait(60) == 0, hub.output(process)
+        hub.until(lambda: hub.health("coder-sick") in ("stuck", "failing"), "the loop is found")
+        found = hub.get("/api/v1/agents/coder-sick")["findings"]
+        assert any("read failed 8 times in a row" in one["text"] for one in found)
+
+
+ASKS = """
+import sys, grpc
+
+kind = "{0}".capitalize()
+
+raw = bytes.fromhex(sys.argv[3])
+call = grpc.insecure_channel(sys.argv[1]).unary_unary("/opentelemetry.proto.collector.{0}.v1." + kind + "Service/Export")
+try:
+    answer = call(raw, metadata=(("authorization", sys.argv[2]),), timeout=30)
+    print("OK", len(answer))
+except grpc.RpcError as error:
+    print(error.code().name, error.details())
+"""
+
+
+def test_who_may_not_report_is_refused_over_grpc_too(tmp_path: Path) -> None:
+    port = free_port()
+    with serving(tmp_path, POLICY, "--grpc", str(port)) as hub:
+        viewer = hub.post("/api/v1/tokens", {"role": "viewer", "name": "v"})["token"]
+        agent = hub.post("/api/v1/tokens", {"role": "agent", "name": "a", "agents": "coder-7"})["token"]
+
+        def asked(kind: str, authorization: str, raw: str = "") -> str:
+            process = hub.python(
+                f"{kind}.py", ASKS.replace("{0}", kind), f"127.0.0.1:{port}", authorization, raw
+            )
+            assert process.wait(60) == 0, hub.output(process)
+            return hub.output(process).strip()
+
+        assert [asked(kind, f"Bearer {agent}") for kind in ("trace", "logs", "metrics")] == ["OK 0"] * 3
+        assert asked("trace", "").startswith("UNAUTHENTICATED metadata has to have authorization")
+        assert asked("trace", "Bearer wrong").startswith("UNAUTHENTICATED the token is unknown")
+        assert asked("trace", f"Bearer {viewer}").startswith("PERMISSION_DENIED 'v' is viewer")
+        assert asked("trace", f"Bearer {agent}", "ffff").startswith("INVALID_ARGUMENT")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from lifesigns.adapters.observe.grpc_health import GrpcHealth
+from lifesigns.adapters.observe.grpc_otlp import TakeBatch
 from lifesigns.adapters.observe.tracing import Tracing
 from lifesigns.core.health import Health
 from lifesigns.hub.service import Service
@@ -13,9 +14,15 @@ from lifesigns.hub.service import Service
 
 @asynccontextmanager
 async def observed(
-    service: Service, grpc_port: int | None, trace: float | None, *, host: str = "127.0.0.1"
+    service: Service,
+    grpc_port: int | None,
+    trace: float | None,
+    *,
+    host: str = "127.0.0.1",
+    otlp: TakeBatch | None = None,
 ) -> AsyncIterator[None]:
-    """gRPC health on a port, spans of a share of the health checks: each if it is given. The service has started."""
+    """gRPC health on a port, spans of a share of the health checks: each if it is given. The service has started. `otlp`
+    takes what exporters send to that port."""
     async with AsyncExitStack() as stack:
         if trace is not None:
             tracing = Tracing(trace)
@@ -23,7 +30,7 @@ async def observed(
             service.feed.observe(tracing.tell)
             service.hub.pulse.witness = tracing.looked
         if grpc_port is not None:
-            health = GrpcHealth(ServiceHealth(service))
+            health = GrpcHealth(ServiceHealth(service), otlp)
             stack.push_async_callback(health.close)
             service.feed.observe(health.tell)
             await health.start(host, grpc_port)

@@ -56,7 +56,9 @@ if TYPE_CHECKING:
 @click.option("--tls-key", metavar="FILE", help="... and this key.")
 @click.option("--behind-proxy", is_flag=True, default=None, help="A proxy in front of the hub speaks TLS.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name the hub is reached by.")
-@click.option("--grpc", "grpc_port", type=int, metavar="PORT", help="Answer grpc.health.v1 there, too.")
+@click.option(
+    "--grpc", "grpc_port", type=int, metavar="PORT", help="Answer grpc.health.v1 and take OTLP there, too."
+)
 @click.option(
     "--ai-maestro",
     "maestro_at",
@@ -194,6 +196,7 @@ class HubProcess(NamedTuple):
         from lifesigns.web.app import Web
         from lifesigns.web.garbage_collection import survivors_frozen
         from lifesigns.web.host_policy import HostPolicy
+        from lifesigns.web.otlp_grpc import OtlpOverGrpc
         from lifesigns.web.server import serving
         from lifesigns.web.table import CALLS
 
@@ -211,8 +214,9 @@ class HubProcess(NamedTuple):
         try:
             with self.listener.dup() as listener:
                 async with (
-                    observed(service, self.grpc_port, self.trace),
+                    observed(service, self.grpc_port, self.trace, otlp=OtlpOverGrpc(service, web.site).take),
                     web.site.hooks.watching(),
+                    mcp,
                     _maestro(service, config, self.maestro_at) as also_at,
                     serving(web, listener, tls=at.tls),
                 ):

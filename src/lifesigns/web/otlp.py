@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from lifesigns.hub.principals import Principal
+from lifesigns.hub.service import Service
 from lifesigns.web.answers import Answer, Problem
 from lifesigns.web.routes import SPEAKERS, Request, Route
 from lifesigns.wire.otlp import Form, Kind, encode_answer
@@ -44,15 +46,21 @@ async def metrics(request: Request) -> Answer:
 
 async def _take(request: Request, kind: Kind) -> Answer:
     form = _form(request)
-    receiver, who = request.service.otlp_receiver, request.principal
-    result = await receiver.take(request.body, form, kind, who)
-    request.site.rates.signals.charge(who.token_id, request.now, result.records)
-    if result.rejected and not result.taken:
-        raise Problem(403 if result.forbidden else 400, f"nothing was accepted: {result.reason}")
-    body = encode_answer(form, kind, result.rejected, result.reason)
+    body = await take_batch(request.service, request.site, request.body, form, kind, request.principal)
     # In protobuf "everything counts" is written in no bytes at all, and has a type nevertheless.
     headers = () if body else ((b"content-type", form.encode()),)
     return Answer(body, 200, form.encode(), headers)
+
+
+async def take_batch(
+    service: Service, site: Any, raw: bytes, form: Form, kind: Kind, who: Principal
+) -> bytes:
+    """Hear a batch of somebody's; the answer to its exporter. Raises a `Problem` if nothing of it counts."""
+    result = await service.otlp_receiver.take(raw, form, kind, who)
+    site.rates.signals.charge(who.token_id, service.clock(), result.records)
+    if result.rejected and not result.taken:
+        raise Problem(403 if result.forbidden else 400, f"nothing was accepted: {result.reason}")
+    return encode_answer(form, kind, result.rejected, result.reason)
 
 
 def _form(request: Request) -> Form:

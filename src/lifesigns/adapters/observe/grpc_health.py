@@ -15,6 +15,8 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Final, Protocol
 
+from lifesigns.adapters.observe import grpc_otlp
+from lifesigns.adapters.observe.grpc_otlp import TakeBatch
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.events.catalogue import HEALTH_STATE_CHANGED
@@ -53,7 +55,7 @@ class HubHealth(Protocol):
 class GrpcHealth:
     """A gRPC server that answers for the hub."""
 
-    def __init__(self, hub: HubHealth) -> None:
+    def __init__(self, hub: HubHealth, otlp: TakeBatch | None = None) -> None:
         try:
             import grpc  # type: ignore[import-untyped]
             from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-untyped]
@@ -63,6 +65,8 @@ class GrpcHealth:
         self._shapes = health_pb2
         self._add_to_server = health_pb2_grpc.add_HealthServicer_to_server
         self._hub = hub
+        self._otlp = otlp
+        """Takes what exporters of OpenTelemetry send to the same port, if that is wanted."""
         self._watchers: dict[str, set[_Watcher]] = {}
         """The watchers, by service."""
         self._closing = False
@@ -78,10 +82,15 @@ class GrpcHealth:
                 "grpc.so_reuseport",
                 0,
             ),  # Otherwise two hubs could share a port, and a client would get the one or the other.
-            ("grpc.max_receive_message_length", REQUEST_MAX),
+            (
+                "grpc.max_receive_message_length",
+                REQUEST_MAX if self._otlp is None else grpc_otlp.REQUEST_MAX,
+            ),
         )
         server = self._grpc.aio.server(options=options)
         self._add_to_server(self, server)
+        if self._otlp is not None:
+            server.add_generic_rpc_handlers(grpc_otlp.handlers(self._grpc, self._otlp))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
             bound: int = server.add_insecure_port(address)
