@@ -341,3 +341,13 @@ async def test_two_instrumentations_of_one_call_count_once() -> None:
         spent = exporter.agent().spending
         assert spent is not None
         assert spent.tokens == 100
+
+
+async def test_what_an_exporter_sent_is_paid_by_its_own_token_also_when_it_is_heard_later() -> None:
+    async with exporting() as exporter:
+        shares = exporter.service.hub.shares
+        shares.share = 1e-6  # Any work at all is more than that.
+        await exporter.send(*loop_of(3), who=CODER)
+        await exporter.heard()
+        assert shares.owes(CODER.token_id) > 0
+        assert shares.owes(ADMIN.token_id) == 0

@@ -143,12 +143,14 @@ class OtlpReceiver:
         if self._hub.waiting > WAITING_MAX // 2:
             self._timer = asyncio.get_running_loop().call_later(AGAIN_AFTER, self.hear_due)
             return
-        signals: list[Signal] = []
+        by_source: dict[str, list[Signal]] = {}  # Each token pays for its own.
         while self._due and self._due[0][0] <= now:
             _, agent_id, ended = self._due.popleft()
-            signals += self._release(agent_id, ended)
-        if signals and not self._hub.hear(signals):
-            self._hub.pulse.unreadable += len(signals)
+            if signals := self._release(agent_id, ended):
+                by_source.setdefault(self._lines[agent_id].source, []).extend(signals)
+        for source, signals in by_source.items():
+            if not self._hub.hear(signals, source=source):
+                self._hub.pulse.unreadable += len(signals)
         self._arm(now)
 
     def hear_all(self) -> None:
@@ -211,7 +213,7 @@ class OtlpReceiver:
             and self._is_beatless(one)
             and self._receiver.why_not(one.agent_id, who) is None
         ]
-        if signals and not self._hub.hear(signals):
+        if signals and not self._hub.hear(signals, source=who.token_id):
             raise InboxFull
 
     def _is_beatless(self, who: Identity) -> bool:
