@@ -191,6 +191,14 @@ def sender() -> Iterator[Row]:
         yield Row(f"life.{call}(...)", f"{ns:,.0f} ns")
 
 
+def frameworks() -> Iterator[Row]:
+    """What a watched framework adds to a tool call."""
+    from benchmarks import frameworks as watched
+
+    for name, us in alone(watched.call_us, 0).items():
+        yield Row(f"a tool call in {name}", f"{us:.0f} µs more", "", us, 50.0, at_most=True, absolute=True)
+
+
 def hub() -> Iterator[Row]:
     """How many beats a hub takes on one core, beside the same server and decoder doing nothing; and where its time
     goes."""
@@ -325,6 +333,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "wire": wire,
     "otlp": otlp,
     "sender": sender,
+    "frameworks": frameworks,
     "signing": signing,
     "guard": guard,
     "watching": watching,

@@ -1,6 +1,7 @@
 """Reading our pages: which there are, and the code blocks in them.
 
 ```python         is run, together with all others of its page, from top to bottom
+```python other   needs something that is not installed here; what it shows is run elsewhere
 ```text           directly after it is exactly what it prints
 ```yaml           is a lifesigns.yaml that loads; ```yaml wrong is one that must be refused, and
                   ```yaml other is no lifesigns.yaml

@@ -6,7 +6,7 @@ import pytest
 
 from tests.docs.pages import PAGES, ROOT, blocks, load_yaml, run, shown
 
-KNOWN = {"", "python", "text", "sh", "console", "json", "mermaid", "make", "toml"} | {
+KNOWN = {"", "python", "python other", "text", "sh", "console", "json", "mermaid", "make", "toml"} | {
     "yaml",
     "yaml wrong",
     "yaml other",

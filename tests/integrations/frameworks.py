@@ -45,18 +45,15 @@ class Framework:
         return 3 if self.failures_seen else 4
 
 
-NO_MODEL: Final = "a worker has no model"
-NOBODY_ASKED: Final = "a task asks nobody"
-NO_QUESTIONS: Final = "it has no question to a human of its own: a tool that asks is a call that takes long"
+NO_MODEL: Final = "There is no model, so no nudge, and nobody is asked"
+NO_QUESTIONS: Final = "It has no question to a human of its own: a tool that asks is a call that takes long"
 FRAMEWORKS: Final = {
     one.name: one
     for one in (
         Framework("langchain"),
         Framework("openai_agents"),
         Framework("pydantic_ai"),
-        Framework(
-            "celery", cannot=dict.fromkeys(("tokens", "limit", "nudge"), NO_MODEL) | {"ask": NOBODY_ASKED}
-        ),
+        Framework("celery", cannot=dict.fromkeys(("tokens", "limit", "nudge", "ask"), NO_MODEL)),
         Framework("claude_agent_sdk"),
         Framework("google_adk"),
         Framework("crewai"),

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TOKENS_IN, TOKENS_OUT = 1000, 50
-OBSERVED = ("Observation:", "Error:")
+OBSERVED = re.compile(r"^(Observation|Error):", re.MULTILINE)
 """How smolagents tells its model of a result."""
 
 
@@ -92,7 +92,7 @@ def _conversation(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if (
                 block.get("type") == "tool_result"
                 or message["role"] == "tool"
-                or (message["role"] == "user" and block.get("text", "").startswith(OBSERVED))
+                or (message["role"] == "user" and OBSERVED.search(block.get("text", "")))
             ):
                 yield "result", ""
             elif message["role"] == "user":

@@ -2,8 +2,8 @@
 
     watch(app, "worker-1")
 
-A worker is an agent: each process that runs tasks, so `worker-1/2` is the second process of a prefork pool. A task is a task and
-a call. A queue repeats itself, so equal tasks that succeed are work; the same task that fails in the same way again and again
+A worker is an agent: each process that runs tasks, so `worker-1/2` is the second process of a prefork pool. A task is a
+call. A queue repeats itself, so equal tasks that succeed are work; the same task that fails in the same way again and again
 is a loop. A declared retry is none.
 
 A worker outlives its tasks, so here a life is that of the process, not of a run.
@@ -12,15 +12,18 @@ A worker outlives its tasks, so here a life is that of the process, not of a run
 from __future__ import annotations
 
 import os
+import threading
 from importlib import import_module
 from typing import Any, Final
 
-from lifesigns.agent.sender.calls import TaskScope, ToolCall
+from lifesigns.agent.sender.calls import ToolCall
 from lifesigns.agent.sender.evidence import of_arguments
 from lifesigns.agent.sender.stopping import Stop
-from lifesigns.integrations.runs import AgentRun, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, RunLife, Watch, check_version, harmless
 
 KNOWN: Final = "5.7.0"
+RESTS_AFTER: Final = 30.0
+"""Seconds after a failed task until a worker without another one is idle."""
 
 
 def watch(app: Any, agent_id: str | None = None, **options: Any) -> Any:
@@ -43,26 +46,21 @@ def watch(app: Any, agent_id: str | None = None, **options: Any) -> Any:
 
 
 class TaskCall:
-    """One task, as a task and as a call."""
+    """One task, as a call. Its arguments count only if it fails: equal tasks that succeed are no loop."""
 
-    def __init__(self, run: AgentRun, task_id: str, name: str, args: object) -> None:
+    def __init__(self, life: RunLife, task_id: str, name: str, args: object) -> None:
         self._args = args
-        self._task: TaskScope = run.life.task(task_id, description=name)
-        self._call: ToolCall = run.life.tool(name, {"task": task_id})
-        self._task.__enter__()
-        self._call.__enter__()
+        self.has_failed = False
+        self._call: ToolCall = life.tool(name, {"task": task_id}).__enter__()
 
     def failed(self, error: object, *, retried: bool = False) -> None:
-        """Only now its arguments count: equal tasks that succeed are no loop."""
+        self.has_failed = True
         self._call._args = of_arguments(self._args)
         self._call._retry = retried
         self._call.failed(error, type(error).__name__)
-        if not retried:
-            self._task.failed(error)
 
     def over(self) -> None:
         self._call.__exit__(None, None, None)
-        self._task.__exit__(None, None, None)
 
 
 class ToldWorker:
@@ -73,6 +71,7 @@ class ToldWorker:
         self._watch = Watch("celery", agent_id, **self._options)
         self._calls: dict[str, TaskCall] = {}
         self._forks = False
+        self._resting: threading.Timer | None = None
 
     @harmless
     def on_ready(self, sender: Any = None, **_: Any) -> None:
@@ -103,8 +102,11 @@ class ToldWorker:
     @harmless
     def on_prerun(self, task_id: str, task: Any, args: Any = (), kwargs: Any = None, **_: Any) -> None:
         run = None if self._forks else self._run()
-        if run is not None:
-            self._calls[task_id] = TaskCall(run, task_id, task.name, [list(args), kwargs or {}])
+        if run is None:
+            return
+        if not self._calls:
+            run.life.doing("working")
+        self._calls[task_id] = TaskCall(run.life, task_id, task.name, [list(args), kwargs or {}])
 
     @harmless
     def on_retry(self, request: Any, reason: Any = None, **_: Any) -> None:
@@ -123,6 +125,23 @@ class ToldWorker:
         call = self._calls.pop(task_id, None)
         if call is not None:
             call.over()
+        if call is not None and call.has_failed:
+            self._rest_later()
+        else:
+            self._rest()
+
+    def _rest_later(self) -> None:
+        """To be idle ends what was done in a row, and a task that fails may come again at once."""
+        if self._resting is None or not self._resting.is_alive():
+            self._resting = threading.Timer(RESTS_AFTER, self._rest)
+            self._resting.daemon = True
+            self._resting.start()
+
+    @harmless
+    def _rest(self) -> None:
+        run = self._watch.find(os.getpid())
+        if run is not None and not self._calls:
+            run.life.doing("idle")
 
     def _run(self) -> AgentRun | None:
         return self._watch.begin(os.getpid())

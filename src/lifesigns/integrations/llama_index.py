@@ -8,6 +8,7 @@ step of the model and the tool call around.
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
 from importlib import import_module
 from types import new_class
@@ -20,6 +21,7 @@ KNOWN: Final = "0.14.25"
 WAITS: Final = "WaitingForEvent"
 """What a tool raises while it waits for an event of the user's; its name, because it is private."""
 _current: ContextVar[AgentRun | None] = ContextVar("lifesigns_llama_index_run", default=None)
+_followed: set[Any] = set()
 _watches: dict[int, Watch] = {}
 """By the agent, which takes no further fields."""
 
@@ -54,10 +56,9 @@ class ToldAgent:
         finally:
             _current.reset(token)
 
-        def over(done: Any) -> None:
-            watched.end(key, None if done.cancelled() else _root_of(done.exception()))
-
-        handler.add_done_callback(over)
+        following = asyncio.ensure_future(_follow(handler, watched, key))
+        _followed.add(following)
+        following.add_done_callback(_followed.discard)
         return handler
 
     async def take_step(self, ctx: Any, llm_input: Any, tools: Any, memory: Any) -> Any:
@@ -96,6 +97,19 @@ class ToldAgent:
         else:
             run.tool_finished(key, output.content)
         return output
+
+
+async def _follow(handler: Any, watched: Watch, key: object) -> None:
+    """A run ends with its result, whoever waits for that."""
+    try:
+        await handler.stop_event_result()
+    except asyncio.CancelledError:
+        watched.end(key)
+        raise
+    except Exception as error:  # noqa: BLE001 -- the agent's own, and its user gets it too
+        watched.end(key, None if "Cancelled" in type(error).__name__ else _root_of(error))
+    else:
+        watched.end(key)
 
 
 @harmless

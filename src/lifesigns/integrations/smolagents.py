@@ -2,8 +2,8 @@
 
     agent = watch(ToolCallingAgent(tools, model), "coder-7")
 
-Its step callbacks come after the step, when a hang is over. So the agent gets a class that is its own with the run, the tool
-call and the model around: nothing else of it changes. The code that a `CodeAgent` runs is one call, `python`.
+Its step callbacks come after the step, when a hang is over. So its run, its tool calls and its model are watched themselves:
+nothing else of it changes. The code that a `CodeAgent` runs is one call, `python`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextvars import ContextVar
 from importlib import import_module
-from types import new_class
 from typing import Any, Final
 
 from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
@@ -30,33 +29,35 @@ def watch(agent: Any, agent_id: str | None = None, *, cost: Cost | None = None, 
 
 @harmless
 def _attach(agent: Any, watched: Watch) -> None:
-    agent.lifesigns = watched
+    told = ToldAgent(agent, watched)
     agent.model = ToldModel(agent.model)
-    executor = getattr(agent, "python_executor", None)
-    if executor is not None:
-        agent.python_executor = ToldExecutor(executor)
-    agent.__class__ = new_class(type(agent).__name__, (ToldAgent, type(agent)))
+    if getattr(agent, "python_executor", None) is not None:
+        agent.python_executor = ToldExecutor(agent.python_executor)
+    agent.run = told.run
+    if hasattr(agent, "execute_tool_call"):
+        agent.execute_tool_call = told.execute_tool_call
 
 
 class ToldAgent:
-    """An agent that says when a run begins and ends, and which tools it calls."""
+    """Says when a run of the agent begins and ends, and which tools it calls. Its methods stand for the agent's."""
 
-    lifesigns: Watch
-    _lifesigns_run: AgentRun | None = None
+    def __init__(self, agent: Any, watched: Watch) -> None:
+        self._watched = watched
+        self._run, self._execute = agent.run, getattr(agent, "execute_tool_call", None)
+        self._current: AgentRun | None = None
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         key = object()
-        self.lifesigns.begin(key)
-        run = self._lifesigns_run = self.lifesigns.find(key)
+        run = self._current = self._watched.begin(key)
         try:
             with _within(run):
-                result = super().run(*args, **kwargs)  # type: ignore[misc]
+                result = self._run(*args, **kwargs)
         except BaseException as error:
-            self.lifesigns.end(key, _root_of(error))
+            self._watched.end(key, _root_of(error))
             raise
         if isinstance(result, Iterator):
             return self._streamed(key, run, result)
-        self.lifesigns.end(key)
+        self._watched.end(key)
         return result
 
     def _streamed(self, key: object, run: AgentRun | None, steps: Iterator[Any]) -> Iterator[Any]:
@@ -68,18 +69,19 @@ class ToldAgent:
                     break
                 yield step
         except BaseException as error:
-            self.lifesigns.end(key, _root_of(error))
+            self._watched.end(key, _root_of(error))
             raise
-        self.lifesigns.end(key)
+        self._watched.end(key)
 
     def execute_tool_call(self, tool_name: str, arguments: Any) -> Any:
         """Called in a thread of its own, one for each of several calls."""
-        run, key = self._lifesigns_run, object()
+        run, key = self._current, object()
+        execute: Any = self._execute
         if run is None:
-            return super().execute_tool_call(tool_name, arguments)  # type: ignore[misc]
+            return execute(tool_name, arguments)
         run.tool_started(key, tool_name, arguments)
         try:
-            result = super().execute_tool_call(tool_name, arguments)  # type: ignore[misc]
+            result = execute(tool_name, arguments)
         except BaseException as error:
             run.tool_failed(key, _root_of(error))
             raise

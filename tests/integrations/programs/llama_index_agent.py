@@ -1,7 +1,5 @@
 """An agent of LlamaIndex, as a user writes it."""
 
-from __future__ import annotations
-
 import asyncio
 
 from llama_index.core.agent.workflow import FunctionAgent

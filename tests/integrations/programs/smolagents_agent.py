@@ -49,7 +49,11 @@ def slow(path: str) -> str:
 
 
 model = OpenAIServerModel(
-    "scripted", api_base=f"{tools.MODEL_URL}/v1", api_key="dummy", client_kwargs={"max_retries": 0}
+    "scripted",
+    api_base=f"{tools.MODEL_URL}/v1",
+    api_key="dummy",
+    retry=False,
+    client_kwargs={"max_retries": 0},
 )
 agent = ToolCallingAgent([look, broken, hang, slow], model, max_steps=100, verbosity_level=0)
 agent = watch(agent, tools.AGENT, **tools.OPTIONS)
