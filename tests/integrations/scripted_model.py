@@ -89,14 +89,12 @@ def _conversation(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for message in body.get("messages", ()):
         content = message["content"]
         for block in content if isinstance(content, list) else [{"type": "text", "text": content or ""}]:
-            if (
-                block.get("type") == "tool_result"
-                or message["role"] == "tool"
-                or (message["role"] == "user" and OBSERVED.search(block.get("text", "")))
-            ):
+            text = block.get("text", "")
+            if block.get("type") == "tool_result" or message["role"] == "tool":
                 yield "result", ""
             elif message["role"] == "user":
-                yield "user", block.get("text", "")
+                yield "user", text
+                yield from (("result", "") for _ in OBSERVED.finditer(text))
     for item in body.get("input", ()):
         if item.get("type", "").endswith("_output"):
             yield "result", ""

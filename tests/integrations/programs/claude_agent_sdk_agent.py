@@ -14,6 +14,7 @@ os.environ.update(
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
     CLAUDE_CODE_MAX_RETRIES="0",
     IS_SANDBOX="1",
+    ENABLE_TOOL_SEARCH="false",
 )
 
 from claude_agent_sdk import (
