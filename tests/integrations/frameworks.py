@@ -33,6 +33,8 @@ class Framework:
     """Whether it tells that a tool failed; otherwise a failure looks like a result, and a loop is found at four."""
     cannot: Mapping[str, str] = field(default_factory=dict)
     """By case: why this framework has no such thing."""
+    tokens_late: int = 0
+    """Answers of the model whose tokens may be told too late for the run."""
     last: tuple[Step, ...] = (Say("done"),)
     """How its model ends a run."""
 
@@ -54,7 +56,7 @@ FRAMEWORKS: Final = {
         Framework("openai_agents"),
         Framework("pydantic_ai"),
         Framework("celery", cannot=dict.fromkeys(("tokens", "limit", "nudge", "ask"), NO_MODEL)),
-        Framework("claude_agent_sdk"),
+        Framework("claude_agent_sdk", tokens_late=3),
         Framework("google_adk"),
         Framework("crewai"),
         Framework("llama_index"),
@@ -116,7 +118,7 @@ class Program:
         told = self.hub.events("NUDGE_SENT", "INTERVENTION", agent=self.agent_id)
         return [one["data"]["stage"] for one in told]
 
-    def until(self, condition: Callable[[], object], what: str, within: float = 60.0) -> None:
+    def until(self, condition: Callable[[], object], what: str, within: float = 120.0) -> None:
         """Wait for a condition; a program that has ended brings it soon or never."""
         ends_at, ended = time.monotonic() + within, False
         while not condition():

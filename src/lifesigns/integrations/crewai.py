@@ -149,20 +149,21 @@ def _tell(run: AgentRun, context: Any) -> None:
         context.messages.append({"role": "user", "content": note})
     if context.agent is not None:
         run.hands_over(str(context.agent.role).strip())
-    run.model_started(_executor(context))
+    run.model_started(_thinker(context))
 
 
 @harmless
 def _after_model(context: Any) -> None:
     run = _run(context)
     if run is not None:
-        run.model_finished(_executor(context))
+        run.model_finished(_thinker(context))
 
 
 @harmless
 def _before_tool(context: Any) -> None:
     run = _run(context)
     if run is not None:
+        run.model_finished(_thinker(context))  # Of an answer that calls tools, no hook tells.
         run.tool_started(_call(context), context.tool_name, context.tool_input)
 
 
@@ -177,8 +178,9 @@ def _after_tool(context: Any) -> None:
         run.tool_finished(_call(context), result)
 
 
-def _executor(context: Any) -> object:
-    return id(context.executor)
+def _thinker(context: Any) -> object:
+    """One agent of a crew asks its model once at a time."""
+    return id(context.agent)
 
 
 def _call(context: Any) -> object:

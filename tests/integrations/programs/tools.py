@@ -16,9 +16,7 @@ AGENT = os.environ.get("AGENT", SCRIPT)
 MODEL_URL = os.environ.get("MODEL_URL", "")
 OPTIONS = json.loads(os.environ.get("OPTIONS", "{}"))
 """For `watch`."""
-OFF = bool(os.environ.get("UNWATCHED"))
-"""The same program without lifesigns: what does it cost?"""
-HANGS_FOR = 100.0
+HANGS_FOR = 200.0
 
 
 def look(path: str) -> str:
