@@ -304,10 +304,6 @@ class Engine:
         """After a restore: look policies up again, keep the deadlines as they were."""
         due_at = self.beliefs.canary_due_at
         self._canary.start(self._now if due_at == NEVER else due_at)
-        for agent in self._agents.values():
-            agent.policy_no = FIRST
-            agent.role = self._book.role_of(agent.id, agent.role)
-            self._context.look_up_policy(agent, self._now)
         timed: tuple[HasDeadline, ...] = (
             *self._agents.values(),
             *self.beliefs.lineages.values(),
@@ -316,6 +312,11 @@ class Engine:
             *self.beliefs.tasks.values(),
             *(side_order for mine in self.beliefs.side_orders.values() for side_order in mine.values()),
         )
-        for item in timed:
-            armed_at, item.armed_at = item.armed_at, NEVER
+        armed = [(item, item.armed_at) for item in timed]
+        for agent in self._agents.values():
+            agent.policy_no = FIRST
+            agent.role = self._book.role_of(agent.id, agent.role)
+            self._context.look_up_policy(agent, self._now)  # This may arm its claims.
+        for item, armed_at in armed:
+            item.armed_at = NEVER
             self._deadlines.arm(item, armed_at)
