@@ -62,6 +62,22 @@ def test_a_recovery_that_is_refused_says_why(operator: Visit, hub: Hub) -> None:
     told(operator.page, "terminate it before its task is recovered")
 
 
+def test_a_task_that_was_taken_back_from_a_lost_worker_is_listed(operator: Visit, hub: Hub) -> None:
+    """While the page is open; what a worker gives back itself is not in the list."""
+    operator.go("#/recovery")
+    page = operator.page
+    expect(page.get_by_text("No worker was lost with a task")).to_be_visible()
+    for name, task in (("lost-worker", "task-123"), ("orderly", "task-456")):
+        hub.client.beat(name, incarnation="i-1", task_id=task)
+        hub.client.signal("claim", name, incarnation="i-1", task_id=task)
+    hub.client.signal("task_done", "orderly", incarnation="i-1", task_id="task-456")
+    hub.client.beat("lost-worker", incarnation="i-2")  # The life that held it is over.
+    row = page.locator("table.locks").get_by_role("row").filter(has_text="task-123")
+    expect(row).to_contain_text("lost-worker")
+    expect(row).to_contain_text("at the hub")
+    expect(page.locator("table.locks")).not_to_contain_text("task-456")
+
+
 # --- alerts -------------------------------------------------------------------------------------------
 
 

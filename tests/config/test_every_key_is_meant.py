@@ -78,6 +78,7 @@ WORDS: Mapping[str, object] = {
     "relays": "refused",
     "signed": "required",
     "key": "/elsewhere.key",
+    "file": "/elsewhere.jsonl",
     "witnesses": "file:/elsewhere",
     "host": "localhost",
     "tls_cert": "/elsewhere.pem",

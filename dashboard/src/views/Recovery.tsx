@@ -1,15 +1,16 @@
-/** Recovery: which agents are being restarted, the success rate, past steps, and restarts by hand. */
+/** Recovery: which agents are being restarted, the success rate, past steps, restarts by hand, and tasks that were taken back. */
 
 import { useState } from "preact/hooks";
 import "../../styles/lists.css";
 import { get } from "../api";
 import { Choice } from "../parts/Filter";
-import type { EventView, Recoveries } from "#types";
+import type { EventView, Recoveries, RecoveredClaims } from "#types";
 import { many, percent } from "../words";
 import { usePolling } from "./polling";
 import { Failed, ListHead } from "./ListHead";
 import { Active } from "./recovery/Active";
 import { Gone } from "./recovery/Gone";
+import { Locks } from "./recovery/Locks";
 import { Steps } from "./recovery/Steps";
 
 const PERIODS = [
@@ -23,6 +24,10 @@ export function Recovery() {
   const asked = usePolling(() => get<Recoveries>("/api/v1/recoveries", { for: lasts }), lasts, {
     after: concerns,
     everyMs: 5000,
+  });
+  const locks = usePolling(() => get<RecoveredClaims>("/api/v1/claims/recovered", { for: lasts }), lasts, {
+    after: ({ type }) => type === "CLAIM_RELEASED" || type === "LOCK_RECOVERED",
+    everyMs: 15000,
   });
   const found = asked.value;
   return (
@@ -40,6 +45,13 @@ export function Recovery() {
           <Gone underWay={new Set(found.active.map(({ recovery }) => recovery.agent_id))} />
           <h2>What happened</h2>
           <Steps steps={found.steps} />
+        </>
+      )}
+      <Failed problem={locks.problem} />
+      {locks.value && (
+        <>
+          <h2>Tasks taken back from lost workers</h2>
+          <Locks recovered={locks.value.recovered} />
         </>
       )}
     </section>

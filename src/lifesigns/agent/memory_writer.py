@@ -52,7 +52,8 @@ class MemoryWriter:
         self._news = threading.Condition()
         self._ending = False
         self._stop_by = float("inf")
-        self._consecutive = 0
+        self.consecutive = 0
+        """Writes in a row that were given up, up to now."""
         self.written = self.dropped = 0
         self.failures: deque[WriteFailure] = deque(maxlen=FAILURES_KEPT)
         self._thread = threading.Thread(target=self._run, name="lifesigns-memory", daemon=True)
@@ -112,7 +113,7 @@ class MemoryWriter:
                 self._pause()
             else:
                 self.written += 1
-                self._consecutive = 0
+                self.consecutive = 0
                 return
 
     def _pause(self) -> None:
@@ -122,10 +123,10 @@ class MemoryWriter:
                 self._news.wait(by - time.monotonic())
 
     def _give_up(self, error: str) -> None:
-        self._consecutive += 1
-        failure = WriteFailure(time.time(), error, self._consecutive)
+        self.consecutive += 1
+        failure = WriteFailure(time.time(), error, self.consecutive)
         self.failures.append(failure)
-        if self._consecutive == ALERT_AFTER:
-            log.warning("%d writes to the memory in a row failed: %s", self._consecutive, error)
+        if self.consecutive == ALERT_AFTER:
+            log.warning("%d writes to the memory in a row failed: %s", self.consecutive, error)
         if self._on_failure is not None:
             self._on_failure(failure)

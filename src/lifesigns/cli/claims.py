@@ -1,4 +1,4 @@
-"""`lifesigns claims`: who holds which task; `recovered`: the locks of lost workers that were released."""
+"""`lifesigns claims`: who holds which task; `recovered`: those of lost workers that were released."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def list_(client: Client, as_json: bool) -> None:
 @prints_json
 @asks_a_hub
 def recovered(client: Client, for_: str, limit: int, as_json: bool) -> None:
-    """List the locks in GitHub that were released because their worker was lost, the newest first."""
+    """List claims, and locks in GitHub, that were released because their worker was lost, the newest first."""
     found = client.recovered_claims(for_=for_, limit=limit).recovered
     if as_json:
         print_json({"recovered": found})
@@ -54,7 +54,7 @@ def recovered(client: Client, for_: str, limit: int, as_json: bool) -> None:
     rows = [
         (
             one.at,
-            one.lock,
+            one.lock or one.task_id,
             one.agent_id,
             ", ".join(one.assignees),
             f"{one.silent_for_s:.0f} s",
@@ -62,5 +62,5 @@ def recovered(client: Client, for_: str, limit: int, as_json: bool) -> None:
         )
         for one in found
     ]
-    head = ("at", "lock", "worker", "assigned to", "silent for", "comment")
-    print_table(head, rows, none="No lock was recovered in that time.")
+    head = ("at", "task", "worker", "assigned to", "silent for", "comment")
+    print_table(head, rows, none="Nothing was recovered in that time.")

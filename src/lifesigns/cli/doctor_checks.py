@@ -315,6 +315,10 @@ HUB_TROUBLES: Final = {
         "see github in lifesigns.yaml and its token (gh auth status); it is asked again for ever, and locks stay meanwhile",
     ),
     HubPart.HUBS: ("hubs", "start it again, or lifesigns hubs forget NAME if it will not come back"),
+    HubPart.MEMORY: (
+        "MCP memory",
+        "see memory.file in lifesigns.yaml, and that npx -y @modelcontextprotocol/server-memory starts",
+    ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 

@@ -192,6 +192,7 @@ class HubProcess(NamedTuple):
         """Judge until the process stops or another hub takes over."""
         from lifesigns.assembly.executors import assign_executors
         from lifesigns.assembly.observing import observed
+        from lifesigns.assembly.recovery_memory import recoveries_kept
         from lifesigns.cli.mcp_http import McpEndpoint
         from lifesigns.web.app import Web
         from lifesigns.web.garbage_collection import survivors_frozen
@@ -215,6 +216,7 @@ class HubProcess(NamedTuple):
             with self.listener.dup() as listener:
                 async with (
                     observed(service, self.grpc_port, self.trace, otlp=OtlpOverGrpc(service, web.site).take),
+                    recoveries_kept(service, config.memory.file),
                     web.site.hooks.watching(),
                     mcp,
                     _maestro(service, config, self.maestro_at) as also_at,

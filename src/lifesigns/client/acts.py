@@ -126,7 +126,7 @@ class Acts:
     def recovered_claims(
         self, *, for_: float | str | None = None, limit: int | None = None
     ) -> Request[RecoveredClaims]:
-        """Locks of lost workers that were released in the issue tracker, in the last seven days or in `for_`."""
+        """Claims of lost workers that were released, here and in the issue tracker, in the last seven days or in `for_`."""
         return get("/api/v1/claims/recovered", RecoveredClaims, for_=for_, limit=limit)
 
 

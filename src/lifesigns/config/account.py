@@ -57,6 +57,7 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     witnesses = tuple(masked(one) for one in config.audit.witnesses)
     yield "audit.witnesses", witnesses, _source(settings, "audit", "witnesses")
     yield from _section("otlp", settable(config.otlp), settings)
+    yield from _section("memory", settable(config.memory), settings)
 
 
 def masked(url: str | None) -> str | None:

@@ -24,6 +24,7 @@ from lifesigns.config.values import (
     Config,
     Limits,
     Listen,
+    MemorySettings,
     OtlpSettings,
 )
 from lifesigns.core.policy import FleetPolicy
@@ -43,6 +44,7 @@ SCHEMA: Final[Schema] = {
     "limits": schema.keys(Limits),
     "audit": schema.keys(AuditSettings),
     "otlp": schema.keys(OtlpSettings),
+    "memory": schema.keys(MemorySettings),
 }
 """The whole file."""
 
@@ -113,6 +115,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         limits=_changed(Limits(), settings, "limits"),
         audit=_changed(AuditSettings(), settings, "audit"),
         otlp=_changed(OtlpSettings(), settings, "otlp"),
+        memory=_changed(MemorySettings(), settings, "memory"),
         routes=_entries(settings, "routes"),
         silences=_entries(settings, "silences"),
         maintenance=_entries(settings, "maintenance"),

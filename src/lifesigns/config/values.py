@@ -109,6 +109,14 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """An MCP memory server that recoveries of locks are written to, beside the store."""
+
+    file: Annotated[Path | None, readers.file] = None
+    """The server's file (`MEMORY_FILE_PATH`). None: nothing is written."""
+
+
+@dataclass(frozen=True, slots=True)
 class OtlpSettings:
     """How spans and log events of others become agents. The first attribute that is there counts; `a/b` needs both."""
 
@@ -150,6 +158,7 @@ class Config:
     limits: Limits
     audit: AuditSettings
     otlp: OtlpSettings
+    memory: MemorySettings
     routes: Sequence[RouteSettings]
     silences: Sequence[SilenceSettings]
     maintenance: Sequence[MaintenanceSettings]

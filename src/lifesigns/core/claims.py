@@ -74,13 +74,14 @@ class Claims:
             why = f"its claim on {claim.task_id} is stale"
             self._outbox.order(SendPing, agent, now, seq=0, suspicion=why)
             return False
-        silent = duration(now - max(agent.heard_at, claim.claimed_at))
-        self.release(claim, agent, now, f"{claim.agent_id} was last heard {silent} ago")
+        silent_for = now - max(agent.heard_at, claim.claimed_at)
+        self.release(claim, agent, now, f"{claim.agent_id} was last heard {duration(silent_for)} ago")
         return True
 
     def release(self, claim: Claim, agent: Agent, now: float, reason: str) -> None:
-        """Give the task back to the queue, on record."""
-        self.ended(claim, now, reason)
+        """Give the task of a lost agent back to the queue, on record."""
+        silent_for = max(0.0, now - max(agent.heard_at, claim.claimed_at))
+        self.ended(claim, now, reason, round(silent_for, 3))
         comment = (
             f"Released from `{claim.agent_id}`: {reason}. "
             "The task is back in the queue and free to be claimed."
@@ -89,8 +90,9 @@ class Claims:
             ReleaseClaim, agent, now, task_id=claim.task_id, token=claim.token, comment=comment
         )
 
-    def ended(self, claim: Claim, now: float, reason: str) -> None:
-        """The claim is over: done, given back, or released."""
+    def ended(self, claim: Claim, now: float, reason: str, silent_for: float | None = None) -> None:
+        """The claim is over: done, given back, or released from a lost agent that was silent for so long."""
+        stage = ClaimStage.RELEASED
         self._outbox.fact(
-            ClaimChanged(now, claim.task_id, claim.agent_id, ClaimStage.RELEASED, claim.token, reason)
+            ClaimChanged(now, claim.task_id, claim.agent_id, stage, claim.token, reason, silent_for)
         )

@@ -202,6 +202,8 @@ class ClaimChanged(Fact):
     stage: ClaimStage
     token: int
     reason: str = ""
+    silent_for_s: float | None = None
+    """How long the holder was silent, if the claim was released because it was lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -366,6 +366,10 @@ _TABLE: Final = (
          sentence=_with_reason("A hub is lost"), level=_ERROR, alert="hub_lost"),
     _row("HUB_BACK", _Over, "every hub on the store is there", where={"part": HubPart.HUBS}, named=_WITHOUT_PART,
          sentence=_with_reason("Every hub is there again. It was not so"), level=_INFO, ends="hub_lost"),
+    _row("HUB_MEMORY_LOST", _Began, "recoveries of locks cannot be written to the MCP memory", where={"part": HubPart.MEMORY}, named=_WITHOUT_PART,
+         sentence=_with_reason("Nothing can be written to the MCP memory"), level=_ERROR, alert="hub_memory_lost"),
+    _row("HUB_MEMORY_BACK", _Over, "the MCP memory takes what is written again", where={"part": HubPart.MEMORY}, named=_WITHOUT_PART,
+         sentence=_with_reason("The MCP memory takes what is written again. It did not"), level=_INFO, ends="hub_memory_lost"),
     _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
          audit=lambda fact: (
              "history forgotten", f"all before event {fact.first_event}, older than {fact.keep_for_s / 86400:g} days")),

@@ -26,6 +26,7 @@ class HubPart(StrEnum):
     WITNESSES = "WITNESSES"
     TRACKER = "TRACKER"
     HUBS = "HUBS"
+    MEMORY = "MEMORY"
 
 
 @dataclass(frozen=True, slots=True)

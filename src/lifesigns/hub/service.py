@@ -230,6 +230,10 @@ class Service:
         """Ask this, once a second, why new connections are refused."""
         self.housekeeping.watched[HubPart.CONNECTIONS] = why_full
 
+    def watch_memory(self, why_lost: Callable[[float], str]) -> None:
+        """Ask this, once a second, why nothing can be written to the MCP memory."""
+        self.housekeeping.watched[HubPart.MEMORY] = why_lost
+
     # --- how it is ------------------------------------------------------------------------------------
 
     @property

@@ -1,4 +1,4 @@
-"""Claims that were recovered: locks in the issue tracker whose worker was lost."""
+"""Claims that were recovered because their worker was lost, at the hub and in the issue tracker."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns.config import durations
-from lifesigns.views.claims import TYPES, RecoveredClaims, recovered_claims
+from lifesigns.views.claims import TYPES, RecoveredClaim, RecoveredClaims, recovered_claims
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import READERS, Request, Route
+
+READ: Final = 1000
+READS_MAX: Final = 10
+"""Reads of `READ` events each, at most: among them are claims that were granted or given back."""
 
 
 class RecoveredQuery(msgspec.Struct, rename={"for_": "for"}):
@@ -22,16 +26,23 @@ class RecoveredQuery(msgspec.Struct, rename={"for_": "for"}):
 
 
 async def recovered(request: Request) -> Answer:
-    """Locks of lost workers that were released in the issue tracker, the newest first."""
+    """Claims of lost workers that were released, at the hub and in the issue tracker, the newest first."""
     query = request.query
     try:
         since = max(0.0, request.now - durations.parse(query.for_))
     except ValueError as error:
         raise Problem(400, str(error), field="for") from None
-    events = await request.service.store.events(
-        since=since, types=TYPES, newest_first=True, limit=query.limit
-    )
-    return answer(recovered_claims(events))
+    found: list[RecoveredClaim] = []
+    until: int | None = None
+    for _ in range(READS_MAX):
+        events = await request.service.store.events(
+            until=until, since=since, types=TYPES, newest_first=True, limit=READ
+        )
+        found.extend(recovered_claims(events))
+        if len(events) < READ or len(found) >= query.limit:
+            break
+        until = events[-1].id - 1
+    return answer(RecoveredClaims(tuple(found[: query.limit])))
 
 
 CALLS: Final = (

@@ -263,6 +263,14 @@ async def hub_is_back(house: House) -> None:
     house.hub.service.housekeeping.watched[HubPart.HUBS] = lambda _: ""
 
 
+async def memory_is_away(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.MEMORY] = lambda _: "npx cannot be started"
+
+
+async def memory_is_back(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.MEMORY] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -287,6 +295,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_witness_lost": (witness_is_away, witness_is_back),
     "hub_tracker_lost": (tracker_is_away, tracker_is_back),
     "hub_lost": (hub_is_gone, hub_is_back),
+    "hub_memory_lost": (memory_is_away, memory_is_back),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

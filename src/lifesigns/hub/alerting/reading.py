@@ -95,6 +95,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "the issue tracker answers again",
     ),
     "hub_lost": ("another hub on the same store is gone", "every hub on the store is there"),
+    "hub_memory_lost": (
+        "nothing can be written to the MCP memory: recoveries of locks are in the hub's own history only",
+        "the MCP memory takes what is written again",
+    ),
     "audit_broken": (
         "the audit log is not what was sealed: see lifesigns audit verify",
         "somebody accepts the audit log as it is",

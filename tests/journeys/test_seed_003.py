@@ -1,0 +1,110 @@
+"""Seed 003, typed from the document: a worker in a process of its own, its locks, its keys in the real MCP memory server, its end,
+and what is left of it: the lock is free, the recovery is on record at the hub, in the memory and for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.outside import Hub, serving, until
+
+PACKAGE = "@modelcontextprotocol/server-memory"
+RECOVERIES = "task-sentinel/metrics/lock-recoveries/"
+
+WORKER = """
+import sys, time
+from lifesigns import HeartbeatMonitor
+
+monitor = HeartbeatMonitor(
+    "worker-local-1",
+    "org/repo",
+    {
+        "heartbeat_interval": 500,    # the document's five minutes, ten minutes and one minute, 600 times as fast
+        "stale_threshold": 3000,
+        "detection_interval": 500,
+    },
+    memory=sys.argv[1],
+)
+monitor.start()
+monitor.addTask("task-123")
+monitor.addTask("task-456")
+monitor.removeTask("task-456")
+monitor.recordTaskCompletion()
+print(monitor.getMetrics()["tasks_completed"], monitor.getHealthStatus(), flush=True)
+time.sleep(600)
+"""
+BYSTANDER = """
+import time
+from lifesigns import HeartbeatMonitor
+
+monitor = HeartbeatMonitor("worker-local-2", "org/repo", {"heartbeat_interval": 500, "stale_threshold": 3000})
+monitor.start()
+monitor.add_task("task-789")
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The command of the real server, or a visible reason why it is not tried."""
+    if known := os.environ.get("LIFESIGNS_TEST_MCP_MEMORY"):
+        return f"node {known}"
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed: the real MCP memory server is not tried")
+    folder = tmp_path_factory.mktemp("server-memory")
+    install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), PACKAGE]
+    installed = subprocess.run(install, capture_output=True, text=True, timeout=180, check=False)
+    if installed.returncode:
+        pytest.skip(f"npm has no {PACKAGE} here: {installed.stderr.strip()[-200:]}")
+    return f"node {folder}/node_modules/{PACKAGE}/dist/index.js"
+
+
+def kept(file: Path) -> dict[str, str]:
+    """What the server has in its file, which is as it is only between two writes."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    found = {}
+    for line in lines:
+        with suppress(ValueError):
+            entity = json.loads(line)
+            found[entity["name"]] = entity["observations"][-1] if entity["observations"] else ""
+    return found
+
+
+def held(hub: Hub) -> set[str]:
+    return {task["task_id"] for task in hub.get("/api/v1/tasks")["tasks"] if task["claim"]}
+
+
+def test_a_worker_that_dies_loses_its_lock_once_and_everybody_can_see_it(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIFESIGNS_MEMORY_COMMAND", server)
+    file = tmp_path / "memory.jsonl"
+    with serving(tmp_path, {"memory": {"file": str(file)}}) as hub:
+        worker = hub.python("worker.py", WORKER, str(file))
+        hub.python("bystander.py", BYSTANDER)
+        hub.until(lambda: held(hub) == {"task-123", "task-789"}, "both hold their locks")
+        lock = "task-sentinel/tasks/task-123/lock"
+        hub.until(lambda: lock in kept(file), "the lock is in the memory")
+        seen = hub.cli("memory", "get", "task-sentinel/workers/worker-local-1/heartbeat", "--file", str(file))
+        assert json.loads(seen.stdout)["worker_id"] == "worker-local-1"
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        died_at = time.monotonic()
+        hub.until(lambda: held(hub) == {"task-789"}, "the lock is released, and only that one")
+        assert time.monotonic() - died_at > 2.0, "it was released before it was stale"
+        until(lambda: any(key.startswith(RECOVERIES) for key in kept(file)), "the recovery is in the memory")
+        until(lambda: lock not in kept(file), "the lock is gone from the memory")
+        (key,) = hub.cli("memory", "list", f"{RECOVERIES}*", "--file", str(file)).stdout.split()
+        recovery = json.loads(kept(file)[key])
+        assert (recovery["worker_id"], recovery["task_id"]) == ("worker-local-1", "task-123")
+        assert recovery["stale_duration"] >= 3000
+        listed = json.loads(hub.cli("claims", "recovered", "--json").stdout)["recovered"]
+        assert [(one["agent_id"], one["task_id"]) for one in listed] == [("worker-local-1", "task-123")]
