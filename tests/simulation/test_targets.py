@@ -9,8 +9,9 @@ from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import MINUTE
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.core.signals import CheckpointSaved, DoingChanged, ModelFinished, ModelStarted
-from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
+from lifesigns.simulation import Faults, Report, SimulationConfig, World, simulate
 from lifesigns.simulation.lives.failing import FAILURES
+from lifesigns.simulation.report import of as report_of
 from lifesigns.simulation.truth import Illness
 from tests.core.harness import START, Watch
 
@@ -156,3 +157,25 @@ def test_a_third_of_all_beats_lost_and_an_impatient_ladder_end_nobody_who_is_wel
     )
     assert report.violations == ()
     assert report.false_terminations == 0
+
+
+@pytest.mark.parametrize("faults", ["loss=0.001", "loss=0.1"])
+def test_intervals_that_the_hub_tells_convict_nobody_healthy(faults: str) -> None:
+    """A third of the senders is too old to follow, and orders are lost as often as beats."""
+    telling = profile("swarm").but({"silence": {"tell_interval": True, "calm_after": 5 * MINUTE}})
+    world = World(
+        SimulationConfig(
+            agents=20,
+            days=0.5,
+            seed=3,
+            policies=PolicyBook(telling),
+            faults=Faults.parse(faults),
+            failure_every=12 * HOUR,
+        )
+    )
+    world.run()
+    report = report_of(world)
+    assert report.violations == ()
+    assert missed_targets(report) == []
+    known = [world.monitor.engine.agent(agent.id) for agent in world.agents]
+    assert 5 < sum(bool(agent and agent.told_interval) for agent in known) < 20

@@ -120,6 +120,7 @@ fields: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
         "grace": maybe(amounts),
         "policy": maybe(policies),
         "beats": st.booleans(),
+        "follows_interval": st.booleans(),
     },
     signals.ActivitySeen: {"kind": texts},
     signals.ToolStarted: {"call_id": names, "tool": names, "args_digest": texts, "bound": maybe(amounts)},

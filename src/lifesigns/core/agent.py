@@ -323,6 +323,8 @@ class Agent:
     margin: float = 0.0
     interval: float = 0.0
     refit_at: int = 0
+    told_interval: float | None = None
+    """How often we told it to beat; 0 if never, None if it cannot be told."""
     suspicion: Suspicion | None = None
 
     health: Health = Health.STARTING

@@ -12,6 +12,7 @@ from lifesigns.core.deadlines import Deadlines
 from lifesigns.core.effects import Refusal, SendCanary
 from lifesigns.core.failures import Failures
 from lifesigns.core.fleet import Fleet
+from lifesigns.core.intervals import Intervals
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
 from lifesigns.core.messages import Messages, OpenMessages, PendingMessage
@@ -65,6 +66,7 @@ class EngineContext:
             self.outbox, self.awareness, self.deadlines, beliefs.side_orders, beliefs.next_order
         )
         self.respawns = Respawns(self.outbox, self.fleet, self.awareness, self.side_orders)
+        self.intervals = Intervals(self.outbox, self.awareness)
         self.claims = Claims(self.outbox, self.awareness)
         self.messages = Messages(self.outbox, self.awareness)
         self.tasks = Tasks(self.outbox, self.awareness, self.judge)

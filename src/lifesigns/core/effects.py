@@ -340,6 +340,13 @@ class SendPing(Order):
 
 
 @dataclass(frozen=True, slots=True)
+class SetInterval(Order):
+    """Beat so often from now on. Worth something only now, and nothing depends on its arrival."""
+
+    interval: float
+
+
+@dataclass(frozen=True, slots=True)
 class SendNudge(Order):
     """Tell an agent the facts, at its next turn boundary."""
 

@@ -45,6 +45,13 @@ class SilencePolicy:
     """The chance per beat that a healthy agent is suspected; at 5 s beats about once in 1.6 years."""
     degrade_on_suspicion: bool = False
     """With intervals of minutes a suspicion lasts long enough to be shown as `degraded`."""
+    tell_interval: bool = False
+    """Tell senders that follow it to beat oftener while unwell and more rarely while calm. Off: it changes traffic."""
+    unwell_factor: Number = 0.5
+    calm_factor: Number = 1.5
+    """What becomes of the interval. However large, a calm sender's beat still fits 1.5 times into `suspect_after`."""
+    calm_after: float = 10 * MINUTE
+    """Healthy for this long is calm."""
     busy_factor: Number = 3.0
     """An agent that last reported "busy" has this many times the timeout: it may be slow to speak."""
     busy_max: float = 30 * MINUTE

@@ -80,6 +80,9 @@ def _silence(s: SilencePolicy) -> Iterator[Rule]:
         f"within the timeout of {s.timeout} s"
     )
     yield s.suspect_after > s.interval, "silence.ping_wait", no_room
+    faster, slower = s.unwell_factor, s.calm_factor
+    yield 0.1 <= faster <= 1, "silence.unwell_factor", f"{faster} is not between 0.1 and 1"
+    yield 1 <= slower <= 10, "silence.calm_factor", f"{slower} is not between 1 and 10"
     rate = s.false_suspicion_rate
     yield 0 < rate < 1, "silence.false_suspicion_rate", f"{rate} is not between 0 and 1"
 

@@ -206,6 +206,8 @@ class AgentRegistered(AgentSignal):
     """Whether it may only tighten what the administrator set: it is no operator's word. Set by us, as the source is."""
     beats: bool = True
     """Whether it is going to beat. If others only report on it afterwards, as by spans, its silence means nothing."""
+    follows_interval: bool = False
+    """Whether it beats as often as `SetInterval` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,7 @@ class Watching:
             self._context.ladder.due_at(agent),
             max(now, self._absent_at(agent)),
             self._context.failures.due_at(agent),
+            max(now, self._context.intervals.due_at(agent, policy.silence)),
         )
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, now)
@@ -90,7 +91,7 @@ class Watching:
     def other_due(self, agent: Agent, policy: Policy, at: float) -> float:
         """The deadline of a calm agent, apart from silence, that comes up at `at` or next."""
         held: Sequence[Finding] = ()
-        due_at = self._parked_until(agent)
+        due_at = min(self._parked_until(agent), self._context.intervals.due_at(agent, policy.silence))
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, at)
             due_at = min(due_at, stall_at)
@@ -109,6 +110,7 @@ class Watching:
         if not (agent.calm and _is_calm(agent)):
             self._context.failures.review(agent, now)
             self._context.ladder.review(agent, policy.ladder, now)
+            self._context.intervals.review(agent, policy.silence, now)
             self.arm(agent, now)
         elif agent.other_at > now + stall.soonest(policy.stall):
             self.arm(agent, now)
@@ -145,6 +147,7 @@ class Watching:
             if gone(agent) or agent.beatless:
                 return False
             self._step_silence(agent, policy, at, now)
+        self._context.intervals.review(agent, policy.silence, now)
         self._context.failures.review(agent, at)
         self._context.ladder.review(agent, policy.ladder, now)
         if self._context.ladder.due_at(agent) <= at:

@@ -26,6 +26,7 @@ from lifesigns.core.effects import (
     Respawn,
     SendNudge,
     SendPing,
+    SetInterval,
     StopStranger,
     Terminate,
     TurnBreaker,
@@ -42,6 +43,7 @@ EVENTS: Final = "lifesigns.event"
 
 FOR_AGENTS: Final = (
     SendPing,
+    SetInterval,
     SendNudge,
     Terminate,
     Withdraw,

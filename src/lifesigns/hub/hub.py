@@ -26,6 +26,7 @@ from lifesigns.core.effects import (
     Poisoned,
     SendCanary,
     SendPing,
+    SetInterval,
     Stage,
 )
 from lifesigns.core.engine import Engine
@@ -446,7 +447,7 @@ class Hub:
         for effect in effects:
             if isinstance(effect, SendCanary):
                 self._send_canary(effect.seq)
-            elif isinstance(effect, SendPing):
+            elif isinstance(effect, SendPing | SetInterval):
                 self.deliver(effect)
             else:
                 self._note_change(effect, now)

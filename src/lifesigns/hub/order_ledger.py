@@ -33,8 +33,8 @@ PING_FOR: Final = 60.0
 UNANSWERED_FOR: Final = 600.0
 """An order without an outcome (`replaced`) is over after this."""
 
-NOT_STORED: Final = (e.SendPing, e.Withdraw)
-"""A ping loses its worth at once, and a `Withdraw` follows from what is stored."""
+NOT_STORED: Final = (e.SendPing, e.SetInterval, e.Withdraw)
+"""A ping and an interval lose their worth at once, and a `Withdraw` follows from what is stored."""
 
 _KINDS: Final = {
     kind.__name__: kind
@@ -99,6 +99,8 @@ class OrderLedger:
         agent_id = entry.order.agent_id
         if isinstance(entry.order, e.SendPing):
             self.drop_pings(agent_id, entry)
+        elif isinstance(entry.order, e.SetInterval):
+            self._drop_intervals(agent_id, entry)
         offered = [one for one in self.of(agent_id) if one.offered]
         for oldest in offered[: max(0, len(offered) + 1 - PER_AGENT_MAX)]:
             oldest.offered = False
@@ -162,6 +164,12 @@ class OrderLedger:
             order = one.order
             if isinstance(order, e.SendPing) and one is not spare and not (answered and answered < order.seq):
                 self.settle(agent_id, order.order_id)
+
+    def _drop_intervals(self, agent_id: str, newest: OpenOrder) -> None:
+        """Settle what was told before: only the newest word counts."""
+        for one in self.of(agent_id):
+            if isinstance(one.order, e.SetInterval) and one is not newest:
+                self.settle(agent_id, one.order.order_id)
 
     def stand_down(self) -> None:
         """Another hub acts now: offer and try nothing more. What is stored is that hub's."""
@@ -256,7 +264,7 @@ def open_order(stored: StoredOrder) -> Order | None:
 def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
     """Whether the engine still waits for the outcome of this order."""
     match order:
-        case e.SendPing():
+        case e.SendPing() | e.SetInterval():
             return now - order.at <= PING_FOR
         case e.SendNudge() | e.Escalate() | e.Terminate():
             agent = beliefs.agents.get(order.agent_id)

@@ -347,7 +347,7 @@ class Invariants:
     def _order(self, order: e.Order) -> None:
         record, agent = self._records[order.agent_id], self._world.agent(order.agent_id)
         first = self._orders.setdefault(order.order_id, order)
-        if not isinstance(order, e.SendPing):
+        if not isinstance(order, e.SendPing | e.SetInterval):
             self._under_way[order.order_id] = order
         if first is not order:
             again = isinstance(order, e.Terminate) and isinstance(first, e.Terminate)

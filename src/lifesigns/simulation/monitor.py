@@ -89,7 +89,9 @@ class Monitor:
         for witness in world.witnesses:
             witness(effects)
         orders = [effect for effect in effects if isinstance(effect, e.Order)]
-        self._given |= {order.order_id: order for order in orders if not isinstance(order, e.SendPing)}
+        self._given |= {
+            order.order_id: order for order in orders if not isinstance(order, e.SendPing | e.SetInterval)
+        }
         dies = self._doomed and any(isinstance(order, ACTS) for order in orders)
         if self._snapshot is not None or dies:
             self.save()  # Beliefs, facts and orders are one transaction.

@@ -107,6 +107,8 @@ class SimulatedAgent:
         self._life: Life | None = None
         self._turn_no = 0
         self._beat_no = 0
+        self._paced_from: tuple[float, int] | None = None
+        """Since when it follows an interval of the monitor's, and its sequence then."""
         self._obeyed: dict[str, s.Signal | None] = {}
         self._waiting: dict[str, e.Terminate] = {}
         """Terminations that wait while it is cut off. They are the first thing it gets when it returns."""
@@ -153,6 +155,7 @@ class SimulatedAgent:
         self.model_call = ""
         self.leaving = False
         self.plain = None
+        self.interval, self._paced_from = self.policy.silence.interval, None
         self.beat = s.BeatReceived(
             self.id, incarnation=self.incarnation, loop_lag_ms=2.0, load=0.4, host=self.host
         )
@@ -175,7 +178,7 @@ class SimulatedAgent:
     def keep_beating(self) -> None:
         """Join the agents with routine beats, or send its own beats if they carry more."""
         self._beat_no += 1
-        alone = self.frozen_at is not None or self.plain is not None
+        alone = self.frozen_at is not None or self.plain is not None or self._paced_from is not None
         if alone or self.interval != self.world.bulk_beats.interval:
             self.world.bulk_beats.leave(self.index, self.now)
             if self.speaking:
@@ -205,7 +208,7 @@ class SimulatedAgent:
             self,
             s.BeatReceived(
                 self.id,
-                int(self.now // self.interval) if seq is None else seq,
+                self._next_seq() if seq is None else seq,
                 self.incarnation,
                 sent_at=self.now + self.skew,
                 loop_lag_ms=lag,
@@ -213,6 +216,13 @@ class SimulatedAgent:
                 host=self.host,
             ),
         )
+
+    def _next_seq(self) -> int:
+        """By the time; by its own count since it follows another interval."""
+        if self._paced_from is None:
+            return int(self.now // self.interval)
+        at, seq = self._paced_from
+        return seq + int((self.now - at + 1e-6) // self.interval) + 1
 
     def stop(self) -> None:
         """Its process ends."""
@@ -314,6 +324,7 @@ class SimulatedAgent:
                 host=self.host,
                 grace=grace,
                 policy=policy,
+                follows_interval=self.index % 3 != 0,  # The others are of an older version.
             )
         )
 
@@ -484,6 +495,8 @@ class SimulatedAgent:
         match order:
             case e.SendPing():
                 self._answer_ping(order)
+            case e.SetInterval():
+                self._follow_interval(order)
             case e.SendNudge():
                 self._receive_nudge(order)
             case e.Terminate():
@@ -508,6 +521,14 @@ class SimulatedAgent:
             self.say(pong)
             if not bus.loses():
                 self.send_beat()
+
+    def _follow_interval(self, order: e.SetInterval) -> None:
+        """Beat by itself, at another rhythm; its sequence counts its own beats from here on."""
+        if self._reachable(order) and not self.world.bus.cut and not self.world.bus.loses():
+            self._paced_from = self.now, self._next_seq()
+            self.interval = order.interval
+            self.phase = self.now % self.interval
+            self.keep_beating()
 
     def _answer_status(self, order: e.AskStatus) -> None:
         if not self._reachable(order) or self.failure is not None:

@@ -23,6 +23,8 @@ class Rhythm(Struct, frozen=True):
     lost: int
     interval_s: float
     """Between two of this agent's beats; before the first one, the policy's."""
+    told_s: float | None
+    """How often the hub told it to beat (`silence.tell_interval`); None if it did not."""
     last_at: Moment | None
     """The last sign of life; None, like the next two, before its first beat."""
     expected_at: Moment | None
@@ -46,6 +48,7 @@ def rhythm_of(agent: Agent, policy: SilencePolicy, now: float) -> Rhythm:
         beats=agent.beats,
         lost=agent.lost,
         interval_s=round(silence.observed_interval(agent), 3),
+        told_s=round(agent.told_interval, 3) if agent.told_interval else None,
         last_at=moment(agent.heard_at) if heard else None,
         expected_at=moment(silence.expected_at(agent)) if heard and agent.interval else None,
         spread_s=round(sqrt(silence.variance(agent)), 6) if heard else None,

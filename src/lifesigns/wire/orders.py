@@ -14,6 +14,7 @@ from lifesigns.wire.shapes import Shape, Shapes
 _SHAPES: Final = Shapes(
     [
         Shape(core.SendPing, "ping"),
+        Shape(core.SetInterval, "interval"),
         Shape(core.SendNudge, "nudge"),
         Shape(core.Terminate, "stop"),
         Shape(core.Withdraw, "withdrawn"),

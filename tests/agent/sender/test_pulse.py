@@ -112,3 +112,16 @@ def test_an_impossible_pair_is_refused_with_its_reason() -> None:
 def test_an_unknown_profile_is_refused_with_the_known_ones() -> None:
     with pytest.raises(PolicyError, match="swarm"):
         rhythm("fast", None)
+
+
+@pytest.mark.parametrize(
+    ("told", "every"), [(2.5, 2.5), (7.0, 7.0), (60.0, 11.0 / 1.5), (0.0, 0.01), (5.0, 5.0), (None, 5.0)]
+)
+def test_the_hub_is_followed_within_what_was_promised(told: float | None, every: float) -> None:
+    """However rarely a hub wants its beats: by the policy it announced, this agent would be lost."""
+    assert SWARM.every(stirred_for=None, idle_for=None, told=told) == every
+
+
+def test_who_is_asked_about_beats_fast_whatever_it_was_told() -> None:
+    assert SWARM.every(stirred_for=1.0, idle_for=None, told=7.0) == 2.5
+    assert SWARM.every(stirred_for=1.0, idle_for=None, told=1.0) == 1.0

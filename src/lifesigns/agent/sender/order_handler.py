@@ -37,6 +37,7 @@ from lifesigns.core.effects import (
     Respawn,
     SendNudge,
     SendPing,
+    SetInterval,
     StopStranger,
     Terminate,
     TurnBreaker,
@@ -90,6 +91,7 @@ class OrderHandler:
             host=builder.host,
             task_id=builder.task,
             policy=self.policy,
+            follows_interval=True,
         )
         self._breakers.tell_all()
 
@@ -107,6 +109,8 @@ class OrderHandler:
         match order:
             case SendPing():
                 self.pinged(order)
+            case SetInterval():
+                self._session.follow_interval(order.interval)
             case SendNudge():
                 self.nudged(order)
             case AskStatus():

@@ -42,10 +42,15 @@ class BeatRhythm:
     interval: float
     suspect_after: float
 
-    def every(self, *, stirred_for: float | None, idle_for: float | None) -> float:
-        """Seconds between two beats, by how long ago it was asked, nudged or unwell, and since when it is idle."""
+    def every(self, *, stirred_for: float | None, idle_for: float | None, told: float | None = None) -> float:
+        """Seconds between two beats, by how long ago it was asked, nudged or unwell, since when it is idle, and what
+        the hub has told it: never more rarely than its promise has room for."""
+        slowest = max(self.interval, self.suspect_after / ROOM)
+        wanted = self.interval if told is None else min(max(told, INTERVAL_MIN), slowest)
         if stirred_for is not None and stirred_for < FASTER_FOR:
-            return self.interval * FASTER
+            return min(wanted, self.interval * FASTER)
+        if wanted != self.interval:
+            return wanted
         if idle_for is not None and idle_for >= SLOWER_AFTER:
             return max(self.interval, min(self.interval * SLOWER, self.suspect_after / ROOM))
         return self.interval

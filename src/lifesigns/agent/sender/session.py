@@ -141,6 +141,8 @@ class AgentSession:
         self._told: object = builder.totals
         """What its last beat carried."""
         self._faster_from: float | None = None
+        self._told_interval: float | None = None
+        """How often the hub wants it to beat."""
         self._sent = self._failed = self._dropped = 0
         self._failures = dict.fromkeys(Track, 0)
         self._alerted = self._missed_hub = False
@@ -199,6 +201,11 @@ class AgentSession:
         """The hub asks about this agent, or it is unwell: beat faster for a while."""
         self._faster_from = time.monotonic()
 
+    def follow_interval(self, interval: float) -> None:
+        """The hub wants a beat so often, within what this agent promised."""
+        self._told_interval = interval
+        self.hurry()
+
     def stats(self) -> Stats:
         return Stats(
             self._sent,
@@ -248,6 +255,7 @@ class AgentSession:
         return self.pulse.every(
             stirred_for=None if stirred is None else now - stirred,
             idle_for=None if idle is None else now - idle,
+            told=self._told_interval,
         )
 
     def beat(self, now: float, vitals: Vitals) -> BeatReceived:

@@ -103,6 +103,12 @@ def _begin(agent: Agent, seq: int | None, now: float) -> None:
     agent.margin = inf
 
 
+def relearn(agent: Agent) -> None:
+    """Its rhythm may change now: keep to the fixed rule until three more lessons have shown the one that comes."""
+    agent.lessons, agent.lateness2 = min(agent.lessons, 1), 0.0
+    agent.margin, agent.refit_at = inf, agent.beats + 3 * LESSON
+
+
 def expect(agent: Agent, interval: float) -> None:
     """Expect this rhythm, unless the agent has shown its own (one beat shows none). A sender's own policy often comes
     just after its first beat; with a policy's ten minutes we would take beats of every second for a backlog."""

@@ -243,6 +243,8 @@ class BeatHandlers:
                 self._expect(agent)
                 if why := context.book.refused[number]:
                     context.refuse(agent.id, f"{POLICY} {'; '.join(why)}", now, about=POLICY)
+        if signal.follows_interval and agent.told_interval is None:
+            agent.told_interval = 0.0
         self._moved(agent, signal.role, signal.host, now)
         if signal.role is not None and signal.role != agent.role:
             why = f"role stays {agent.role!r}, as the administrator set it: not {signal.role!r}"
