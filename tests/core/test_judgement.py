@@ -322,6 +322,7 @@ def test_the_families_of_evidence() -> None:
                 {Kind.SPENDING},
                 {Kind.SPINNING, Kind.OVERLOAD},  # the same CPU
                 {Kind.SELF_REPORTED},
+                {Kind.FORECAST},  # never more than a notice, so no witness
             ],
         )
     )

@@ -13,6 +13,7 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
+from lifesigns.core.detectors.forecast import Trend
 from lifesigns.core.detectors.looping import CallHistory
 from lifesigns.core.effects import Finding, Kind, Rung, Stage
 from lifesigns.core.health import Cause, Doing, FailureClass, Health
@@ -361,6 +362,10 @@ class Agent:
     """In the agent's words: its question to a human, or what it is busy with."""
     doing_until: float = NEVER
     call_history: CallHistory | None = None
+    slowing: bool = False
+    """Its last lessons came late: when its deadline comes up we look whether its beats come later and later."""
+    trend: Trend | None = None
+    """Its last half hour, while it gives reason to follow it."""
     overloaded: int = 0
     """Beats in a row over a load line."""
     case: Case | None = None

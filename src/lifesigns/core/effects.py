@@ -37,6 +37,7 @@ class Kind(StrEnum):
     OVERLOAD = "overload"
     TASK_STALLED = "task_stalled"
     SELF_REPORTED = "self_reported"
+    FORECAST = "forecast"
 
 
 class Severity(StrEnum):

@@ -269,7 +269,7 @@ class Engine:
 
     def _later(self, item: HasDeadline) -> float:
         """When an item really falls due. A calm agent has usually beaten since it was armed."""
-        if type(item) is not Agent or not item.calm:
+        if type(item) is not Agent or not item.calm or item.slowing:
             return -NEVER
         policy = self._book.policies[item.policy_no]
         fixed = policy.silence.suspect_after

@@ -58,6 +58,7 @@ FAMILY: Final[Mapping[Kind, str]] = {
     Kind.SPINNING: "overload",
     Kind.OVERLOAD: "overload",
     Kind.SELF_REPORTED: "its own word",
+    Kind.FORECAST: "forecast",
 }
 """Kinds of one family repeat one observation: no tool call and no tokens are the same, as are all kinds that rest on
 CPU use, or on the same calls."""

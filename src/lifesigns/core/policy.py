@@ -188,6 +188,19 @@ class OverloadPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class ForecastPolicy:
+    """Where an agent is heading: a notice, and never more."""
+
+    enabled: bool = True
+    window: float = 2 * MINUTE
+    """One point of a series. Ten of them make a trend, so the shortest is 20 minutes."""
+    horizon: float = 25 * MINUTE
+    """What is further away is not worth a notice: few things go on for longer as they are."""
+    memory_from: Number = 0.25
+    """The part of `overload.memory_degraded_mb` from which on an agent's memory is followed."""
+
+
+@dataclass(frozen=True, slots=True)
 class LadderPolicy:
     """Nudge, escalate, terminate: how often and how long."""
 
@@ -298,6 +311,7 @@ class Policy:
     erring: ErringPolicy = field(default_factory=ErringPolicy)
     spending: SpendingPolicy = field(default_factory=SpendingPolicy)
     overload: OverloadPolicy = field(default_factory=OverloadPolicy)
+    forecast: ForecastPolicy = field(default_factory=ForecastPolicy)
     ladder: LadderPolicy = field(default_factory=LadderPolicy)
     respawn: RespawnPolicy = field(default_factory=RespawnPolicy)
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)

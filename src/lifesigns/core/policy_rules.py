@@ -145,6 +145,9 @@ def _shares_and_loads(policy: Policy) -> Iterator[Rule]:
     yield 0 < full <= 1, "erring.context_full", f"{full} is not a part between 0 and 1"
     yield calls > 1, "erring.context_calls", f"{calls} is not at least 2"
     yield 0 < soft <= 1, "spending.soft", f"{soft} is not between 0 and 1"
+    share = policy.forecast.memory_from
+    yield 0 < share <= 1, "forecast.memory_from", f"{share} is not a part between 0 and 1"
+    yield policy.forecast.window > 0, "forecast.window", "must be greater than 0"
     yield _not_below("overload", "cpu_unhealthy", load.cpu_unhealthy, "cpu_degraded", load.cpu_degraded)
     yield _not_below(
         "overload",

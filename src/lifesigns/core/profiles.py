@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from lifesigns.core.detectors import forecast
 from lifesigns.core.policy import MINUTE, Policy
 from lifesigns.core.policy_bounds import OwnPolicy, Path, differing, flat, tightened
 from lifesigns.errors import PolicyError
@@ -152,7 +153,8 @@ class PolicyBook:
         """What the administrator set for everybody, be it to the usual value."""
         self.policies: list[Policy] = [self.default]
         self.lines = [_lines(self.default)]
-        """Of each policy: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look."""
+        """Of each policy: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look; and
+        from which memory on it is worth one if the agent is not followed yet (`detectors/forecast.py`)."""
         self.refused: list[Sequence[str]] = [()]
         """Of each policy: the values that were asked for and do not count, and why."""
         self.conflicts: dict[str, str] = {}
@@ -255,8 +257,14 @@ class PolicyBook:
             return policy
 
 
-def _lines(policy: Policy) -> tuple[float, float, float]:
-    return 1000.0 * policy.freeze.after, policy.overload.cpu_degraded, policy.overload.memory_degraded_mb
+def _lines(policy: Policy) -> tuple[float, float, float, float]:
+    load = policy.overload
+    return (
+        1000.0 * policy.freeze.after,
+        load.cpu_degraded,
+        load.memory_degraded_mb,
+        forecast.memory_from(policy),
+    )
 
 
 def _changed(policy: Policy, changes: Mapping[str, Any], path: str) -> Policy:

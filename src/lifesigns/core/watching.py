@@ -12,7 +12,8 @@ from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent, Suspicion
 from lifesigns.core.context import EngineContext
-from lifesigns.core.detectors import silence, stall
+from lifesigns.core.detectors import forecast, silence, stall
+from lifesigns.core.detectors.forecast import Trend
 from lifesigns.core.effects import Finding, Kind, SendPing, Severity
 from lifesigns.core.health import Cause, Doing, FailureClass, Health
 from lifesigns.core.ladder import CANNOT_STOP
@@ -68,6 +69,7 @@ class Watching:
             max(now, self._absent_at(agent)),
             self._context.failures.due_at(agent),
             max(now, self._context.intervals.due_at(agent, policy.silence)),
+            NEVER if agent.trend is None else max(now, agent.trend.ends_at),
         )
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, now)
@@ -92,6 +94,8 @@ class Watching:
         """The deadline of a calm agent, apart from silence, that comes up at `at` or next."""
         held: Sequence[Finding] = ()
         due_at = min(self._parked_until(agent), self._context.intervals.due_at(agent, policy.silence))
+        if agent.trend is not None:
+            due_at = min(due_at, agent.trend.ends_at)
         if agent.work is not None:
             held, stall_at = stall.examine(agent, policy.stall, self._context.awareness.due, at)
             due_at = min(due_at, stall_at)
@@ -143,6 +147,12 @@ class Watching:
             self._context.fleet.lose(agent, at, self._context.outbox)
         if agent.work is not None:
             self.judge_stall(agent, policy, at)
+        if agent.slowing:
+            agent.slowing = False
+            if agent.trend is None and forecast.is_slow(agent.interval, policy):
+                agent.trend = forecast.begin(policy, agent.beats, agent.heard_at, at)
+        if agent.trend is not None and agent.trend.ends_at <= at:
+            self._look_ahead(agent, agent.trend, policy, at)
         if self.silence_at(agent, policy) <= at:
             if gone(agent) or agent.beatless:
                 return False
@@ -211,6 +221,13 @@ class Watching:
         by_kind = {finding.kind: finding for finding in held}
         for kind in stall.KINDS:
             self._context.judge.settle(agent, kind, by_kind.get(kind), at)
+
+    def _look_ahead(self, agent: Agent, trend: Trend, policy: Policy, at: float) -> None:
+        """A window of a followed agent is over."""
+        forecast.take(trend, agent.memory_mb, agent.beats, agent.heard_at, policy, at)
+        self._context.judge.settle(agent, Kind.FORECAST, forecast.examine(trend, policy, at), at)
+        if not agent.alive or forecast.is_idle(trend, policy):
+            agent.trend = None
 
     def suspect(self, agent: Agent, policy: Policy, why: str, at: float, now: float) -> None:
         """Begin to doubt an agent, and ask it at once."""

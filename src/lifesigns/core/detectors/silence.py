@@ -44,6 +44,9 @@ TERMS_MAX: Final = 64
 UNANSWERED_MAX: Final = 1e-4
 """We ping a healthy agent on a lossy line so often that all its answers get lost at most this often."""
 
+LATE: Final = 0.1
+"""A lesson that is later than expected by this part of an interval is worth a closer look (`Watching.ripen`)."""
+
 LOSSES_MIN: Final = 3
 """One or two missing beats say nothing about the line."""
 
@@ -82,6 +85,8 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
         return
     if steps > heard:
         agent.lost += steps - heard
+    if error > LATE * interval:
+        agent.slowing = True
     agent.lessons = lessons = agent.lessons + 1
     agent.lateness2 += error * error
     weight = 1.0 / lessons if lessons < MEMORY else 1.0 / MEMORY

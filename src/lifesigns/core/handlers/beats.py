@@ -9,7 +9,7 @@ from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent, Outcomes, Spending, Work
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.context import POLICY, EngineContext
-from lifesigns.core.detectors import freeze, overload, silence, spending, stall
+from lifesigns.core.detectors import forecast, freeze, overload, silence, spending, stall
 from lifesigns.core.effects import Kind
 from lifesigns.core.handlers.admission import LEAP_MAX
 from lifesigns.core.handlers.work import WorkHandlers
@@ -38,7 +38,7 @@ def receive_calm(
     A large fleet spends its time here. So this is one function whose common path calls nothing, because a call costs
     a tenth of the work done here; and it looks a policy up once for all agents that share it.
     """
-    policy_no, policy, (lag_from, cpu_from, memory_from) = 0, book.policies[0], book.lines[0]
+    policy_no, policy, (lag_from, cpu_from, memory_from, follow_from) = 0, book.policies[0], book.lines[0]
     for beat in beats:
         agent = agents.get(beat.agent_id)
         if agent is None or not agent.calm:
@@ -46,7 +46,10 @@ def receive_calm(
         seq, life, metrics, lag = beat.seq, beat.incarnation, beat.metrics, beat.loop_lag_ms
         if agent.policy_no != policy_no:
             policy_no = agent.policy_no
-            policy, (lag_from, cpu_from, memory_from) = book.policies[policy_no], book.lines[policy_no]
+            policy, (lag_from, cpu_from, memory_from, follow_from) = (
+                book.policies[policy_no],
+                book.lines[policy_no],
+            )
         try:
             if (
                 life != agent.incarnation
@@ -67,7 +70,11 @@ def receive_calm(
                 cpu, memory, work = metrics.cpu_percent, metrics.memory_mb, agent.work
                 if (
                     (cpu is not None and cpu >= cpu_from)
-                    or (memory is not None and memory >= memory_from)
+                    or (
+                        memory is not None
+                        and memory >= follow_from
+                        and (memory >= memory_from or agent.trend is None)
+                    )
                     or (
                         work is not None
                         and work.output_at is not None
@@ -227,6 +234,16 @@ class BeatHandlers:
             else:
                 context.judge.clear(agent, Kind.FREEZE, now)
         self._load(agent, beat, now)
+        self._follow(agent, beat, now)
+
+    def _follow(self, agent: Agent, beat: s.Beat, now: float) -> None:
+        """Follow an agent with much memory."""
+        policy = self._context.policy(agent)
+        if agent.trend is not None or not policy.forecast.enabled:
+            return
+        memory = None if beat.metrics is None else beat.metrics.memory_mb
+        if memory is not None and memory >= forecast.memory_from(policy):
+            agent.trend = forecast.begin(policy, agent.beats, agent.heard_at, now)
 
     def _registered(self, agent: Agent, signal: s.AgentRegistered, now: float) -> None:
         context = self._context

@@ -59,7 +59,8 @@ class Incarnations:
         context.judge.flip(agent, Health.STARTING, "a new life began", now)
         agent.incarnation, agent.seq, agent.sent_at, agent.strays = life, -1, None, 0
         agent.beats = agent.teach_at = agent.overloaded = 0
-        agent.told_interval = None
+        agent.told_interval = agent.trend = None
+        agent.slowing = False
         agent.suspicion = agent.work = agent.call_history = agent.outcomes = None
         agent.respawned = False
         agent.doing, agent.doing_until = Doing.UNKNOWN, NEVER

@@ -10,7 +10,7 @@ from lifesigns.core import signals as s
 from lifesigns.core.agent import DECLARED, MODEL_CALL, NEVER, Agent, Call, Outcomes, Spending, Work
 from lifesigns.core.beliefs import ReportedBreaker
 from lifesigns.core.context import EngineContext
-from lifesigns.core.detectors import context, erring, looping, spending, stall
+from lifesigns.core.detectors import context, erring, forecast, looping, spending, stall
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
 from lifesigns.core.printable import clean
@@ -381,6 +381,8 @@ class WorkHandlers:
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
         erring.succeeded(agent.outcomes, self._context.policy(agent).erring, now)
+        if agent.trend is not None:
+            agent.trend.calls += 1
         if agent.findings or agent.outcomes.bits:
             self._settle_errors(agent, agent.outcomes, now)
 
@@ -394,7 +396,13 @@ class WorkHandlers:
     def failed(self, agent: Agent, what: str, error_kind: str | None, now: float) -> None:
         if agent.outcomes is None:
             agent.outcomes = Outcomes()
-        erring.failed(agent.outcomes, what, error_kind, self._context.policy(agent).erring, now)
+        policy = self._context.policy(agent)
+        erring.failed(agent.outcomes, what, error_kind, policy.erring, now)
+        if agent.trend is None and policy.forecast.enabled:
+            agent.trend = forecast.begin(policy, agent.beats, agent.heard_at, now)
+        if agent.trend is not None:
+            agent.trend.calls += 1
+            agent.trend.failures += 1
         self._settle_errors(agent, agent.outcomes, now)
 
     def _settle_errors(self, agent: Agent, outcomes: Outcomes, now: float) -> None:

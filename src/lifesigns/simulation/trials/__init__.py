@@ -16,6 +16,7 @@ from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.trials import (
     context,
     erring,
+    forecast,
     freeze,
     looping,
     overload,
@@ -36,6 +37,7 @@ ALL: Final[tuple[Trial, ...]] = (
     *context.TRIALS,
     *spending.TRIALS,
     *overload.TRIALS,
+    *forecast.TRIALS,
     *saying.TRIALS,
     *seeds.TRIALS,
 )

@@ -53,6 +53,7 @@ DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
     "context": frozenset({Kind.CONTEXT}),
     "spending": frozenset({Kind.SPENDING}),
     "overload": frozenset({Kind.OVERLOAD}),
+    "forecast": frozenset({Kind.FORECAST}),
     "own word": frozenset({Kind.SELF_REPORTED}),
 }
 """The detectors, by the rules that people tell apart, and the findings each of them makes."""
