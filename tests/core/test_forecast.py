@@ -68,7 +68,7 @@ def test_it_can_be_switched_off_and_its_horizon_and_its_window_hold() -> None:
         ({"window": 10 * MINUTE}, False),
         ({"horizon": 3600.0}, True),
     ):
-        watch = Watch(Policy().but({"forecast": words}))
+        watch = Watch(Policy().with_changes({"forecast": words}))
         leaking(watch, START + 30 * MINUTE, 45.0)
         assert bool(notices(watch)) is told, words
 

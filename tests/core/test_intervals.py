@@ -9,7 +9,7 @@ from lifesigns.core.signals import AgentRegistered, BeatReceived
 from lifesigns.errors import PolicyError
 from tests.core.harness import START, Watch
 
-TELLING = Policy().but({"silence": {"tell_interval": True}})
+TELLING = Policy().with_changes({"silence": {"tell_interval": True}})
 CALM_AFTER = TELLING.silence.calm_after
 SLOW = 11.0 / 1.5
 
@@ -50,7 +50,7 @@ def test_an_unwell_agent_beats_oftener_and_as_before_when_it_is_well() -> None:
     assert intervals(watch) == [2.5, 5.0]
 
 
-@pytest.mark.parametrize("policy", [Policy(), Policy().but({"silence": {"calm_after": 1.0}})])
+@pytest.mark.parametrize("policy", [Policy(), Policy().with_changes({"silence": {"calm_after": 1.0}})])
 def test_without_the_policy_nobody_is_told(policy: Policy) -> None:
     watch = watched(policy)
     hot(watch, watch.now + 60)
@@ -93,7 +93,7 @@ def test_a_death_is_found_within_the_timeout_whatever_was_told(every: float) -> 
 
 def test_the_bounds_hold_for_every_factor() -> None:
     """A calm sender never beats so rarely that one late beat would be a suspicion."""
-    policy = TELLING.but({"silence": {"calm_factor": 10}})
+    policy = TELLING.with_changes({"silence": {"calm_factor": 10}})
     watch = watched(policy)
     watch.live(START + CALM_AFTER + 5)
     assert intervals(watch) == [round(policy.silence.suspect_after / 1.5, 3)]
@@ -104,7 +104,7 @@ def test_the_bounds_hold_for_every_factor() -> None:
         ("calm_factor", 11),
     ):
         with pytest.raises(PolicyError, match=key):
-            TELLING.but({"silence": {key: value}})
+            TELLING.with_changes({"silence": {key: value}})
 
 
 def test_a_new_life_is_told_anew() -> None:

@@ -162,7 +162,7 @@ def test_a_third_of_all_beats_lost_and_an_impatient_ladder_end_nobody_who_is_wel
 @pytest.mark.parametrize("faults", ["loss=0.001", "loss=0.1"])
 def test_intervals_that_the_hub_tells_convict_nobody_healthy(faults: str) -> None:
     """A third of the senders is too old to follow, and orders are lost as often as beats."""
-    telling = profile("swarm").but({"silence": {"tell_interval": True, "calm_after": 5 * MINUTE}})
+    telling = profile("swarm").with_changes({"silence": {"tell_interval": True, "calm_after": 5 * MINUTE}})
     world = World(
         SimulationConfig(
             agents=20,
