@@ -125,6 +125,8 @@ others = st.one_of(
         s.BreakerTurnRequested, name=texts, act=st.sampled_from(s.BreakerAct), by=texts, key=texts, **common
     ),
     st.builds(s.CanaryReturned, seq=st.integers(0, 100)),
+    st.builds(s.PathLost, path=st.sampled_from(("", "bus", "ai-maestro"))),
+    st.builds(s.PathRestored, path=st.sampled_from(("", "bus", "ai-maestro"))),
     st.builds(s.GroupReleased, group=st.just("fleet")),
 )
 waits = st.sampled_from((0.0, 0.01, 1.0, 2.0, 5.0, 13.0, 61.0, 301.0, 1000.0, 4000.0))

@@ -1,12 +1,13 @@
 """Awareness: the monitor doubts itself before it doubts an agent.
 
-Four things make the monitor unreliable, and each has its answer:
+Five things make the monitor unreliable, and each has its answer:
 
     * it slept (a tick came much too late): the gap is added to every deadline, and it convicts no agent for a while;
     * it is behind (the hub does not keep up with what is sent): as if it had slept, and after a while it is blind to all
       agents, for a beat that waits in a socket is not silence;
     * it is blind (its own canary does not come back): no suspicion advances until it does, of any agent that sends by the
       way the canary takes: a dead bus is not the death of its agents;
+    * a path of some agents is lost (a server between us and them does not answer): the same, for these agents;
     * it is confused (late ticks, missed canaries, refuted suspicions): a score of 0 to 8 stretches every wait. What the
       agents of one source refute stretches the waits of that source only, unless other sources confirm it (`source_counts.py`).
 
@@ -99,6 +100,10 @@ class Awareness:
     """When one last came back."""
     carried_from: float = -NEVER
     """Since when the canary's way works without a gap: for agents that send by it silence counts from here."""
+    lost_paths: dict[str, float] = field(default_factory=dict)
+    """Since when each path is lost that has no canary: the hub asks the server there itself."""
+    restored_paths: dict[str, float] = field(default_factory=dict)
+    """Since when each of them works again."""
     refuted: int = 0
     refuted_from: float = -NEVER
     doubts: dict[str, Doubt] = field(default_factory=dict)
@@ -119,7 +124,7 @@ class Awareness:
     def settled_at(self) -> float:
         """Our lapses do not concern an agent heard after this."""
         lapsed = self.lapses[-1].ended_at if self.lapses else -NEVER
-        return max(lapsed, self.silence_from, self.carried_from)
+        return max(lapsed, self.silence_from, self.carried_from, *self.restored_paths.values())
 
     @property
     def blind(self) -> bool:
@@ -130,13 +135,29 @@ class Awareness:
         return not self.canary_by or (agent.via or agent.source) in ("", self.canary_by)
 
     def blind_to(self, agent: Agent) -> bool:
+        if self.lost_paths and (agent.via or agent.source) in self.lost_paths:
+            return True
         return self.blind_since is not None and (self.overloaded or self.vouches_for(agent))
 
     def silent_from(self, agent: Agent) -> float:
         """From when on, at the earliest, this agent's silence counts."""
-        if self.carried_from > self.silence_from and self.vouches_for(agent):
-            return self.carried_from
-        return self.silence_from
+        silent_from = self.silence_from
+        if self.carried_from > silent_from and self.vouches_for(agent):
+            silent_from = self.carried_from
+        return max(silent_from, self.restored_at(agent)) if self.restored_paths else silent_from
+
+    def restored_at(self, agent: Agent) -> float:
+        """Since when this agent's path works again; long ago if it was never lost."""
+        return self.restored_paths.get(agent.via or agent.source, -NEVER)
+
+    def path_lost(self, path: str, now: float) -> None:
+        """The server by which these agents speak does not answer."""
+        self.lost_paths.setdefault(path, now)
+
+    def path_restored(self, path: str, now: float) -> None:
+        """It answers again: the silence of its agents starts anew."""
+        if self.lost_paths.pop(path, None) is not None:
+            self.restored_paths[path] = now
 
     def truce_for(self, agent: Agent) -> float:
         """Until when this agent is not convicted for its silence."""

@@ -36,7 +36,7 @@ class DueRunner:
             self._unjudged(item, now)
         elif isinstance(item, Canary):
             item.fall_due(now)
-        elif self._context.awareness.blind and self._unseen(item):
+        elif (self._context.awareness.blind or self._context.awareness.lost_paths) and self._unseen(item):
             self._context.deadlines.arm(item, now + self._context.limits.canary_late_after)
         elif isinstance(item, Lineage):
             self._lineage(item, now)
@@ -62,10 +62,13 @@ class DueRunner:
             changes.agents[item.agent_id] = None
 
     def _unseen(self, item: HasDeadline) -> bool:
-        """Whether we are blind to the agent this is about."""
-        agent_id = item.sender if isinstance(item, PendingMessage) else getattr(item, "agent_id", "")
-        agent = self._context.beliefs.agents.get(agent_id)
-        return agent is None or self._context.awareness.blind_to(agent)
+        """Whether we are blind to an agent this is about."""
+        aware = self._context.awareness
+        names = (
+            (item.sender, item.to) if isinstance(item, PendingMessage) else (getattr(item, "agent_id", ""),)
+        )
+        agents = (self._context.beliefs.agents.get(name) for name in names)
+        return any(aware.blind if agent is None else aware.blind_to(agent) for agent in agents)
 
     def _agent(self, agent: Agent, at: float, now: float) -> None:
         context, policy = self._context, self._context.policy(agent)

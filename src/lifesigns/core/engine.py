@@ -43,7 +43,15 @@ from lifesigns.core.handlers.beats import receive_calm
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import FIRST, PolicyBook
 from lifesigns.core.quotas import Quota
-from lifesigns.core.signals import Beat, CanaryReturned, GroupReleased, Report, Signal
+from lifesigns.core.signals import (
+    Beat,
+    CanaryReturned,
+    GroupReleased,
+    PathLost,
+    PathRestored,
+    Report,
+    Signal,
+)
 from lifesigns.core.watching import Watching
 
 
@@ -211,6 +219,7 @@ class Engine:
         engine._canary.catch_up(now)  # The load of the last engine says nothing about this one.
         if now > beliefs.at:
             beliefs.awareness.resume(beliefs.at, now, engine._context.limits)
+            beliefs.awareness.lost_paths.clear()  # The hub has not looked at any path yet.
         engine._now = now
         engine._rearm_everything()
         engine._tick_at = now + engine._context.limits.tick_every
@@ -222,6 +231,10 @@ class Engine:
     def _hear_closely(self, signal: Signal, now: float) -> None:
         if isinstance(signal, CanaryReturned):
             self._canary.returned(signal.seq, now)
+        elif isinstance(signal, PathLost):
+            self._awareness.path_lost(signal.path, now)
+        elif isinstance(signal, PathRestored):
+            self._awareness.path_restored(signal.path, now)
         elif isinstance(signal, GroupReleased):
             self._context.fleet.release(signal.group, signal.by or "a person", now, self._outbox)
             self._changes.fleet = True

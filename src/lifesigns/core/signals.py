@@ -611,6 +611,20 @@ class CanaryReturned(Report):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PathLost(Report):
+    """A server between the hub and some agents does not answer. `path` is the source of what comes by it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathRestored(Report):
+    """That server answers again, and everything that waited there has been heard."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReleased(Report):
     """A person looked at a braked group and lets interventions go on there."""
 
@@ -667,5 +681,7 @@ Signal = (
     | RecoveryRequested
     | BreakerTurnRequested
     | CanaryReturned
+    | PathLost
+    | PathRestored
     | GroupReleased
 )

@@ -266,6 +266,9 @@ class Watching:
         if at < (truce_until := aware.truce_for(agent)):
             suspicion.waited_from, suspicion.wait = at, truce_until - at
             return
+        if suspicion.since < aware.restored_at(agent):
+            agent.suspicion = None  # As below, on a path without a canary.
+            return
         asked_ourselves = bool(self._context.limits.canary_every)
         if asked_ourselves and aware.canary_by and aware.vouches_for(agent):
             if suspicion.since < aware.carried_from:
