@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from lifesigns.assembly.ai_maestro import messenger_of, messenger_rules_of
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import assign_executors, contents_in
 from lifesigns.assembly.locks import lock_rules_of, tracker_of
@@ -89,11 +90,11 @@ WORDS: Mapping[str, object] = {
     "backoff_seconds": "1 min",
 }
 """Another value for what is no number."""
-SINGLE = [
-    path
-    for path, _ in readers_of(SCHEMA)
-    if path[0] not in {"channels", "routes", "silences", "maintenance", *EXECUTORS, "checkpoints", "github"}
-]
+NOT_SINGLE = {
+    *("channels", "routes", "silences", "maintenance", "checkpoints", "github", "ai_maestro"),
+    *EXECUTORS,
+}
+SINGLE = [path for path, _ in readers_of(SCHEMA) if path[0] not in NOT_SINGLE]
 
 
 def others(path: tuple[str, ...]) -> Iterator[object]:
@@ -340,6 +341,43 @@ async def test_without_a_token_the_login_of_gh_is_used_and_without_repositories_
 def test_what_cannot_work_with_github_is_refused(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigErrors, match=says):
         config_of({"github": wrong})
+
+
+OTHER_MAESTRO: Mapping[str, object] = {
+    "url": "http://127.0.0.1:24000",
+    "name": "orchestrator-master",
+    "agents": ["libs-*"],
+    "role": "standby",
+    "look_every": "1s",
+    "inquiry_wait": "1m",
+    "timeout": "3s",
+}
+
+
+@pytest.mark.parametrize("key", SCHEMA["ai_maestro"].keys)
+def test_a_key_of_ai_maestro_makes_another_watch(key: str) -> None:
+    entry = {"url": "http://127.0.0.1:23000"}
+    made = []
+    for said in (entry, {**entry, key: OTHER_MAESTRO[key]}):
+        settings = config_of({"ai_maestro": said}).ai_maestro
+        messenger: Any = messenger_of(settings)
+        made.append((messenger_rules_of(settings), messenger._url, messenger.name, messenger._timeout))
+    assert made[0] != made[1]
+    assert messenger_of(defaults().ai_maestro) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"role": "standby"}, "url"),
+        ({"url": "localhost:23000"}, "needs an address"),
+        ({"url": "http://a", "inquiry_wait": "1s", "look_every": "2s"}, "not longer than look_every"),
+        ({"url": "http://a", "look_every": "1h"}, "from 100 ms to 5 min"),
+    ],
+)
+def test_what_cannot_work_with_ai_maestro_is_refused(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigErrors, match=says):
+        config_of({"ai_maestro": wrong})
 
 
 @pytest.mark.parametrize("key", SCHEMA["checkpoints"].keys)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from lifesigns.adapters.signing.verifying import fastest
+from lifesigns.assembly.ai_maestro import messenger_of, messenger_rules_of
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
@@ -56,6 +57,8 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         contents=contents_in(state, config.checkpoints),
         tracker=tracker_of(config.github, os.environ),
         lock_rules=lock_rules_of(config.github),
+        messenger=messenger_of(config.ai_maestro),
+        messenger_rules=messenger_rules_of(config.ai_maestro),
     )
 
 

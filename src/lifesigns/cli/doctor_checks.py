@@ -319,6 +319,10 @@ HUB_TROUBLES: Final = {
         "MCP memory",
         "see memory.file in lifesigns.yaml, and that npx -y @modelcontextprotocol/server-memory starts",
     ),
+    HubPart.MESSENGER: (
+        "AI Maestro",
+        "see that it runs (curl URL/api/v1/health), and ai_maestro in lifesigns.yaml; its agents are not judged meanwhile",
+    ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
 

@@ -52,6 +52,8 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield from _section("checkpoints", kept, settings)
     shown = {f.name: getattr(config.github, f.name) for f in fields(config.github) if f.repr}
     yield from _section("github", shown, settings)
+    maestro = {f.name: getattr(config.ai_maestro, f.name) for f in fields(config.ai_maestro)}
+    yield from _section("ai_maestro", maestro, settings)
     yield from _section("limits", settable(config.limits), settings)
     yield "audit.key", config.audit.key and str(config.audit.key), _source(settings, "audit", "key")
     witnesses = tuple(masked(one) for one in config.audit.witnesses)

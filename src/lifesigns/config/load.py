@@ -8,8 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from lifesigns.config import alerting, channels, document, executors, github, overrides, readers, schema, tree
+from lifesigns.config import (
+    ai_maestro,
+    alerting,
+    channels,
+    document,
+    executors,
+    github,
+    overrides,
+    readers,
+    schema,
+    tree,
+)
 from lifesigns.config.account import account
+from lifesigns.config.ai_maestro import AiMaestroSettings
 from lifesigns.config.alerting import DEFAULT_ALERTING, PacingSettings
 from lifesigns.config.errors import ConfigError, ConfigErrors, ErrorCollector
 from lifesigns.config.executors import EXECUTORS, CheckpointSettings
@@ -40,6 +52,7 @@ SCHEMA: Final[Schema] = {
     **alerting.SECTIONS,
     **executors.SECTIONS,
     **github.SECTIONS,
+    **ai_maestro.SECTIONS,
     "access": schema.keys(AccessSettings),
     "limits": schema.keys(Limits),
     "audit": schema.keys(AuditSettings),
@@ -123,6 +136,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         executors={section: _entries(settings, section) for section in EXECUTORS},
         checkpoints=_value(settings, "checkpoints", default=CheckpointSettings()),
         github=_value(settings, "github", default=GitHubSettings()),
+        ai_maestro=_value(settings, "ai_maestro", default=AiMaestroSettings()),
     )
     rows = list(account(config, policy_layers, settings))
     return replace(

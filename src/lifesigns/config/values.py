@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from lifesigns.config import readers
+from lifesigns.config.ai_maestro import AiMaestroSettings
 from lifesigns.config.alerting import MaintenanceSettings, PacingSettings, RouteSettings, SilenceSettings
 from lifesigns.config.channels import ChannelSettings
 from lifesigns.config.document import Source
@@ -167,6 +168,7 @@ class Config:
     """By section: respawn, nudges, ..."""
     checkpoints: CheckpointSettings
     github: GitHubSettings
+    ai_maestro: AiMaestroSettings
     effective: Mapping[str, object] = field(default_factory=dict, repr=False)
     sources: Mapping[str, Source] = field(default_factory=dict, repr=False)
     path: Path | None = None

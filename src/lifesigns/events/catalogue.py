@@ -370,6 +370,10 @@ _TABLE: Final = (
          sentence=_with_reason("Nothing can be written to the MCP memory"), level=_ERROR, alert="hub_memory_lost"),
     _row("HUB_MEMORY_BACK", _Over, "the MCP memory takes what is written again", where={"part": HubPart.MEMORY}, named=_WITHOUT_PART,
          sentence=_with_reason("The MCP memory takes what is written again. It did not"), level=_INFO, ends="hub_memory_lost"),
+    _row("HUB_MESSENGER_LOST", _Began, "AI Maestro does not answer: its agents are not judged", where={"part": HubPart.MESSENGER}, named=_WITHOUT_PART,
+         sentence=_with_reason("AI Maestro does not answer"), level=_ERROR, alert="hub_messenger_lost"),
+    _row("HUB_MESSENGER_BACK", _Over, "AI Maestro answers again", where={"part": HubPart.MESSENGER}, named=_WITHOUT_PART,
+         sentence=_with_reason("AI Maestro answers again. It did not"), level=_INFO, ends="hub_messenger_lost"),
     _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
          audit=lambda fact: (
              "history forgotten", f"all before event {fact.first_event}, older than {fact.keep_for_s / 86400:g} days")),

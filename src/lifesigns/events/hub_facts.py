@@ -27,6 +27,7 @@ class HubPart(StrEnum):
     TRACKER = "TRACKER"
     HUBS = "HUBS"
     MEMORY = "MEMORY"
+    MESSENGER = "MESSENGER"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Final
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.beliefs import Beliefs
-from lifesigns.core.effects import CleanUp, Order, Respawn, SendNudge, Terminate
+from lifesigns.core.effects import AskStatus, CleanUp, Order, Remind, Respawn, SendNudge, SendPing, Terminate
 from lifesigns.core.signals import CleanUpFailed, NudgeFailed, RespawnFailed, Signal, TerminationFailed
 from lifesigns.errors import AdapterError
 from lifesigns.hub.order_ledger import OpenOrder, OrderLedger
@@ -38,6 +38,9 @@ HEAR_AGAIN_AFTER: Final = 1.0
 FORCE_FOR: Final = 10.0
 """A supervisor (`lifesigns run`) forces its agent when the time to save is over, and needs a moment for that."""
 
+NO_OUTCOME: Final = (SendPing, AskStatus, Remind)
+"""Orders that are done when they are delivered: the agent's answer is a signal of its own."""
+
 log: Final = logging.getLogger("lifesigns.executors")
 
 
@@ -49,6 +52,8 @@ class Assignment:
     executor: OrderExecutor
     agents: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    reaches: Callable[[str], bool] | None = None
+    """Whether it reaches an agent; None if it reaches all."""
     tries: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def fits(self, order: Order, role: str | None) -> bool:
@@ -57,6 +62,8 @@ class Assignment:
 
     def is_for(self, agent_id: str, role: str | None) -> bool:
         """Whether its executor serves this agent."""
+        if self.reaches is not None and not self.reaches(agent_id):
+            return False
         return (not self.agents or any(fnmatchcase(agent_id, pattern) for pattern in self.agents)) and (
             not self.roles or role in self.roles
         )
@@ -80,9 +87,10 @@ class Executors:
         *,
         agents: Sequence[str] = (),
         roles: Sequence[str] = (),
+        reaches: Callable[[str], bool] | None = None,
     ) -> None:
         """Assign orders of this kind to an executor. The first assignment that fits an order decides."""
-        self._assignments.append(Assignment(kind, executor, tuple(agents), tuple(roles)))
+        self._assignments.append(Assignment(kind, executor, tuple(agents), tuple(roles), reaches))
 
     def cleans_up(self, agent: Agent) -> bool:
         """Whether an executor cleans up after this agent's incarnations. The engine orders it only then."""
@@ -169,6 +177,8 @@ class Executors:
                 outcome = given_up(order, f"{type(error).__name__}: {error}")
             if outcome is not None:
                 await self._report(outcome)
+            elif isinstance(order, NO_OUTCOME):
+                self._ledger.settle(order.agent_id, order.order_id)
             return
 
     def _may_save(self, agent_id: str) -> bool:

@@ -19,6 +19,11 @@ from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.events.hub_facts import HubPart
 from lifesigns.hub.access import Access
+from lifesigns.hub.ai_maestro import watch as ai_maestro
+from lifesigns.hub.ai_maestro.executor import MessengerExecutor
+from lifesigns.hub.ai_maestro.outgoing import ORDERS as MESSAGE_ORDERS
+from lifesigns.hub.ai_maestro.questions import Questions
+from lifesigns.hub.ai_maestro.watch import MessengerRules, MessengerWatch
 from lifesigns.hub.alerting.agent_lookup import EngineAgentLookup
 from lifesigns.hub.alerting.notifier import Notifier
 from lifesigns.hub.alerting.rules import Rules
@@ -44,7 +49,7 @@ from lifesigns.hub.principals import Patterns
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.token_watch import TokenWatch
-from lifesigns.ports import Bus, Channel, Contents, IssueTracker, Signer, Store, Witness
+from lifesigns.ports import Bus, Channel, Contents, IssueTracker, Messenger, Signer, Store, Witness
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.otlp import Identities
 
@@ -69,6 +74,8 @@ class Service:
         contents: Contents | None = None,
         tracker: IssueTracker | None = None,
         lock_rules: LockRules | None = None,
+        messenger: Messenger | None = None,
+        messenger_rules: MessengerRules | None = None,
         rules: Rules | None = None,
         channels: Mapping[str, Channel] | None = None,
         session_for: float = SESSION_MAX_FOR,
@@ -141,6 +148,9 @@ class Service:
             self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
         self.lease: Lease | None = None
         """This hub among those on the store; None if it has the store for itself."""
+        self.messenger_watch: MessengerWatch | None = None
+        if messenger is not None:
+            self._watch_messenger(messenger, messenger_rules or MessengerRules(), policies or PolicyBook())
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -172,6 +182,7 @@ class Service:
         await self.open_access()
         await self.hub.start(self.dispatcher, self.feed, self.notifier, self.bus_receiver)
         self.engine.clean_up_after(self.executors.cleans_up)
+        self._assign_messenger()
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
         self.notifier.start()
         self.witnesses.start()
@@ -187,6 +198,8 @@ class Service:
         ]
         if self.locks is not None:
             self._tasks.append(asyncio.create_task(self.locks.run(), name="lifesigns locks"))
+        if self.messenger_watch is not None:
+            self._tasks.append(asyncio.create_task(self.messenger_watch.run(), name="lifesigns messenger"))
         if self.bus_receiver is not None:
             self._tasks.append(asyncio.create_task(self.bus_receiver.open(), name="lifesigns bus"))
             self._tasks.append(asyncio.create_task(self.dispatcher.run(), name="lifesigns dispatcher"))
@@ -208,6 +221,8 @@ class Service:
         if self.locks is not None:
             await self.locks.close()
         await self.executors.close()
+        if self.messenger_watch is not None:
+            await self.messenger_watch.close()
         await self.notifier.stop()
         await self.hub.stop()
         await self.witnesses.stop()
@@ -223,6 +238,25 @@ class Service:
             usual=policies.default.claim,
             name=name,
         )
+
+    def _watch_messenger(self, messenger: Messenger, rules: MessengerRules, policies: PolicyBook) -> None:
+        side = ai_maestro.HubSide(
+            engine=lambda: self.engine,
+            clock=self.clock,
+            hear=self.hub.hear,
+            may_act=lambda: self.store_state == "ok",
+            policies=policies,
+        )
+        questions = Questions()
+        self.messenger_watch = MessengerWatch(messenger, rules, side, questions)
+        self._messenger_executor = MessengerExecutor(messenger, questions, rules.inquiry_wait, self.clock)
+        self.housekeeping.watched[HubPart.MESSENGER] = self.messenger_watch.why_lost
+
+    def _assign_messenger(self) -> None:
+        """After the executors of the configuration: what a person assigned goes first."""
+        if self.messenger_watch is not None:
+            for kind in MESSAGE_ORDERS:
+                self.executors.assign(kind, self._messenger_executor, reaches=self.messenger_watch.serves)
 
     # --- troubles -------------------------------------------------------------------------------------
 

@@ -10,6 +10,16 @@ from lifesigns.ports.checkpoints import Contents, TooLarge
 from lifesigns.ports.executors import NotExecuted, OrderExecutor, sameness
 from lifesigns.ports.issues import Issue, IssueComment, IssueEvent, IssueRef, IssueTracker, TrackerError
 from lifesigns.ports.link import Link, SavedState
+from lifesigns.ports.messenger import (
+    IncomingMessage,
+    Messenger,
+    MessengerError,
+    OutgoingMessage,
+    SentMessage,
+    SessionActivity,
+    SessionState,
+    UnknownRecipient,
+)
 from lifesigns.ports.not_taken import NotTaken
 from lifesigns.ports.signer import Signer
 from lifesigns.ports.store import (
@@ -39,12 +49,15 @@ __all__ = [
     "Event",
     "Hear",
     "HubRow",
+    "IncomingMessage",
     "Issue",
     "IssueComment",
     "IssueEvent",
     "IssueRef",
     "IssueTracker",
     "Link",
+    "Messenger",
+    "MessengerError",
     "NotDelivered",
     "NotExecuted",
     "NotTaken",
@@ -52,9 +65,13 @@ __all__ = [
     "NoticeSeverity",
     "NoticeStage",
     "OrderExecutor",
+    "OutgoingMessage",
     "Sample",
     "SavedState",
     "Seal",
+    "SentMessage",
+    "SessionActivity",
+    "SessionState",
     "Signer",
     "Store",
     "StoredOrder",
@@ -63,6 +80,7 @@ __all__ = [
     "Subscription",
     "TooLarge",
     "TrackerError",
+    "UnknownRecipient",
     "Unwanted",
     "Witness",
     "sameness",

@@ -271,6 +271,14 @@ async def memory_is_back(house: House) -> None:
     house.hub.service.housekeeping.watched[HubPart.MEMORY] = lambda _: ""
 
 
+async def messenger_is_away(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.MESSENGER] = lambda _: "AI Maestro does not answer"
+
+
+async def messenger_is_back(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.MESSENGER] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -296,6 +304,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_tracker_lost": (tracker_is_away, tracker_is_back),
     "hub_lost": (hub_is_gone, hub_is_back),
     "hub_memory_lost": (memory_is_away, memory_is_back),
+    "hub_messenger_lost": (messenger_is_away, messenger_is_back),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

@@ -99,6 +99,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "nothing can be written to the MCP memory: recoveries of locks are in the hub's own history only",
         "the MCP memory takes what is written again",
     ),
+    "hub_messenger_lost": (
+        "AI Maestro does not answer: its agents are not judged",
+        "AI Maestro answers again",
+    ),
     "audit_broken": (
         "the audit log is not what was sealed: see lifesigns audit verify",
         "somebody accepts the audit log as it is",

@@ -1,0 +1,1 @@
+"""Messengers: servers through which agents exchange messages, one driver per file."""
