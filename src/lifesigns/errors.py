@@ -85,6 +85,7 @@ class HubError(AdapterError):
         status: int | None = None,
         detail: str = "",
         field: str | None = None,
+        code: str | None = None,
         retry_after: float | None = None,
         transient: bool = True,
     ) -> None:
@@ -93,6 +94,8 @@ class HubError(AdapterError):
         """The status of its answer; None if there was none."""
         self.detail = detail
         self.field = field
+        self.code = code
+        """For programs, where several problems share a status."""
         self.retry_after = retry_after
 
 

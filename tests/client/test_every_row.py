@@ -67,6 +67,7 @@ def test_only_what_changes_nothing_or_once_is_repeated() -> None:
         "beat",
         "beats",
         "send_message",
+        "read_message",
         "upload_checkpoint",
         "nudge",
         "escalate",

@@ -104,7 +104,10 @@ CONFIG = {
     "roles": {
         "hurried": {"silence": {"interval": "1s", "timeout": "3s", "missed_max": 3, "ping_wait": "500ms"}}
     },
-    "policy": {"message": {"urgent": "2s", "high": "2s"}},
+    "policy": {
+        "message": {"urgent": "2s", "high": "2s"},
+        "task": {"stalled_after": "1s", "inquiry_wait": "30s"},
+    },
 }
 
 
@@ -226,6 +229,39 @@ def test_busy_and_degraded_are_what_the_document_says_of_them(maestro: Maestro) 
         if flip["data"]["to"] == "disconnected"
     }
     assert lost_at["builder"] - lost_at["calm"] > timedelta(seconds=3)
+
+
+def test_the_hubs_own_questions_are_in_the_agents_inbox_and_its_replies_count(maestro: Maestro) -> None:
+    """An agent that only reads messages gets nudges and inquiries there, and answers them by a reply."""
+    agent = "libs-svg-svgbbox"
+    maestro.beat(agent)
+    task = {"type": "task_assigned", "agent_id": agent, "task_id": "task-20250115-001", "expected_for": 1}
+    maestro.hub.post("/api/v1/signals", task)
+
+    def asked(kind: str) -> list[Json]:
+        return [one for one in maestro.inbox(agent) if one["content"]["type"] == kind]
+
+    maestro.hub.until(lambda: asked("status-inquiry"), "its inbox has the inquiry")
+    (inquiry,) = asked("status-inquiry")
+    assert (inquiry["from"], inquiry["priority"]) == ("lifesigns", "high")
+    assert inquiry["content"]["task_id"] == "task-20250115-001"
+    reply = {"from": agent, "to": "lifesigns", "inReplyTo": inquiry["id"]}
+    content = {"type": "status", "message": "the tests take long", "progress_percentage": 70}
+    maestro.curl("-d", json.dumps({**reply, "content": content}), "PLACE/api/messages")
+    shown = maestro.hub.get("/api/v1/tasks/task-20250115-001")["due"]
+    assert (shown["percent"], shown["status"]) == (70, "in_progress")
+    maestro.hub.cli("nudge", agent, "Please save a checkpoint.")
+    maestro.hub.until(lambda: asked("nudge"), "the nudge is there, too")
+    (nudge,) = asked("nudge")
+    maestro.curl(f"PLACE/api/messages?agent={agent}&id={nudge['id']}")
+    reply = {
+        **reply,
+        "inReplyTo": nudge["id"],
+        "content": {"type": "answer", "message": "soon", "answer": "progress"},
+    }
+    maestro.curl("-d", json.dumps(reply), "PLACE/api/messages")
+    (done,) = maestro.hub.get("/api/v1/interventions")["interventions"]
+    assert [one["stage"] for one in done["stages"]] == ["ordered", "delivered", "seen", "answered"]
 
 
 def test_other_names_pages_and_agents_have_no_business_here(maestro: Maestro) -> None:

@@ -30,6 +30,8 @@ POST /api/v1/tasks/{task_id}/checkpoints
 PUT /api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}
 POST /api/v1/messages
 POST /api/v1/messages/{message_id}/ack
+POST /api/v1/messages/{message_id}/read
+GET /api/v1/agents/{agent_id}/messages
 DELETE /api/v1/messages/{message_id}
 POST /v1/traces
 POST /v1/logs

@@ -38,6 +38,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "decide": Entry("lifesigns.cli.acts", "Decide about an escalated agent."),
     "demo": Entry("lifesigns.cli.demo", "See a fleet freeze, loop, crash and recover."),
     "doctor": Entry("lifesigns.cli.doctor", "Find what is wrong with a set-up, and how to mend it."),
+    "ecos": Entry("lifesigns.cli.ecos", "Write and read the health files of ECOS."),
     "escalate": Entry("lifesigns.cli.acts", "Ask somebody to decide about an agent."),
     "hooks": Entry("lifesigns.cli.hooks", "Watch coding agents that you did not write: Claude Code, Codex."),
     "hubs": Entry("lifesigns.cli.hubs", "List the hubs on one store: which judges, which stand by."),

@@ -37,6 +37,8 @@ from lifesigns.views import (
     EventList,
     FleetView,
     History,
+    Inbox,
+    InboxMessage,
     LastBeat,
     Me,
     MessageList,
@@ -316,11 +318,31 @@ class Calls(Acts, Alerts):
 
     @Call
     def send_message(
-        self, agent_id: str, to: str, *, priority: str = "normal", message_id: str | None = None
+        self,
+        agent_id: str,
+        to: str,
+        *,
+        priority: str = "normal",
+        message_id: str | None = None,
+        subject: str = "",
+        content: Mapping[str, Any] | None = None,
     ) -> Request[MessageView]:
-        """Report that `agent_id` sent a message to `to`, which has to acknowledge it; how soon depends on its priority."""
+        """Report that `agent_id` sent a message to `to`, which has to acknowledge it; how soon depends on its priority. With a
+        content the hub carries it, too."""
         body = {"message_id": message_id or new_id(), "agent_id": agent_id, "to": to, "priority": priority}
-        return post("/api/v1/messages", MessageView, body, repeatable=True)
+        carried = {} if content is None else {"content": dict(content)}
+        return post("/api/v1/messages", MessageView, {**body, "subject": subject, **carried}, repeatable=True)
+
+    @Call
+    def inbox(self, agent_id: str) -> Request[Inbox]:
+        """The messages to an agent, with their contents: they are delivered by that."""
+        return get(agent_path(agent_id, "messages"), Inbox)
+
+    @Call
+    def read_message(self, message_id: str, agent_id: str) -> Request[InboxMessage]:
+        """Open a message for its recipient: it is read, and not yet acknowledged."""
+        body = {"agent_id": agent_id}
+        return post(path("messages", message_id, "read"), InboxMessage, body, repeatable=True)
 
     @Call
     def ack_message(self, message_id: str, agent_id: str) -> Request[None]:

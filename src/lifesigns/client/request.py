@@ -92,9 +92,9 @@ def refusal(reply: Reply, hub: str) -> HubError:
     """The error that a reply means."""
     try:
         problem = _PROBLEM.decode(reply.body)
-        detail, field = problem.detail or problem.title, problem.field
+        detail, field, code = problem.detail or problem.title, problem.field, problem.code
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        detail, field = "", None
+        detail, field, code = "", None, None
         if 300 <= reply.status < 400:
             detail = f"it leads to {reply.headers.get('location', 'nowhere')!r}; is this a lifesigns hub?"
     text = f"{hub}: HTTP {reply.status}"
@@ -105,6 +105,7 @@ def refusal(reply: Reply, hub: str) -> HubError:
         status=reply.status,
         detail=detail[:DETAIL_MAX],
         field=field,
+        code=code,
         retry_after=reply.retry_after,
         transient=reply.status in TEMPORARY,
     )

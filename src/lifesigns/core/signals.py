@@ -345,6 +345,8 @@ class TaskAssigned(AgentSignal):
     task_id: str
     expected_for: float | None = None
     description: str = ""
+    percent: float | None = None
+    """How much of it was done before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.lease import Lease
 from lifesigns.hub.locks.lock_watch import HubSide, LockWatch
 from lifesigns.hub.locks.rules import LockRules
+from lifesigns.hub.mailbox import Mailbox
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
@@ -111,6 +112,7 @@ class Service:
             wait_until_stored=self.hub.committer.wait_until_stored,
         )
         self.executors = Executors(self.hub.ledger, self.hub.hear)
+        self.mailbox = Mailbox()
         self.checkpoints = Checkpoints(contents)
         self.executors.assign(VerifyCheckpoint, self.checkpoints)
         self.dispatcher = Dispatcher(self.hub.ledger, self.executors, bus)

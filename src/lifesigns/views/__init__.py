@@ -27,7 +27,7 @@ from lifesigns.views.events import EventList, EventView
 from lifesigns.views.fleet import FleetView, HubHealth, Spare, fleet_view, hub_health
 from lifesigns.views.history import FindingPoint, FlipPoint, History, InterventionPoint, Point, SamplePoint
 from lifesigns.views.listing import AgentFilter, AgentList
-from lifesigns.views.messages import MessageList, MessageView
+from lifesigns.views.messages import Inbox, InboxMessage, MessageList, MessageView
 from lifesigns.views.moments import Moment, moment
 from lifesigns.views.orders import Orders, OrdersByAgent
 from lifesigns.views.probes import AgentAlive, Alive, Ready
@@ -71,6 +71,8 @@ __all__ = [
     "FlipPoint",
     "History",
     "HubHealth",
+    "Inbox",
+    "InboxMessage",
     "InterventionPoint",
     "InterventionView",
     "LastBeat",

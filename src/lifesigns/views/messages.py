@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Protocol
+
 from msgspec import Struct
 
 from lifesigns.core.engine import Engine
@@ -25,6 +28,33 @@ class MessageView(Struct, frozen=True):
     """Since when it is overdue; None if it still has time."""
     due_at: Moment | None
     """When the hub acts if it stays unacknowledged; None if everything was done, or its sender is forgotten."""
+    subject: str = ""
+    delivered_at: Moment | None = None
+    """When its recipient was first given it in its inbox; None if not, or if it came without a content."""
+    read_at: Moment | None = None
+    """When its recipient opened it."""
+
+
+class InboxMessage(Struct, frozen=True):
+    """A message as its recipient gets it."""
+
+    message_id: str
+    agent_id: str
+    """The sender."""
+    to: str
+    priority: Priority
+    subject: str
+    content: dict[str, Any]
+    sent_at: Moment
+    delivered_at: Moment | None
+    read_at: Moment | None
+    acknowledged_at: Moment | None
+
+
+class Inbox(Struct, frozen=True):
+    """Messages to an agent, oldest first."""
+
+    messages: tuple[InboxMessage, ...]
 
 
 class MessageList(Struct, frozen=True):
@@ -35,7 +65,38 @@ class MessageList(Struct, frozen=True):
     """Pass this for the next page."""
 
 
-def message_view(engine: Engine, message: PendingMessage) -> MessageView:
+class StoredMessage(Protocol):
+    """What the hub keeps of a message that came with its content."""
+
+    id: str
+    sender: str
+    to: str
+    subject: str
+    priority: str
+    content: Mapping[str, Any]
+    sent_at: float
+    delivered_at: float | None
+    read_at: float | None
+    acknowledged_at: float | None
+
+
+def inbox_message(mail: StoredMessage) -> InboxMessage:
+    """A message for its recipient."""
+    return InboxMessage(
+        mail.id,
+        mail.sender,
+        mail.to,
+        Priority(mail.priority),
+        mail.subject,
+        dict(mail.content),
+        moment(mail.sent_at),
+        moment_or_none(mail.delivered_at),
+        moment_or_none(mail.read_at),
+        moment_or_none(mail.acknowledged_at),
+    )
+
+
+def message_view(engine: Engine, message: PendingMessage, mail: StoredMessage | None = None) -> MessageView:
     """A message now."""
     sender = engine.agent(message.sender)
     waited_from = message.sent_at if message.reminded_at is None else message.reminded_at
@@ -53,4 +114,7 @@ def message_view(engine: Engine, message: PendingMessage) -> MessageView:
         reminded_at=moment_or_none(message.reminded_at),
         overdue_at=moment_or_none(message.overdue_at),
         due_at=None if wait is None else moment_or_none(waited_from + wait),
+        subject="" if mail is None else mail.subject,
+        delivered_at=None if mail is None else moment_or_none(mail.delivered_at),
+        read_at=None if mail is None else moment_or_none(mail.read_at),
     )

@@ -13,3 +13,5 @@ class ProblemDetails(Struct, omit_defaults=True):
     status: int
     detail: str
     field: str | None = None
+    code: str | None = None
+    """For programs, where several problems share a status: `agent_not_found`, `agent_offline`, `timeout`."""

@@ -37,6 +37,10 @@ class Rhythm(Struct, frozen=True):
     """Pings without an answer yet; 0 if it is not suspected."""
     phi: float
     """How surprising the silence is: -log10 of the chance of a beat this late."""
+    wanted_interval_s: float
+    """Between two beats, as its policy says."""
+    missed_max: int
+    """So many beats it may miss before it is suspected, as its policy says."""
 
 
 def rhythm_of(agent: Agent, policy: SilencePolicy, now: float) -> Rhythm:
@@ -55,4 +59,6 @@ def rhythm_of(agent: Agent, policy: SilencePolicy, now: float) -> Rhythm:
         suspect_after_s=round(policy.suspect_after, 3),
         asked=0 if agent.suspicion is None else agent.suspicion.asked,
         phi=round(silence.phi(agent, now), 3) if agent.alive else 0.0,
+        wanted_interval_s=policy.interval,
+        missed_max=policy.missed_max,
     )

@@ -76,6 +76,7 @@ class Problem(Exception):
         field: str | None = None,
         headers: Mapping[str, str] | None = None,
         title: str | None = None,
+        code: str | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -83,10 +84,11 @@ class Problem(Exception):
         self.detail = detail
         self.field = field
         self.headers = headers or {}
+        self.code = code
 
     def answer(self) -> Answer:
         """The problem as an answer."""
-        shape = ProblemDetails("about:blank", self.title, self.status, self.detail, self.field)
+        shape = ProblemDetails("about:blank", self.title, self.status, self.detail, self.field, self.code)
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         return Answer(encoded(shape), self.status, PROBLEM, headers)
 

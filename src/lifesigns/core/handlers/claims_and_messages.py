@@ -60,6 +60,7 @@ class ClaimAndMessageHandlers:
             assigned_at=now,
             source=source,
             description=signal.description[:DESCRIPTION_MAX],
+            percent=None if signal.percent is None else min(100.0, max(0.0, signal.percent)),
         )
         tasks[signal.task_id] = task
         context.quotas.take(Quota.TASKS, source)

@@ -10,7 +10,7 @@ for any agent here. Elsewhere they need one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,12 +21,24 @@ import msgspec
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.detectors.silence import missed
-from lifesigns.core.health import Doing, Health
+from lifesigns.core.effects import SendNudge
+from lifesigns.core.health import Cause, Doing, Health
 from lifesigns.core.messages import PendingMessage
-from lifesigns.core.signals import AgentRegistered, MessageAcked, MessageSent, Priority, Signal
+from lifesigns.core.signals import (
+    AgentRegistered,
+    MessageAcked,
+    MessageSent,
+    NudgeDelivered,
+    NudgeSeen,
+    Priority,
+    Signal,
+)
+from lifesigns.hub.ai_maestro.questions import Question, Questions
+from lifesigns.hub.ai_maestro.replies import signals_of
 from lifesigns.hub.http_receiver import InboxFull, NotStored
+from lifesigns.hub.mailbox import CONTENT_MAX, Mail, Mailbox
 from lifesigns.hub.principals import Principal, Role
-from lifesigns.web.ai_maestro.mailbox import Mail, Mailbox
+from lifesigns.ports.messenger import IncomingMessage
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, MessageId
 from lifesigns.web.routes import NO_TOKEN, SPEAKERS, Handler, Request, Route
@@ -39,7 +51,6 @@ BEATS_AS: Final = "active-development"
 SENDS_AS: Final = "standby"
 """The roles of agents that are first heard here, by a heartbeat or by a message."""
 
-CONTENT_MAX: Final = 64 * 1024
 LISTED_MAX: Final = 500
 GONE: Final = frozenset({Health.DISCONNECTED, Health.TERMINATED})
 
@@ -79,8 +90,10 @@ class MaestroHeartbeat(msgspec.Struct, kw_only=True):
 class MaestroCalls:
     """The calls, with the mailbox behind them."""
 
-    def __init__(self) -> None:
-        self.mailbox = Mailbox()
+    def __init__(self, mailbox: Mailbox, questions: Questions) -> None:
+        self.mailbox = mailbox
+        self.questions = questions
+        """What the hub itself wrote to agents."""
 
     def routes(self, *, open_to_all: bool) -> tuple[Route, ...]:
         """The rows of this door. `open_to_all`: without tokens."""
@@ -118,7 +131,12 @@ class MaestroCalls:
             wants_ack=not pong,
         )
         try:
-            if pong:
+            if (
+                asked := self.questions.about(said.in_reply_to)
+            ) is not None and asked.agent_id == said.sender:
+                mail.wants_ack = False
+                await self._answered(request, mail, asked)
+            elif pong:
                 await self._pong(request, mail)
             elif (fault := _undeliverable(request.service.engine.agent(said.to), said.to)) is not None:
                 return fault
@@ -131,6 +149,22 @@ class MaestroCalls:
             return _error(504, "timeout", str(error.__doc__))
         self.mailbox.put(mail)
         return answer({"message": self._shown(request, mail), "notified": True}, 201)
+
+    async def _answered(self, request: Request, mail: Mail, asked: Question) -> None:
+        """An answer to something the hub wrote."""
+        content, context = mail.content, mail.content.get("context")
+        said = IncomingMessage(
+            mail.id,
+            mail.sender,
+            str(content.get("type", "")),
+            str(content.get("message", "")),
+            {**content, **(context if isinstance(context, dict) else {})},
+        )
+        source = request.principal.token_id
+        await _keep(request, signals_of(said, asked.order, source=source))
+        if (question := self.mailbox.get(asked.message_id)) is not None:
+            question.acknowledge(request.now)
+        self.questions.answered(asked)
 
     async def _pong(self, request: Request, mail: Mail) -> None:
         """The response to a heartbeat is a beat, and acknowledges the request."""
@@ -151,11 +185,7 @@ class MaestroCalls:
             await _keep(request, acks)
         for mail in waiting:
             if mail.id not in known:
-                mail.delivered_at, mail.read_at = (
-                    mail.delivered_at or request.now,
-                    mail.read_at or request.now,
-                )
-                mail.acknowledged_at = request.now
+                mail.acknowledge(request.now)
 
     async def list(self, request: Request) -> Answer:
         """The messages to an agent, or those it sent (`action=sent`). One that is named (`id`) is read by that."""
@@ -166,13 +196,29 @@ class MaestroCalls:
         else:
             found = ((mail, None) for mail in self.mailbox.to(query.agent))
         shown, known = [], request.service.engine.beliefs.messages
+        steps: list[Signal] = []
         for mail, pending in found:
             if query.id in (None, mail.id) and _fits(mail, query.status, waits=mail.id in known):
                 if query.action != "sent":
-                    mail.delivered_at = mail.delivered_at or request.now
-                    mail.read_at = mail.read_at or (request.now if query.id else None)
+                    steps += self._taken(mail, read=query.id is not None)
+                    (mail.read if query.id else mail.deliver)(request.now)
                 shown.append(self._shown(request, mail, pending))
+        if steps:
+            await _keep(request, steps)
         return answer({"messages": shown[-query.limit :], "count": len(shown)})
+
+    def _taken(self, mail: Mail, *, read: bool) -> Sequence[Signal]:
+        """How far a nudge of the hub's came by this."""
+        asked = self.questions.about(mail.id)
+        order = None if asked is None else asked.order
+        if not isinstance(order, SendNudge):
+            return []
+        steps: list[Signal] = []
+        if mail.delivered_at is None:
+            steps.append(NudgeDelivered(agent_id=mail.to, order_id=order.order_id))
+        if read and mail.read_at is None:
+            steps.append(NudgeSeen(agent_id=mail.to, nudge_id=order.order_id))
+        return steps
 
     def _sent_by(self, request: Request, agent_id: str) -> Iterator[tuple[Mail, PendingMessage | None]]:
         """With those of which only the engine knows: sent by our own API, or before a restart."""
@@ -192,7 +238,7 @@ class MaestroCalls:
         if query.action == "acknowledge":
             await self._acknowledge(request, [mail], query.agent)
         elif query.action == "read":
-            mail.delivered_at, mail.read_at = mail.delivered_at or request.now, mail.read_at or request.now
+            mail.read(request.now)
         else:
             raise Problem(400, "is neither read nor acknowledge", field="action")
         return answer({"message": self._shown(request, mail)})
@@ -236,6 +282,8 @@ class MaestroCalls:
         }
         if shown["status"] == "offline":
             shown["offline_since"] = stamp(agent.since)
+            gone = agent.health is Health.TERMINATED or agent.cause is Cause.CRASH
+            shown["failure"] = "OFFLINE" if gone else "UNRESPONSIVE"
         return answer(shown)
 
     async def heartbeat(self, request: Request) -> Answer:

@@ -10,8 +10,10 @@ from typing import Final
 from lifesigns.config import listening
 from lifesigns.config.values import Config, Listen
 from lifesigns.errors import UsageError
+from lifesigns.hub.ai_maestro.outgoing import ORDERS
+from lifesigns.hub.mailbox_executor import MailboxExecutor
 from lifesigns.hub.service import Service
-from lifesigns.web.ai_maestro.calls import MaestroCalls
+from lifesigns.web.ai_maestro.calls import ANYBODY, MaestroCalls
 from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections
 from lifesigns.web.host_policy import HostPolicy
@@ -36,12 +38,22 @@ def place(text: str, main: Listen) -> Listen:
     return at
 
 
+def _came_here(service: Service, agent_id: str) -> bool:
+    """Whether an agent was last heard at this door, without a token: it fetches no orders elsewhere."""
+    agent = service.engine.agent(agent_id)
+    return agent is not None and (agent.via or agent.source) == ANYBODY.token_id
+
+
 @asynccontextmanager
 async def answering(service: Service, config: Config, text: str) -> AsyncIterator[str]:
     """Answer AI Maestro's calls there until the block is left; its address. On the loopback without tokens, as those who
     know AI Maestro are used to; elsewhere with tokens."""
     at = place(text, config.listen)
-    routes = MaestroCalls().routes(open_to_all=is_loopback_host(at.host))
+    executor = MailboxExecutor(service.mailbox, lambda: service.engine, service.clock)
+    for kind in ORDERS:
+        service.executors.assign(kind, executor, reaches=lambda name: _came_here(service, name))
+    calls = MaestroCalls(service.mailbox, executor.questions)
+    routes = calls.routes(open_to_all=is_loopback_host(at.host))
     web = Web(service, HostPolicy.of(at), config.limits, routes, dashboard=None)
     try:
         listener = listen(at.host, at.port)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+CONTENT_MAX: Final = 64 * 1024
 MESSAGES_MAX: Final = 10_000
 BYTES_MAX: Final = 32 * 1024 * 1024
 
@@ -34,6 +35,20 @@ class Mail:
     read_at: float | None = None
     """When its recipient fetched it, or said that it read it."""
     acknowledged_at: float | None = None
+
+    def deliver(self, now: float) -> None:
+        """Its recipient was given it."""
+        self.delivered_at = self.delivered_at or now
+
+    def read(self, now: float) -> None:
+        """Its recipient opened it."""
+        self.deliver(now)
+        self.read_at = self.read_at or now
+
+    def acknowledge(self, now: float) -> None:
+        """Its recipient acknowledges it, and so has read it."""
+        self.read(now)
+        self.acknowledged_at = self.acknowledged_at or now
 
     @property
     def status(self) -> str:
@@ -59,8 +74,12 @@ class Mailbox:
         self._mails[mail.id] = mail
         self._bytes += mail.size
         while len(self._mails) > self._messages_max or self._bytes > self._bytes_max:
-            oldest = self._mails.pop(next(iter(self._mails)))
-            self._bytes -= oldest.size
+            self.drop(next(iter(self._mails)))
+
+    def drop(self, message_id: str) -> None:
+        """Keep it no longer."""
+        if (dropped := self._mails.pop(message_id, None)) is not None:
+            self._bytes -= dropped.size
 
     def get(self, message_id: str) -> Mail | None:
         return self._mails.get(message_id)
