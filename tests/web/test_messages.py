@@ -1,9 +1,14 @@
 """Messages between agents over HTTP: sent, listed, acknowledged."""
 
+import httpx2
 import pytest
 
+from lifesigns.config.load import defaults
 from lifesigns.hub.principals import Role
-from tests.web.hub import RunningHub
+from lifesigns.web.ai_maestro.door import answering
+from tests.hub.faulty_store import FaultyStore
+from tests.web.hub import RunningHub, running_hub
+from tests.web.listening import until
 
 PLACE = "/api/v1/messages"
 
@@ -84,3 +89,35 @@ async def test_a_bad_body_names_its_field(hub: RunningHub) -> None:
     ):
         answer = await hub.post(PLACE, body)
         assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+
+async def test_what_cannot_be_stored_is_a_timeout() -> None:
+    """Over the REST API and at AI Maestro's door: the document's code, and nothing is kept of it."""
+    store = FaultyStore()
+    async with running_hub(store) as hub, answering(hub.service, defaults(), "127.0.0.1:0") as door:
+        await hub.post("/api/v1/beats", [{"agent_id": "a"}, {"agent_id": "b"}])
+        store.fail()
+        await hub.post("/api/v1/beats", [{"agent_id": "c"}])
+        await until(lambda: not hub.service.http_receiver.can_store)
+        answer = await hub.post(PLACE, {"agent_id": "a", "to": "b", "content": {"message": "x"}})
+        assert (answer.status_code, answer.json()["code"]) == (503, "timeout")
+        async with httpx2.AsyncClient(base_url=f"http://{door}", trust_env=False) as maestro:
+            message = {"from": "a", "to": "b", "subject": "x", "content": {"type": "task", "message": "x"}}
+            refused = await maestro.post("/api/messages", json=message)
+            assert (refused.status_code, refused.json()["error"]) == (504, "timeout")
+        assert len(hub.service.mailbox) == 0
+        store.heal()
+
+
+async def test_a_content_is_bounded_and_only_its_recipient_may_open_it(hub: RunningHub) -> None:
+    much = {"agent_id": "a", "to": "b", "content": {"message": "x" * 70_000}}
+    answer = await hub.post(PLACE, much)
+    assert (answer.status_code, answer.json()["field"]) == (400, "content")
+    await hub.post(PLACE, {"agent_id": "a", "to": "b", "message_id": "m-1", "content": {"message": "secret"}})
+    async with hub.client(await hub.token_for(Role.AGENT, "c")) as other:
+        assert (await other.get("/api/v1/agents/b/messages")).status_code == 403
+        assert (await other.post(f"{PLACE}/m-1/read", json={"agent_id": "c"})).status_code == 404
+        assert (await other.post(f"{PLACE}/m-1/read", json={"agent_id": "b"})).status_code == 403
+    async with hub.client(await hub.token_for(Role.AGENT, "b")) as recipient:
+        opened = await recipient.post(f"{PLACE}/m-1/read", json={"agent_id": "b"})
+        assert opened.json()["content"] == {"message": "secret"}
