@@ -238,7 +238,9 @@ ROWS: Final[dict[str, list[Row]]] = {
     ],
     "task_assigned": [
         Row(
-            LIFE | {"task_id": ("{}-t", "{}-u"), "expected_for": (1, None), "description": ("a", "b")},
+            LIFE
+            | {"task_id": ("{}-t", "{}-u"), "expected_for": (1, None), "description": ("a", "b")}
+            | {"percent": (1, 2)},
             {"task_id": "{}-t", "expected_for": 600},
         )
     ],

@@ -56,6 +56,7 @@ HARDLY: Final = {
     ("POST", "/api/v1/groups/{group}/release"),
     ("POST", "/api/v1/tasks/{task_id}/release"),
     ("POST", "/api/v1/messages/{message_id}/ack"),
+    ("POST", "/api/v1/messages/{message_id}/read"),
     ("POST", "/api/v1/escalations/{intervention_id}/decision"),
     ("GET", "/api/v1/audit/consistency"),
     ("PUT", "/api/v1/tasks/{task_id}/checkpoints/{checkpoint_id}"),
