@@ -173,10 +173,11 @@ class MessengerWatch:
 
     async def _failed(self, why: str) -> None:
         self._failures += 1
+        if self._failing_since is None or why != self._why:
+            log.warning("AI Maestro cannot be asked: %s", why, extra={"action": "messenger_failed"})
         self._why = why
         if self._failing_since is None:
             self._failing_since = self._hub.clock()
-            log.warning("AI Maestro cannot be asked: %s", why, extra={"action": "messenger_failed"})
         if self._failures >= LOST_FROM:
             await self._lose(why)
 
