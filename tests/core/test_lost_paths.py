@@ -7,7 +7,7 @@ from lifesigns.core.health import Health
 from lifesigns.core.policy import FleetPolicy, Policy
 from tests.core.harness import START, Watch
 
-FIXED = Policy().but(
+FIXED = Policy().with_changes(
     {"silence": {"adaptive": False}, "message": {"urgent": 20.0}, "task": {"stalled_after": 20.0}}
 )
 """Suspected after 11 s of silence, disconnected after 15."""
