@@ -13,7 +13,15 @@ from typing import Final
 from tools.dashboard import CannotBuild, find_node
 
 FOLDER: Final = Path(__file__).parents[1] / ".tools" / "coding-agents"
-WANTED: Final = {"@anthropic-ai/claude-code": "2.1.325", "@openai/codex": "0.166.0"}
+WANTED: Final = {
+    "@anthropic-ai/claude-code": "2.1.325",
+    "@openai/codex": "0.166.0",
+    "@google/gemini-cli": "0.61.0",
+    "@qwen-code/qwen-code": "0.24.4",
+    "@github/copilot": "1.0.102",
+    "opencode-ai": "1.18.33",
+    "node": "22.23.3",  # for Qwen Code, which wants a newer one than many machines have
+}
 
 
 def main() -> None:

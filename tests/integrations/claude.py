@@ -52,6 +52,7 @@ class Claude:
             "CLAUDE_CODE_MAX_RETRIES": "0",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",
+            "LIFESIGNS_HOOK_PATIENCE": "5",  # The machine may be busy.
         }
 
     def start(self, script: str, *options: str) -> subprocess.Popen[str]:

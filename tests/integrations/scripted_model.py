@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TOKENS_IN, TOKENS_OUT = 1000, 50
+SHELLS = ("Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command")
 OBSERVED = re.compile(r"^(Observation|Error):", re.MULTILINE)
 """How smolagents tells its model of a result."""
 
@@ -47,6 +48,8 @@ class Refuse:
 
     status: int
     kind: str
+    again: bool = False
+    """The agent may ask again."""
 
 
 Step = Say | Use | Refuse
@@ -128,7 +131,7 @@ def scripted_model(scripts: Mapping[str, Sequence[Step]]) -> Iterator[ScriptedMo
             step = model.next_step(body)
             if isinstance(step, Refuse):
                 error = {"type": "error", "error": {"type": step.kind, "message": step.kind}}
-                self._answer(step.status, json.dumps(error).encode(), "application/json")
+                self._answer(step.status, json.dumps(error).encode(), "application/json", again=step.again)
                 return
             time.sleep(step.after)
             self._answer(200, *_written(self.path, step, body))
@@ -139,12 +142,12 @@ def scripted_model(scripts: Mapping[str, Sequence[Step]]) -> Iterator[ScriptedMo
         def do_HEAD(self) -> None:
             self.do_GET()
 
-        def _answer(self, status: int, body: bytes, kind: str) -> None:
+        def _answer(self, status: int, body: bytes, kind: str, *, again: bool = False) -> None:
             try:
                 self.send_response(status)
                 self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(body)))
-                if status == 429:
+                if status == 429 and not again:
                     self.send_header("x-should-retry", "false")
                 self.end_headers()
                 if self.command != "HEAD":
@@ -172,7 +175,7 @@ def _written(path: str, step: Say | Use, body: Mapping[str, Any]) -> tuple[bytes
     if path.startswith("/v1/messages"):
         return streamed(_messages(step, body))
     if "enerateContent" in path:
-        return gemini(step, streams=":stream" in path)
+        return gemini(step, body, streams=":stream" in path)
     if path.endswith("/chat/completions"):
         return chat(step, body)
     events = _responses(step, body)
@@ -196,7 +199,8 @@ def chat(step: Say | Use, body: Mapping[str, Any]) -> tuple[bytes, str]:
     usage = {"prompt_tokens": TOKENS_IN, "completion_tokens": TOKENS_OUT}
     usage["total_tokens"] = TOKENS_IN + TOKENS_OUT
     if isinstance(step, Use):
-        called = {"name": step.tool, "arguments": json.dumps(step.args)}
+        tool, args = _shell(body, step)
+        called = {"name": tool, "arguments": json.dumps(args)}
         call = {"index": 0, "id": _name("call"), "type": "function", "function": called}
         message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [call]}
         ends = "tool_calls"
@@ -217,11 +221,12 @@ def chat(step: Say | Use, body: Mapping[str, Any]) -> tuple[bytes, str]:
     return text.encode(), "text/event-stream"
 
 
-def gemini(step: Say | Use, *, streams: bool) -> tuple[bytes, str]:
+def gemini(step: Say | Use, body: Mapping[str, Any], *, streams: bool) -> tuple[bytes, str]:
     """An answer as Gemini's generateContent has it."""
     part: dict[str, Any] = {"text": step.text} if isinstance(step, Say) else {}
     if isinstance(step, Use):
-        part["functionCall"] = {"id": _name("call"), "name": step.tool, "args": dict(step.args)}
+        tool, args = _shell(body, step)
+        part["functionCall"] = {"id": _name("call"), "name": tool, "args": dict(args)}
     usage = {"promptTokenCount": TOKENS_IN, "candidatesTokenCount": TOKENS_OUT}
     usage["totalTokenCount"] = TOKENS_IN + TOKENS_OUT
     content = {"role": "model", "parts": [part]}
@@ -235,16 +240,26 @@ def gemini(step: Say | Use, *, streams: bool) -> tuple[bytes, str]:
 def _shell(body: Mapping[str, Any], use: Use) -> tuple[str, Mapping[str, Any]]:
     """The agent's own name for its shell, and for the command in it."""
     if use.tool != "shell":
-        names = [str(tool.get("name")) for tool in body["tools"]]
+        names = [name for name, _ in _tools(body)]
         return next((name for name in names if name.endswith(f"__{use.tool}")), use.tool), use.args
-    tools = {tool.get("name"): tool for tool in body["tools"]}
-    if "Bash" in tools:
-        return "Bash", {"command": use.args["command"], "description": "a step"}
-    name = next(one for one in ("exec_command", "shell_command", "shell") if one in tools)
-    shape = tools[name]["parameters"]["properties"]
+    shapes = dict(_tools(body))
+    name = next(one for one in SHELLS if one in shapes)
+    shape = shapes[name].get("properties", {})
     key = "cmd" if "cmd" in shape else "command"
     command = use.args["command"]
-    return name, {key: ["sh", "-c", command] if shape[key].get("type") == "array" else command}
+    args = {key: ["sh", "-c", command] if shape[key].get("type") == "array" else command}
+    for needed in shapes[name].get("required", ()):
+        args.setdefault(needed, False if shape.get(needed, {}).get("type") == "boolean" else "a step")
+    return name, args
+
+
+def _tools(body: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The tools that are offered, and the shape of their arguments."""
+    for tool in body["tools"]:
+        for one in tool.get("functionDeclarations", ()):
+            yield one["name"], one.get("parametersJsonSchema") or one.get("parameters") or {}
+        named = tool.get("function", tool)
+        yield str(named.get("name")), named.get("parameters") or named.get("input_schema") or {}
 
 
 def _messages(step: Say | Use, body: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import pytest
 from lifesigns.core.effects import Order, SendNudge, Terminate
 from lifesigns.core.signals import NudgeDelivered, TerminationFailed
 from lifesigns.integrations.hooks.answers import PROLONGED_MAX, Reply, reply_to
+from lifesigns.integrations.hooks.programs import PROGRAMS
 from lifesigns.integrations.hooks.sessions import Session
 from tests.integrations.hooked import event, session
 
@@ -27,7 +28,9 @@ def stop(*, on_silence: bool = False) -> Terminate:
 
 
 def replied(session: Session, name: str, *orders: Order, refusal: str = "") -> Reply:
-    return reply_to(session, session.main, event(hook_event_name=name), orders, refusal, 5.0)
+    return reply_to(
+        PROGRAMS[session.program], session, session.main, event(hook_event_name=name), orders, refusal, 5.0
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lifesigns.integrations.hooks.transcripts import READ_MAX, transcript
 
+CLAUDE = Path(".claude", "projects")
+
 
 def said(message_id: str, tokens_in: int, tokens_out: int) -> str:
     usage = {"input_tokens": tokens_in, "output_tokens": tokens_out, "cache_read_input_tokens": 9000}
@@ -24,7 +26,7 @@ def test_tokens_are_counted_once_per_message_from_where_the_file_was(tmp_path: P
     """A message stands in several lines, each with its usage so far."""
     file = folder(tmp_path) / "s.jsonl"
     file.write_text(said("old", 5000, 5000))
-    found = transcript("claude-code", str(file), tmp_path)
+    found = transcript(CLAUDE, str(file), tmp_path)
     assert found is not None
     assert found.look().size == 0
     with file.open("a") as more:
@@ -38,7 +40,7 @@ def test_tokens_are_counted_once_per_message_from_where_the_file_was(tmp_path: P
 
 def test_a_line_in_the_making_is_read_when_it_is_whole(tmp_path: Path) -> None:
     file = folder(tmp_path) / "s.jsonl"
-    found = transcript("claude-code", str(file), tmp_path)
+    found = transcript(CLAUDE, str(file), tmp_path)
     assert found is not None
     assert found.look().size == 0  # Not there yet.
     line = said("m1", 7, 8)
@@ -50,7 +52,7 @@ def test_a_line_in_the_making_is_read_when_it_is_whole(tmp_path: Path) -> None:
 
 def test_a_huge_line_is_skipped_and_what_follows_is_counted(tmp_path: Path) -> None:
     file = folder(tmp_path) / "s.jsonl"
-    found = transcript("claude-code", str(file), tmp_path)
+    found = transcript(CLAUDE, str(file), tmp_path)
     assert found is not None
     file.write_text("x" * (2 * READ_MAX + 5) + "\n" + said("m1", 7, 8))
     assert sum(found.look().tokens_in for _ in range(5)) == 7
@@ -58,7 +60,7 @@ def test_a_huge_line_is_skipped_and_what_follows_is_counted(tmp_path: Path) -> N
 
 def test_the_end_of_a_turn_is_seen(tmp_path: Path) -> None:
     file = folder(tmp_path) / "s.jsonl"
-    found = transcript("claude-code", str(file), tmp_path)
+    found = transcript(CLAUDE, str(file), tmp_path)
     assert found is not None
     end = {"type": "system", "subtype": "turn_duration", "timestamp": "2026-11-17T11:09:00.000Z"}
     file.write_text(json.dumps(end) + "\n")
@@ -79,7 +81,7 @@ def test_files_elsewhere_are_not_read(tmp_path: Path) -> None:
         "/dev/zero",
         "\0",
     ):
-        assert transcript("claude-code", str(path), tmp_path) is None, path
+        assert transcript(CLAUDE, str(path), tmp_path) is None, path
 
 
 def test_a_file_that_became_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_a_file_that_became_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None
     inside, secret = folder(tmp_path), tmp_path / "secret.jsonl"
     secret.write_text(said("m", 1, 1))
     file = inside / "s.jsonl"
-    found = transcript("claude-code", str(file), tmp_path)
+    found = transcript(CLAUDE, str(file), tmp_path)
     assert found is not None
     file.symlink_to(secret)
     assert found.look().size == 0

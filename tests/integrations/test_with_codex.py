@@ -63,7 +63,12 @@ class Codex:
         process = subprocess.Popen(
             [str(PROGRAM), "exec", "--skip-git-repo-check", "--json", f"play {script}"],
             cwd=self.project,
-            env={"PATH": os.environ["PATH"], "HOME": str(self.home), "SCRIPTED_KEY": "dummy"},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.home),
+                "SCRIPTED_KEY": "dummy",
+                "LIFESIGNS_HOOK_PATIENCE": "5",
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from lifesigns.client import Client
 
 FOLDER: Final = "hooks"
-PROGRAMS: Final = ("claude-code", "codex")
-AGENTS: Final = "claude/*,codex/*"
+PROGRAMS: Final = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")
+AGENTS: Final = "claude/*,codex/*,gemini/*,qwen/*,copilot/*,opencode/*"
 
 program = click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
 user = click.option(
@@ -32,7 +31,7 @@ project = click.option("--project", "scope", flag_value="project", help="For the
 
 @click.group()
 def hooks() -> None:
-    """Watch coding agents that you did not write: claude-code, codex."""
+    """Watch coding agents that you did not write: claude-code, codex, gemini, qwen, copilot, opencode."""
 
 
 @hooks.command()
@@ -50,22 +49,17 @@ def install(program: str, scope: str, only_print: bool) -> None:
     Puts hooks into the program's settings, beside what is there. With --project the settings are those of this folder, which
     may be shared: no path and no secret of yours is in them.
     """
-    from lifesigns.integrations.hooks import settings
+    from lifesigns.integrations.hooks.places import PLACES
 
-    folder = _state_folder()
+    place, folder = PLACES[program], _state_folder()
     client_path = folder / FOLDER / "client"
-    command = (
-        settings.command(program, str(client_path)) if scope == "user" else settings.shared_command(program)
-    )
-    events = _events(program)
+    client_named = client_path if scope == "user" else None
     if only_print:
-        say(json.dumps({"hooks": settings.hooks_of(events, command)}, indent=2))
+        say(place.file.fragment(client_named))
         return
-    path = _settings_path(program, scope)
+    path = place.path(scope, os.environ)
     text = _text(path)
-    changed = settings.with_hooks(
-        text, str(path), events, command
-    )  # Before anything is done: it may be refused.
+    changed = place.file.put(text, str(path), client_named)  # Before anything is done: it may be refused.
     with asking(_own_hub(), None) as client:
         _make_token(client, folder)
     _put_client(client_path)
@@ -84,15 +78,19 @@ def install(program: str, scope: str, only_print: bool) -> None:
 @project
 def uninstall(program: str, scope: str) -> None:
     """Take the hooks out of the settings of PROGRAM. Everything else in there stays as it is."""
-    from lifesigns.integrations.hooks import settings
+    from lifesigns.integrations.hooks.places import PLACES
 
-    path = _settings_path(program, scope)
+    place = PLACES[program]
+    path = place.path(scope, os.environ)
     text = _text(path)
-    changed = settings.without_hooks(text, str(path))
+    changed = place.file.taken(text, str(path))
     if changed == text:
         say(f"{path} has no hooks of lifesigns.")
         return
-    _write(path, changed, shared=scope == "project")
+    if changed:
+        _write(path, changed, shared=scope == "project")
+    else:
+        _remove(path)
     say(f"{path} has no hooks of lifesigns any more.")
 
 
@@ -101,18 +99,17 @@ def uninstall(program: str, scope: str) -> None:
 def status(program: str) -> None:
     """Say where the hooks are, and whether they reach a hub. Exits with 1 if they do not, or are nowhere."""
     from lifesigns.config.hub_locator import URL_FILE
-    from lifesigns.integrations.hooks import settings
+    from lifesigns.integrations.hooks.places import PLACES
 
-    folder, events, found = _state_folder(), _events(program), False
+    place, folder, found = PLACES[program], _state_folder(), False
     for scope in ("user", "project"):
-        path = _settings_path(program, scope)
+        path = place.path(scope, os.environ)
         text = _text(path)
-        has = settings.installed(text, str(path))
-        found = found or bool(has)
-        missing = [event for event in events if event not in has]
-        state = "no hooks" if not has else "installed" if not missing else f"without {', '.join(missing)}"
+        missing = place.file.missing(text, str(path))
+        found = found or missing is not None
+        state = "no hooks" if missing is None else f"without {', '.join(missing)}" if missing else "installed"
         say(f"{scope:8} {path}: {state}")
-        if has and settings.disabled(text, str(path)):
+        if missing is not None and place.file.disabled(text, str(path)):
             say(f"{'':8} but its disableAllHooks is true: no hook runs")
     wrong = _why_unheard(folder, URL_FILE)
     say(f"hub      {wrong or 'hears them'}")
@@ -138,35 +135,6 @@ def _own_hub() -> str:
     from lifesigns.config.hub_locator import hub_address
 
     return hub_address({name: value for name, value in os.environ.items() if name != "LIFESIGNS_HUB"})
-
-
-def _events(program: str) -> tuple[str, ...]:
-    from lifesigns.integrations.hooks import claude_code, codex
-
-    return {"claude-code": claude_code.EVENTS, "codex": codex.EVENTS}[program]
-
-
-class Place(NamedTuple):
-    """Where a program has its settings."""
-
-    folder: str
-    file: str
-    home: str
-    """The variable that names another folder for a user's own."""
-
-
-PLACES: Final = {
-    "claude-code": Place(".claude", "settings.json", "CLAUDE_CONFIG_DIR"),
-    "codex": Place(".codex", "hooks.json", "CODEX_HOME"),
-}
-
-
-def _settings_path(program: str, scope: str) -> Path:
-    place = PLACES[program]
-    if scope == "project":
-        return Path.cwd() / place.folder / place.file
-    own = os.environ.get(place.home)
-    return (Path(own) if own else Path.home() / place.folder) / place.file
 
 
 def _trust(program: str) -> None:
@@ -213,6 +181,13 @@ def _write(path: Path, text: str, *, shared: bool) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be removed: {error.strerror}") from None
+
+
 def _put_client(path: Path) -> None:
     from lifesigns.files import write_whole
 
@@ -246,7 +221,7 @@ def _is_good(client: Client, path: Path) -> bool:
     if found is None or not is_token(found[0].strip()):
         return False
     known = id_of(found[0].decode("ascii").strip())
-    return any(one.id == known for one in client.tokens().tokens)
+    return any(one.id == known and one.agents == AGENTS for one in client.tokens().tokens)
 
 
 def _why_unheard(folder: Path, url_file: str) -> str:

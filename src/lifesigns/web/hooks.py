@@ -5,11 +5,11 @@ The answer is JSON that the program understands: context for its model, the deni
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from lifesigns.hub.http_receiver import InboxFull, NotLeader
 from lifesigns.integrations.hooks.events import HookEvent, Origin
+from lifesigns.integrations.hooks.programs import PROGRAMS
 from lifesigns.integrations.hooks.registry import NoRoom
 from lifesigns.web.answers import Answer, answer
 from lifesigns.web.routes import SPEAKERS, Request, Route
@@ -20,21 +20,8 @@ class OriginQuery(Origin):
     """What the client of a hook knows, and the event does not say."""
 
 
-async def claude_code(request: Request) -> Answer:
-    """One event of a hook of Claude Code, as the hook gets it. The session is an agent, and so is each of its subagents.
-    Answered at once, with what waits for that agent: only the first event of a session waits until it is written down, because
-    the program stands still meanwhile."""
-    return await _heard(request, "claude-code")
-
-
-async def codex(request: Request) -> Answer:
-    """One event of a hook of Codex, as the hook gets it; otherwise as for Claude Code. Its answers cannot end a run: a stop
-    denies every call."""
-    return await _heard(request, "codex")
-
-
 async def _heard(request: Request, program: str) -> Answer:
-    hooks, event = request.site.hooks, request.body
+    hooks, event = request.site.hooks, PROGRAMS[program].read(request.body)
     session = hooks.find(program, event, request.query, request.principal.token_id)
     check_may_speak(request, session.main.id, field="session_id")
     if request.service.hub.committer.deposed:
@@ -46,10 +33,15 @@ async def _heard(request: Request, program: str) -> Answer:
         raise InboxFull from None
 
 
-def _row(path: str, handle: Callable[[Request], Awaitable[Any]]) -> Route:
+def _row(program: str, about: str) -> Route:
+    async def handle(request: Request) -> Answer:
+        return await _heard(request, program)
+
+    handle.__name__ = handle.__qualname__ = program.replace("-", "_")
+    handle.__doc__ = about
     return Route(
         "POST",
-        path,
+        f"/hooks/{program}",
         SPEAKERS,
         handle,
         dict[str, Any],
@@ -59,4 +51,17 @@ def _row(path: str, handle: Callable[[Request], Awaitable[Any]]) -> Route:
     )
 
 
-CALLS: Final = (_row("/hooks/claude-code", claude_code), _row("/hooks/codex", codex))
+_ABOUT: Final = {
+    "claude-code": """One event of a hook of Claude Code, as the hook gets it. The session is an agent, and so is each of its subagents.
+    Answered at once, with what waits for that agent: only the first event of a session waits until it is written down, because
+    the program stands still meanwhile.""",
+    "codex": """One event of a hook of Codex, as the hook gets it; otherwise as for Claude Code. Its answers cannot end a run: a stop
+    denies every call.""",
+    "gemini": "One event of a hook of Gemini CLI, as the hook gets it; otherwise as for Claude Code.",
+    "qwen": "One event of a hook of Qwen Code, as the hook gets it; otherwise as for Claude Code.",
+    "copilot": """One event of a hook of GitHub Copilot CLI, as the hook gets it; otherwise as for Claude Code. Its answers cannot end a
+    run: a stop denies every call.""",
+    "opencode": "One event of our plugin for opencode; otherwise as for Claude Code.",
+}
+
+CALLS: Final = tuple(_row(program, about) for program, about in _ABOUT.items())

@@ -1,6 +1,6 @@
 """Hooks: coding agents that tell of themselves, as agents of ours.
 
-    the program ── event (JSON) ──► client.sh ── POST /hooks/NAME ──► events.py: read ──► claude_code.py, codex.py: signals
+    the program ── event (JSON) ──► client.sh ── POST /hooks/NAME ──► events.py: read ──► NAME.py: signals
          ▲                              └── hub away: spool                                        │
          └── context, denial, stop ◄── answers.py ◄── open orders and breakers ◄── Hub ◄───────────┘
                                        registry.py: its process and transcript ── beats, tokens, exit ─►┘

@@ -14,22 +14,10 @@ from typing import Any, Final
 from lifesigns.core.effects import AskStatus, Order, Remind, SendNudge, Terminate
 from lifesigns.core.signals import NudgeDelivered, Signal, TerminationFailed
 from lifesigns.integrations.hooks.events import HookEvent
+from lifesigns.integrations.hooks.program import PRE_TOOL, Program, Verdict
 from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought
 
-DENIES: Final = "PreToolUse"
 PROLONGED_MAX: Final = 2
-CONTEXT: Final = {
-    "claude-code": frozenset(
-        {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop"}
-    ),
-    "codex": frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"}),
-}
-"""Events whose answer the model gets to read."""
-ENDS: Final = {
-    "claude-code": frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolBatch"}),
-    "codex": frozenset({DENIES}),
-}
-"""Events whose answer can end the run; of Codex, whose answer denies what it is about to do."""
 TEXT_MAX: Final = 4000
 
 
@@ -42,30 +30,44 @@ class Reply:
     acknowledged: list[str] = field(default_factory=list)
     prolongs: bool = False
     """The turn that was about to end goes on."""
+    denies: bool = False
+    """The call that was about to be made is not made."""
 
 
 def reply_to(
-    session: Session, speaker: Speaker, event: HookEvent, orders: Iterable[Order], refusal: str, now: float
+    program: Program,
+    session: Session,
+    speaker: Speaker,
+    event: HookEvent,
+    orders: Iterable[Order],
+    refusal: str,
+    now: float,
 ) -> Reply:
     """The answer to this event of this agent, for which `orders` wait; `refusal` is why its tool may not be called, or empty."""
     reply, name = Reply(), event.hook_event_name
     nudges: list[SendNudge | AskStatus | Remind] = []
     for order in orders:
         if isinstance(order, Terminate):
-            if _stopped(session, speaker, name, order, reply, now):
+            if _stopped(program, session, speaker, name, order, reply, now):
                 return reply
         elif isinstance(order, SendNudge | AskStatus | Remind):
             nudges.append(order)
-    if refusal and name == DENIES:
-        reply.answer = _denial(refusal)
+    if refusal and name == PRE_TOOL:
+        reply.answer, reply.denies = program.words(name, Verdict.DENY, refusal), True
         return reply  # What the model is told with a denial is the denial; a nudge can wait.
-    if nudges and name in CONTEXT[session.program] and _may_tell(session, event):
-        _tell(session, speaker, event, nudges, reply)
+    if nudges and name in program.context and _may_tell(session, event):
+        _tell(program, session, speaker, event, nudges, reply)
     return reply
 
 
 def _stopped(
-    session: Session, speaker: Speaker, name: str, order: Terminate, reply: Reply, now: float
+    program: Program,
+    session: Session,
+    speaker: Speaker,
+    name: str,
+    order: Terminate,
+    reply: Reply,
+    now: float,
 ) -> bool:
     """Whether the answer ends the run. That it has ended is reported when it has."""
     if order.on_silence:
@@ -78,25 +80,13 @@ def _stopped(
             )
         )
         return False
-    if name not in ENDS[session.program] or speaker is not session.main:
+    if name not in program.ends or speaker is not session.main:
         return False
     why = f"lifesigns stopped this run: {order.reason}"[:TEXT_MAX]
-    if session.program == "claude-code":
-        reply.answer = {"continue": False, "stopReason": why}
-    if name == DENIES:
-        reply.answer |= _denial(why)  # Otherwise the call that is pending would still be made.
+    verdict = Verdict.STOP if program.can_be_stopped else Verdict.DENY
+    reply.answer, reply.denies = program.words(name, verdict, why), name == PRE_TOOL
     session.stopping, session.stopping_at = order.order_id, now
     return True
-
-
-def _denial(why: str) -> dict[str, Any]:
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": DENIES,
-            "permissionDecision": "deny",
-            "permissionDecisionReason": why,
-        }
-    }
 
 
 def _may_tell(session: Session, event: HookEvent) -> bool:
@@ -104,6 +94,7 @@ def _may_tell(session: Session, event: HookEvent) -> bool:
 
 
 def _tell(
+    program: Program,
     session: Session,
     speaker: Speaker,
     event: HookEvent,
@@ -114,11 +105,12 @@ def _tell(
     name = event.hook_event_name
     if name == "Stop":
         session.prolonged += 1
-        reply.answer = {"decision": "block", "reason": text}
+        session.prolonging = True
+        reply.answer = program.words(name, Verdict.GO_ON, text)
         reply.prolongs = True
         reply.outcomes.extend(begin_thought(session, speaker))
     else:
-        reply.answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+        reply.answer = program.words(name, Verdict.CONTEXT, text)
     for order in nudges:
         if isinstance(order, SendNudge):
             speaker.unseen.append(order.order_id)

@@ -7,14 +7,13 @@ every call, until the model gives up by itself. A denied call has no end; it is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lifesigns.core.health import Doing
-from lifesigns.core.signals import DoingChanged, Signal
-from lifesigns.integrations.hooks import turns
+from lifesigns.core.signals import Signal
+from lifesigns.integrations.hooks import turns, waiting
 from lifesigns.integrations.hooks.events import HookEvent, line
+from lifesigns.integrations.hooks.program import PRE_TOOL, Program, claude_words
 from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought, end_thought
 
 EVENTS: Final = (
@@ -35,8 +34,6 @@ EVENTS: Final = (
 )
 """The hooks we ask for."""
 
-_STATUS: Final = re.compile(r"\b(429|5[0-9][0-9])\b")
-
 
 def signals(session: Session, event: HookEvent) -> list[Signal]:
     """What this event says about the session's agents; the session is changed by it."""
@@ -44,7 +41,7 @@ def signals(session: Session, event: HookEvent) -> list[Signal]:
 
 
 def _model_started(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
-    yield from turns.goes_on(session, speaker)
+    yield from waiting.goes_on(session, speaker)
     yield from turns.forget_calls(session, speaker)
     yield from begin_thought(session, speaker)
 
@@ -54,13 +51,7 @@ def _model_finished(session: Session, speaker: Speaker, event: HookEvent) -> Ite
     if event.status == "completed":
         yield from end_thought(session, speaker, tokens=_tokens(event))
         return
-    said = line(event.error) or "failed"
-    status = _STATUS.search(said)
-    yield from end_thought(session, speaker, ok=False, error_kind=status[1] if status else "model")
-    if status:
-        yield DoingChanged(**turns.named(session, speaker), doing=Doing.RATE_LIMITED, note=said)
-    else:
-        yield from turns.asks(session, speaker, f"the run ended with an error: {said}")
+    yield from waiting.ended_by(session, speaker, line(event.error) or "failed")
 
 
 def _tokens(event: HookEvent) -> tuple[int, int]:
@@ -72,7 +63,7 @@ def _tokens(event: HookEvent) -> tuple[int, int]:
 
 
 def _permission(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    return turns.asks(session, speaker, turns.wish(event))
+    return waiting.asks(session, speaker, waiting.wish(event))
 
 
 _HANDLERS: Final[Mapping[str, turns.Handler]] = {
@@ -91,3 +82,13 @@ _HANDLERS: Final[Mapping[str, turns.Handler]] = {
     "Interrupt": turns.stop,
     "SessionEnd": turns.session_end,
 }
+
+PROGRAM: Final = Program(
+    name="codex",
+    events=EVENTS,
+    signals=signals,
+    context=frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"}),
+    ends=frozenset({PRE_TOOL}),
+    words=claude_words,
+    can_be_stopped=False,
+)

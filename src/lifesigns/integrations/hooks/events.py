@@ -57,13 +57,22 @@ class HookEvent(msgspec.Struct):
     tool_name: Name = ""
     tool_input: Any = None
     tool_response: Any = None
+    tool_result: Any = None
+    """What Copilot calls `tool_response`."""
     tool_use_id: Name = ""
+    tool_call_id: Name = ""
+    """The id by which Qwen's model knows the call; its `tool_use_id` is made up."""
     tool_calls: list[ToolCall] = []
     duration_ms: float | None = None
     error: Any = None
+    error_context: Name = ""
     is_interrupt: bool = False
+    prompt: str | None = None
+    """Only whether it is empty counts."""
     message: str = ""
     notification_type: Name = ""
+    details: Any = None
+    """What Gemini asks its user for."""
     reason: Name = ""
     source: Name = ""
     stop_hook_active: bool = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -35,10 +35,12 @@ from lifesigns.core.signals import (
 from lifesigns.errors import LifesignsError
 from lifesigns.files import read_private, write_whole
 from lifesigns.hub.hub import Hub
-from lifesigns.integrations.hooks import claude_code, codex, processes, spool, turns
-from lifesigns.integrations.hooks.answers import DENIES, reply_to
+from lifesigns.integrations.hooks import processes, spool, turns, waiting
+from lifesigns.integrations.hooks.answers import reply_to
 from lifesigns.integrations.hooks.breakers import ToolBreakers
 from lifesigns.integrations.hooks.events import HookEvent, Origin
+from lifesigns.integrations.hooks.program import PRE_TOOL
+from lifesigns.integrations.hooks.programs import PROGRAMS
 from lifesigns.integrations.hooks.sessions import Session, Speaker, begin, registered
 from lifesigns.integrations.hooks.transcripts import Transcript, transcript
 
@@ -51,10 +53,8 @@ FORGET_AFTER: Final = 24 * 3600.0
 FILE: Final = "sessions.json"
 FILE_MAX: Final = 4 * 1024 * 1024
 
-PROGRAMS: Final[Mapping[str, Callable[[Session, HookEvent], list[Signal]]]] = {
-    "claude-code": claude_code.signals,
-    "codex": codex.signals,
-}
+
+END: Final = HookEvent(session_id="", hook_event_name="SessionEnd", reason="its process ended at rest")
 
 log: Final = logging.getLogger("lifesigns.hooks")
 
@@ -83,7 +83,7 @@ class HookSessions:
     def find(self, program: str, event: HookEvent, origin: Origin, source: str) -> Session:
         """The session this event is from; one that is not known begins here, but is not kept before it is heard."""
         known = self._sessions.get((program, event.session_id))
-        if known is not None and _is_same(known, origin):
+        if known is not None and (_is_same(known, origin) or _lives_on(known)):
             return known
         if origin.pid is not None:
             origin.started = origin.started or processes.started(origin.pid)
@@ -105,6 +105,7 @@ class HookSessions:
     def hear(self, session: Session, event: HookEvent, now: float) -> dict[str, Any]:
         """Hear an event of a session, and say what it is answered. Raises `NoRoom`."""
         self.catch_up(now)
+        program = PROGRAMS[session.program]
         said = self._introduced(session)
         refusal = ""
         if session.stopping and event.hook_event_name == "UserPromptSubmit":
@@ -114,18 +115,19 @@ class HookSessions:
         if session.stopping and event.hook_event_name in ("Stop", "Interrupt"):
             said += self._stopped(session)
         speaker = _speaker(session, event)
-        if event.hook_event_name == DENIES:
+        if event.hook_event_name == PRE_TOOL:
             refusal = self._breakers.begin(speaker.id, event.tool_name, event.tool_use_id, now)
-        reply = reply_to(session, speaker, event, self._orders(speaker), refusal, now)
+        reply = reply_to(program, session, speaker, event, self._orders(speaker), refusal, now)
         if reply.prolongs:
             said = [one for one in said if not _is_idle(one)]
+        if reply.denies and program.denials_are_silent:
+            said += turns.forget_call(session, speaker, event.tool_use_id)
         for one in said:
             if isinstance(one, ToolFinished):
                 self._breakers.end(one.agent_id, one.call_id, now, ok=one.ok)
         said += [*reply.outcomes, *self._breakers.news(speaker.id, session.incarnation, now)]
         session.spoke_at = now
-        if event.transcript_path and session.program == "claude-code":  # Codex tells of its tokens itself.
-            self._follow(session, event.transcript_path)
+        self._follow(session, event.transcript_path)
         if event.hook_event_name == "SessionEnd":
             said = self._over(session, [*self._look_at_transcripts(session), *said])
         self._tell(said, now)
@@ -139,6 +141,9 @@ class HookSessions:
             return
         for program, event, origin in spool.take(self._folder / "spool"):
             if program not in PROGRAMS:
+                continue
+            event = PROGRAMS[program].read(event)
+            if event.hook_event_name not in spool.LATE:
                 continue
             known = (program, event.session_id) in self._sessions
             gone = origin.pid is None or processes.look(origin.pid, origin.started) is processes.Life.GONE
@@ -192,7 +197,7 @@ class HookSessions:
                 if self._shows_life(session, life):
                     said += self._beats(session, now)
                 quiet = now - max(session.stopping_at, session.spoke_at) > STOPPED_AFTER
-                if session.stopping and quiet and session.program == "claude-code":
+                if session.stopping and quiet and PROGRAMS[session.program].can_be_stopped:
                     said += self._stopped(session)
                 said += self._turned(session, now)
             self._tell(said, now)
@@ -201,7 +206,7 @@ class HookSessions:
         """A halted process is as good as gone while it has something to do; at rest it may be halted for long."""
         if session.pid is None or session.stopped:
             return False
-        return life is processes.Life.RUNS or not (session.main.thinks or session.main.calls)
+        return life is processes.Life.RUNS or not _is_busy(session.main)
 
     def _beats(self, session: Session, now: float) -> Iterator[Signal]:
         for speaker in session.speakers():
@@ -240,14 +245,25 @@ class HookSessions:
                 )
             if growth.rested_at > session.spoke_at and speaker is session.main:
                 yield from turns.rest(session, speaker)  # Its user has interrupted it.
+            if growth.refused and speaker.thinks:
+                yield from waiting.parked(session, speaker, growth.refused)
+            elif speaker.thinks and (growth.tokens_in or growth.tokens_out):
+                yield from waiting.goes_on(session, speaker)
 
-    def _follow(self, session: Session, path: str) -> None:
+    def _follow(self, session: Session, path: str | None) -> None:
         """Note where the transcripts of a session and its subagents are, when they are first heard of."""
+        program = PROGRAMS[session.program]
+        if program.transcripts is None:
+            return
+        if program.transcript:
+            path = str(self._home / program.transcripts / program.transcript.format(session.id))
+        if not path:
+            return
         session.transcript = path
         for key, speaker in ((None, session.main), *session.subagents.items()):
             if (session.id, speaker.id) not in self._transcripts:
                 own = path if key is None else f"{path.removesuffix('.jsonl')}/subagents/agent-{key}.jsonl"
-                self._transcripts[session.id, speaker.id] = transcript(session.program, own, self._home)
+                self._transcripts[session.id, speaker.id] = transcript(program.transcripts, own, self._home)
 
     # --- ends -------------------------------------------------------------------------------------------
 
@@ -255,6 +271,10 @@ class HookSessions:
         """Its process is gone, and it did not say good-bye."""
         said = self._stopped(session) if session.stopping else []
         stopped = session.stopped
+        if PROGRAMS[session.program].leaves_silently and not _is_busy(session.main):
+            said += turns.session_end(session, session.main, END)
+            self._forget(session)
+            return said
         detail = f"process {session.pid} of {session.program} is gone, and its session did not end"
         for speaker in session.speakers():
             if not (stopped and speaker is session.main):
@@ -316,7 +336,7 @@ class HookSessions:
     def _mapped(self, session: Session, event: HookEvent) -> list[Signal]:
         """What the event says; a subagent that is new is announced before."""
         known = set(session.subagents)
-        said = PROGRAMS[session.program](session, event)
+        said = PROGRAMS[session.program].signals(session, event)
         new = [one for key, one in session.subagents.items() if key not in known]
         self._changed = True
         return [*(registered(session, one, self._host) for one in new), *said]
@@ -368,6 +388,13 @@ class HookSessions:
                 self._follow(session, session.transcript)
 
 
+def _lives_on(known: Session) -> bool:
+    """Whether the process that we know is there, of a program whose hooks may be started by another one."""
+    if not PROGRAMS[known.program].helpers_speak or known.pid is None:
+        return False
+    return processes.look(known.pid, known.started) is not processes.Life.GONE
+
+
 def _is_same(known: Session, origin: Origin) -> bool:
     """Whether this comes from the process we know; who does not say from which, is believed."""
     if origin.pid is None:
@@ -377,6 +404,10 @@ def _is_same(known: Session, origin: Origin) -> bool:
 
 def _speaker(session: Session, event: HookEvent) -> Speaker:
     return session.subagents.get(event.agent_id or "", session.main)
+
+
+def _is_busy(speaker: Speaker) -> bool:
+    return speaker.thinks or bool(speaker.calls)
 
 
 def _is_idle(signal: Signal) -> bool:

@@ -14,8 +14,17 @@ import msgspec
 from lifesigns.core.signals import AgentRegistered, ModelFinished, ModelStarted, NudgeSeen, Signal
 from lifesigns.integrations.hooks.events import HookEvent, Origin, name_of
 
-PREFIXES: Final = {"claude-code": "claude", "codex": "codex"}
+PREFIXES: Final = {
+    "claude-code": "claude",
+    "codex": "codex",
+    "gemini": "gemini",
+    "qwen": "qwen",
+    "copilot": "copilot",
+    "opencode": "opencode",
+}
 """How the ids of each program's agents begin."""
+NUMBERED_BY_TIME: Final = frozenset({"codex", "opencode"})
+"""Programs whose sessions of one minute begin with the same eight signs, and end with chance."""
 
 SUBAGENTS_MAX: Final = 100
 CALLS_MAX: Final = 64
@@ -44,6 +53,8 @@ class Speaker(msgspec.Struct):
     """Model calls so far: they have no ids of their own."""
     calls: dict[str, str] = {}
     """Open tool calls, by id: their tools."""
+    numbered: int = 0
+    """Calls that had no id and were given one."""
     question: str = ""
     """What the program is about to ask its user, as far as it was told."""
     waits: bool = False
@@ -74,6 +85,8 @@ class Session(msgspec.Struct, kw_only=True):
     subagents: dict[str, Speaker] = {}
     prolonged: int = 0
     """How often its end was put off by a nudge since its user last spoke."""
+    prolonging: bool = False
+    """Its end was put off just now: the prompt that follows is not its user's."""
     stopping: str = ""
     """The order that ends it, handed over to the program."""
     stopping_at: float = 0.0
@@ -96,8 +109,7 @@ class Session(msgspec.Struct, kw_only=True):
 def agent_id(program: str, event: HookEvent, origin: Origin) -> str:
     """The id of the agent that this session is."""
     folder = origin.project or event.cwd.rstrip("/").rpartition("/")[2]
-    # Codex numbers its sessions by time: those of one minute begin with the same eight signs, and end with chance.
-    short = event.session_id[-8:] if program == "codex" else event.session_id[:8]
+    short = event.session_id[-8:] if program in NUMBERED_BY_TIME else event.session_id[:8]
     return f"{PREFIXES[program]}/{name_of(folder, PROJECT_MAX, 'root')}/{name_of(short, 8)}"
 
 

@@ -36,9 +36,9 @@ def shared_command(program: str) -> str:
     )
 
 
-def hooks_of(events: Sequence[str], command: str) -> dict[str, Any]:
+def hooks_of(events: Sequence[str], command: str, timeout: int = TIMEOUT) -> dict[str, Any]:
     """The part of the settings that is ours."""
-    hook = {"type": "command", "command": command, "timeout": TIMEOUT}
+    hook = {"type": "command", "command": command, "timeout": timeout}
     return {event: [{"hooks": [dict(hook)]}] for event in events}
 
 
@@ -52,11 +52,11 @@ def disabled(text: str, path: str) -> bool:
     return _read(text, path).get("disableAllHooks") is True
 
 
-def with_hooks(text: str, path: str, events: Sequence[str], command: str) -> str:
+def with_hooks(text: str, path: str, events: Sequence[str], command: str, timeout: int = TIMEOUT) -> str:
     """The settings with our hooks, each once; as they are if nothing has to change."""
     settings = _read(text, path)
     hooks = _hooks(settings, path)
-    ours = hooks_of(events, command)
+    ours = hooks_of(events, command, timeout)
     new = {event: _without(groups) for event, groups in hooks.items()}
     for event, groups in ours.items():
         new[event] = [*new.get(event, []), *groups]

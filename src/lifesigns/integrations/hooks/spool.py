@@ -50,8 +50,6 @@ def take(folder: Path) -> Iterator[Spooled]:
             if found is None:
                 continue
             query, _, raw = found[0].partition(b"\n")
-            event = read(raw)
-            if event.hook_event_name in LATE:
-                yield program, event, origin_of(query.decode("ascii", "replace"))
+            yield program, read(raw), origin_of(query.decode("ascii", "replace"))
         except (LifesignsError, OSError):
             continue

@@ -16,13 +16,15 @@ from typing import Final
 
 import msgspec
 
+from lifesigns.integrations.hooks.events import line as line_of
+
 READ_MAX: Final = 256 * 1024
 TURN_ENDED: Final = "turn_duration"
+TELLING: Final = (b'"usage"', TURN_ENDED.encode(), b'"tokens"', b'"usageMetadata"', b'"status_code"')
+"""What stands in a line that we read."""
+TOO_MANY, BROKEN = 429, 500
 MESSAGES_MAX: Final = 32
 """Messages whose tokens we remember to have counted: a message is written in several lines, each with its usage."""
-
-ROOTS: Final = {"claude-code": Path(".claude", "projects")}
-"""Where each program keeps its transcripts, below the home folder."""
 
 
 class _Usage(msgspec.Struct):
@@ -37,11 +39,72 @@ class _Message(msgspec.Struct):
     usage: _Usage | None = None
 
 
-class _Line(msgspec.Struct):
+class _GeminiUsage(msgspec.Struct):
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+
+
+class _QwenUsage(msgspec.Struct, rename="camel"):
+    prompt_token_count: int = 0
+    candidates_token_count: int = 0
+    cached_content_token_count: int = 0
+
+
+class _QwenEvent(msgspec.Struct):
+    status_code: int = 0
+    error_message: str = ""
+
+
+class _QwenPayload(msgspec.Struct, rename="camel"):
+    ui_event: _QwenEvent | None = None
+
+
+class _CopilotUsage(msgspec.Struct, rename="camel"):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+
+
+class _CopilotData(msgspec.Struct):
+    usage: _CopilotUsage | None = None
+
+
+class _Line(msgspec.Struct, rename={"usage_metadata": "usageMetadata", "system_payload": "systemPayload"}):
+    """A line of any program; each tells of tokens in a place of its own."""
+
     type: str = ""
     subtype: str = ""
     timestamp: datetime | None = None
     message: _Message | None = None
+    id: str = ""
+    tokens: _GeminiUsage | None = None
+    usage_metadata: _QwenUsage | None = None
+    system_payload: _QwenPayload | None = None
+    data: _CopilotData | None = None
+
+    def used(self) -> tuple[str, int, int] | None:
+        """The message, and its tokens in and out, without what was read from the cache: that costs a tenth, and is the whole
+        conversation again each time. It is not work done."""
+        if self.message is not None and self.message.usage is not None:
+            one = self.message.usage
+            return self.message.id, one.input_tokens + one.cache_creation_input_tokens, one.output_tokens
+        if self.tokens is not None:
+            return self.id, self.tokens.input - self.tokens.cached, self.tokens.output
+        if self.usage_metadata is not None:
+            two = self.usage_metadata
+            return "", two.prompt_token_count - two.cached_content_token_count, two.candidates_token_count
+        if self.data is not None and self.data.usage is not None:
+            three = self.data.usage
+            return "", three.input_tokens - three.cache_read_tokens, three.output_tokens
+        return None
+
+    def refusal(self) -> str:
+        """Why the model had no time."""
+        event = None if self.system_payload is None else self.system_payload.ui_event
+        if event is None or not (event.status_code == TOO_MANY or event.status_code >= BROKEN):
+            return ""
+        return line_of(event.error_message) or str(event.status_code)
 
 
 _decode: Final = msgspec.json.Decoder(_Line).decode
@@ -56,6 +119,8 @@ class Growth:
     tokens_out: int = 0
     rested_at: float = 0.0
     """When the last turn in it ended, on the program's clock. An interrupted turn ends here and with no hook."""
+    refused: str = ""
+    """Why the model, asked last, had no time."""
 
 
 @dataclass(slots=True)
@@ -90,7 +155,7 @@ class Transcript:
         return growth
 
     def _count(self, line: bytes, growth: Growth) -> None:
-        if b'"usage"' not in line and TURN_ENDED.encode() not in line:
+        if not any(word in line for word in TELLING):
             return
         try:
             said = _decode(line)
@@ -98,24 +163,24 @@ class Transcript:
             return
         if (said.type, said.subtype) == ("system", TURN_ENDED) and said.timestamp is not None:
             growth.rested_at = said.timestamp.timestamp()
-        message = said.message
-        if message is None or message.usage is None:
+        growth.refused = said.refusal() or growth.refused
+        used = said.used()
+        if used is None:
             return
-        usage = message.usage
-        # What was read from the cache costs a tenth, and is the whole conversation again each time: it is not work done.
-        now = (max(0, usage.input_tokens + usage.cache_creation_input_tokens), max(0, usage.output_tokens))
-        was = self.counted.pop(message.id, (0, 0)) if message.id else (0, 0)
+        growth.refused = ""
+        message, now = used[0], (max(0, used[1]), max(0, used[2]))
+        was = self.counted.pop(message, (0, 0)) if message else (0, 0)
         growth.tokens_in += max(0, now[0] - was[0])
         growth.tokens_out += max(0, now[1] - was[1])
-        if message.id:
-            self.counted[message.id] = (max(now[0], was[0]), max(now[1], was[1]))
+        if message:
+            self.counted[message] = (max(now[0], was[0]), max(now[1], was[1]))
             while len(self.counted) > MESSAGES_MAX:
                 del self.counted[next(iter(self.counted))]
 
 
-def transcript(program: str, path: str, home: Path) -> Transcript | None:
+def transcript(folder: Path, path: str, home: Path) -> Transcript | None:
     """The transcript at this path, from its end on; None if it is none that we may read."""
-    root = (home / ROOTS[program]).resolve()
+    root = (home / folder).resolve()
     try:
         real = Path(path).resolve()
     except (OSError, ValueError, RuntimeError):

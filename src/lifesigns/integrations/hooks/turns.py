@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from lifesigns.core.digests import digest
 from lifesigns.core.health import Doing
@@ -17,6 +16,7 @@ from lifesigns.core.signals import (
 )
 from lifesigns.integrations.hooks.events import HookEvent, line
 from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought, end_thought, subagent
+from lifesigns.integrations.hooks.waiting import goes_on, named
 
 Handler = Callable[[Session, Speaker, HookEvent], Iterator[Signal]]
 
@@ -32,11 +32,6 @@ def handled(handlers: Mapping[str, Handler], session: Session, event: HookEvent)
     return list(handle(session, speaker, event))
 
 
-def named(session: Session, speaker: Speaker) -> dict[str, Any]:
-    """Whom a signal is about."""
-    return {"agent_id": speaker.id, "incarnation": session.incarnation}
-
-
 def session_start(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
     """A session begins, or is taken up again."""
     # After a compaction the same session "starts" again, in the middle of its work.
@@ -45,15 +40,24 @@ def session_start(session: Session, speaker: Speaker, event: HookEvent) -> Itera
 
 
 def prompt(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
-    """Its user speaks."""
-    session.prolonged = 0
+    """Its user speaks; or, after a nudge at the end of a turn, the program by itself."""
+    if not session.prolonging:
+        session.prolonged = 0
+    session.prolonging = False
     speaker.waits, speaker.question = False, ""
     yield ActivitySeen(**named(session, speaker), kind="message")
     yield DoingChanged(**named(session, speaker), doing=Doing.WORKING)
 
 
+def prompt_and_thought(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """The same, of a program that does not tell of its model calls: one begins."""
+    yield from prompt(session, speaker, event)
+    yield from begin_thought(session, speaker)
+
+
 def tool_started(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
     """A tool is called: the model has answered."""
+    session.prolonging = False
     yield from end_thought(session, speaker)
     yield from goes_on(session, speaker)
     speaker.begin_call(event.tool_use_id, event.tool_name)
@@ -76,6 +80,22 @@ def tool_finished(session: Session, speaker: Speaker, event: HookEvent) -> Itera
         args_digest=digest(event.tool_input, exact=True),
         result_digest=digest(event.tool_response),
         duration_s=seconds(event.duration_ms),
+    )
+
+
+def tool_failed(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """A call has ended in an error. One that its user interrupted has not failed."""
+    speaker.calls.pop(event.tool_use_id, None)
+    yield from goes_on(session, speaker)
+    yield ToolFinished(
+        **named(session, speaker),
+        call_id=event.tool_use_id,
+        tool=event.tool_name,
+        args_digest=digest(event.tool_input, exact=True),
+        result_digest="" if event.is_interrupt else digest(event.error),
+        duration_s=seconds(event.duration_ms),
+        ok=event.is_interrupt,
+        error=None if event.is_interrupt else line(event.error) or "failed",
     )
 
 
@@ -107,6 +127,7 @@ def compacted(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Sign
 
 def stop(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
     """The turn has ended."""
+    session.prolonging = False
     return rest(session, speaker)
 
 
@@ -127,18 +148,22 @@ def rest(session: Session, speaker: Speaker) -> Iterator[Signal]:
     yield DoingChanged(**named(session, speaker), doing=Doing.IDLE)
 
 
-def asks(session: Session, speaker: Speaker, question: str) -> Iterator[Signal]:
-    """Its user is asked something."""
-    speaker.waits = True
-    yield DoingChanged(**named(session, speaker), doing=Doing.WAITING_FOR_HUMAN, note=question)
+def give_id(speaker: Speaker, event: HookEvent, *, begins: bool) -> None:
+    """An id for a call of a program that gives it none: tool and arguments, and a number. Of equal calls the first ends first."""
+    same = f"{event.tool_name}-{digest(event.tool_input, exact=True)}-"
+    known = None if begins else next((call for call in speaker.calls if call.startswith(same)), None)
+    if known is None:
+        speaker.numbered += 1
+    event.tool_use_id = known or f"{same}{speaker.numbered}"
 
 
-def goes_on(session: Session, speaker: Speaker) -> Iterator[Signal]:
-    """Something happens: whatever it waited for has come."""
-    speaker.question = ""
-    if speaker.waits:
-        speaker.waits = False
-        yield DoingChanged(**named(session, speaker), doing=Doing.WORKING)
+def forget_call(session: Session, speaker: Speaker, call_id: str) -> Iterator[Signal]:
+    """This call was denied, and has no end of its own. The model reads why."""
+    tool = speaker.calls.pop(call_id, None)
+    if tool is not None:
+        yield ToolFinished(**named(session, speaker), call_id=call_id, tool=tool)
+        if not speaker.calls:
+            yield from begin_thought(session, speaker)
 
 
 def forget_calls(session: Session, speaker: Speaker) -> Iterator[Signal]:
@@ -146,13 +171,6 @@ def forget_calls(session: Session, speaker: Speaker) -> Iterator[Signal]:
     calls, speaker.calls = speaker.calls, {}
     for call_id, tool in calls.items():
         yield ToolFinished(**named(session, speaker), call_id=call_id, tool=tool)
-
-
-def wish(event: HookEvent) -> str:
-    """What is asked for in a request for permission: "may it use Bash: ls?"."""
-    args = event.tool_input if isinstance(event.tool_input, dict) else {}
-    what = next((args[key] for key in ("command", "file_path") if isinstance(args.get(key), str)), None)
-    return f"may it use {event.tool_name}: {line(what)}?" if what else f"may it use {event.tool_name}?"
 
 
 def seconds(milliseconds: float | None) -> float | None:

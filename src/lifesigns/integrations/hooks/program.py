@@ -1,0 +1,87 @@
+"""A program: what is different about each coding agent, so that the rest of this room need not ask which one it is.
+
+All events are read by the names of Claude Code's hooks (`PreToolUse`, `Stop`, ...): a program with names of its own says which
+is which. Where answers may be given, and what cannot be done, each program's own file says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from lifesigns.core.signals import Signal
+from lifesigns.integrations.hooks.events import HookEvent
+from lifesigns.integrations.hooks.sessions import Session
+
+PRE_TOOL = "PreToolUse"
+
+
+class Verdict(Enum):
+    """What an answer does."""
+
+    CONTEXT = auto()
+    """Gives the model something to read."""
+    DENY = auto()
+    """The call that is about to be made is not made."""
+    STOP = auto()
+    """The run ends."""
+    GO_ON = auto()
+    """The turn that is about to end goes on."""
+
+
+Words = Callable[[str, Verdict, str], dict[str, Any]]
+"""An answer in a program's own words: the event it answers, what it does, and its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One coding agent."""
+
+    name: str
+    events: tuple[str, ...]
+    """The hooks we ask for, by its own names."""
+    signals: Callable[[Session, HookEvent], list[Signal]]
+    context: frozenset[str]
+    """Events whose answer the model gets to read."""
+    ends: frozenset[str]
+    """Events whose answer can end the run. Of a program that lets nobody end its run: `PreToolUse`, and every call is denied."""
+    words: Words
+    our_name: Callable[[HookEvent], str] = attrgetter("hook_event_name")
+    """What we call an event of it."""
+    can_be_stopped: bool = True
+    """Whether an answer ends the run at once; otherwise every call is denied until the model gives up."""
+    denials_are_silent: bool = False
+    """A call that was denied has no end of its own, and nothing else tells of it."""
+    helpers_speak: bool = False
+    """Some of its hooks are started by a process that is gone the next moment: not every pid is the program's."""
+    leaves_silently: bool = False
+    """Its end is not told: a process that ends while it has nothing to do has left."""
+    transcripts: Path | None = None
+    """Where it keeps its transcripts, below the home folder, if they tell what its hooks do not."""
+    transcript: str = ""
+    """Where a session's transcript is below that, if its events do not say; `{}` is the session."""
+
+    def read(self, event: HookEvent) -> HookEvent:
+        """The event by our name."""
+        event.hook_event_name = self.our_name(event)
+        return event
+
+
+def claude_words(event: str, verdict: Verdict, text: str) -> dict[str, Any]:
+    """The answers that Claude Code understands, and the programs that have taken over its hooks."""
+    denial = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": text}
+    match verdict:
+        case Verdict.CONTEXT:
+            return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+        case Verdict.DENY:
+            return {"hookSpecificOutput": denial}
+        case Verdict.GO_ON:
+            return {"decision": "block", "reason": text}
+        case Verdict.STOP:
+            # Without the denial the call that is pending would still be made.
+            also = {"hookSpecificOutput": denial} if event == PRE_TOOL else {}
+            return {"continue": False, "stopReason": text, **also}

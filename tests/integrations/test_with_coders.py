@@ -1,0 +1,157 @@
+"""The real Gemini CLI, Qwen Code, Copilot CLI and opencode, watched: what goes right, what goes wrong, and what reaches the
+model. `make integrations` runs this."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.integrations.coders import CODERS, Coder, watched
+from tests.integrations.scripted_model import Refuse, Say, Step, sh
+
+HANG = "timeout 100 tail -f /dev/null"
+IMPATIENT = {"health_monitoring": {}, "agents": {"*": {"stall": {"call_max": 3}}}}
+"""A call may take three seconds: so that a hang is found while a test waits."""
+
+pytestmark = [
+    pytest.mark.skipif(
+        not os.environ.get("LIFESIGNS_INTEGRATIONS"), reason="with the real program: make integrations"
+    ),
+    pytest.mark.timeout(400),
+]
+
+
+@pytest.fixture(params=list(CODERS))
+def coder(request: pytest.FixtureRequest) -> Coder:
+    one = CODERS[request.param]
+    if not one.program.exists():
+        pytest.skip(f"{one.name} is not installed: make integrations")
+    return one
+
+
+def loop(times: int) -> dict[str, list[Step]]:
+    return {"loop": [*[sh("cat no-such-file")] * times, Say("done")]}
+
+
+def long() -> dict[str, list[Step]]:
+    return {"long": [*(sh(f"timeout 0.3 tail -f /dev/null; echo {n}") for n in range(60)), Say("done")]}
+
+
+def test_a_healthy_run_of_twenty_calls_is_an_agent_without_a_finding(coder: Coder, tmp_path: Path) -> None:
+    steps: list[Step] = [*(sh(f"echo line {n} > f{n}; cat f{n}") for n in range(20)), Say("done")]
+    with watched(coder, tmp_path, {"work": steps}) as one:
+        out = one.run("work")
+        assert "done" in out
+        one.hub.until(lambda: one.agent()["state"] == "terminated", "it said good-bye")
+        agent = one.agent()
+        assert agent["agent_id"].startswith(f"{coder.name}/shop/")
+        assert agent["metrics"]["tool_call_count"] == 20
+        assert coder.tokens <= agent["metrics"]["token_count"] <= 21 * 1050
+        assert agent["metrics"]["error_count"] == 0
+        assert one.findings() == []
+        assert one.hub.disconnected() == set()
+
+
+def test_the_same_failing_call_eight_times_is_a_loop_from_the_third_on_and_the_model_is_told(
+    coder: Coder, tmp_path: Path
+) -> None:
+    with watched(coder, tmp_path, loop(8)) as one:
+        one.run("loop")
+        loops = one.findings("looping")
+        failed = f"{coder.shell} failed"
+        assert loops[0].startswith(f"{failed} 3 times in a row with the same arguments and the same error")
+        if coder.name == "qwen":  # It ends such a run by itself, at the fifth call.
+            assert "loop_detected" in one.agent()["doing_note"]
+            assert one.agent()["metrics"]["tool_call_count"] == 4  # All in one life.
+            return
+        assert any(text.startswith(f"{failed} 5 times") for text in loops)
+        assert one.model.told(f"Note from the monitor (lifesigns): {failed} 5 times in a row")
+        stages = [event["data"]["stage"] for event in one.hub.events("NUDGE_SENT", "INTERVENTION")]
+        assert stages[:3] == ["ordered", "delivered", "seen"]
+
+
+def test_a_nudge_of_a_person_reaches_the_model_and_is_seen(coder: Coder, tmp_path: Path) -> None:
+    with watched(coder, tmp_path, long()) as one:
+        one.start("long")
+        one.hub.until(lambda: one.agents() and one.agent()["metrics"]["tool_call_count"] >= 2, "it works")
+        one.hub.cli("nudge", one.agent()["agent_id"], "look at the tests first")
+        one.hub.until(lambda: one.model.told("look at the tests first"), "the model is told")
+        one.hub.until(
+            lambda: "seen" in [event["data"]["stage"] for event in one.hub.events("INTERVENTION")],
+            "it is known to be seen",
+        )
+
+
+def test_a_tool_that_hangs_is_a_finding(coder: Coder, tmp_path: Path) -> None:
+    with watched(coder, tmp_path, {"hang": [sh(HANG), Say("done")]}, IMPATIENT) as one:
+        one.start("hang")
+        one.hub.until(
+            lambda: any(text.startswith(coder.shell) for text in one.findings("long_call")),
+            "the hang is found",
+        )
+        assert one.hub.disconnected() == set()
+
+
+def test_a_killed_process_is_a_crash_within_seconds(coder: Coder, tmp_path: Path) -> None:
+    with watched(coder, tmp_path, {"hang": [sh(HANG), Say("done")]}) as one:
+        process = one.start("hang")
+        one.hub.until(lambda: one.agents() and one.agent()["metrics"]["total_heartbeats"], "it beats")
+        assert os.getpgid(one.pid()) == process.pid
+        one.hub.until(lambda: one.model.requests, "its model is asked")
+        os.kill(one.pid(), signal.SIGKILL)
+        one.hub.until(lambda: one.agent()["state"] == "disconnected", "it is found dead", within=15)
+        assert one.agent()["cause"] == "crash"
+
+
+def test_a_question_for_permission_is_waiting_for_a_human(coder: Coder, tmp_path: Path) -> None:
+    with watched(coder, tmp_path, {"ask": [sh("touch /tmp/lifesigns-outside"), Say("done")]}) as one:
+        if coder.name == "opencode":
+            config = one.home / ".config/opencode/opencode.json"
+            config.write_text(config.read_text().replace('"bash": "allow"', '"bash": "ask"'))
+        terminal = one.at_a_terminal("ask")
+        one.hub.until(lambda: one.doing() == "waiting_for_human", "it waits for its user", within=150)
+        assert "touch /tmp/lifesigns-outside" in one.agent()["doing_note"], terminal.screen()
+
+        def answered() -> bool:
+            terminal.press("Enter")  # "Yes" is the first answer of each.
+            return one.doing() != "waiting_for_human"
+
+        one.hub.until(answered, "it was answered")
+
+
+def test_a_rate_limit_parks_the_agent(coder: Coder, tmp_path: Path) -> None:
+    if coder.name == "gemini":
+        pytest.skip("Gemini CLI tells nobody that its model refuses (docs/howto/watch-gemini.md)")
+    with watched(
+        coder, tmp_path, {"limit": [sh("true"), Refuse(429, "rate_limit_error", again=True)]}
+    ) as one:
+        one.start("limit")
+        one.hub.until(lambda: one.doing() == "rate_limited", "it is parked")
+        assert one.agent()["state"] == "healthy"
+        assert one.findings() == []
+
+
+def test_a_stop_ends_the_run(coder: Coder, tmp_path: Path) -> None:
+    with watched(coder, tmp_path, long()) as one:
+        process = one.start("long")
+        one.hub.until(lambda: one.agents() and one.agent()["metrics"]["tool_call_count"] >= 3, "it works")
+        one.hub.cli("terminate", one.agent()["agent_id"], "--reason", "enough", "--yes")
+        out, _ = process.communicate(timeout=180)
+        one.hub.until(lambda: one.agent()["state"] == "terminated", "it is stopped")
+        made = sum(f"echo {n}" in json.dumps(one.model.requests[-1]) for n in range(60))
+        if coder.name == "copilot":  # It cannot be ended: every call is denied until the model gives up.
+            assert one.model.told("lifesigns stopped this run: enough"), out
+        else:
+            assert len(one.model.requests) < 60, (made, out)
+
+
+def test_a_breaker_that_a_person_opened_denies_the_call(coder: Coder, tmp_path: Path) -> None:
+    with watched(coder, tmp_path, long()) as one:
+        one.start("long")
+        one.hub.until(lambda: one.hub.get("/api/v1/breakers")["breakers"], "its breaker is known")
+        one.hub.post(f"/api/v1/breakers/{coder.shell}/open", {"reason": "no more of this"})
+        one.hub.until(lambda: one.model.told(f"The breaker '{coder.shell}' is open"), "the model is told")
