@@ -12,7 +12,8 @@ function sample(second: number, beats: number, late = 0): SamplePoint {
 }
 
 function rhythm(second: number, beats: number, last: number, expected: number): Rhythm {
-  const same = { agent_id: "a", lost: 0, told_s: null, interval_s: 5, spread_s: 0.1, suspect_after_s: 11, asked: 0, phi: 0.3 };
+  const policy = { told_s: null, wanted_interval_s: 5, missed_max: 2 };
+  const same = { agent_id: "a", lost: 0, interval_s: 5, spread_s: 0.1, suspect_after_s: 11, asked: 0, phi: 0.3, ...policy };
   return { at: at(second), beats, last_at: at(last), expected_at: at(expected), ...same };
 }
 

@@ -23,7 +23,7 @@ test("kinds are told in words", () => {
 });
 
 function call(tool: string | null, args = "a", failed = false): PastCallView {
-  return { at: "2026-11-16T06:00:00Z", tool, args, outcome: "o", failed, times: 1, in_a_row: 1 };
+  return { at: "2026-11-16T06:00:00Z", tool, args, outcome: "o", failed, took_s: null, times: 1, in_a_row: 1 };
 }
 
 test("the same call has the same letter, and a run of it is one", () => {
