@@ -19,7 +19,14 @@ ELSEWHERE = {
     *("/sign-in", "/sign-out", "/openapi.json", "/docs"),
     *("/v1/traces", "/v1/logs", "/v1/metrics"),
     *("/ping/{agent_id}", "/ping/{agent_id}/{result}", "/healthz/{agent_id}"),
-    *("/hooks/claude-code", "/hooks/codex"),
+    *(
+        "/hooks/claude-code",
+        "/hooks/codex",
+        "/hooks/gemini",
+        "/hooks/qwen",
+        "/hooks/copilot",
+        "/hooks/opencode",
+    ),
 }
 """For browsers, those who read, exporters of OpenTelemetry, cron, probes, and hooks, which have a client of their own."""
 

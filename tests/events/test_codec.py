@@ -99,6 +99,7 @@ OF_THE_HUB: list[e.Fact] = [
     h.AlertAcknowledged(5.0, "stuck_agent:a", "ann", "I look", "2026-11-15T18:00:07.412Z", 1, "a"),
     h.SilenceMade(5.0, "s-1", "ann", ("build-*",), ("stuck_agent",), ("coder",), "moving", "2026"),
     h.SilenceEnded(5.0, "s-1", "ann"),
+    h.HubForgotten(5.0, "hub-2", "ann"),
     h.AuditRetired(5.0, 7, 86400.0),
     h.AuditBroken(5.0, "changed"),
     h.AuditAccepted(5.0, 40, ("7 9f3a",), "ann@home", "restored", "changed"),

@@ -42,6 +42,7 @@ DONE: list[tuple[e.Fact, str, str]] = [
     (h.AlertAcknowledged(1.0, "stuck_agent@fleet", "ann", "looking", count=9), "ann", "alert acknowledged"),
     (h.SilenceMade(1.0, "s-1", "ann", ("build-*",), until="2026"), "ann", "silence made"),
     (h.SilenceEnded(1.0, "s-1", "ann"), "ann", "silence ended"),
+    (h.HubForgotten(1.0, "hub-2", "ann"), "ann", "hub forgotten"),
     (h.AuditRetired(1.0, 7, 86400.0), "lifesigns", "entries retired"),
     (h.AuditBroken(1.0, "changed"), "lifesigns", "audit log found broken"),
     (h.AuditAccepted(1.0, 40, (), "ann@home", "restored", "changed"), "ann@home", "audit log accepted"),

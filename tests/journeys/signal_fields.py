@@ -310,6 +310,8 @@ ROWS: Final[dict[str, list[Row]]] = {
 }
 
 ELSEWHERE: Final = {
+    ("activity", "note"): "test_supervised.py::test_a_program_that_repeats_its_error_is_found_with_the_line",
+    ("registered", "follows_interval"): "test_told_intervals.py::test_a_sender_follows_and_is_never_lost",
     (
         "exited",
         "orphaned",

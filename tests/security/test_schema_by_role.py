@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
 
 from tests.web.hub import RunningHub
 from tests.web.test_schema import CHECKS, WAIT_MAX, _is_long, api, hub, rows, schema_walk
@@ -68,7 +69,9 @@ def test_a_low_role_gets_what_is_described_and_nothing_of_others(
         if _is_long(case.query.get("wait")):
             case.query["wait"] = WAIT_MAX
         response = case.call(headers={"authorization": f"Bearer {tokens[role]}"}, timeout=30)
-        case.validate_response(response, checks=list(CHECKS))
+        described = path.startswith("/healthz/")  # A probe answers 503 about an agent that is unwell.
+        checks = [check for check in CHECKS if not (described and check is not_a_server_error)]
+        case.validate_response(response, checks=checks)
         if role == "agent":
             assert SECRET not in response.text
 

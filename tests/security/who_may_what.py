@@ -38,6 +38,10 @@ POST /v1/logs
 POST /v1/metrics
 POST /hooks/claude-code
 POST /hooks/codex
+POST /hooks/gemini
+POST /hooks/qwen
+POST /hooks/copilot
+POST /hooks/opencode
 GET /ping/{agent_id}
 POST /ping/{agent_id}
 GET /ping/{agent_id}/{result}

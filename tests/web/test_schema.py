@@ -49,6 +49,7 @@ HARDLY: Final = {
     ("GET", "/sign-in"),
     ("POST", "/sign-in"),
     ("DELETE", "/api/v1/sessions/{session_id}"),
+    ("DELETE", "/api/v1/hubs/{name}"),
     ("DELETE", "/api/v1/tokens/{token_id}"),
     ("POST", "/api/v1/tokens/{token_id}/rotate"),
     ("DELETE", "/api/v1/silences/{silence_id}"),
@@ -194,6 +195,10 @@ def _name(case: Any) -> None:
     """Ask about things that are there; most that chance would ask for are not."""
     for name in case.path_parameters:
         case.path_parameters[name] = KNOWN.get(name, "x")
+    if "name" in case.path_parameters:  # The breaker of this name is of this agent, and open.
+        for key, value in (("agent", KNOWN["agent_id"]), ("state", ["open"])):
+            if key in case.query:
+                case.query[key] = value
     if isinstance(case.body, dict) and "agent_id" in case.body:
         case.body["agent_id"] = KNOWN["agent_id"]
     if isinstance(case.body, dict) and "to" in case.body:

@@ -122,7 +122,7 @@ fields: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
         "beats": st.booleans(),
         "follows_interval": st.booleans(),
     },
-    signals.ActivitySeen: {"kind": texts},
+    signals.ActivitySeen: {"kind": texts, "note": texts},
     signals.ToolStarted: {"call_id": names, "tool": names, "args_digest": texts, "bound": maybe(amounts)},
     signals.ToolFinished: {
         "call_id": names,
@@ -162,7 +162,12 @@ fields: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
     signals.PongReceived: {"seq": maybe(counts), "status": maybe(texts), "task_id": maybe(texts)},
     signals.NudgeSeen: {"nudge_id": names},
     signals.NudgeAnswered: {"nudge_id": names, "answer": st.sampled_from(signals.Answer), "note": texts},
-    signals.TaskAssigned: {"task_id": names, "expected_for": maybe(amounts), "description": texts},
+    signals.TaskAssigned: {
+        "task_id": names,
+        "expected_for": maybe(amounts),
+        "description": texts,
+        "percent": maybe(amounts),
+    },
     signals.TaskDone: {"task_id": names},
     signals.TaskFailed: {"task_id": names, "reason": texts},
     signals.TaskClaimed: {"task_id": names},

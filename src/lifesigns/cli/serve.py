@@ -119,7 +119,7 @@ def serve(
 async def _serve(
     config: Config, folder: Path, grpc_port: int | None, maestro_at: str | None, trace: float | None
 ) -> None:
-    from lifesigns.hub.state_folder import announced, claimed, claimed_database, sqlite_path
+    from lifesigns.hub.state_folder import claimed, claimed_database, sqlite_path
     from lifesigns.web.server import allow_more_files
 
     allow_more_files()
@@ -128,10 +128,7 @@ async def _serve(
         url = _url(config.listen, listener)
         stopping = asyncio.Event()
         _heed_signals(stopping)
-        process = HubProcess(config, folder, listener, url, grpc_port, maestro_at, trace, stopping)
-        # Announced before it answers, so that a client that sees it answer finds it.
-        with announced(folder, url):
-            await process.run()
+        await HubProcess(config, folder, listener, url, grpc_port, maestro_at, trace, stopping).run()
 
 
 class HubProcess(NamedTuple):
@@ -174,6 +171,7 @@ class HubProcess(NamedTuple):
     async def _may_lead(self, lease: Lease, first: bool) -> bool:
         """Stand by while another hub leads. A store that is not reached at the start is an error to be seen; later the
         hub waits for it."""
+        from lifesigns.hub.state_folder import announced
         from lifesigns.web.connections import Connections
         from lifesigns.web.server import served
         from lifesigns.web.standby import StandbySite
@@ -183,7 +181,10 @@ class HubProcess(NamedTuple):
         if lease.leader is not None:
             say(f"lifesigns {__version__} stands by on {self.url}: {lease.leader.name} judges", err=True)
         most = self.config.limits.connections
-        with self.listener.dup() as listener:  # The server closes what it listens on.
+        with (
+            announced(self.folder, self.url),
+            self.listener.dup() as listener,
+        ):  # The server closes its listener.
             async with served(StandbySite(), listener, Connections(most, most), self.config.listen.tls):
                 await first_of(lease.stand_by(), self._until_stopped(lambda: f"stands by on {self.url}"))
         return not self.stopping.is_set()
@@ -194,6 +195,7 @@ class HubProcess(NamedTuple):
         from lifesigns.assembly.observing import observed
         from lifesigns.assembly.recovery_memory import recoveries_kept
         from lifesigns.cli.mcp_http import McpEndpoint
+        from lifesigns.hub.state_folder import announced
         from lifesigns.web.app import Web
         from lifesigns.web.garbage_collection import survivors_frozen
         from lifesigns.web.host_policy import HostPolicy
@@ -213,7 +215,8 @@ class HubProcess(NamedTuple):
         except Deposed:
             return  # Another hub that stood by was quicker.
         try:
-            with self.listener.dup() as listener:
+            # Announced before it answers, so that a client that sees it answer finds it.
+            with announced(self.folder, self.url), self.listener.dup() as listener:
                 async with (
                     observed(service, self.grpc_port, self.trace, otlp=OtlpOverGrpc(service, web.site).take),
                     recoveries_kept(service, config.memory.file),

@@ -177,6 +177,10 @@ class Engine:
         """The host we run on: while we are awake, it is neither asleep nor cut off from us."""
         self._context.host = host
 
+    def convict_none_until(self, moment: float) -> None:
+        """The agents of the hub before may still be looking for this one: until then their silence means nothing."""
+        self._awareness.truce_until = max(self._awareness.truce_until, moment)
+
     def fall_behind(self, since: float, now: float) -> Sequence[Effect]:
         """The hub had no idle moment between `since` and `now`: signals sent then may still wait to be heard, so the
         engine convicts no agent for its silence."""

@@ -374,6 +374,7 @@ _TABLE: Final = (
          sentence=_with_reason("AI Maestro does not answer"), level=_ERROR, alert="hub_messenger_lost"),
     _row("HUB_MESSENGER_BACK", _Over, "AI Maestro answers again", where={"part": HubPart.MESSENGER}, named=_WITHOUT_PART,
          sentence=_with_reason("AI Maestro answers again. It did not"), level=_INFO, ends="hub_messenger_lost"),
+    _row("HUB_FORGOTTEN", h.HubForgotten, "somebody forgot a hub that is lost", audit=lambda fact: ("hub forgotten", fact.name)),
     _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
          audit=lambda fact: (
              "history forgotten", f"all before event {fact.first_event}, older than {fact.keep_for_s / 86400:g} days")),

@@ -159,6 +159,14 @@ class SilenceEnded(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class HubForgotten(Fact):
+    """Somebody forgot a hub that is lost and will not come back."""
+
+    name: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AuditRetired(Fact):
     """The policy retired entries of the audit log: all before number `before`."""
 

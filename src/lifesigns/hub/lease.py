@@ -113,16 +113,16 @@ class Lease:
     async def hold(self) -> None:
         """Renew while this hub leads; return when another one does. A store that is away is nobody else's."""
         while True:
-            await asyncio.sleep(RENEW_EVERY)
             try:
                 await self._renew()
             except AdapterError as error:
                 log.debug("the row of this hub is not renewed: %s", error)
-                continue
-            if self.leader is None or self.leader.name != self.name:
-                by = "another hub" if self.leader is None else self.leader.name
-                log.critical("%s has taken over: standing by", by, extra={"action": "deposed"})
-                return
+            else:
+                if self.leader is None or self.leader.name != self.name:
+                    by = "another hub" if self.leader is None else self.leader.name
+                    log.critical("%s has taken over: standing by", by, extra={"action": "deposed"})
+                    return
+            await asyncio.sleep(RENEW_EVERY)
 
     def sightings(self) -> list[HubSighting]:
         """All hubs on the store, by name."""

@@ -33,6 +33,11 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "cap": ("allowed", ""),
     "cpu_percent": ("CPU", "percent"),
     "memory_mb": ("memory", "MB"),
+    "what": ("what rises", ""),
+    "now": ("now", ""),
+    "limit": ("its limit", ""),
+    "due_in_s": ("reached in about", "s"),
+    "per_hour": ("more an hour", ""),
     "exit": ("ended with", ""),
     "status": ("its own word", ""),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lifesigns.events.hub_facts import HubForgotten
 from lifesigns.hub.lease import HubSighting
 from lifesigns.views.hubs import HubList, HubState, HubView
 from lifesigns.web.answers import Answer, Problem, answer
@@ -28,6 +29,7 @@ async def forget(request: Request) -> Answer:
     if not found.lost:
         raise Problem(409, f"the hub {name!r} is there; stop it first")
     await lease.forget(name)
+    request.service.hub.announce(HubForgotten(request.now, name, request.principal.by))
     return Answer(status=204)
 
 
