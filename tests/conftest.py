@@ -5,6 +5,9 @@ red build is the fault of the change in front of you. Counterexamples found else
 `glance` does not shrink what it finds, for a quick look at long histories.
 None has a deadline, because a busy machine is not a failure. Chosen by `CI` in the environment, or
 `--hypothesis-profile`.
+
+Each worker begins with its part of the tests that mostly wait (`WAITING`): at the end they would have the machine for
+themselves, and hardly use it.
 """
 
 import atexit
@@ -12,7 +15,9 @@ import os
 import shutil
 import signal
 import tempfile
+from itertools import groupby
 
+import pytest
 from hypothesis import Phase, settings
 
 settings.register_profile("dev", deadline=None, print_blob=True)
@@ -29,3 +34,27 @@ for name in [name for name in os.environ if name.startswith("LIFESIGNS_") and na
     del os.environ[name]
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="lifesigns-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+WAITING = ("tests/journeys/", "tests/acceptance/", "tests/demo/", "tests/integrations/")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Workers get equal parts of the list, one after the other: each part begins with files that wait."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers == 1:
+        return
+    files = [
+        (name, list(tests)) for name, tests in groupby(items, lambda item: item.nodeid.partition("::")[0])
+    ]
+    waiting = [tests for name, tests in files if name.startswith(WAITING)]
+    others = [test for name, tests in files if not name.startswith(WAITING) for test in tests]
+    part = -(-len(others) // workers)
+    items[:] = [
+        test
+        for n in range(workers)
+        for test in (
+            *(one for tests in waiting[n::workers] for one in tests),
+            *others[n * part : (n + 1) * part],
+        )
+    ]
