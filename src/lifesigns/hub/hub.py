@@ -69,10 +69,6 @@ A_MOMENT: Final = 0.001
 STRAYS_MAX: Final = 10_000
 """Last beats of agents that the engine did not take in, held until the next sweep."""
 
-FIND_FOR: Final = 15.0
-"""How long a sender may need to find the hub that took over: it waits 5 s for the answer of one that is frozen, a second
-between two tries, and may begin with the wrong one."""
-
 ROWS_SHOWN: Final = 5
 
 log = logging.getLogger("lifesigns.hub")
@@ -184,7 +180,7 @@ class Hub:
             )
         now = self.clock()
         beliefs.at = beliefs.at or now  # The very first hub has not been away.
-        engine = Engine.restore(
+        return Engine.restore(
             beliefs,
             now,
             self._policies,
@@ -192,9 +188,6 @@ class Hub:
             epoch=remembered.epoch,
             changes=self._unstored,
         )
-        if self.store.shared:
-            engine.convict_none_until(now + FIND_FOR)
-        return engine
 
     def _note_unreadable(self, rows: Mapping[str, str]) -> None:
         for name, error in rows.items():

@@ -12,6 +12,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
@@ -53,6 +54,10 @@ from lifesigns.hub.token_watch import TokenWatch
 from lifesigns.ports import Bus, Channel, Contents, IssueTracker, Messenger, Signer, Store, Witness
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.otlp import Identities
+
+FIND_FOR: Final = 15.0
+"""How long a sender may need to find the hub that took over: it waits 5 s for the answer of one that is frozen, a second
+between two tries, and may begin with the wrong one."""
 
 
 class Service:
@@ -183,6 +188,8 @@ class Service:
         """Open the store, continue where the last hub stopped, listen."""
         await self.open_access()
         await self.hub.start(self.dispatcher, self.feed, self.notifier, self.bus_receiver)
+        if self.lease is not None:
+            self.engine.convict_none_until(self.clock() + FIND_FOR)
         self.engine.clean_up_after(self.executors.cleans_up)
         self._assign_messenger()
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
