@@ -40,7 +40,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "doctor": Entry("lifesigns.cli.doctor", "Find what is wrong with a set-up, and how to mend it."),
     "ecos": Entry("lifesigns.cli.ecos", "Write and read the health files of ECOS."),
     "escalate": Entry("lifesigns.cli.acts", "Ask somebody to decide about an agent."),
-    "hooks": Entry("lifesigns.cli.hooks", "Watch coding agents that you did not write: Claude Code, Codex."),
+    "hooks": Entry("lifesigns.cli.hooks", "Watch coding agents: Claude Code, Codex, Gemini and others."),
     "hubs": Entry("lifesigns.cli.hubs", "List the hubs on one store: which judges, which stand by."),
     "key": Entry("lifesigns.cli.key", "Make, list and revoke the keys with which agents sign."),
     "mcp": Entry("lifesigns.cli.mcp", "Serve the hub as tools for a model (MCP)."),

@@ -40,7 +40,8 @@ def hooks() -> None:
 @project
 @click.option("--print", "only_print", is_flag=True, help="Change nothing; show what would be put in.")
 def install(program: str, scope: str, only_print: bool) -> None:
-    """Have every session of PROGRAM watched by the hub of this machine.
+    """Have every session of PROGRAM watched by the hub of this machine: claude-code, codex, gemini, qwen, copilot or
+    opencode.
 
     \b
       lifesigns serve &

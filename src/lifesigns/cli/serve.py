@@ -93,6 +93,8 @@ def serve(
       lifesigns serve --bus nats://bus:4222 --store postgres://db/lifesigns
       lifesigns serve --host 0.0.0.0 --tls-cert hub.pem --tls-key hub.key
 
+    A second hub on the same PostgreSQL stands by, and takes over when the first one is gone.
+
     Stop it with Ctrl-C: what it knows is kept, and it goes on from there the next time.
     """
     from lifesigns.cli.logs import set_up_logs
