@@ -1,8 +1,8 @@
 """SqliteStore: the embedded store, one file. One thread writes, another reads, so that a long read of the past never
 delays a commit.
 
-A second hub on the same file takes over, as with every store: SQLite's own lock makes one of two writers wait; the
-epoch, checked inside the transaction, makes the older one stop.
+`lifesigns serve` refuses a second hub on the same file. Should one open it all the same, it takes over, as with every
+store: SQLite's own lock makes one of two writers wait, and the epoch, checked inside the transaction, stops the older.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ ASKS_AFTER: Final = 1.0
 BUSY_MARGIN: Final = 60.0
 """We say ourselves when the time is over that a child asked for; this is for the case that we cannot."""
 WORKS_CPU: Final = 10.0
-"""Percent of a core. A spinner costs 1 to 5: anything above is work behind it."""
+"""Percent of a core, by judgement, not measured: a spinner alone costs less, anything above is work behind it."""
 LOOK_EVERY: Final = 0.05
 """How often we check, during an end, whether all processes are gone."""
 
