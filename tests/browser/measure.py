@@ -10,6 +10,7 @@ from typing import Final
 from playwright.sync_api import CDPSession, Page
 
 from lifesigns.client import Client
+from lifesigns.errors import HubError
 
 BATCH: Final = 5_000
 MANY: Final = 10_000
@@ -65,9 +66,22 @@ def beats(agents: int) -> Iterator[list[dict[str, object]]]:
 
 
 def furnish(client: Client, agents: int) -> None:
-    """Let the hub hear of so many."""
+    """Let the hub hear of so many, and wait until its store has them."""
     for batch in beats(agents):
         assert client.beats(batch).accepted == len(batch)
+    while not _stored(client):
+        time.sleep(0.1)
+
+
+def _stored(client: Client) -> bool:
+    """The hub answers a report when it is stored, and with it all that came before."""
+    try:
+        client.signals([{"type": "progress", "agent_id": "agent-00000", "current": 1}])
+    except HubError as error:
+        if error.status != 503:
+            raise
+        return False
+    return True
 
 
 def first_paint_ms(page: Page) -> float:
