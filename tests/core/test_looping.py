@@ -11,8 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifesigns.core.detectors import looping
-from lifesigns.core.detectors.looping import CallHistory, observe
+from lifesigns.core.detectors import call_history as recording
+from lifesigns.core.detectors import waits as waiting
+from lifesigns.core.detectors.call_history import NAME_MAX, CallHistory, keys_of, past_calls
+from lifesigns.core.detectors.looping import observe
 from lifesigns.core.digests import digest
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Health
@@ -475,7 +477,7 @@ def test_no_calls_make_it_raise_or_grow(
         found = observe(call_history, one, policy, now)
         assert len(call_history.rkeys) == len(call_history.times) <= 12
         assert len(call_history.matched) == len(call_history.started) <= 9
-        assert all(len(rkey) <= 3 * looping.NAME_MAX + 3 for rkey in call_history.rkeys)
+        assert all(len(rkey) <= 3 * NAME_MAX + 3 for rkey in call_history.rkeys)
         assert call_history.times == sorted(call_history.times)
         assert found is None or (found.since <= call_history.times[-1] and found.text.endswith("."))
 
@@ -560,7 +562,7 @@ def test_the_plain_reading_bites(
     broken: Callable[[CallHistory, str, LoopingPolicy], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(looping, "_follow_often", broken)
+    monkeypatch.setattr(recording, "_follow_often", broken)
     with pytest.raises(AssertionError):
         test_it_finds_what_a_plain_reading_of_the_whole_tape_finds()
 
@@ -569,10 +571,10 @@ def test_matches_of_polling_tools_are_remembered_within_bounds() -> None:
     hear([call(f"tool {i}" * 100) for i in range(3000)])
     for i in range(200):
         hear([call()], replace(POLICY, polling_tools=(f"tool {i}",)))
-    memo = looping._polls_memo
-    assert 0 < len(memo) <= looping._PATTERNS_MAX
-    assert all(len(tools) <= looping._TOOLS_MAX for tools in memo.values())
-    assert all(len(name) <= looping.NAME_MAX for tools in memo.values() for name in tools)
+    memo = waiting._polls_memo
+    assert 0 < len(memo) <= waiting._PATTERNS_MAX
+    assert all(len(tools) <= waiting._TOOLS_MAX for tools in memo.values())
+    assert all(len(name) <= NAME_MAX for tools in memo.values() for name in tools)
 
 
 def test_an_hour_of_polls_that_come_at_once_is_no_loop() -> None:
@@ -618,13 +620,13 @@ def test_the_tape_says_how_long_its_calls_took_also_one_of_an_older_version() ->
     call_history = CallHistory()
     hear([call("a"), call("b")], call_history=call_history)
     call_history.took.clear()
-    assert [past.took_s for past in looping.past_calls(call_history)] == [0.0, 0.0]
+    assert [past.took_s for past in past_calls(call_history)] == [0.0, 0.0]
     hear([replace(call("c"), duration_s=2.5), call("")], call_history=call_history, start=9.0)
-    assert [past.took_s for past in looping.past_calls(call_history)] == [0.0, 0.0, 2.5, 0.0]
+    assert [past.took_s for past in past_calls(call_history)] == [0.0, 0.0, 2.5, 0.0]
     hear(
         [replace(call(f"{n}"), duration_s=float(n)) for n in range(40)], call_history=call_history, start=20.0
     )
-    assert [past.took_s for past in looping.past_calls(call_history)] == [float(n) for n in range(10, 40)]
+    assert [past.took_s for past in past_calls(call_history)] == [float(n) for n in range(10, 40)]
 
 
 def culprit(steps: str) -> tuple[str, float]:
@@ -635,7 +637,7 @@ def culprit(steps: str) -> tuple[str, float]:
 
 
 def rkey(step: str) -> str:
-    return looping._keys(call("step", step, step))[1]
+    return keys_of(call("step", step, step))[1]
 
 
 @pytest.mark.parametrize(
@@ -692,4 +694,4 @@ def test_a_wait_is_time_between_calls_without_its_longest_pause(
 ) -> None:
     times, model_at = [[sum(parts[:n]) for n in range(len(parts) + 1)] for parts in (gaps, thought)]
     call_history = CallHistory(times=times, model_at=model_at)
-    assert looping._waits(call_history, POLICY, len(gaps), len(times), 1) is waits
+    assert waiting.waits(call_history, POLICY, len(gaps), len(times), 1) is waits

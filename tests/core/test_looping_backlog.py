@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from lifesigns.core.detectors.looping import CallHistory, observe, thought
+from lifesigns.core.detectors.call_history import CallHistory
+from lifesigns.core.detectors.looping import observe, thought
 from lifesigns.core.effects import Finding, Severity
 from lifesigns.core.policy import LoopingPolicy
 from lifesigns.core.signals import ToolFinished

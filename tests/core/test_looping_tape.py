@@ -1,11 +1,12 @@
-"""What the tape of an agent's calls keeps, and what counts on it: `core/detectors/looping.py`, one call at a time."""
+"""What the tape of an agent's calls keeps, and what counts on it: `core/detectors/call_history.py`, one call at a time."""
 
 from dataclasses import replace
 
 import pytest
 
-from lifesigns.core.detectors import looping
-from lifesigns.core.detectors.looping import CallHistory, PastCall, holding, observe, past_calls, thought
+from lifesigns.core.detectors.call_history import NO_ARGS, CallHistory, PastCall, past_calls
+from lifesigns.core.detectors.error_kinds import is_infrastructure
+from lifesigns.core.detectors.looping import holding, observe, thought
 from lifesigns.core.digests import digest
 from lifesigns.core.effects import Finding, Severity
 from lifesigns.core.policy import LoopingPolicy
@@ -270,7 +271,7 @@ def test_a_call_that_went_well_counts_whatever_it_says_of_errors() -> None:
     ],
 )
 def test_a_servers_errors_are_the_worlds(kind: str, world: bool) -> None:
-    assert looping.is_infrastructure(kind) is world
+    assert is_infrastructure(kind) is world
 
 
 @pytest.mark.parametrize(
@@ -578,7 +579,7 @@ def test_calls_among_others_wait_by_the_time_since_the_first_of_them(
     assert found.since == 3000.0
 
 
-NAMELESS = call(args=looping.NO_ARGS)
+NAMELESS = call(args=NO_ARGS)
 
 
 def test_neither_arguments_nor_a_result_is_no_evidence_at_all() -> None:
@@ -595,7 +596,7 @@ def test_neither_arguments_nor_a_result_is_no_evidence_at_all() -> None:
         ([call(args="y"), call(args="z"), *[NAMELESS] * 12], Severity.STUCK, False),
         ([NAMELESS, call(), *[call()] * 11], Severity.STUCK, True),
         ([NAMELESS, call()] * 5, Severity.STUCK, True),
-        ([NAMELESS, call("ls", looping.NO_ARGS)] * 5, Severity.STUCK, False),
+        ([NAMELESS, call("ls", NO_ARGS)] * 5, Severity.STUCK, False),
     ],
 )
 def test_arguments_nobody_named_are_never_conclusive_alone(

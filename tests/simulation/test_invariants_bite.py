@@ -229,7 +229,7 @@ def a_life_that_was_ended_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def who_waits_is_held_to_loop(patch: pytest.MonkeyPatch) -> None:
     """There is no polling: the same question and the same answer are a loop."""
-    patch.setattr(looping, "_excused", lambda call_history, call, policy, now: False)
+    patch.setattr(looping, "excused", lambda call_history, call, policy, now: False)
 
 
 def what_is_left_stays_open(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lifesigns.core.detectors.looping import NO_ARGS
+from lifesigns.core.detectors.call_history import NO_ARGS
 from lifesigns.core.signals import TOKENS_ONLY, ActivitySeen, ModelFinished, Signal, ToolFinished
 from lifesigns.hub.otlp_receiver import AGENT_ID, ROLE, TASK_ID
 from lifesigns.wire.otlp import Calls, Identities, Kind, OtlpCall, calls_of, read_json, read_protobuf

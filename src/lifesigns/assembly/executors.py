@@ -23,7 +23,7 @@ from lifesigns.config.executors import (
 from lifesigns.config.values import Config
 from lifesigns.core.agent import Agent
 from lifesigns.core.commands import CLEANUP_FACTS, RESPAWN_FACTS
-from lifesigns.core.detectors.looping import past_calls
+from lifesigns.core.detectors.call_history import past_calls
 from lifesigns.core.effects import CleanUp, Escalate, Order, Respawn, SendNudge, Terminate
 from lifesigns.core.respawn import Checkpoint
 from lifesigns.errors import UsageError

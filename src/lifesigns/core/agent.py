@@ -13,8 +13,8 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
+from lifesigns.core.detectors.call_history import CallHistory
 from lifesigns.core.detectors.forecast import Trend
-from lifesigns.core.detectors.looping import CallHistory
 from lifesigns.core.effects import Finding, Kind, Rung, Stage
 from lifesigns.core.health import Cause, Doing, FailureClass, Health
 from lifesigns.core.signals import TOKENS_ONLY

@@ -1,6 +1,6 @@
 """Digests: whether two values say the same, without keeping either.
 
-The receiver digests a call's arguments and result; `detectors/looping.py` compares the digests. Hostile values are
+The receiver digests a call's arguments and result; `detectors/call_history.py` compares the digests. Hostile values are
 the normal case here: all reading is bounded, and nothing raises.
 """
 

@@ -11,7 +11,7 @@ from collections import Counter
 from msgspec import Struct
 
 from lifesigns.core.agent import Agent
-from lifesigns.core.detectors.looping import PastCall, past_calls
+from lifesigns.core.detectors.call_history import PastCall, past_calls
 from lifesigns.views.moments import Moment, moment
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lifesigns.core.agent import Outcomes
-from lifesigns.core.detectors.looping import is_infrastructure
+from lifesigns.core.detectors.error_kinds import is_infrastructure
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import ErringPolicy
 from lifesigns.core.signals import BreakerState

@@ -33,129 +33,30 @@ Laws:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Final
 
-from lifesigns.core.digests import digest, fingerprint
+from lifesigns.core.detectors import call_history
+from lifesigns.core.detectors.call_history import (
+    ERROR,
+    GAP,
+    NO_ARGS,
+    UNKNOWN,
+    CallHistory,
+    barren_repeats,
+    keys_of,
+    outcome_known,
+)
+from lifesigns.core.detectors.waits import excused, polls, tempered
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import LoopingPolicy
 from lifesigns.core.signals import ToolFinished
-
-INFRASTRUCTURE: Final = frozenset(
-    "ratelimit ratelimited toomanyrequests 429 408 425 overloaded 5xx server internalserver api "
-    "badgateway serviceunavailable unavailable gatewaytimeout deadlineexceeded timeout timedout "
-    "apitimeout requesttimeout connecttimeout readtimeout connection apiconnection "
-    "connectionreset connectionrefused connect network dns".split()
-)
-"""Kinds of error that are the world's fault, as `is_infrastructure` spells them."""
-
-NAME_MAX: Final = 64
-"""Longest name or digest kept as it is: a sha256 in hex. Longer ones are hashed, so the tape is bounded."""
-
-NO_ARGS: Final = digest(None, exact=True)
-"""The arguments of a call whose author named none."""
-
-TIGHT_FOR: Final = 10.0
-"""How long polls have come without a wait before that counts: what was said while we were away comes all at once."""
-
-BACKOFF_TURNS: Final = 4
-BACKOFF_GROWTH: Final = 1.5
-BACKOFF_FROM: Final = 4.0
-"""A backoff: so many times in a row the wait was longer by this factor, and the last one took so many seconds. Less would
-be the jitter of a tight loop."""
-
-PAUSES_MIN: Final = 3
-"""Between calls: of fewer pauses the longest says as much as the others."""
-
-_GAP: Final = "\x1f"
-_ERROR: Final = "!"
-_UNKNOWN: Final = "?"
-
-_NEW: Final = 1
-_BARREN: Final = 2
-"""Marks of a call: it did something new, or repeats another with nothing new in between."""
 
 _Level = tuple[Severity, bool]
 _DEGRADED: Final[_Level] = Severity.DEGRADED, False
 _STUCK: Final[_Level] = Severity.STUCK, False
 _CONCLUSIVE: Final[_Level] = Severity.STUCK, True
 
-
-@dataclass(slots=True)
-class CallHistory:
-    """What is remembered of one agent's calls. Bounded by the policy; plain values, because it is stored.
-
-    `matched[n - 1]` counts the calls in a row that were the same as the call `n` before them, so a
-    period of `n` has been seen `(matched + n) // n` times; `started` says when its first call ended.
-    """
-
-    rkeys: list[str] = field(default_factory=list)
-    """Tool, arguments and outcome of the last calls; "" where they cannot be compared."""
-    times: list[float] = field(default_factory=list)
-    matched: list[int] = field(default_factory=list)
-    started: list[float] = field(default_factory=list)
-    key: str = ""
-    key_run: int = 0
-    key_since: float = 0.0
-    often: str = ""
-    """The rkey that fills the recent window, while one does."""
-    often_since: float = 0.0
-    polling_since: float | None = None
-    polled_at: float | None = None
-    slept_for: float = 0.0
-    marks: list[int] = field(default_factory=list)
-    failing: str = ""
-    """The rkey of the error that comes again and again, while one does."""
-    poll_at: float | None = None
-    """When a polling tool was last called, and `model_s` then."""
-    poll_model_s: float = 0.0
-    tight_since: float | None = None
-    """Since when polls come without a wait."""
-    model_s: float = 0.0
-    """How long model calls took, all together; `model_until`: up to when they are counted."""
-    model_until: float = 0.0
-    model_known: bool = False
-    """Whether begin and end of model calls are told at all."""
-    model_at: list[float] = field(default_factory=list)
-    """`model_s` at the time of each call."""
-    talk: int = 0
-    """Model calls in a row since something was last done."""
-    talk_since: float = 0.0
-    talked_at: float = 0.0
-    talk_model_s: float = 0.0
-    """`model_s` when the first of them was over."""
-    acts: bool = False
-    """Whether tool calls were ever told in this life: only then are they missed."""
-    took: list[float] = field(default_factory=list)
-    """How many seconds each of the last calls took; 0 if nobody said."""
-    backlog_until: float = 0.0
-    """Up to when what is heard may have waited for us or for the agent's link: nobody knows the time between such calls."""
-
-
-@dataclass(frozen=True, slots=True)
-class PastCall:
-    """A call as the tape has it: names and digests, no contents. All but the moment are empty where it cannot be compared."""
-
-    at: float
-    tool: str = ""
-    args: str = ""
-    outcome: str = ""
-    failed: bool = False
-    took_s: float = 0.0
-
-
-def past_calls(history: CallHistory) -> Iterator[PastCall]:
-    """The calls on a tape, oldest first."""
-    untold = len(history.times) - len(history.took)
-    for at, rkey, took in zip(history.times, history.rkeys, [0.0] * untold + history.took, strict=True):
-        if rkey:
-            tool, args, outcome = rkey.split(_GAP)
-            told = "" if outcome == _UNKNOWN else outcome.removeprefix(_ERROR)
-            yield PastCall(at, tool, args, told, outcome.startswith(_ERROR), took)
-        else:
-            yield PastCall(at, took_s=took)
+_BADNESS: Final = (Severity.NOTICE, Severity.DEGRADED, Severity.STUCK)
 
 
 def observe(
@@ -180,11 +81,11 @@ def observe(
         if counts:
             history.polling_since = None
         else:
-            _go_on(history, call, policy, now)
+            call_history.take_turn(history, call, policy, now)
     else:
-        counts = not _excused(history, call, policy, now)
+        counts = not excused(history, call, policy, now)
     if counts:
-        _record(history, call, policy, max(now, history.times[-1]) if history.times else now)
+        call_history.record(history, call, policy, max(now, history.times[-1]) if history.times else now)
     return holding(history, policy)
 
 
@@ -203,7 +104,7 @@ def thought(history: CallHistory, started_at: float | None, ok: bool, now: float
 
 def holding(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     """The worst loop on the tape. It depends on the tape alone: looking again changes nothing."""
-    _fill_in(history)
+    call_history.fill_in(history)
     talk = _talk(history, policy) if history.talk >= policy.talk_notice else None
     if history.key_run < 2 and not history.often and not history.failing and not any(history.matched):
         return talk
@@ -214,225 +115,15 @@ def holding(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     return max(found, key=_badness, default=None)
 
 
-# --- what counts -------------------------------------------------------------------------------------
-
-
-def _excused(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> bool:
-    if call.retry or (not call.ok and is_infrastructure(call.error_kind)):
-        return True
-    if not _polls(call.tool, policy.polling_tools):
-        history.polling_since = None
-        return False
-    if history.polling_since is None:
-        history.polling_since = now
-    if now - history.polling_since >= policy.polling_for or _polls_without_a_wait(history, policy, now):
-        return False
-    history.polled_at = now
-    return True
-
-
-def _polls_without_a_wait(history: CallHistory, policy: LoopingPolicy, now: float) -> bool:
-    """Whether this poll came right after the one before."""
-    before_at, before_model_s = history.poll_at, history.poll_model_s
-    history.poll_at, history.poll_model_s = now, history.model_s
-    if before_at is None:
-        return False
-    gap, model_s = now - before_at, history.model_s - before_model_s
-    if gap >= policy.polling_gap_min and not (
-        history.model_known and model_s >= policy.wait_model_share * gap
-    ):
-        history.tight_since = None
-        return False
-    if history.tight_since is None:
-        history.tight_since = before_at
-    return now - history.tight_since >= TIGHT_FOR
-
-
-def is_infrastructure(kind: str | None) -> bool:
-    """`RateLimitError`, `rate_limit`, `http_503` and the like, however they are spelled."""
-    if not kind:
-        return False
-    name = "".join(filter(str.isalnum, kind[:NAME_MAX].lower())).removeprefix("http")
-    name = name.removesuffix("exception").removesuffix("error")
-    return name in INFRASTRUCTURE or (len(name) == 3 and name[0] == "5" and name.isdecimal())
-
-
-_TOOLS_MAX: Final = 1024
-_PATTERNS_MAX: Final = 64
-_polls_memo: dict[tuple[str, ...], dict[str, bool]] = {}
-
-
-def _polls(tool: str, patterns: tuple[str, ...]) -> bool:
-    """Whether the tool is declared to be a polling one. Remembered: matching costs more than all else."""
-    name = tool[:NAME_MAX]
-    answer = _polls_memo.setdefault(patterns, {}).get(name)
-    if answer is None:
-        if len(_polls_memo) > _PATTERNS_MAX or len(_polls_memo[patterns]) >= _TOOLS_MAX:
-            _polls_memo.clear()
-        answer = any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
-        _polls_memo.setdefault(patterns, {})[name] = answer
-    return answer
-
-
 def _is_new(history: CallHistory, call: ToolFinished, policy: LoopingPolicy) -> bool:
     """Whether this did something that is not on the tape, and is no look at the same thing either."""
-    key, rkey = _keys(call)
+    key, rkey = keys_of(call)
     return (
         call.ok
         and key != history.key
         and rkey not in history.rkeys
-        and not _polls(call.tool, policy.polling_tools)
+        and not polls(call.tool, policy.polling_tools)
     )
-
-
-def _keys(call: ToolFinished) -> tuple[str, str]:
-    """Tool and arguments; and the outcome too. Empty where they cannot be compared."""
-    outcome = _outcome(call)
-    told = call.args_digest and (outcome != _UNKNOWN or call.args_digest != NO_ARGS)
-    key = f"{_short(call.tool)}{_GAP}{_short(call.args_digest)}" if told else ""
-    return key, f"{key}{_GAP}{outcome}" if key else ""
-
-
-def _record(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
-    key, rkey = _keys(call)
-    if key and key == history.key:
-        history.key_run += 1
-    else:
-        history.key, history.key_run, history.key_since = key, 1, now
-    _fill_in(history)
-    seen = rkey in history.rkeys if rkey else False
-    mark = _mark(history, call, rkey, seen)
-    _follow_periods(history, rkey if seen else "", max(1, policy.cycle_length_max))
-    _append(history, rkey, mark, call, policy, now)
-    again = rkey if mark == _BARREN and _counts(rkey) else ""
-    _follow_often(history, again, policy)
-    _follow_failing(history, again if not call.ok else "", policy)
-
-
-def _append(
-    history: CallHistory, rkey: str, mark: int, call: ToolFinished, policy: LoopingPolicy, now: float
-) -> None:
-    history.rkeys.append(rkey)
-    history.times.append(now)
-    history.marks.append(mark)
-    history.model_at.append(history.model_s)
-    history.took.append(call.duration_s or 0.0)
-    excess = len(history.rkeys) - max(policy.recent_window, policy.cycle_length_max, 1)
-    if excess > 0:
-        del (
-            history.rkeys[:excess],
-            history.times[:excess],
-            history.marks[:excess],
-            history.model_at[:excess],
-            history.took[:excess],
-        )
-
-
-def _go_on(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
-    """A call that does not count takes its turn in a cycle that has begun: without it the next one would be out of turn."""
-    key, rkey = _keys(call)
-    takes_turn = [
-        matched > 0 and rkey != "" and history.rkeys[-1 - i] == rkey
-        for i, matched in enumerate(history.matched[: len(history.rkeys)])
-    ]
-    if not any(takes_turn) or takes_turn[0]:
-        return
-    _fill_in(history)
-    history.matched = [
-        matched if i < len(takes_turn) and takes_turn[i] else 0 for i, matched in enumerate(history.matched)
-    ]
-    history.key, history.key_run, history.key_since = key, 1, now
-    _append(history, rkey, 0, call, policy, max(now, history.times[-1]))
-
-
-def _fill_in(history: CallHistory) -> None:
-    """A tape that an older version stored has no marks, no model times, and does not say how long its calls took."""
-    missing = len(history.rkeys) - len(history.marks)
-    if missing > 0:
-        history.marks[:0], history.model_at[:0] = [0] * missing, [0.0] * missing
-    if (untold := len(history.rkeys) - len(history.took)) > 0:
-        history.took[:0] = [0.0] * untold
-
-
-def _mark(history: CallHistory, call: ToolFinished, rkey: str, seen: bool) -> int:
-    if not seen:
-        return _NEW if call.ok else 0
-    for before, mark in zip(reversed(history.rkeys), reversed(history.marks), strict=True):
-        if before == rkey:
-            break
-        if mark == _NEW:
-            return 0
-    return _BARREN
-
-
-def _outcome(call: ToolFinished) -> str:
-    if call.ok:
-        return _short(call.result_digest) or _UNKNOWN
-    known = call.error or call.error_kind or call.result_digest
-    return _ERROR + digest([call.error_kind, call.error or call.result_digest]) if known else _UNKNOWN
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= NAME_MAX and _GAP not in name else fingerprint(name)
-
-
-def _follow_periods(history: CallHistory, rkey: str, periods: int) -> None:
-    """Compare with the calls 1, 2 ... `periods` before; "" is like none of them."""
-    if len(history.matched) != periods:
-        history.matched, history.started = [0] * periods, [0.0] * periods
-    matched = history.matched
-    if not rkey:
-        if any(matched):
-            history.matched = [0] * periods
-        return
-    rkeys = history.rkeys
-    for i in range(min(periods, len(rkeys))):
-        if rkeys[-1 - i] != rkey:
-            matched[i] = 0
-            continue
-        if not matched[i]:
-            history.started[i] = history.times[-1 - i]
-        matched[i] += 1
-
-
-def _follow_often(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
-    """Keep the culprit of `recent` for as long as it fills the window, so that it does not flap; one that is stuck takes its place."""
-    culprit, enough, stuck = history.often, policy.recent_notice, policy.recent_stuck
-    repeats = _barren(history, culprit or rkey)
-    if not culprit:
-        found = rkey if repeats >= enough else ""
-    elif repeats >= stuck:
-        return
-    else:
-        found = _repeated(history, stuck) or (culprit if repeats >= enough else _repeated(history, enough))
-    if found != culprit:
-        history.often = found
-        history.often_since = history.times[history.rkeys.index(found)] if found else 0.0
-
-
-def _repeated(history: CallHistory, enough: int) -> str:
-    """The first call that repeats so often without anything new in between."""
-    calls = dict.fromkeys(history.rkeys)
-    return next((rkey for rkey in calls if _counts(rkey) and _barren(history, rkey) >= enough), "")
-
-
-def _follow_failing(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
-    enough, window = policy.failing_notice, policy.failing_window
-    if history.failing and _barren(history, history.failing, window) < enough:
-        history.failing = ""
-    if not history.failing and rkey and _barren(history, rkey, window) >= enough:
-        history.failing = rkey
-
-
-def _counts(rkey: str) -> bool:
-    """Whether its outcome is known."""
-    return not rkey.endswith(_GAP + _UNKNOWN)
-
-
-def _barren(history: CallHistory, rkey: str, window: int = 0) -> int:
-    """How often a call is among the last ones without anything new in between; the first time counts."""
-    marks = [m for r, m in zip(history.rkeys[-window:], history.marks[-window:], strict=True) if r == rkey]
-    return 1 + marks[1:].count(_BARREN) if marks else 0
 
 
 # --- the rules ---------------------------------------------------------------------------------------
@@ -442,11 +133,11 @@ def _same(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     repeats = history.matched[0] + 1
     if repeats < min(policy.same_notice, policy.error_notice, policy.unknown_notice):
         return None
-    tool, _, outcome = history.rkeys[-1].split(_GAP)
-    if outcome == _UNKNOWN:
+    tool, _, outcome = history.rkeys[-1].split(GAP)
+    if outcome == UNKNOWN:
         notice, stuck, conclusive = policy.unknown_notice, 0, 0
         text = f"{tool} was called {repeats} times in a row with the same arguments, its results unknown"
-    elif outcome.startswith(_ERROR):
+    elif outcome.startswith(ERROR):
         notice, stuck, conclusive = policy.error_notice, policy.error_stuck, policy.error_conclusive
         text = f"{tool} failed {repeats} times in a row with the same arguments and the same error"
     else:
@@ -466,8 +157,8 @@ def _cycle(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
         if repeats < policy.cycle_notice or history.matched[0] >= period - 1:
             continue
         calls = history.rkeys[-period:]
-        tools = ", ".join(rkey.split(_GAP)[0] for rkey in calls)
-        if all(map(_counts, calls)):
+        tools = ", ".join(rkey.split(GAP)[0] for rkey in calls)
+        if all(map(outcome_known, calls)):
             results, level = "the same results", _level(repeats, *[policy.cycle_conclusive] * 2)
         elif repeats >= policy.unknown_notice:
             results, level = "unknown results", _DEGRADED
@@ -483,41 +174,41 @@ def _changing(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     repeats = history.key_run
     if repeats < policy.changing_notice:
         return None
-    tool = history.key.split(_GAP)[0]
+    tool = history.key.split(GAP)[0]
     text = f"{tool} was called {repeats} times in a row: same arguments, other or unknown results"
     numbers: dict[str, float | str] = {"repeats": repeats, "period": 1, "tool": tool}
     level = _DEGRADED
     if repeats >= policy.changing_human:
         level, numbers["people"] = _STUCK, 1
     found = _finding(history, history.key_since, text, level, **numbers)
-    return _tempered(found, history, policy, repeats - 1, repeats)
+    return tempered(found, history, policy, repeats - 1, repeats)
 
 
 def _recent(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     if not history.often:
         return None
     tool, repeats, window = (
-        history.often.split(_GAP)[0],
-        _barren(history, history.often),
+        history.often.split(GAP)[0],
+        barren_repeats(history, history.often),
         len(history.rkeys),
     )
     text = f"{repeats} of the last {window} calls were {tool} with the same arguments and outcome"
     level = _STUCK if repeats >= policy.recent_stuck else _DEGRADED
     found = _finding(history, history.often_since, text, level, repeats=repeats, window=window, tool=tool)
-    return _tempered(found, history, policy, repeats - 1, window - history.rkeys.index(history.often))
+    return tempered(found, history, policy, repeats - 1, window - history.rkeys.index(history.often))
 
 
 def _failing(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     if not history.failing:
         return None
     window = min(policy.failing_window, len(history.rkeys))
-    tool, repeats = history.failing.split(_GAP)[0], _barren(history, history.failing, window)
+    tool, repeats = history.failing.split(GAP)[0], barren_repeats(history, history.failing, window)
     text = f"{repeats} of the last {window} calls were {tool} with the same arguments, and failed alike"
     first = history.rkeys.index(history.failing, len(history.rkeys) - window)
     found = _finding(
         history, history.times[first], text, _DEGRADED, repeats=repeats, window=window, tool=tool
     )
-    return _tempered(found, history, policy, repeats - 1, len(history.rkeys) - first)
+    return tempered(found, history, policy, repeats - 1, len(history.rkeys) - first)
 
 
 def _talk(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
@@ -529,7 +220,7 @@ def _talk(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     return Finding(Kind.LOOPING, history.talk_since, severity, text, {"talk": history.talk})
 
 
-# --- how much a rule may say ---------------------------------------------------------------------------
+# --- findings ----------------------------------------------------------------------------------------
 
 
 def _run(
@@ -542,11 +233,11 @@ def _run(
     tools: str,
 ) -> Finding:
     """A finding about calls that came in a row, or in turn."""
-    if level == _CONCLUSIVE and all(rkey.split(_GAP)[1] == NO_ARGS for rkey in history.rkeys[-period:]):
+    if level == _CONCLUSIVE and all(rkey.split(GAP)[1] == NO_ARGS for rkey in history.rkeys[-period:]):
         level = _STUCK
     since = history.started[period - 1]
     found = _finding(history, since, text, level, repeats=repeats, period=period, tool=tools)
-    return _tempered(found, history, policy, repeats - 1, history.matched[period - 1] + period, period)
+    return tempered(found, history, policy, repeats - 1, history.matched[period - 1] + period, period)
 
 
 def _level(repeats: int, stuck: int, conclusive: int) -> _Level:
@@ -562,62 +253,8 @@ def _finding(history: CallHistory, since: float, text: str, level: _Level, **num
     return Finding(Kind.LOOPING, since, severity, text, numbers, conclusive)
 
 
-_BADNESS: Final = (Severity.NOTICE, Severity.DEGRADED, Severity.STUCK)
-
-
 def _badness(finding: Finding) -> tuple[bool, int]:
     return finding.conclusive, _BADNESS.index(finding.severity)
-
-
-def _tempered(
-    finding: Finding,
-    history: CallHistory,
-    policy: LoopingPolicy,
-    turns: int,
-    calls: int,
-    period: int = 1,
-) -> Finding:
-    """A finding about the last `calls`, which took so many turns: no more than its waits allow."""
-    if _waits(history, policy, turns, calls, period):
-        return _waiting(finding, history, policy, turns + 1)
-    polled = history.polled_at is not None and finding.since < history.polled_at
-    if polled and history.times[-1] - finding.since < policy.polling_for + history.slept_for:
-        return replace(finding, severity=Severity.DEGRADED, conclusive=False)
-    return finding
-
-
-def _waits(history: CallHistory, policy: LoopingPolicy, turns: int, calls: int, period: int) -> bool:
-    """Whether the time of these calls is mostly time between them. Only those on the tape are looked at, and the longest
-    pause is left out: a rate limit, or a time in which we heard nothing, makes no wait of a loop."""
-    on_tape = min(calls, len(history.times))
-    turns = min(turns, max(1, (on_tape - 1) // period)) if calls > on_tape else turns
-    lasted = history.times[-1] - history.times[-on_tape]
-    if lasted < policy.wait_period_min * turns and not _backs_off(history.times[-on_tape:], period):
-        return False
-    times, model_at = history.times[-on_tape:], history.model_at[-on_tape:]
-    pauses = [(times[n] - times[n - 1], model_at[n] - model_at[n - 1]) for n in range(1, on_tape)]
-    model_s, share = model_at[-1] - model_at[0], policy.wait_model_share
-    longest, thought = max(pauses) if len(pauses) >= PAUSES_MIN else (0.0, 0.0)
-    if thought < share * longest:
-        lasted, model_s = lasted - longest, model_s - thought
-    return model_s < share * lasted
-
-
-def _backs_off(times: Sequence[float], period: int) -> bool:
-    """Whether each turn came later after the last than that after the one before."""
-    last = times[::-1][::period][: BACKOFF_TURNS + 1]
-    gaps = [last[i] - last[i + 1] for i in range(len(last) - 1)]
-    if len(gaps) < BACKOFF_TURNS or gaps[0] < BACKOFF_FROM:
-        return False
-    return all(gaps[i] >= BACKOFF_GROWTH * gaps[i + 1] for i in range(len(gaps) - 1))
-
-
-def _waiting(finding: Finding, history: CallHistory, policy: LoopingPolicy, repeats: int) -> Finding:
-    known = history.model_known and repeats < policy.changing_human
-    numbers = {**finding.numbers, "waiting": 1} | ({"people": 1} if repeats >= policy.changing_human else {})
-    severity = Severity.NOTICE if known else Severity.DEGRADED
-    text = f"{finding.text} Most of that time it may have waited."
-    return replace(finding, severity=severity, conclusive=False, numbers=numbers, text=text)
 
 
 def _lasting(seconds: float) -> str:

@@ -11,6 +11,7 @@ from lifesigns.core.agent import DECLARED, MODEL_CALL, NEVER, Agent, Call, Outco
 from lifesigns.core.beliefs import ReportedBreaker
 from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import context, erring, forecast, looping, spending, stall
+from lifesigns.core.detectors.call_history import CallHistory
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
 from lifesigns.core.printable import clean
@@ -126,7 +127,7 @@ class WorkHandlers:
         else:
             self._erred(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
         if agent.call_history is None:
-            agent.call_history = looping.CallHistory()
+            agent.call_history = CallHistory()
         aware, truce_until = self._context.awareness, 0.0
         if told_now:
             # Signals that arrive before we see again were delayed together with our canary.
@@ -194,9 +195,7 @@ class WorkHandlers:
 
     def _thought(self, agent: Agent, call: Call | None, signal: s.ModelFinished, now: float) -> None:
         if agent.call_history is None:
-            agent.call_history = looping.CallHistory(
-                acts=agent.work is not None and agent.work.tool_calls > 0
-            )
+            agent.call_history = CallHistory(acts=agent.work is not None and agent.work.tool_calls > 0)
         call_history, policy = agent.call_history, self._context.policy(agent).looping
         ended_at = _ended_at(signal, now)
         started_at = call.started_at if call is not None and call.what == MODEL_CALL else None

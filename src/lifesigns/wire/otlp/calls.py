@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifesigns.core.detectors.looping import NO_ARGS
+from lifesigns.core.detectors.call_history import NO_ARGS
 from lifesigns.core.signals import TOKENS_ONLY, ActivitySeen, ModelFinished, Signal, ToolFinished
 from lifesigns.wire.evidence import digest_of, unwrapped
 from lifesigns.wire.limits import PROSE_MAX, TEXT_MAX
@@ -198,7 +198,7 @@ def _duration(record: Record) -> float | None:
 
 def _args_digest(value: Any, run: str) -> str:
     """Exact, whatever the order of keys; another one in another run. An instrumentation that tells no arguments left them out: see
-    `core/detectors/looping.py` on what that is worth."""
+    `core/detectors/call_history.py` on what that is worth."""
     if value is None:
         return "" if run else NO_ARGS
     if isinstance(value, str):
