@@ -146,3 +146,13 @@ def test_a_cycle_has_begun_when_one_call_came_again() -> None:
         tape.hear(tool)
     tape.hear_late(["read"])
     assert len(tape.history.rkeys) == 5
+
+
+def test_a_full_tape_of_an_older_version_has_the_time_of_a_call_that_takes_its_turn() -> None:
+    """An older version stored neither marks nor times; what such a tape lacks is at its beginning, not at its end."""
+    tape = Tape()
+    for n in range(POLICY.recent_window):
+        tape.hear(ROUND[n % 3])
+    tape.history.marks, tape.history.model_at, tape.history.took = [], [], []
+    tape.hear_late([ROUND[POLICY.recent_window % 3]])
+    assert tape.history.model_at == [0.0] * (POLICY.recent_window - 1) + [tape.history.model_s]
