@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import lifesigns
-from lifesigns.cli import COMMANDS, main
+from lifesigns.cli import COMMANDS, ELSEWHERE, main
 from lifesigns.errors import AdapterError, Bug
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,15 @@ def test_a_mistyped_command_is_told_its_nearest_neighbour() -> None:
     said = CliRunner().invoke(main, ["confg"])
     assert said.exit_code == 2
     assert "No such command 'confg'. Did you mean 'config'?" in said.stderr
+
+
+@pytest.mark.parametrize(("name", "here"), ELSEWHERE.items())
+def test_the_name_that_a_command_has_elsewhere_leads_to_ours(name: str, here: str) -> None:
+    assert name not in COMMANDS
+    assert here.split()[0] in COMMANDS
+    said = CliRunner().invoke(main, [name])
+    assert said.exit_code == 2
+    assert f"No such command {name!r}. Here it is: lifesigns {here}\n" in said.stderr
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

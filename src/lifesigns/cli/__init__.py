@@ -67,6 +67,19 @@ COMMANDS: Final[dict[str, Entry]] = {
 }
 """Each module has a click command with the name of its entry."""
 
+ELSEWHERE: Final = {
+    **dict.fromkeys(("list", "ls", "ps", "status"), "agents"),
+    **dict.fromkeys(("events", "history", "logs"), "show AGENT"),
+    **dict.fromkeys(("end", "kill", "stop"), "terminate AGENT"),
+    **dict.fromkeys(("dashboard", "login", "ui"), "open"),
+    **dict.fromkeys(("server", "start", "up"), "serve"),
+    "check": "doctor",
+    "install": "hooks install",
+    "restart": "recover TASK",
+    "top": "watch",
+}
+"""What other tools call it, and what to type here."""
+
 
 class LazyGroup(click.Group):
     """A group whose commands are a table until one of them is used."""
@@ -89,6 +102,9 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
             name = error.command_name
+            if name in ELSEWHERE:
+                here = f"No such command {name!r}. Here it is: lifesigns {ELSEWHERE[name]}"
+                raise click.exceptions.NoSuchCommand(name, here, ctx=ctx) from None
             raise click.exceptions.NoSuchCommand(name, possibilities=COMMANDS, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
