@@ -7,17 +7,15 @@ a traceback.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from math import isfinite
 from typing import Final, TextIO
-
-import structlog
-from structlog.typing import EventDict, Processor
 
 from lifesigns.core.printable import spelled_out
 from lifesigns.errors import UsageError
@@ -43,8 +41,11 @@ _SECRETS: Final = tuple(
 """Our tokens keep their id. Each pattern begins with a word, so that a long text is searched once."""
 _SECRET_NAME: Final = re.compile(r"(?i)(?:^|_)(?:authorization|cookie|token|secret|password|passwd|api_key)$")
 
-_NO_EXTRAS: Final = frozenset({"message", "asctime"})
-"""What other formatters leave on a record."""
+_NO_EXTRAS: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
+"""What every record has, and what other formatters leave on one."""
+
+Fields = dict[str, object]
+Render = Callable[[Fields], str]
 
 _COLOURS: Final = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[1;31m"}
 _PLAIN, _FAINT = "\x1b[0m", "\x1b[2m"
@@ -60,7 +61,7 @@ def set_up_logs(log_format: str, level: str, stream: TextIO | None = None) -> No
     if level not in LEVELS:
         raise UsageError(f"the level of the log is {level!r}, but is one of {', '.join(LEVELS)}")
     handler = _Handler(stream or sys.stderr)
-    handler.setFormatter(_formatter(_json if log_format == "json" else _text(_coloured(handler.stream))))
+    handler.setFormatter(_Formatter(json.dumps if log_format == "json" else _text(_coloured(handler.stream))))
     root = logging.getLogger()
     for former in [h for h in root.handlers if isinstance(h, _Handler)]:
         root.removeHandler(former)
@@ -79,43 +80,37 @@ def _coloured(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _formatter(render: Processor) -> logging.Formatter:
-    return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[structlog.stdlib.ExtraAdder()],
-        processors=[
-            structlog.processors.format_exc_info,
-            _named,
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            _without_secrets,
-            render,
-        ],
-    )
+class _Formatter(logging.Formatter):
+    """A record as one line, without secrets."""
 
+    def __init__(self, render: Render) -> None:
+        super().__init__()
+        self._render = render
 
-def _named(_: object, __: str, fields: EventDict) -> EventDict:
-    """Time, level, logger and event in this order; then everything else."""
-    record: logging.LogRecord = fields["_record"]
-    first = {
-        "timestamp": moment(record.created),
-        "level": record.levelname.lower(),
-        "logger": record.name,
-        "event": fields.pop("event"),
-    }
-    if "action" in fields:
-        first["action"] = fields.pop("action")
-    if about := correlation_id.get():
-        first["correlation_id"] = about
-    return {
-        **first,
-        **{key: value for key, value in fields.items() if key not in first and key not in _NO_EXTRAS},
-    }
+    def format(self, record: logging.LogRecord) -> str:
+        return self._render({name: _shown(name, value) for name, value in self._fields(record).items()})
+
+    def _fields(self, record: logging.LogRecord) -> Fields:
+        """Time, level, logger and event in this order; then everything else."""
+        fields: Fields = {
+            "timestamp": moment(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        extras = {name: value for name, value in vars(record).items() if name not in _NO_EXTRAS}
+        if "action" in extras:
+            fields["action"] = extras["action"]
+        if about := correlation_id.get():
+            fields["correlation_id"] = about
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            fields["stack"] = record.stack_info
+        return fields | {name: value for name, value in extras.items() if name not in fields}
 
 
 # --- secrets --------------------------------------------------------------------------------------------
-
-
-def _without_secrets(_: object, __: str, fields: EventDict) -> EventDict:
-    return {key: _shown(key, value) for key, value in fields.items()}
 
 
 def _shown(name: object, value: object) -> object:
@@ -145,19 +140,17 @@ def without_secrets(text: str) -> str:
 
 # --- lines ----------------------------------------------------------------------------------------------
 
-_json: Final = structlog.processors.JSONRenderer()
 
-
-def _text(coloured: bool) -> Processor:
+def _text(coloured: bool) -> Render:
     """`18:00:00 warning  the store takes commits again  store_back`; with the logger's name if it is not ours."""
 
     def paint(colour: str, text: str) -> str:
         return f"{colour}{text}{_PLAIN}" if coloured and colour and text else text
 
-    def render(_: object, __: str, fields: EventDict) -> str:
-        at, level, logger = fields.pop("timestamp"), fields.pop("level"), fields.pop("logger")
-        what, action = _one_line(fields.pop("event")), fields.pop("action", "")
-        trace = "".join(_indented(fields.pop(key)) for key in ("exception", "stack") if key in fields)
+    def render(fields: Fields) -> str:
+        at, level, logger = (str(fields.pop(name)) for name in ("timestamp", "level", "logger"))
+        what, action = _one_line(fields.pop("event")), str(fields.pop("action", ""))
+        trace = "".join(_indented(str(fields.pop(name))) for name in ("exception", "stack") if name in fields)
         if not logger.startswith("lifesigns"):
             what = f"{logger}: {what}"
         rest = " ".join([action, *(f"{key}={_one_line(value)}" for key, value in fields.items())]).strip()
