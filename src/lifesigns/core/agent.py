@@ -316,6 +316,8 @@ class Agent:
     """The status it last reported, in a beat or in answer to a ping."""
     strays: int = 0
     """Beats in a row that did not continue the sequence."""
+    via: str = ""
+    """The door of its last signal; `source` is the door of its first one, and the one that counts it."""
 
     # Next to them the fields that its deadline reads when it comes up.
     armed_at: float = NEVER
@@ -324,6 +326,8 @@ class Agent:
     margin: float = 0.0
     interval: float = 0.0
     refit_at: int = 0
+    slowing: bool = False
+    """Its last lessons came late: when its deadline comes up we look whether its beats come later and later."""
     told_interval: float | None = None
     """How often we told it to beat; 0 if never, None if it cannot be told."""
     suspicion: Suspicion | None = None
@@ -337,8 +341,6 @@ class Agent:
     findings: tuple[Finding, ...] = ()
     provider: str | None = None
     source: str = ""
-    via: str = ""
-    """The door of its last signal; `source` is the door of its first one, and the one that counts it."""
     beatless: bool = False
     """It never beats: others report on it afterwards, and how late their reports come says nothing about the agent."""
     grace: float | None = None
@@ -362,8 +364,6 @@ class Agent:
     """In the agent's words: its question to a human, or what it is busy with."""
     doing_until: float = NEVER
     call_history: CallHistory | None = None
-    slowing: bool = False
-    """Its last lessons came late: when its deadline comes up we look whether its beats come later and later."""
     trend: Trend | None = None
     """Its last half hour, while it gives reason to follow it."""
     overloaded: int = 0

@@ -40,17 +40,17 @@ def receive_calm(
     """
     policy_no, policy, (lag_from, cpu_from, memory_from, follow_from) = 0, book.policies[0], book.lines[0]
     for beat in beats:
-        agent = agents.get(beat.agent_id)
-        if agent is None or not agent.calm:
-            return beat
-        seq, life, metrics, lag = beat.seq, beat.incarnation, beat.metrics, beat.loop_lag_ms
-        if agent.policy_no != policy_no:
-            policy_no = agent.policy_no
-            policy, (lag_from, cpu_from, memory_from, follow_from) = (
-                book.policies[policy_no],
-                book.lines[policy_no],
-            )
         try:
+            agent = agents[beat.agent_id]
+            if not agent.calm:
+                return beat
+            seq, life, metrics, lag = beat.seq, beat.incarnation, beat.metrics, beat.loop_lag_ms
+            if agent.policy_no != policy_no:
+                policy_no = agent.policy_no
+                policy, (lag_from, cpu_from, memory_from, follow_from) = (
+                    book.policies[policy_no],
+                    book.lines[policy_no],
+                )
             if (
                 life != agent.incarnation
                 or (seq is not None and not 0 < seq - agent.seq <= LEAP_MAX)
@@ -101,7 +101,7 @@ def receive_calm(
             agent.cpu_percent, agent.memory_mb = cpu, memory
             agent.strays = 0
             agent.via = beat.source
-        except Exception:  # noqa: BLE001 -- heard closely it fails once more, and then its agent is set aside
+        except Exception:  # noqa: BLE001 -- a new agent; or one that fails once more when heard closely, and is set aside
             return beat
     return None
 
