@@ -45,7 +45,7 @@ def until(condition: Callable[[], object], what: str, within: float = BOUND) -> 
     ends_at = time.monotonic() + within
     while not condition():
         assert time.monotonic() < ends_at, f"not within {within:g} s: {what}"
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def free_port() -> int:
