@@ -276,6 +276,15 @@ def test_the_blind_do_not_say_who_stands_still() -> None:
     assert [fact.finding.kind for fact in watch.facts(e.FindingOpened)] == []
 
 
+def test_why_it_ended_is_known_until_it_begins_anew() -> None:
+    watch = Watch()
+    watch.hear(s.AgentRegistered(agent_id="a", incarnation="one"))
+    watch.hear(s.AgentLeft(agent_id="a", incarnation="one", reason="done"))
+    assert watch.agent().doing_note == "left: done"
+    watch.hear(s.AgentRegistered(agent_id="a", incarnation="two"))
+    assert watch.agent().doing_note == ""
+
+
 def test_a_batch_that_is_delivered_twice_does_not_raise_the_dead() -> None:
     """Its registration came before its good-bye, and comes again after it. Who then begins anew is heard."""
     watch = Watch()

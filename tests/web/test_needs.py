@@ -182,6 +182,7 @@ GONE = Finding(Kind.SILENCE, 1.0, Severity.DISCONNECTED, "process gone", {})
         ({"health": Health.DISCONNECTED, "cause": Cause.CRASH}, "Lost: crash."),
         ({"health": Health.DISCONNECTED, "cause": Cause.UNKNOWN}, "Lost."),
         ({"doing": Doing.WAITING_FOR_HUMAN, "doing_note": "May I?"}, "May I?"),
+        ({"health": Health.TERMINATED, "doing_note": "left: done"}, "Left: done."),
         ({"case": Case(Rung.NUDGE, 1.0, "Go on.")}, "Nudge: Go on."),
         (
             {"poisoned": True, "findings": [GONE]},

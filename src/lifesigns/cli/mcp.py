@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -48,7 +49,7 @@ def mcp(agent_id: str | None, hub: str | None, token: str | None) -> None:
       lifesigns mcp --token @operator.token          for an operator's assistant
     """
     try:
-        import mcp.server.mcpserver  # noqa: F401 -- whether it is there
+        import_tools()
     except ImportError as error:
         raise UsageError("lifesigns mcp needs: pip install 'lifesigns[mcp]'") from error
     asyncio.run(_serve(agent_id or os.environ.get("LIFESIGNS_AGENT"), hub, token))
@@ -65,6 +66,12 @@ async def _serve(agent_id: str | None, hub: str | None, token: str | None) -> No
                 explained(error, client.hub), status=error.status, transient=error.transient
             ) from error
         await server.run_stdio_async()
+
+
+def import_tools() -> None:
+    """Import everything that the tools need; a hub that no model asks needs none of it. Raises `ImportError`."""
+    for module in ("httpx2", "mcp.server.mcpserver", "lifesigns.cli.mcp_agent", "lifesigns.cli.mcp_fleet"):
+        import_module(module)
 
 
 async def server_for(client: AsyncClient, agent_id: str | None) -> MCPServer:

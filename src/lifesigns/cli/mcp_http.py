@@ -6,13 +6,14 @@ and with the caller's own token, so roles, limits and the audit log are those of
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
 from lifesigns import __version__
-from lifesigns.cli.mcp import INSTRUCTIONS, server_for
+from lifesigns.cli.mcp import INSTRUCTIONS, import_tools, server_for
 from lifesigns.errors import HubError, UsageError
 from lifesigns.web.access import bearer_of, headers_of
 from lifesigns.web.answers import Answer, Problem
@@ -99,7 +100,12 @@ class McpEndpoint:
         return known[1]
 
     async def _connect(self, bearer: bytes, agent_id: str | None) -> tuple[AsyncClient, MCPServer]:
-        import httpx2  # A hub that nobody asks by MCP needs neither.
+        try:
+            # A second's work, the first time: the hub goes on meanwhile, and no token pays for it.
+            await asyncio.to_thread(import_tools)
+        except ImportError as error:
+            raise Problem(501, "/mcp needs: pip install 'lifesigns[mcp]', where the hub runs") from error
+        import httpx2
 
         from lifesigns.client import AsyncClient
 
@@ -109,8 +115,6 @@ class McpEndpoint:
             return client, await server_for(client, agent_id)
         except BaseException as error:
             await client.close()
-            if isinstance(error, ImportError):
-                raise Problem(501, "/mcp needs: pip install 'lifesigns[mcp]', where the hub runs") from error
             if isinstance(error, UsageError):
                 raise Problem(400, f"{error} (here: /mcp?agent=ID)", field="agent") from error
             if isinstance(error, HubError):

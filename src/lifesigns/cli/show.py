@@ -71,6 +71,8 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
         console.print(words(f"  Its failure is {agent.failure_class}: {agent.class_reason}."))
     if agent.set_aside:
         console.print(words(f"  {showing.why(agent)}", "red"))
+    elif agent.state == "terminated" and agent.why:
+        console.print(words(f"  {agent.why}"))
     for finding in agent.findings:
         console.print(Text("  ").append_text(words(finding.text, showing.STYLES.get(finding.severity, ""))))
         numbers = ", ".join(f"{name} {value}" for name, value in finding.numbers.items())
@@ -131,7 +133,7 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
 
 def _in_its_words(agent: AgentHealth, now: float) -> str:
     lasts = "" if agent.doing_since is None else f", for {since(agent.doing_since, now)}"
-    return f"{lasts}: {agent.doing_note}" if agent.doing_note else lasts
+    return f"{lasts}: {agent.doing_note}" if agent.doing_note and agent.state != "terminated" else lasts
 
 
 def _heard(agent: AgentHealth, now: float) -> str:

@@ -361,7 +361,7 @@ class Agent:
 
     doing_from: float = 0.0
     doing_note: str = ""
-    """In the agent's words: its question to a human, or what it is busy with."""
+    """In the agent's words: its question to a human, or what it is busy with. After its end: why it ended."""
     doing_until: float = NEVER
     call_history: CallHistory | None = None
     trend: Trend | None = None

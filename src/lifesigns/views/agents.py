@@ -184,6 +184,8 @@ def _why(agent: Agent) -> str:
         return max(agent.findings, key=lambda finding: RANK[finding.severity]).text
     if agent.health is Health.DISCONNECTED:
         return "Lost." if agent.cause in (None, Cause.UNKNOWN) else f"Lost: {agent.cause}."
+    if agent.health is Health.TERMINATED:
+        return agent.doing_note and f"{agent.doing_note[0].upper()}{agent.doing_note[1:]}."
     if agent.doing is Doing.WAITING_FOR_HUMAN:
         return agent.doing_note
     return "" if agent.case is None else f"{_STEPS[agent.case.rung]}: {agent.case.reason}"

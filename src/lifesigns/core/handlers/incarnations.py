@@ -86,6 +86,7 @@ class Incarnations:
         agent.suspicion = None
         self.release_claims(agent, now, reason)
         context.judge.flip(agent, Health.TERMINATED, reason, now)
+        agent.doing_note = reason
         context.judge.clear_all(agent, now)
         self.clean_up_after(agent, reason, now)
 
