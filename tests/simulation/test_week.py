@@ -33,6 +33,16 @@ def test_one_agent_more_does_not_change_the_lives_of_the_others() -> None:
     assert len({world.agents[3].calls for world in worlds}) == 1
 
 
+def test_nobody_overspends_a_budget_that_the_monitor_was_never_told() -> None:
+    """Agent 45 has a budget by its number, and never registers. In a week of soak its successor overspent unseen."""
+    world = World(SimulationConfig(agents=50, days=0.02, seed=1, failure_every=NEVER_FAILS, quiet_for=0))
+    world.run()
+    engine = world.monitor.engine
+    known = [engine.agent(agent.id) for agent in world.agents if agent.capped]
+    assert len(known) == 9
+    assert all(agent and engine.policy_of(agent).spending.task_tokens_max for agent in known)
+
+
 @pytest.mark.parametrize("illness", [Illness.ERRORS, Illness.FREEZE])
 def test_who_recovers_by_itself_lives_one_life(illness: Illness, monkeypatch: pytest.MonkeyPatch) -> None:
     """A life that was replaced takes no step more. One that did once restarted its agent and never let it speak."""

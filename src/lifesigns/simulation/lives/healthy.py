@@ -222,6 +222,7 @@ def send_what_a_document_lists(agent: SimulatedAgent) -> Life:
     """Beats and nothing else, for good."""
     agent.born()
     agent.incarnation = None
+    agent.capped = False  # It never registers, so the monitor knows of no budget; nor for its successors.
     agent.plain = agent.chance.choice((plain.swarm, plain.fleet, plain.worker))
     agent.speaking = True
     agent.send_beat()
