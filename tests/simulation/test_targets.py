@@ -32,7 +32,7 @@ def test_a_day_of_a_fleet_meets_every_target(seed: int) -> None:
 
 def test_over_enough_failures_of_every_kind_somebody_does_something_within_ten_minutes() -> None:
     """From its onset on, a stale checkpoint and a hung call included, which policy gives half an hour each."""
-    report = simulate(SimulationConfig(agents=60, days=1, seed=7, failure_every=8 * HOUR))
+    report = simulate(SimulationConfig(agents=60, days=0.6, seed=7, failure_every=6 * HOUR))
     assert report.interventions > 100
     assert set(report.detections) == {*FAILURES, Illness.CUT}
     assert (report.mean_time_to_intervention_s or inf) < 10 * MINUTE
@@ -166,7 +166,7 @@ def test_intervals_that_the_hub_tells_convict_nobody_healthy(faults: str) -> Non
     world = World(
         SimulationConfig(
             agents=20,
-            days=0.5,
+            days=0.25,
             seed=3,
             policies=PolicyBook(telling),
             faults=Faults.parse(faults),

@@ -77,7 +77,7 @@ def test_nobody_healthy_is_convicted_and_the_dead_are_found_afterwards(mishap: s
     world = World(
         SimulationConfig(
             agents=30,
-            days=0.25,
+            days=0.1,
             seed=5,
             faults=Faults.parse("loss=0.001,delay=0.02"),
             failure_every=NEVER_FAILS,
