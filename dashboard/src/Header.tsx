@@ -92,10 +92,11 @@ function Hub() {
   const hub = fleet.value?.hub;
   if (!hub) return null;
   const trouble = staleSince.value === null ? hub.trouble : "not answering";
+  const outside = hub.dead_man_switch === "none" ? "" : `, dead-man's switch: ${hub.dead_man_switch}`;
   return (
     <span
       class={`hub ${trouble ? "wrong" : "well"}`}
-      title={`lifesigns ${hub.version}, doubt of itself ${hub.score} of 8`}
+      title={`lifesigns ${hub.version}, doubt of itself ${hub.score} of 8${outside}`}
     >
       hub {trouble || "well"}
     </span>

@@ -29,6 +29,7 @@ from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA, assemble, defaults
 from lifesigns.config.schema import keys, readers_of
 from lifesigns.config.tree import MEANING
+from lifesigns.config.values import DeadManSettings
 from lifesigns.core.policy import BreakerPolicy, FleetPolicy, Policy
 
 HOOK = "https://hook.example/a"
@@ -62,6 +63,7 @@ HOW = {"effective", "sources", "path", "policies"}
 
 DEFAULTS: Mapping[tuple[str, ...], Any] = {
     **flat({"policy": settable(Policy()), "fleet": settable(FleetPolicy()), "limits": settable(Limits())}),
+    **flat({"dead_man_switch": settable(DeadManSettings())}),
     **flat({"otlp": settable(defaults().otlp)}),
     **flat({"policy": {"breakers": {NAME: settable(BreakerPolicy())}}}),
     **flat({"listen": settable(Listen()), "alerting": settable(defaults().pacing)}),
@@ -75,7 +77,7 @@ WORDS: Mapping[str, object] = {
     "polling_tools": "wait",
     "backoff": "1 min",
     "store": "sqlite:///elsewhere.db",
-    "url": "nats://elsewhere",
+    "url": "https://elsewhere",
     "relays": "refused",
     "signed": "required",
     "key": "/elsewhere.key",

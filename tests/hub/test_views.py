@@ -54,6 +54,7 @@ def test_the_fleet_counts_everybody_and_names_who_waits_for_a_person() -> None:
         look_late_max=0.0,
         store="ok",
         bus="none",
+        dead_man_switch="none",
         epoch=1,
         version="0.1.0",
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from lifesigns.adapters.signing.verifying import fastest
 from lifesigns.assembly.ai_maestro import messenger_of, messenger_rules_of
 from lifesigns.assembly.channels import channels_of, rules_of
+from lifesigns.assembly.dead_man_switch import dead_man_switch_of
 from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
 from lifesigns.assembly.locks import lock_rules_of, tracker_of
@@ -55,6 +56,8 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         signer=None if (config.store or "").startswith("memory:") else signer_in(state, config.audit.key),
         witnesses=witnesses_of(config.audit, os.environ),
         contents=contents_in(state, config.checkpoints),
+        dead_man_switch=dead_man_switch_of(config.dead_man_switch, os.environ),
+        ping_every=config.dead_man_switch.every,
         tracker=tracker_of(config.github, os.environ),
         lock_rules=lock_rules_of(config.github),
         messenger=messenger_of(config.ai_maestro),

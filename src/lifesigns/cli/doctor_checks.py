@@ -279,6 +279,7 @@ def _fleet(client: Client) -> Iterator[Check]:
         yield _clock(seconds(fleet.hub.at) - (asked_at + time.time()) / 2)
         yield _version(fleet.hub.version)
         yield _speed(fleet)
+        yield from _dead_man_switch(fleet)
         if fleet.braked:
             finding = f"too many are unwell at once in: {', '.join(fleet.braked[:5])}; nothing is done there"
             mend = "see what these have in common: a host, a network, a provider; lifesigns release lets it go on"
@@ -322,6 +323,10 @@ HUB_TROUBLES: Final = {
     HubPart.MESSENGER: (
         "AI Maestro",
         "see that it runs (curl URL/api/v1/health), and ai_maestro in lifesigns.yaml; its agents are not judged meanwhile",
+    ),
+    HubPart.DEAD_MAN_SWITCH: (
+        "dead-man's switch",
+        "see dead_man_switch in lifesigns.yaml, and that the hub's machine reaches it; it is tried again for ever",
     ),
     HubPart.ROWS: ("memory", "restore a backup if these are needed: docs/runbooks/restore.md"),
 }
@@ -374,6 +379,22 @@ def _speed(fleet: FleetView) -> Check:
         )
     doubt = f", but it doubts itself ({hub.score} of 8): waits are longer for a while" if hub.score else ""
     return Check("speed", "ok", f"deadlines are seen {hub.look_late_s * 1000:.1f} ms late{doubt}")
+
+
+def _dead_man_switch(fleet: FleetView) -> Iterator[Check]:
+    """Who would miss this hub. A switch that takes no ping is among the hub's troubles."""
+    match fleet.hub.dead_man_switch:
+        case "none":
+            yield Check(
+                "dead-man's switch",
+                "ok",
+                "none: nobody outside misses this hub (docs/howto/run-several-hubs.md#who-watches-the-last-hub)",
+            )
+        case "ok":
+            yield Check("dead-man's switch", "ok", "pinged, and it answers")
+        case state if state.startswith("no ping"):
+            mend = "the alarm outside will ring; mend what is bad here and the hub pings again by itself"
+            yield Check("dead-man's switch", "warn", state, mend)
 
 
 def _agents(client: Client, fleet: FleetView) -> Iterator[Check]:

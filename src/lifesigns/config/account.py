@@ -24,6 +24,9 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "store", masked(config.store), _source(settings, "store")
     yield "bus", masked(config.bus.url), _source(settings, "bus", "url")
     yield "bus.relays", config.bus.relays, _source(settings, "bus", "relays")
+    pinged = config.dead_man_switch
+    yield "dead_man_switch", host_only(pinged.url), _source(settings, "dead_man_switch", "url")
+    yield "dead_man_switch.every", pinged.every, _source(settings, "dead_man_switch", "every")
     yield from _section("access", settable(config.access), settings)
     port, host = (_source(settings, "listen", part) for part in ("port", "host"))
     yield "listen", str(config.listen), host if port == DEFAULT else port
@@ -67,6 +70,11 @@ def masked(url: str | None) -> str | None:
     if url is None:
         return None
     return re.sub(r"=[^&#]*", "=***", re.sub(r"//[^/]*@", "//***@", url))
+
+
+def host_only(url: str | None) -> str | None:
+    """A URL whose path is a secret; or where the URL is kept, as it is."""
+    return url and re.sub(r"(://)(?:[^/?#]*@)?([^/?#]*).*", r"\1\2/***", url)
 
 
 def _policy(config: Config, layers: Layers) -> Iterator[Row]:

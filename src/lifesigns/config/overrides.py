@@ -1,6 +1,6 @@
 """Settings outside the file: the environment, then flags.
 
-`LIFESIGNS_PROFILE`, `_STORE`, `_BUS` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` sets a part of
+`LIFESIGNS_PROFILE`, `_STORE`, `_BUS`, `_DEAD_MAN_SWITCH` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` sets a part of
 one; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2` and `LIFESIGNS_FLEET__TICK_EVERY=2` set any threshold. An empty variable
 counts as not set. We ignore other variables that begin with LIFESIGNS_, unless one looks like a typo.
 """
@@ -27,7 +27,7 @@ from lifesigns.config.schema import (
     read_value,
     readers_of,
 )
-from lifesigns.config.values import BusSettings, Listen
+from lifesigns.config.values import BusSettings, DeadManSettings, Listen
 
 PREFIX: Final = "LIFESIGNS_"
 SCHEMA: Final[Schema] = {
@@ -36,6 +36,10 @@ SCHEMA: Final[Schema] = {
     "fleet": FLEET,
     "store": readers.store,
     "bus": {SHORT: lambda value: {"url": readers.bus(value)}, **keys(BusSettings)},
+    "dead_man_switch": {
+        SHORT: lambda value: {"url": readers.secret_url(value)},
+        **keys(DeadManSettings),
+    },
     "listen": {SHORT: readers.listen, **keys(Listen)},
 }
 """The part of the schema that can also be set outside the file."""
@@ -63,7 +67,13 @@ def environment(environ: Mapping[str, str], errors: ErrorCollector) -> Iterator[
             continue
         source = Source(variable, "environment", written=True)
         if variable in VARIABLES or variable.startswith(
-            (PREFIX + "POLICY", PREFIX + "FLEET", PREFIX + "LISTEN__", PREFIX + "BUS__")
+            (
+                PREFIX + "POLICY",
+                PREFIX + "FLEET",
+                PREFIX + "LISTEN__",
+                PREFIX + "BUS__",
+                PREFIX + "DEAD_MAN_SWITCH__",
+            )
         ):
             path = tuple(variable.removeprefix(PREFIX).lower().split("__"))
             yield from _read(path, environ[variable], source, errors)

@@ -52,6 +52,17 @@ class BusSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadManSettings:
+    """Somebody outside who is pinged while all is well, and raises an alarm when no ping comes."""
+
+    url: Annotated[str | None, readers.secret_url] = field(default=None, repr=False)
+    """None: nobody is pinged. The address is a secret: whoever has it can ping in the hub's place."""
+    every: Annotated[float, readers.within(readers.seconds, lambda every: every >= 1, "a second or more")] = (
+        60.0
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class AccessSettings:
     """What agents need beside a token or a subject."""
 
@@ -153,6 +164,7 @@ class Config:
     store: str | None = field(repr=False)
     """None: SQLite in the state folder."""
     bus: BusSettings
+    dead_man_switch: DeadManSettings
     access: AccessSettings
     listen: Listen
     channels: Mapping[str, ChannelSettings] = field(repr=False)

@@ -374,6 +374,10 @@ _TABLE: Final = (
          sentence=_with_reason("AI Maestro does not answer"), level=_ERROR, alert="hub_messenger_lost"),
     _row("HUB_MESSENGER_BACK", _Over, "AI Maestro answers again", where={"part": HubPart.MESSENGER}, named=_WITHOUT_PART,
          sentence=_with_reason("AI Maestro answers again. It did not"), level=_INFO, ends="hub_messenger_lost"),
+    _row("HUB_DEAD_MAN_SWITCH_LOST", _Began, "the dead-man's switch takes no ping", where={"part": HubPart.DEAD_MAN_SWITCH}, named=_WITHOUT_PART,
+         sentence=_with_reason("The dead-man's switch takes no ping"), level=_ERROR, alert="hub_dead_man_switch_lost"),
+    _row("HUB_DEAD_MAN_SWITCH_BACK", _Over, "the dead-man's switch takes pings again", where={"part": HubPart.DEAD_MAN_SWITCH}, named=_WITHOUT_PART,
+         sentence=_with_reason("The dead-man's switch takes pings again. It did not"), level=_INFO, ends="hub_dead_man_switch_lost"),
     _row("HUB_FORGOTTEN", h.HubForgotten, "somebody forgot a hub that is lost", audit=lambda fact: ("hub forgotten", fact.name)),
     _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
          audit=lambda fact: (

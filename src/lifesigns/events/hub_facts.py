@@ -28,6 +28,7 @@ class HubPart(StrEnum):
     HUBS = "HUBS"
     MEMORY = "MEMORY"
     MESSENGER = "MESSENGER"
+    DEAD_MAN_SWITCH = "DEAD_MAN_SWITCH"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ LOOKS_MIN: Final = 3
 """Looks that show the same beat. An observer that was frozen itself has waited long, but not looked."""
 
 LOST_AFTER: Final = 30.0
-"""People are told of a hub that has not renewed its row for so long."""
+"""People are told of a hub that has not renewed its row for so long; of one that led and died, at the takeover."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -64,10 +64,12 @@ class HubSighting(NamedTuple):
 
     row: HubRow
     still_for: float
+    led_and_died: bool = False
+    """This hub took over from it because it stood still."""
 
     @property
     def lost(self) -> bool:
-        return self.still_for >= LOST_AFTER
+        return self.led_and_died or self.still_for >= LOST_AFTER
 
 
 class Lease:
@@ -83,6 +85,8 @@ class Lease:
         """All hubs at the last renewal."""
         self._changed_at: dict[str, tuple[int, float]] = {}
         """By name: the beat, and when this hub saw it first."""
+        self._dead: HubRow | None = None
+        """The row, as it stood still, of the leader that this hub took over from."""
 
     @property
     def leader(self) -> HubRow | None:
@@ -100,6 +104,7 @@ class Lease:
         while True:
             try:
                 if await self.may_lead():
+                    self._dead = self.leader
                     return
             except AdapterError as error:
                 if not error.transient:
@@ -127,7 +132,11 @@ class Lease:
     def sightings(self) -> list[HubSighting]:
         """All hubs on the store, by name."""
         now = asyncio.get_running_loop().time()
-        return [HubSighting(row, now - self._changed_at[row.name][1]) for row in self.rows]
+        dead = None if self._dead is None else (self._dead.name, self._dead.beat)
+        return [
+            HubSighting(row, now - self._changed_at[row.name][1], (row.name, row.beat) == dead)
+            for row in self.rows
+        ]
 
     def why_lost(self, _now: float) -> str:
         """Describe the hubs that are gone without having been stopped; empty if there is none."""

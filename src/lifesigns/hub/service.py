@@ -34,6 +34,7 @@ from lifesigns.hub.audit.witnesses import Witnesses
 from lifesigns.hub.bus_receiver import BusReceiver, Relays
 from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
+from lifesigns.hub.dead_man_pings import DeadManPings
 from lifesigns.hub.dispatcher import Dispatcher
 from lifesigns.hub.executors import Executors
 from lifesigns.hub.feed import Feed
@@ -51,13 +52,26 @@ from lifesigns.hub.principals import Patterns
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.token_watch import TokenWatch
-from lifesigns.ports import Bus, Channel, Contents, IssueTracker, Messenger, Signer, Store, Witness
+from lifesigns.ports import (
+    Bus,
+    Channel,
+    Contents,
+    DeadManSwitch,
+    IssueTracker,
+    Messenger,
+    Signer,
+    Store,
+    Witness,
+)
 from lifesigns.ports.signer import Verifies
 from lifesigns.wire.otlp import Identities
 
 FIND_FOR: Final = 15.0
 """How long a sender may need to find the hub that took over: it waits 5 s for the answer of one that is frozen, a second
 between two tries, and may begin with the wrong one."""
+
+JUDGES_WITHIN: Final = 10.0
+"""How late a deadline may be looked at before the hub counts as not judging. A busy hub is late by milliseconds."""
 
 
 class Service:
@@ -80,6 +94,8 @@ class Service:
         contents: Contents | None = None,
         tracker: IssueTracker | None = None,
         lock_rules: LockRules | None = None,
+        dead_man_switch: DeadManSwitch | None = None,
+        ping_every: float = 60.0,
         messenger: Messenger | None = None,
         messenger_rules: MessengerRules | None = None,
         rules: Rules | None = None,
@@ -153,6 +169,11 @@ class Service:
             self.locks = LockWatch(tracker, lock_rules, self._hub_side(name, policies or PolicyBook()))
             self.feed.observe(self.locks.hear)
             self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
+        self.dead_man_pings: DeadManPings | None = None
+        if dead_man_switch is not None:
+            pings = DeadManPings(dead_man_switch, ping_every, self.why_unwell, self.clock)
+            self.dead_man_pings = pings
+            self.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = pings.why_failing
         self.lease: Lease | None = None
         """This hub among those on the store; None if it has the store for itself."""
         self.messenger_watch: MessengerWatch | None = None
@@ -205,6 +226,10 @@ class Service:
                 name="lifesigns audit",
             ),
         ]
+        if self.dead_man_pings is not None:
+            self._tasks.append(
+                asyncio.create_task(self.dead_man_pings.run(), name="lifesigns dead-man pings")
+            )
         if self.locks is not None:
             self._tasks.append(asyncio.create_task(self.locks.run(), name="lifesigns locks"))
         if self.messenger_watch is not None:
@@ -288,6 +313,22 @@ class Service:
     def bus_state(self) -> str:
         """`ok`, `none`, or what is wrong with the bus."""
         return "none" if self.bus_receiver is None else self.bus_receiver.state
+
+    @property
+    def dead_man_state(self) -> str:
+        """`ok`, `none`, or why the dead-man's switch gets no ping."""
+        return "none" if self.dead_man_pings is None else self.dead_man_pings.state
+
+    def why_unwell(self) -> str:
+        """Why this hub cannot watch as it should; empty if it can."""
+        if self.store_state != "ok":
+            return f"the store is away: {self.store_state}"
+        if self.bus_state not in ("ok", "none"):
+            return f"the bus is away: {self.bus_state}"
+        if self.engine.beliefs.awareness.blind:
+            return "the hub cannot see"
+        late = self.clock() - self.engine.wake_at()
+        return f"nobody was judged for {late:.0f} s" if late >= JUDGES_WITHIN else ""
 
     def last_beat(self, agent_id: str) -> ReceivedBeat | None:
         """The last beat of an agent as it was received, and when."""

@@ -7,6 +7,7 @@ may help. No adapter retries by itself, except that a bus reconnects to its serv
 from lifesigns.ports.bus import Bus, Hear, Subscription, Unwanted
 from lifesigns.ports.channel import Channel, NotDelivered, Notice, NoticeSeverity, NoticeStage
 from lifesigns.ports.checkpoints import Contents, TooLarge
+from lifesigns.ports.dead_man_switch import DeadManSwitch
 from lifesigns.ports.executors import NotExecuted, OrderExecutor, sameness
 from lifesigns.ports.issues import Issue, IssueComment, IssueEvent, IssueRef, IssueTracker, TrackerError
 from lifesigns.ports.link import Link, SavedState
@@ -46,6 +47,7 @@ __all__ = [
     "Chunk",
     "Commit",
     "Contents",
+    "DeadManSwitch",
     "Event",
     "Hear",
     "HubRow",

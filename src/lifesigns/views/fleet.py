@@ -40,6 +40,8 @@ class HubHealth(Struct, frozen=True):
     """`ok`, or what is wrong with it."""
     bus: str
     """`ok`, `none`, or what is wrong with it."""
+    dead_man_switch: str
+    """`ok`, `none`, or why it gets no ping."""
     epoch: int
     version: str
     at: Moment
@@ -89,6 +91,7 @@ def hub_health(
     look_late_max: float,
     store: str,
     bus: str,
+    dead_man_switch: str,
     epoch: int,
     version: str,
 ) -> HubHealth:
@@ -105,6 +108,7 @@ def hub_health(
         inbox=inbox,
         store=store,
         bus=bus,
+        dead_man_switch=dead_man_switch,
         epoch=epoch,
         version=version,
         at=moment(now),

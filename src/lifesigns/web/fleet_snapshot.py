@@ -41,6 +41,7 @@ class FleetSnapshot:
             look_late_max=pulse.look_late_max,
             store=service.store_state,
             bus=service.bus_state,
+            dead_man_switch=service.dead_man_state,
             epoch=service.hub.epoch,
             version=self._version,
         )

@@ -26,6 +26,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
+from lifesigns.hub.dead_man_pings import DeadManPings
 from lifesigns.hub.pulse import BUS, HTTP, Pulse, Spread
 from lifesigns.hub.service import Service
 from lifesigns.hub.shares import Shares
@@ -87,6 +88,8 @@ class Metrics:
         yield _limits(self._rates, self._service.hub.shares)
         yield _quotas(self._quotas)
         yield from _store_and_bus(service)
+        if service.dead_man_pings is not None:
+            yield from _dead_man(service.dead_man_pings)
         if 0 < len(agents) <= PER_AGENT_MAX:
             yield from _each(agents.values())
 
@@ -252,6 +255,22 @@ def _store_and_bus(service: Service) -> Iterator[Metric]:
     yield _counter("lifesigns_events_kept", "Events stored", committer.events)
     yield _counter(
         "lifesigns_events_lost", "Events lost because the store was away for too long", committer.lost
+    )
+
+
+def _dead_man(pings: DeadManPings) -> Iterator[Metric]:
+    results = CounterMetricFamily(
+        "lifesigns_dead_man_pings",
+        "Pings to the dead-man's switch, by whether it took them",
+        labels=["result"],
+    )
+    results.add_metric(["taken"], pings.sent)
+    results.add_metric(["failed"], pings.failed)
+    yield results
+    yield _gauge(
+        "lifesigns_dead_man_held_back",
+        "1 while the hub does not ping, because something it needs is away",
+        bool(pings.held_back),
     )
 
 

@@ -279,6 +279,14 @@ async def messenger_is_back(house: House) -> None:
     house.hub.service.housekeeping.watched[HubPart.MESSENGER] = lambda _: ""
 
 
+async def switch_is_away(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = lambda _: "hc-ping.com answered 404"
+
+
+async def switch_is_back(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -305,6 +313,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_lost": (hub_is_gone, hub_is_back),
     "hub_memory_lost": (memory_is_away, memory_is_back),
     "hub_messenger_lost": (messenger_is_away, messenger_is_back),
+    "hub_dead_man_switch_lost": (switch_is_away, switch_is_back),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

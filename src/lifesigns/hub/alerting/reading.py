@@ -103,6 +103,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "AI Maestro does not answer: its agents are not judged",
         "AI Maestro answers again",
     ),
+    "hub_dead_man_switch_lost": (
+        "the dead-man's switch takes no ping: the alarm outside rings, or will",
+        "the dead-man's switch takes pings again",
+    ),
     "audit_broken": (
         "the audit log is not what was sealed: see lifesigns audit verify",
         "somebody accepts the audit log as it is",
