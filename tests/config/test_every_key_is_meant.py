@@ -79,6 +79,7 @@ WORDS: Mapping[str, object] = {
     "store": "sqlite:///elsewhere.db",
     "url": "https://elsewhere",
     "relays": "refused",
+    "other_hubs": "allowed",
     "signed": "required",
     "key": "/elsewhere.key",
     "file": "/elsewhere.jsonl",

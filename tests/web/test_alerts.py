@@ -77,6 +77,7 @@ def test_every_kind_of_alert_is_tried_here() -> None:
     }
     hub_only |= {"HUB_WITNESS_LOST", "HUB_WITNESS_BACK", "AUDIT_ACCEPTED"}
     hub_only |= {"HUB_TRACKER_LOST", "HUB_TRACKER_BACK", "HUB_LOST", "HUB_BACK"}
+    hub_only |= {"HUB_BUS_SHARED", "HUB_BUS_UNSHARED"}
     hub_only |= {"HUB_DEAD_MAN_SWITCH_LOST", "HUB_DEAD_MAN_SWITCH_BACK"}
     hub_only |= {"HUB_MESSENGER_LOST", "HUB_MESSENGER_BACK", "HUB_MEMORY_LOST", "HUB_MEMORY_BACK"}
     assert {event_of(1, fact).type for fact, _ in FACTS} | hub_only == set(TYPES)

@@ -324,6 +324,10 @@ HUB_TROUBLES: Final = {
         "AI Maestro",
         "see that it runs (curl URL/api/v1/health), and ai_maestro in lifesigns.yaml; its agents are not judged meanwhile",
     ),
+    HubPart.NEIGHBOURS: (
+        "other hubs",
+        "stop one of them, or let both use one PostgreSQL: docs/howto/run-several-hubs.md",
+    ),
     HubPart.DEAD_MAN_SWITCH: (
         "dead-man's switch",
         "see dead_man_switch in lifesigns.yaml, and that the hub's machine reaches it; it is tried again for ever",

@@ -156,6 +156,7 @@ class HubProcess(NamedTuple):
                 lease = self._lease(service)
                 if first and lease is not None:
                     await service.open_access()
+                await self._introduce(service, ask=first)
                 if lease is None or await self._may_lead(lease, first):
                     await self._lead(service, lease)
             finally:
@@ -169,6 +170,21 @@ class HubProcess(NamedTuple):
         if not service.store.shared:
             return None
         return Lease(service.store, hub_name(self.folder), self.url, __version__)
+
+    async def _introduce(self, service: Service, *, ask: bool) -> None:
+        """Among the hubs on the bus; a process that has just started asks first, whether it will judge or stand by."""
+        from lifesigns.assembly.links import bus_at
+        from lifesigns.hub.bus_neighbours import BusNeighbours, HubCard
+        from lifesigns.hub.state_folder import hub_name
+
+        bus = self.config.bus
+        if bus.url is None or bus.other_hubs == "allowed":
+            return
+        store = str(self.config.effective.get("store") or f"SQLite in {self.folder}")
+        card = HubCard(hub_name(self.folder), self.url, store, await service.store.identity())
+        if ask:
+            await BusNeighbours(bus_at(bus.url), card, service.clock).refuse_to_share()
+        service.introduce(card)
 
     async def _may_lead(self, lease: Lease, first: bool) -> bool:
         """Stand by while another hub leads. A store that is not reached at the start is an error to be seen; later the

@@ -24,6 +24,7 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "store", masked(config.store), _source(settings, "store")
     yield "bus", masked(config.bus.url), _source(settings, "bus", "url")
     yield "bus.relays", config.bus.relays, _source(settings, "bus", "relays")
+    yield "bus.other_hubs", config.bus.other_hubs, _source(settings, "bus", "other_hubs")
     pinged = config.dead_man_switch
     yield "dead_man_switch", host_only(pinged.url), _source(settings, "dead_man_switch", "url")
     yield "dead_man_switch.every", pinged.every, _source(settings, "dead_man_switch", "every")

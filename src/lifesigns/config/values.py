@@ -49,6 +49,8 @@ class BusSettings:
     """None: beats come over HTTP only."""
     relays: Annotated[str, readers.one_of("open", "signed", "refused")] = "open"
     """Whether messages count whose subject does not name the speaker: those of processes with several agents."""
+    other_hubs: Annotated[str, readers.one_of("refused", "allowed")] = "refused"
+    """Whether a hub with another store may hear the same bus. Both would judge the same agents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ _ALL: Final = (
     Kind("hub_lost", _E, "hubs are lost", at_once=True),
     Kind("hub_memory_lost", _E, "hubs cannot write to their MCP memory", at_once=True),
     Kind("hub_messenger_lost", _E, "hubs cannot ask AI Maestro", at_once=True),
+    Kind("hub_bus_shared", _C, "hubs share their bus with a hub that has another store", at_once=True),
     Kind("hub_dead_man_switch_lost", _E, "hubs ping nobody", at_once=True),
     Kind("audit_broken", _C, "audit logs were changed", at_once=True),
     Kind("channel_down", _E, "channels do not take notices", at_once=True),

@@ -28,6 +28,7 @@ class HubPart(StrEnum):
     HUBS = "HUBS"
     MEMORY = "MEMORY"
     MESSENGER = "MESSENGER"
+    NEIGHBOURS = "NEIGHBOURS"
     DEAD_MAN_SWITCH = "DEAD_MAN_SWITCH"
 
 

@@ -36,7 +36,7 @@ from lifesigns.hub.principals import Patterns
 from lifesigns.hub.pulse import BUS, Pulse
 from lifesigns.hub.shares import BUS_SOURCE, Shares
 from lifesigns.hub.signatures import NO_KEYS, Signatures
-from lifesigns.ports import Bus, Subscription
+from lifesigns.ports import Bus, Hear, Subscription
 from lifesigns.wire import subjects
 from lifesigns.wire.subjects import Place
 
@@ -112,7 +112,7 @@ class BusReceiver:
         self._canary_subject = f"{CANARY}.{name}"
         self._sink = sink
         self._clock = clock
-        self._handlers = (
+        self._handlers: tuple[tuple[str, Hear], ...] = (
             (BEATS, self._beats),
             (SIGNALS, self._reports),
             (REPORTS, self._reports),
@@ -132,6 +132,10 @@ class BusReceiver:
         self._sends: set[asyncio.Task[None]] = set()
         self._shares = BusShares(bus, sink.shares, clock, partial(sink.put_off, SOURCE))
         self._turns = BusTurns(self._shares)
+
+    def also_hear(self, subject: str, hear: Hear) -> None:
+        """Listen there, too. Before `open`."""
+        self._handlers = (*self._handlers, (subject, hear))
 
     @property
     def state(self) -> str:

@@ -31,6 +31,7 @@ from lifesigns.hub.alerting.rules import Rules
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.hub.audit.witnesses import Witnesses
+from lifesigns.hub.bus_neighbours import SUBJECT, BusNeighbours, HubCard
 from lifesigns.hub.bus_receiver import BusReceiver, Relays
 from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
@@ -174,6 +175,7 @@ class Service:
             pings = DeadManPings(dead_man_switch, ping_every, self.why_unwell, self.clock)
             self.dead_man_pings = pings
             self.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = pings.why_failing
+        self._neighbours: BusNeighbours | None = None
         self.lease: Lease | None = None
         """This hub among those on the store; None if it has the store for itself."""
         self.messenger_watch: MessengerWatch | None = None
@@ -196,6 +198,13 @@ class Service:
         """Be one of several hubs on the store, and tell people when another one is lost."""
         self.lease = lease
         self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
+
+    def introduce(self, card: HubCard) -> None:
+        """Tell the other hubs on the bus of this one, and people of those that have another store. Before `start`."""
+        if self.bus_receiver is not None:
+            self._neighbours = BusNeighbours(self.bus_receiver.bus, card, self.clock)
+            self.bus_receiver.also_hear(SUBJECT, self._neighbours.hear)
+            self.housekeeping.watched[HubPart.NEIGHBOURS] = self._neighbours.why_shared
 
     async def open_access(self) -> None:
         """Read the tokens, and make sure that there is one for the administrator. Before the hub takes over, or stands
@@ -234,6 +243,8 @@ class Service:
             self._tasks.append(asyncio.create_task(self.locks.run(), name="lifesigns locks"))
         if self.messenger_watch is not None:
             self._tasks.append(asyncio.create_task(self.messenger_watch.run(), name="lifesigns messenger"))
+        if self._neighbours is not None:
+            self._tasks.append(asyncio.create_task(self._neighbours.run(), name="lifesigns neighbours"))
         if self.bus_receiver is not None:
             self._tasks.append(asyncio.create_task(self.bus_receiver.open(), name="lifesigns bus"))
             self._tasks.append(asyncio.create_task(self.dispatcher.run(), name="lifesigns dispatcher"))

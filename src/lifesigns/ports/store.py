@@ -192,6 +192,9 @@ class Store(Protocol):
     def shared(self) -> bool:
         """Whether hubs on several machines can use it, and so have to agree which of them judges."""
 
+    async def identity(self) -> str:
+        """The same for all hubs on this store, and no other store has it; empty if it is not `shared`."""
+
     async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
         """Raise the beat of this hub; returns the rows of all hubs, by name. From then on `open` takes over only from
         the hub that led here: if another was quicker, it raises `Deposed`."""

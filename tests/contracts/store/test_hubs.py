@@ -20,6 +20,12 @@ async def test_a_renewal_raises_the_beat_and_shows_all_hubs(ground: Ground) -> N
     assert await one.renew("one", "http://one", "1.0") == [row("one", 2), row("two", 1)]
 
 
+async def test_hubs_on_one_store_know_that_it_is_one(ground: Ground) -> None:
+    one, two = ground.make(), ground.make()
+    assert await one.identity() == await two.identity()
+    assert bool(await one.identity()) is one.shared
+
+
 async def test_the_hub_that_opened_the_store_last_leads(ground: Ground) -> None:
     one, two = ground.make(), ground.make()
     await one.renew("one", "http://one", "1.0")

@@ -287,6 +287,14 @@ async def switch_is_back(house: House) -> None:
     house.hub.service.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = lambda _: ""
 
 
+async def bus_is_shared(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.NEIGHBOURS] = lambda _: "hub-2 at http://hub-2:8710"
+
+
+async def bus_is_unshared(house: House) -> None:
+    house.hub.service.housekeeping.watched[HubPart.NEIGHBOURS] = lambda _: ""
+
+
 Deed = Callable[[House], Awaitable[None]]
 
 STORIES: dict[str, tuple[Deed, Deed | None]] = {
@@ -314,6 +322,7 @@ STORIES: dict[str, tuple[Deed, Deed | None]] = {
     "hub_memory_lost": (memory_is_away, memory_is_back),
     "hub_messenger_lost": (messenger_is_away, messenger_is_back),
     "hub_dead_man_switch_lost": (switch_is_away, switch_is_back),
+    "hub_bus_shared": (bus_is_shared, bus_is_unshared),
     "channel_down": (other_channel_fails, other_channel_is_back),
 }
 

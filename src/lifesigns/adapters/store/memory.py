@@ -67,6 +67,10 @@ class MemoryStore:
         """No other process sees it."""
         return False
 
+    async def identity(self) -> str:
+        """No other process sees it."""
+        return ""
+
     async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Take over from the previous hub."""
         self._refuse_if_closed()

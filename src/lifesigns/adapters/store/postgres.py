@@ -42,6 +42,11 @@ class PostgresStore(SqlStore):
         """A server can be reached from anywhere."""
         return True
 
+    async def identity(self) -> str:
+        """When it was made, to the microsecond."""
+        ((made_at,),) = await self._read(self._sql["made_at"])
+        return f"{made_at:.6f}"
+
     @property
     def damage(self) -> str:
         """The server checks its own pages, and reports damage with each read."""

@@ -121,6 +121,10 @@ class SqlStore(ABC):
     def shared(self) -> bool:
         """Whether hubs on several machines can use it."""
 
+    @abstractmethod
+    async def identity(self) -> str:
+        """The same for all hubs on this store; empty if there can be only one."""
+
     @property
     @abstractmethod
     def damage(self) -> str:

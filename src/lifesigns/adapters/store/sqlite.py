@@ -59,6 +59,10 @@ class SqliteStore(SqlStore):
         """A file belongs to one hub."""
         return False
 
+    async def identity(self) -> str:
+        """A file belongs to one hub."""
+        return ""
+
     @property
     def damage(self) -> str:
         """Damage that a read found. While there is damage, the reader checks the whole file every minute, beside the

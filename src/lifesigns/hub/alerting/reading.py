@@ -103,6 +103,10 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
         "AI Maestro does not answer: its agents are not judged",
         "AI Maestro answers again",
     ),
+    "hub_bus_shared": (
+        "another hub with another store hears the same bus: both judge the same agents",
+        "no other hub hears the bus any more",
+    ),
     "hub_dead_man_switch_lost": (
         "the dead-man's switch takes no ping: the alarm outside rings, or will",
         "the dead-man's switch takes pings again",

@@ -18,6 +18,10 @@ CREATE TABLE lifesigns.migrations (
     number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- made_at --
+-- Two stores were not made within the same microsecond.
+SELECT extract(epoch FROM applied_at)::float8 FROM migrations WHERE number = 1;
+
 -- record_migration --
 INSERT INTO migrations (number, name) VALUES ($1, $2);
 

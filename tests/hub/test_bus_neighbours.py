@@ -1,0 +1,77 @@
+"""Hubs on one bus: those with another store are found, those on the same store and oneself are not."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lifesigns.adapters.bus.memory import MemoryBus
+from lifesigns.errors import UsageError
+from lifesigns.hub.bus_neighbours import GONE_AFTER, OTHERS_MAX, SUBJECT, BusNeighbours, HubCard
+
+NOW = 1000.0
+ADDRESS = f"memory://{uuid.uuid4()}"
+
+
+@pytest.fixture
+async def first(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BusNeighbours]:
+    """A hub that judges."""
+    monkeypatch.setattr("lifesigns.hub.bus_neighbours.ANSWER_FOR", 0.2)
+    bus = MemoryBus(ADDRESS)
+    await bus.connect()
+    neighbours = BusNeighbours(bus, HubCard("hub-1", "http://one", "postgres://db/a", "a"), lambda: NOW)
+    await bus.subscribe(SUBJECT, neighbours.hear)
+    running = asyncio.create_task(neighbours.run())
+    yield neighbours
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await bus.close()
+
+
+def asking(identity: str) -> BusNeighbours:
+    card = HubCard("hub-2", "http://two", "postgres://db/b", identity)
+    return BusNeighbours(MemoryBus(ADDRESS), card, lambda: NOW)
+
+
+@pytest.mark.parametrize("identity", ["b", ""])
+async def test_a_hub_with_another_store_is_refused_and_the_error_names_both(
+    first: BusNeighbours, identity: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        await asking(identity).refuse_to_share()
+    assert "hub-1 at http://one (store postgres://db/a)" in str(refused.value)
+    assert "hub-2 at http://two (store postgres://db/b)" in str(refused.value)
+    assert first.why_shared(NOW) == "", "who only asked is no neighbour"
+
+
+async def test_a_hub_on_the_same_store_may_start(first: BusNeighbours) -> None:
+    await asking("a").refuse_to_share()
+    assert first.why_shared(NOW) == ""
+
+
+async def test_one_that_could_not_ask_is_told_of_while_it_is_there(first: BusNeighbours) -> None:
+    bus = MemoryBus(ADDRESS)
+    await bus.connect()
+    second = BusNeighbours(bus, HubCard("hub-2", "http://two", "SQLite in /x"), lambda: NOW)
+    running = asyncio.create_task(second.run())
+    async with asyncio.timeout(10):
+        while not first.why_shared(NOW):  # noqa: ASYNC110 -- nobody tells of it
+            await asyncio.sleep(0.001)
+    running.cancel()
+    await bus.close()
+    assert first.why_shared(NOW + GONE_AFTER - 0.1) == "hub-2 at http://two (store SQLite in /x)"
+    assert first.why_shared(NOW + GONE_AFTER) == ""
+
+
+async def test_nonsense_is_ignored_and_a_crowd_is_bounded(first: BusNeighbours) -> None:
+    first.hear(SUBJECT, b"nonsense")
+    first.hear(SUBJECT, b'{"hub": 7}')
+    assert first.why_shared(NOW) == ""
+    for n in range(10 * OTHERS_MAX):
+        first.hear(SUBJECT, b'{"hub":"x\\u001b[2J","url":"u","store":"s","process":"%d"}' % n)
+    text = first.why_shared(NOW)
+    assert text.count("x") == OTHERS_MAX
+    assert text.isprintable()
