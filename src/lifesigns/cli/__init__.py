@@ -59,6 +59,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     ),
     "show": Entry("lifesigns.cli.show", "Show everything about one agent."),
     "simulate": Entry("lifesigns.cli.simulate", "Live through a week of a fleet in a minute."),
+    "store": Entry("lifesigns.cli.store", "Move what a hub keeps to another database."),
     "tasks": Entry("lifesigns.cli.tasks", "List tasks, or show one: its agent, progress and expected end."),
     "terminate": Entry("lifesigns.cli.acts", "End an agent: ask it to save, then force it."),
     "session": Entry("lifesigns.cli.session", "List and end sessions of the dashboard."),

@@ -9,7 +9,7 @@ Forgetting goes in small steps: each is a transaction of its own, with commits i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -45,6 +45,9 @@ ROWS_AT_ONCE: Final = 2000
 """Dropped in one step."""
 CHUNKS_AT_ONCE: Final = 20
 """The same for the journal, whose rows are large: a few megabytes. One read returns so many, too."""
+
+MOVING: Final = "moving"
+"""The kind of the row that marks a store into which another one is being moved: see `moving.py`."""
 
 _TEXT_END: Final = chr(0x10FFFF)
 """No id reaches it."""
@@ -143,6 +146,24 @@ class SqlStore(ABC):
                 await self.release(self._hub)
         self._closed = True
         await self._disconnect()
+
+    @property
+    def name(self) -> str:
+        """The store for people, without secrets."""
+        return self._name
+
+    @property
+    def sql(self) -> Mapping[str, str]:
+        """The queries, by name, in the words of this database."""
+        return self._sql
+
+    async def rows_of(self, query: str, values: Row = ()) -> Sequence[Row]:
+        """The rows of a named query."""
+        return await self._read(self._sql[query], values)
+
+    async def transact(self, script: Script[_T]) -> _T:
+        """Run this in one transaction, without taking over."""
+        return await self._write(script)
 
     async def open(self, *, epoch_min: int = 0) -> StoredState:
         """Create or migrate the tables, and take over."""
@@ -287,6 +308,12 @@ class SqlStore(ABC):
         if self._hub:
             yield Statement(self._sql["lead"], (ledger.epoch, escaped(self._hub)))
         beliefs = [belief_of(row) for row in (yield Statement(self._sql["beliefs"]))]
+        if any(belief.kind == MOVING for belief in beliefs):
+            raise AdapterError(
+                f"{self._name} has a part of a move that was broken off or still goes on (lifesigns store move): "
+                "wait for it, or drop what is there and move again",
+                transient=False,
+            )
         orders = [order_of(row) for row in (yield Statement(self._sql["orders"]))]
         return StoredState(ledger.epoch, ledger.commit, ledger.event, beliefs, orders)
 

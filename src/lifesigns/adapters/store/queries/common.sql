@@ -40,6 +40,30 @@ SELECT kind, key, value FROM beliefs;
 -- belief --
 SELECT value FROM beliefs WHERE kind = $1 AND key = $2;
 
+-- beliefs_after --
+-- Some, in the order of their keys.
+SELECT kind, key, value FROM beliefs WHERE (kind, key) > ($1, $2) ORDER BY kind, key LIMIT $3;
+
+-- events_after --
+SELECT id, at, type, agent_id, data FROM events WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- minutes_after --
+SELECT * FROM minutes WHERE (minute, agent_id) > ($1, $2) ORDER BY minute, agent_id LIMIT $3;
+
+-- hours_after --
+SELECT * FROM hours WHERE (hour, agent_id) > ($1, $2) ORDER BY hour, agent_id LIMIT $3;
+
+-- count_rows --
+-- Of all tables that a move takes along, in its order.
+SELECT
+    (SELECT count(*) FROM beliefs), (SELECT count(*) FROM events), (SELECT count(*) FROM orders),
+    (SELECT count(*) FROM minutes), (SELECT count(*) FROM hours), (SELECT count(*) FROM journal),
+    (SELECT count(*) FROM deeds), (SELECT count(*) FROM seals), (SELECT count(*) FROM tokens);
+
+-- continue_ledger --
+-- A store that was moved here goes on from where it was.
+UPDATE hub SET epoch = $1, page = $2, event = $3;
+
 -- keep_beliefs --
 INSERT INTO beliefs (kind, key, value) VALUES ($1::text, $2::text, $3::bytea)
 ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value;
