@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import click
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from lifesigns.config.values import Config, Listen
     from lifesigns.hub.lease import Lease
     from lifesigns.hub.service import Service
+
+EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- where to find it, not where to listen
+"""Addresses of all interfaces, and where this machine finds a hub that listens there."""
 
 
 @click.command()
@@ -169,7 +173,15 @@ class HubProcess(NamedTuple):
 
         if not service.store.shared:
             return None
-        return Lease(service.store, hub_name(self.folder), self.url, __version__)
+        return Lease(service.store, hub_name(self.folder), self._url_for_others(), __version__)
+
+    def _url_for_others(self) -> str:
+        """Where other machines reach this hub: by its first name, or this machine's, if it listens everywhere."""
+        at = self.config.listen
+        if at.host not in EVERYWHERE:
+            return self.url
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{(*at.names, socket.gethostname())[0]}:{parts.port}"
 
     async def _introduce(self, service: Service, *, ask: bool) -> None:
         """Among the hubs on the bus; a process that has just started asks first, whether it will judge or stand by."""
@@ -181,7 +193,7 @@ class HubProcess(NamedTuple):
         if bus.url is None or bus.other_hubs == "allowed":
             return
         store = str(self.config.effective.get("store") or f"SQLite in {self.folder}")
-        card = HubCard(hub_name(self.folder), self.url, store, await service.store.identity())
+        card = HubCard(hub_name(self.folder), self._url_for_others(), store, await service.store.identity())
         if ask:
             await BusNeighbours(bus_at(bus.url), card, service.clock).refuse_to_share()
         service.introduce(card)
@@ -339,7 +351,7 @@ def _heed_signals(stopping: asyncio.Event) -> None:
 
 
 def _url(at: Listen, listener: socket.socket) -> str:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(at.host, at.host)  # noqa: S104 -- where to find it, not where to listen
+    host = EVERYWHERE.get(at.host, at.host)
     scheme = "http" if at.tls is None else "https"
     port = listener.getsockname()[1]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
