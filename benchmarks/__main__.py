@@ -267,6 +267,30 @@ def hub_million() -> Iterator[Row]:
     )
 
 
+def takeover() -> Iterator[Row]:
+    """The hub that judges is killed, and another one on the same PostgreSQL takes over."""
+    from benchmarks import takeover as measured
+
+    one = measured.measure(100_000)
+    late = f"agents that fell silent are found after {one.found_after:.1f} s"
+    yield Row(
+        "kill -9 of a hub: the next one judges, 100,000 agents",
+        f"{one.judges_after:.1f} s",
+        late,
+        one.judges_after,
+        8.0,
+        at_most=True,
+        absolute=True,
+    )
+    yield Row(
+        "and takes beats", f"{one.heard_after:.1f} s", f"{one.beats_lost:,} of {one.beats_sent:,} beats lost"
+    )
+    yield Row(
+        "agents convicted for it", f"{one.convicted}", "", one.convicted, 0.0, at_most=True, absolute=True
+    )
+    yield Row("the latest deadline of the next hub", f"{one.loop_late_max * 1000:,.0f} ms")
+
+
 def hostile() -> Iterator[Row]:
     """A neighbour of one agent's token that attacks at full speed. On a machine that leaves the hub no processor it is behind
     whoever attacks it: the share of the time it waited for one stands beside."""
@@ -340,6 +364,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "hub": hub,
     "hub_fleet": hub_fleet,
     "hub_million": hub_million,
+    "takeover": takeover,
     "hostile": hostile,
     "nudges": nudges,
     "dashboard": dashboard,
