@@ -25,6 +25,8 @@ LINES: Final = 8
 """Connections of one attack."""
 BATCH: Final = 400
 REPORTED_EVERY: Final = 0.2
+BURST: Final = 1_000
+"""Messages of a bus in one write."""
 NICE: Final = 5
 """The neighbour that measures lives on the same machine."""
 
@@ -108,6 +110,35 @@ ATTACKS: Final[dict[str, Callable[[str], Iterator[bytes]]]] = {
 }
 
 
+def _published(command: str, bodies: list[bytes], heads: bytes = b"") -> bytes:
+    """A burst of these, on the subjects of ten agents. `heads` are the headers of each."""
+    burst = []
+    for n, body in enumerate(bodies):
+        sizes = f"{len(heads)} {len(heads) + len(body)}" if heads else str(len(body))
+        line = f"{command.format(n % 10)} {sizes}\r\n"
+        burst.append(line.encode() + heads + body + b"\r\n")
+    return b"".join(burst)
+
+
+def _beats() -> list[bytes]:
+    return [json.dumps({"agent_id": f"evil.b-{n % 10}"}).encode() for n in range(BURST)]
+
+
+FLOODS: Final[dict[str, Callable[[], bytes]]] = {
+    "bus_beats": lambda: _published("PUB heartbeat.evil.b-{}", _beats()),
+    "bus_empty": lambda: _published("PUB heartbeat.evil.b-{}", [b""] * BURST),
+    "bus_reports": lambda: _published("PUB lifesigns.report.relay:{}.7.evil", [b'{"type":"left"}'] * BURST),
+    "bus_replies": lambda: _published("PUB heartbeat.evil.b-{} to.me", _beats()),
+    "bus_headers": lambda: _published("HPUB heartbeat.evil.b-{}", _beats(), b"NATS/1.0\r\nk: v\r\n\r\n"),
+    "bus_any_length": lambda: _published(
+        "PUB heartbeat.evil.b-{}", [b"x" * (n % 1000) for n in range(BURST)]
+    ),
+    "bus_long": lambda: _published("PUB heartbeat.evil.b-{}", [b"[" * 2_000] * BURST),
+    "bus_ten_names": lambda: _published("PUB heartbeat.evil-{}", _beats()),
+}
+"""What a user of a NATS server publishes as fast as it can, on subjects of its own."""
+
+
 class _Line:
     """A connection that says the next thing when the last one was answered."""
 
@@ -133,10 +164,10 @@ class _Line:
         return answer[9:12] if answer.startswith(b"HTTP/1.1 ") else b""
 
 
-def _attack(port: int, token: str, names: list[str], nats: int) -> None:
+def _attack(port: int, token: str, nats: int, names: list[str]) -> None:
     """For ever; how often it was answered how goes to the standard output, now and then."""
     os.nice(NICE)
-    streams = [ATTACKS[name](token) for name in names]
+    streams = [ATTACKS[name](token) for name in names if name in ATTACKS]
     poll, lines = select.epoll(), dict[int, tuple[_Line, Iterator[bytes]]]()
     answers: dict[str, int] = {}
 
@@ -148,7 +179,8 @@ def _attack(port: int, token: str, names: list[str], nats: int) -> None:
     for stream in streams:
         for _ in range(LINES):
             begin(stream)
-    flood = _Flood(nats) if nats else None
+    floods = [FLOODS[name]() for name in names if name in FLOODS]
+    flood = _Flood(nats, floods) if floods else None
     told_at = 0.0
     while True:
         for number, ready in poll.poll(0 if flood else 0.05):
@@ -172,20 +204,17 @@ def _attack(port: int, token: str, names: list[str], nats: int) -> None:
 
 
 class _Flood:
-    """Beats of ten agents on a NATS server."""
+    """A connection to a NATS server."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, bursts: list[bytes]) -> None:
         self._line = socket.create_connection(("127.0.0.1", port))
-        self._line.sendall(b'CONNECT {"verbose":false}\r\n')
-        beats = [(f"evil.b-{n % 10}", json.dumps({"agent_id": f"evil.b-{n % 10}"})) for n in range(200)]
-        self._burst = "".join(
-            f"PUB heartbeat.{name} {len(beat)}\r\n{beat}\r\n" for name, beat in beats
-        ).encode()
+        self._line.sendall(b'CONNECT {"verbose":false,"headers":true}\r\n')
+        self._bursts = cycle(bursts)
         self._published = 0
 
     def go_on(self) -> int:
-        self._line.sendall(self._burst)
-        self._published += 200
+        self._line.sendall(next(self._bursts))
+        self._published += BURST
         return self._published
 
 
@@ -204,7 +233,7 @@ class Attack:
 
 @contextmanager
 def attacking(folder: Path, port: int, token: str, *names: str, nats: int = 0) -> Iterator[Attack]:
-    """Attack until the block ends. `nats` is the port of a server that is flooded, too."""
+    """Attack until the block ends, by what is named. `nats` is the port of the server to flood."""
     told = folder / "attack.log"
     with told.open("w") as log:
         process = subprocess.Popen(
@@ -221,4 +250,4 @@ def attacking(folder: Path, port: int, token: str, *names: str, nats: int = 0) -
 
 
 if __name__ == "__main__":
-    _attack(int(sys.argv[1]), sys.argv[2], sys.argv[4:], int(sys.argv[3]))
+    _attack(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:])

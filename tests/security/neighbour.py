@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tests.journeys.outside import Hub, serving
-from tests.security.hostile import NICE, attacking
+from tests.security.hostile import FLOODS, NICE, attacking
 from tests.servers.nats import NatsServer
 
 LOAD_FOR = 8.0
@@ -120,11 +120,9 @@ def disk_mb(hub: Hub) -> float:
     return sum(sizes) / 2**20
 
 
-def beside(
-    names: tuple[str, ...], *, bus: bool = False, load_for: float = LOAD_FOR, found_for: float = FOUND_FOR
-) -> Neighbour:
-    """A neighbour's life and death beside these attacks."""
-    found = Neighbour()
+def beside(names: tuple[str, ...], *, load_for: float = LOAD_FOR, found_for: float = FOUND_FOR) -> Neighbour:
+    """A neighbour's life and death beside these attacks and floods."""
+    found, bus = Neighbour(), not FLOODS.keys().isdisjoint(names)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         nats = stack.enter_context(NatsServer()) if bus else None
@@ -142,7 +140,7 @@ def beside(
             on_bus = BusLine(nats.port)
             stack.callback(on_bus.close)
         attack = None
-        if names or bus:
+        if names:
             port = 0 if nats is None else nats.port
             attack = stack.enter_context(attacking(folder, hub.port, evil, *names, nats=port))
         died_at = _live(line, on_bus, found, load_for, hub)

@@ -1,6 +1,6 @@
-"""One hostile agent's token that says as much as it can, beside a neighbour.
+"""One hostile agent that says as much as it can, with its token over HTTP and as a user of a NATS server, beside neighbours on both.
 
-Promise: the neighbour's beats are answered, its death is found when it is due, and memory and disk stay within what one token may
+Promise: the neighbours' beats are heard, their deaths are found when they are due, and memory and disk stay within what one token may
 fill. A small version; each attack by itself, for longer, is `make bench` (`hostile`).
 
 How long an answer takes depends on the machine, too. A hub that waits for a processor is behind, and says so instead of convicting
@@ -14,8 +14,9 @@ import sys
 from tests.security.neighbour import beside
 
 LOAD_FOR = 5.0
-BUSY_MAX = 0.7
-"""The token's share of a quarter, what follows from its signals later, and the disk: half of a core. Without shares it is all of it."""
+BUSY_MAX = 0.85
+"""The token's share of a quarter, what follows from its signals later, and the disk: half of a core; and what it floods the bus with
+takes up to 0.3 of it to skip. Without shares it is all of it."""
 STARVED = 0.05
 """From this share of the time on the machine is busy with something else."""
 FOUND_WITHIN = 3.5
@@ -25,12 +26,15 @@ DISK_MAX_MB = 150
 
 
 def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found() -> None:
-    found = beside(("new_ids", "reports"), load_for=LOAD_FOR, found_for=6.0)
+    found = beside(("new_ids", "reports", "bus_beats"), load_for=LOAD_FOR, found_for=6.0)
     sys.stdout.write(f"{found}\n")
     assert found.answers.get("202", 0) >= 5, f"nothing was attacked: {found}"
+    assert found.answers["published"] >= 100_000, f"nothing was flooded: {found}"
+    assert not found.harmed, found
     assert found.busy <= BUSY_MAX, found
     assert found.memory_mb <= MEMORY_MAX_MB, found
     assert found.disk_mb <= DISK_MAX_MB, found
     if found.starved < STARVED:
         assert found.found_after <= FOUND_WITHIN, found
+        assert found.found_on_bus_after <= FOUND_WITHIN, found
         assert found.quantile(0.99) <= P99_MAX, found

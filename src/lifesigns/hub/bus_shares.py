@@ -14,12 +14,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.shares import BUS_SOURCE, Shares
 from lifesigns.ports import Bus
-from lifesigns.wire.subjects import sender
+from lifesigns.wire.subjects import of_senders, sender
 
 WATCH_EVERY: Final = 0.05
 """Seconds, at least, between two reckonings."""
@@ -36,6 +37,9 @@ DROP_COSTS: Final = 1e-6
 LOOK_AGAIN_AFTER: Final = 1.0
 """Seconds, at most, until a dropped sender is looked at again: its agents are put off for longer than this."""
 
+SKIPPED_MAX: Final = 16
+"""Senders whose messages the bus may skip without asking: a longer list takes longer to look through."""
+
 PutOff = Callable[[str], None]
 """Called with the first part of ids, or with nothing if the ids are unknown."""
 
@@ -47,6 +51,8 @@ class BusShares:
         self._bus, self._shares, self._clock, self._tell = bus, shares, clock, put_off
         self.dropped = 0
         """Messages of senders over their share."""
+        self.subjects = ""
+        """As a regular expression: those of senders over their share."""
         self._dropping: Counter[str] = Counter()
         """By sender over its share: its messages dropped since the last look."""
         self._spent = 0.0
@@ -55,12 +61,12 @@ class BusShares:
         self._watching = False
         self._reckoned_at = clock()
 
-    def drops(self, subject: str) -> bool:
-        """Whether this message is dropped; if so it is counted."""
+    def drops(self, subject: str, count: int = 1) -> bool:
+        """Whether messages on this subject are dropped; if so this many are counted."""
         if (name := sender(subject)) not in self._dropping:
             return False
-        self._dropping[name] += 1
-        self.dropped += 1
+        self._dropping[name] += count
+        self.dropped += count
         return True
 
     @property
@@ -106,7 +112,7 @@ class BusShares:
     def _drop_if_over(self, name: str) -> None:
         if name not in self._dropping and self.owes(name) > 0:
             self._dropping[name] = 0
-            self._bus.drop(self.drops)
+            self._drop()
             self._look_again(name)
 
     def _look_again(self, name: str) -> None:
@@ -118,8 +124,11 @@ class BusShares:
             loop.call_later(min(wait_for, LOOK_AGAIN_AFTER), self._look_again, name)
             return
         del self._dropping[name]
-        if not self._dropping:
-            self._bus.drop(None)
+        self._drop()
+
+    def _drop(self) -> None:
+        self.subjects = of_senders(islice(self._dropping, SKIPPED_MAX))
+        self._bus.drop(self if self._dropping else None)
 
 
 def _account(name: str) -> str:

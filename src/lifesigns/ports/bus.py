@@ -8,8 +8,16 @@ from typing import Protocol
 Hear = Callable[[str, bytes], None]
 """Called with subject and payload, on the loop of the bus; it must not block."""
 
-Unwanted = Callable[[str], bool]
-"""Whether messages on this subject are to be dropped."""
+
+class Unwanted(Protocol):
+    """Which messages a bus drops as they come in."""
+
+    @property
+    def subjects(self) -> str:
+        """A regular expression of subjects whose messages a bus may skip without a look at each; the others are asked for."""
+
+    def drops(self, subject: str, count: int = 1) -> bool:
+        """Whether messages on this subject are dropped; if so, this many are counted."""
 
 
 class Subscription(Protocol):

@@ -14,6 +14,7 @@ agent. A relay is one token of the subject, which begins with `relay:`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 BEATS: Final = "heartbeat"
@@ -81,6 +82,12 @@ def sender(subject: str) -> str:
     parts = subject.split(".", 5)
     place = 1 if parts[0] == BEATS else 4 if len(parts) > 4 and parts[1] == "report" else 2
     return parts[place].partition("%2E")[0] if len(parts) > place else ""
+
+
+def of_senders(names: Iterable[str]) -> str:
+    """A regular expression of the subjects of these senders, but for malformed ones."""
+    before = r"(?:heartbeat|lifesigns\.signal|lifesigns\.report\.[^. \r\n]+\.[^. \r\n]+)"
+    return rf"{before}\.(?:{'|'.join(map(re.escape, names))})(?:(?:\.|%2E)[^ \r\n]*+)?"
 
 
 def _id(end: str) -> str:

@@ -72,7 +72,7 @@ class MemoryBus:
         exchange = self._joined()
 
         def hear_wanted(subject: str, payload: bytes) -> None:
-            if self._unwanted is None or not self._unwanted(subject):
+            if self._unwanted is None or not self._unwanted.drops(subject):
                 hear(subject, payload)
 
         delivery = Delivery(pattern, hear_wanted, self._forget, self._waiting_max)

@@ -34,7 +34,7 @@ class NatsBus(ServerBus):
             raise AdapterError(
                 "a NATS bus needs the package nats-py: pip install 'lifesigns[nats]'", transient=False
             ) from error
-        return await open_line(self._servers, self._user, self._password, receive, self.is_flooded)
+        return await open_line(self._servers, self._user, self._password, receive, self.unwanted)
 
 
 def _parse(text: str) -> SplitResult:

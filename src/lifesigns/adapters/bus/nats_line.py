@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
-from lifesigns.adapters.bus.nats_parser import TurnParser
+from lifesigns.adapters.bus.nats_parser import TurnParser, WhatIsUnwanted
 from lifesigns.adapters.bus.server_bus import Receive
 from lifesigns.errors import AdapterError
 
@@ -29,10 +29,10 @@ async def open_line(
     user: str | None,
     password: str | None,
     receive: Receive,
-    is_flooded: Callable[[], bool],
+    unwanted: WhatIsUnwanted,
 ) -> NatsLine:
     """Connect to one of the servers, or raise `AdapterError`."""
-    line = NatsLine(receive, is_flooded)
+    line = NatsLine(receive, unwanted)
     try:
         await line.client.connect(
             servers=list(servers),
@@ -65,12 +65,12 @@ async def open_line(
 class NatsLine:
     """A `Line` of `server_bus.py`."""
 
-    def __init__(self, receive: Receive, is_flooded: Callable[[], bool]) -> None:
+    def __init__(self, receive: Receive, unwanted: WhatIsUnwanted) -> None:
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.refusal: str | None = None
         self.payload_max = 0
         self.last_error: Exception | None = None
-        self.client = _Client(receive, self._end, is_flooded)
+        self.client = _Client(receive, self._end, unwanted)
         self._subscriptions: dict[str, Subscription] = {}
         self._questions: set[asyncio.Task[float]] = set()
 
@@ -129,11 +129,11 @@ class NatsLine:
 class _Client(Client):
     """nats-py's client with our own receiving, closing and TLS check."""
 
-    def __init__(self, receive: Receive, on_end: Any, is_flooded: Callable[[], bool]) -> None:
+    def __init__(self, receive: Receive, on_end: Any, unwanted: WhatIsUnwanted) -> None:
         super().__init__()
         self._receive = receive
         self._on_end = on_end
-        self._ps = TurnParser(self, self._take, is_flooded)
+        self._ps = TurnParser(self, self._take, unwanted)
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         self._take(sid, subject, data)
@@ -161,6 +161,8 @@ class _Client(Client):
         server = self._current_server
         if server is not None and server.uri.scheme == "tls" and not self._server_info.get("tls_required"):
             raise errors.Error("nats: the server offers no TLS, but the address says tls://")
+        # We use no headers. A server strips them for a client that wants none: nobody can send us what takes longer to read.
+        self._server_info["headers"] = False
         return super()._connect_command()
 
 

@@ -1,7 +1,10 @@
 """Reads what a NATS server sends: messages at once and in turns, everything else as nats-py does it.
 
 nats-py awaits each message and cuts its buffer twice for it. A flood comes in faster than the hub could take it, so what a
-message costs before anyone looks at its subject decides whether the other messages are heard.
+message costs before anyone looks at its subject decides whether the other messages are heard. A server sends more than a
+million a second, and holds back 64 MB of them for a client that is slower: those behind them come seconds late. So a run of
+unwanted messages is skipped by one regular expression: 0.25 µs for each instead of 1.3. It goes by the length in each head,
+so that what looks like a message inside of a payload is none.
 """
 
 from __future__ import annotations
@@ -9,11 +12,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from time import thread_time
 from typing import Any, Final
 
 from nats.errors import ProtocolError
 from nats.protocol.parser import AWAITING_CONTROL_LINE, MAX_CONTROL_LINE_SIZE, Parser
+
+from lifesigns.ports import Unwanted
 
 _message: Final = re.compile(rb"MSG ([^ \r\n]+) (\d+) (?:[^ \r\n]+ )?(\d+)\r\n").match
 _END: Final = b"\r\n"
@@ -21,16 +27,22 @@ _END: Final = b"\r\n"
 TURN_FOR: Final = 0.005
 """Seconds of reading after which everything else on the loop gets its turn: nats-py goes on while anything is there."""
 
+SKIPPED_LENGTH_MAX: Final = 255
+"""Of payloads. Larger ones are read one after the other: a server holds back fewer of them. A longer list takes longer to compile
+(4 ms), each time that others are unwanted."""
+
 Take = Callable[[int, bytes, bytes], None]
 """Number of the subscription, subject, payload."""
 
+WhatIsUnwanted = Callable[[], Unwanted | None]
+
 
 class TurnParser(Parser):
-    """As nats-py's, for one connection. While `is_flooded` it reads for half of the time at most."""
+    """As nats-py's, for one connection. While anything is unwanted it reads for half of the time at most."""
 
-    def __init__(self, client: Any, take: Take, is_flooded: Callable[[], bool]) -> None:
+    def __init__(self, client: Any, take: Take, unwanted: WhatIsUnwanted) -> None:
         super().__init__(client)
-        self._take, self._is_flooded = take, is_flooded
+        self._take, self._unwanted = take, unwanted
         self._worked = 0.0
         """Seconds since the others had their turn."""
 
@@ -46,12 +58,14 @@ class TurnParser(Parser):
                 break
         self._worked += thread_time() - began
         if self._worked >= TURN_FOR:
-            await asyncio.sleep(self._worked if self._is_flooded() else 0)
+            await asyncio.sleep(self._worked if self._unwanted() else 0)
             self._worked = 0.0
 
     def _take_messages(self) -> None:
         """All whole messages at the beginning of the buffer."""
-        buf, take, at, size = self.buf, self._take, 0, len(self.buf)
+        buf, take, size = self.buf, self._take, len(self.buf)
+        unwanted = self._unwanted()
+        at = 0 if unwanted is None else _skip(unwanted, buf, 0)
         while (head := _message(buf, at)) is not None:
             begin = head.end()
             subject, number, length = head.groups()
@@ -60,6 +74,8 @@ class TurnParser(Parser):
                 break
             take(int(number), subject, bytes(buf[begin:end]))
             at = end + len(_END)
+            if unwanted is not None:
+                at = _skip(unwanted, buf, at)
         del buf[:at]
 
     async def _take_line(self) -> bool:
@@ -79,3 +95,32 @@ class TurnParser(Parser):
         await super().parse()
         self.buf = rest
         return True
+
+
+def _skip(unwanted: Unwanted, buf: bytearray, at: int) -> int:
+    """The end of the unwanted messages that begin here. The last one stands for all of them: that matters only where several
+    senders are unwanted."""
+    run = _run_of(unwanted.subjects).match(buf, at)
+    if run is None:
+        return at
+    unwanted.drops(run[1].decode(errors="replace"), buf.count(b"MSG ", at, run.end()))
+    return run.end()
+
+
+@lru_cache(maxsize=32)
+def _run_of(subjects: str) -> re.Pattern[bytes]:
+    """Whole messages on such subjects, one after the other; its group is the subject of the last one."""
+    message = rf"MSG ({subjects}) \d++ (?:[^ \r\n]++ )?+{_LENGTH_AND_PAYLOAD}\r\n"
+    return re.compile(rf"(?>{message})++".encode(), re.DOTALL)
+
+
+def _length_and_payload(digits: str = "") -> str:
+    """A regular expression of a length that begins with these digits, and of as many bytes: a tree with a leaf for each length."""
+    ways = [] if not digits else [rf"\r\n.{{{digits}}}"]
+    if digits != "0":
+        longer = (f"{digits}{digit}" for digit in range(10))
+        ways += [each[-1] + _length_and_payload(each) for each in longer if int(each) <= SKIPPED_LENGTH_MAX]
+    return f"(?:{'|'.join(ways)})"
+
+
+_LENGTH_AND_PAYLOAD: Final = _length_and_payload()

@@ -147,9 +147,9 @@ class ServerBus:
         """Drop messages on these subjects as they come in; None: no more."""
         self._unwanted = unwanted
 
-    def is_flooded(self) -> bool:
-        """Whether messages are dropped at the moment."""
-        return self._unwanted is not None
+    def unwanted(self) -> Unwanted | None:
+        """What is dropped at the moment."""
+        return self._unwanted
 
     async def close(self) -> None:
         """Send what is pending, then disconnect."""
@@ -200,7 +200,7 @@ class ServerBus:
                     await self._line.unlisten(delivery.pattern)
 
     def _receive(self, pattern: str, subject: str, payload: bytes) -> None:
-        if self._unwanted is not None and self._unwanted(subject):
+        if self._unwanted is not None and self._unwanted.drops(subject):
             return
         for delivery in self._deliveries.get(pattern, ()):
             delivery.put(subject, payload)
