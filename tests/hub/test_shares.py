@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lifesigns.config.values import Limits
+from lifesigns.core.signals import BeatReceived
 from lifesigns.hub.principals import Role
 from lifesigns.hub.shares import BURST_FOR, Shares
 from tests.web.hub import running_hub
@@ -95,6 +96,23 @@ async def test_who_is_worked_for_does_not_pay_for_what_is_done_in_passing() -> N
     await shares.measured("a", helps())
     assert shares.owes("a") == 0.0
     assert shares.owes("b") == pytest.approx(0.3 / 0.99 - BURST_FOR)
+
+
+async def test_who_beats_does_not_pay_for_the_deadlines_of_others() -> None:
+    """Made-up agents of one token fall due when anybody is heard next: a neighbour was refused for that."""
+    clock = Clock()
+    async with running_hub(clock=clock) as hub:
+        hearing, shares = hub.service.hub, hub.service.hub.shares
+        for first in range(0, 4000, 500):
+            hearing.hear(
+                [BeatReceived(agent_id=f"evil-{n}", source="evil") for n in range(first, first + 500)]
+            )
+        while hearing.waiting:
+            hearing._drain()
+        clock.now += 60.0
+        began, own_began = time.thread_time(), shares.own_time()
+        assert hearing.hear_beats([BeatReceived(agent_id="good", source="good")], b"{}", "good", clock.now)
+        assert shares.own_time() - own_began < 0.2 * (time.thread_time() - began)
 
 
 async def test_a_token_over_its_share_is_refused_and_its_neighbour_is_heard() -> None:

@@ -1,7 +1,7 @@
-"""A hostile agent's token at full speed, in a process of its own: it says what costs the hub most, over many connections at
-once, and takes no refusal for an answer.
+"""Tokens of hostile agents at full speed, in a process of their own: they say what costs the hub most, over many connections at
+once, and take no refusal for an answer.
 
-    with attacking(port, token, "new_ids", "reports") as attack: ...
+    with attacking(folder, port, tokens, "new_ids", "reports") as attack: ...
 
 Imports nothing of `src`. Plain sockets and requests made beforehand: who attacks from one core should not be the one that is slow.
 """
@@ -164,10 +164,20 @@ class _Line:
         return answer[9:12] if answer.startswith(b"HTTP/1.1 ") else b""
 
 
-def _attack(port: int, token: str, nats: int, names: list[str]) -> None:
+def _with_ids_of(n: int, messages: Iterator[bytes]) -> Iterator[bytes]:
+    """The same for the ids of the nth token."""
+    return (message.replace(b"evil-", b"evi%d-" % n) for message in messages)
+
+
+def _attack(port: int, tokens: list[str], nats: int, names: list[str]) -> None:
     """For ever; how often it was answered how goes to the standard output, now and then."""
     os.nice(NICE)
-    streams = [ATTACKS[name](token) for name in names if name in ATTACKS]
+    streams = [
+        _with_ids_of(n, ATTACKS[name](token))
+        for n, token in enumerate(tokens)
+        for name in names
+        if name in ATTACKS
+    ]
     poll, lines = select.epoll(), dict[int, tuple[_Line, Iterator[bytes]]]()
     answers: dict[str, int] = {}
 
@@ -232,12 +242,12 @@ class Attack:
 
 
 @contextmanager
-def attacking(folder: Path, port: int, token: str, *names: str, nats: int = 0) -> Iterator[Attack]:
-    """Attack until the block ends, by what is named. `nats` is the port of the server to flood."""
+def attacking(folder: Path, port: int, tokens: list[str], *names: str, nats: int = 0) -> Iterator[Attack]:
+    """With each of these tokens; the nth is for `evi<n>-*`. Attack until the block ends, by what is named. `nats` is the port of the server to flood."""
     told = folder / "attack.log"
     with told.open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.security.hostile", str(port), token, str(nats), *names],
+            [sys.executable, "-m", "tests.security.hostile", str(port), ",".join(tokens), str(nats), *names],
             stdout=log,
             cwd=Path(__file__).parents[2],
         )
@@ -250,4 +260,4 @@ def attacking(folder: Path, port: int, token: str, *names: str, nats: int = 0) -
 
 
 if __name__ == "__main__":
-    _attack(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+    _attack(int(sys.argv[1]), sys.argv[2].split(","), int(sys.argv[3]), sys.argv[4:])

@@ -120,17 +120,19 @@ def disk_mb(hub: Hub) -> float:
     return sum(sizes) / 2**20
 
 
-def beside(names: tuple[str, ...], *, load_for: float = LOAD_FOR, found_for: float = FOUND_FOR) -> Neighbour:
-    """A neighbour's life and death beside these attacks and floods."""
+def beside(
+    names: tuple[str, ...], *, tokens: int = 1, load_for: float = LOAD_FOR, found_for: float = FOUND_FOR
+) -> Neighbour:
+    """A neighbour's life and death beside these attacks, by each of so many tokens, and floods."""
     found, bus = Neighbour(), not FLOODS.keys().isdisjoint(names)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         nats = stack.enter_context(NatsServer()) if bus else None
         config = {"profile": "swift", **({} if nats is None else {"bus": {"url": nats.url}})}
         hub = stack.enter_context(serving(folder, config))
-        evil, good = (
+        good, *evil = (
             str(hub.post("/api/v1/tokens", {"role": "agent", "name": name, "agents": f"{name}-*"})["token"])
-            for name in ("evil", "good")
+            for name in ("good", *(f"evi{n}" for n in range(tokens)))
         )
         memory, disk, line = resident_mb(hub), disk_mb(hub), Line(hub.port, good)
         stack.callback(line.close)
@@ -198,8 +200,10 @@ def _find(
             on_bus.beat(ALIVE_ON_BUS)
         time.sleep(EVERY)
         for name in [one for one in dead if turn % 10 == 0 and hub.health(one) == "disconnected"]:
+            if not (losses := _losses(hub, name)):
+                continue  # Not stored yet.
             dead.discard(name)
-            after = datetime.fromisoformat(_losses(hub, name)[0]).timestamp() - died_at
+            after = datetime.fromisoformat(losses[0]).timestamp() - died_at
             if name == ON_BUS:
                 found.found_on_bus_after = after
             else:

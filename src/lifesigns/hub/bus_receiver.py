@@ -19,7 +19,6 @@ from collections.abc import Coroutine, Generator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
-from time import thread_time
 from typing import Final, Protocol, TypeVar
 
 from lifesigns import wire
@@ -191,7 +190,7 @@ class BusReceiver:
         gathered, self._gathered = self._gathered, []
         gathered_on, self._gathered_on = self._gathered_on, []
         self._sink.end_gathering()
-        at, began = self._gathered_at, thread_time()
+        at, began = self._gathered_at, self._shares.own_time()
         must_sign = self._signatures.must_sign is not None
         together = None if must_sign else wire.decode_together(gathered, SOURCE, at)
         if together is not None and _each_its_own(gathered_on, together.beats):
@@ -199,7 +198,7 @@ class BusReceiver:
         else:
             for subject, payload in zip(gathered_on, gathered, strict=True):
                 self._turns.read(subject, len(payload), self._reading_beats(subject, payload, at))
-        self._shares.note(gathered_on, thread_time() - began)
+        self._shares.note(gathered_on, self._shares.own_time() - began)
 
     def _beats(self, subject: str, payload: bytes) -> None:
         if self._shares.dropping and self._shares.drops(subject):
@@ -219,9 +218,9 @@ class BusReceiver:
             self._read(subject, payload, self._reading_beats(subject, payload, self._clock()))
 
     def _read(self, subject: str, payload: bytes, reading: Reading) -> None:
-        began = thread_time()
+        began = self._shares.own_time()
         self._turns.read(subject, len(payload), reading)
-        self._shares.note((subject,), thread_time() - began)
+        self._shares.note((subject,), self._shares.own_time() - began)
 
     def _reading_beats(self, subject: str, payload: bytes, at: float) -> Reading:
         try:

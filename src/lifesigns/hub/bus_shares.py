@@ -49,6 +49,7 @@ class BusShares:
 
     def __init__(self, bus: Bus, shares: Shares, clock: Clock, put_off: PutOff) -> None:
         self._bus, self._shares, self._clock, self._tell = bus, shares, clock, put_off
+        self.own_time = shares.own_time
         self.dropped = 0
         """Messages of senders over their share."""
         self.subjects = ""

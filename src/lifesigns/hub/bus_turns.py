@@ -77,7 +77,7 @@ class BusTurns:
 
     def _turn(self, name: str) -> None:
         self._shares.put_off(name)
-        began, messages = thread_time(), self._waiting[name]
+        began, messages = self._shares.own_time(), self._waiting[name]
         try:
             done = _is_read(messages[0].reading)
         except Exception:  # one message's fault must not reach the others
@@ -87,7 +87,7 @@ class BusTurns:
             self._size -= messages.popleft().size
             if not messages:
                 del self._waiting[name]
-        self._shares.charge(name, thread_time() - began)
+        self._shares.charge(name, self._shares.own_time() - began)
 
 
 def _is_read(reading: Reading) -> bool:

@@ -334,7 +334,7 @@ class Hub:
         inbox, room, now = self._inbox, TURN_MAX, thread_time()
         until = now + TURN_FOR
         while inbox and room > 0 and now < until:
-            delivery, began, heard = inbox.popleft(), now, 0
+            delivery, began, heard = inbox.popleft(), self.shares.own_time(), 0
             count = len(delivery.signals)
             while True:
                 self._hear_piece(delivery, heard, count)
@@ -347,7 +347,7 @@ class Hub:
             room -= heard
             self.waiting -= heard
             if delivery.source:
-                self.shares.charge_apart(delivery.source, now - began)
+                self.shares.charge_apart(delivery.source, self.shares.own_time() - began)
 
     def _hear_piece(self, delivery: Delivery, begin: int, count: int) -> None:
         if count > PIECE:
@@ -363,7 +363,7 @@ class Hub:
     def _hear_beats(self, beats: Sequence[Beat], at: float, encoded: EncodedBatch) -> None:
         engine, last_beats = self.engine, self.last_beats
         if at >= engine.wake_at():
-            self._check_own_load()
+            self._run_due_before(at)
         effects = engine.hear(beats[0], at) if len(beats) == 1 else engine.hear_beats(beats, at)
         for beat in beats:
             last_beats[beat.agent_id] = encoded
@@ -374,7 +374,7 @@ class Hub:
     def _hear_each(self, delivery: Delivery) -> None:
         at, reports = delivery.at, 0
         if at >= self.engine.wake_at():
-            self._check_own_load()
+            self._run_due_before(at)
         for signal in delivery.signals:
             effects = self.engine.hear(signal, at)
             if isinstance(signal, Report):
@@ -415,6 +415,14 @@ class Hub:
                 self._loop.call_later(max(0.0, due_at - now), self._run_due_soon),
                 due_at,
             )
+
+    def _run_due_before(self, at: float) -> None:
+        """What falls due before a signal that came then is heard. Its sender does not pay for that: the deadlines are of all agents."""
+        began = thread_time()
+        self._check_own_load()
+        if effects := self.engine.advance(at):
+            self._queue_effects(effects)
+        self.shares.charge_nobody(thread_time() - began)
 
     def _check_own_load(self) -> None:
         """Before judging: did the hub keep up with all that was sent since the last check?"""

@@ -49,8 +49,8 @@ class Shares:
         self._clock = clock
         self._paid_until: dict[str, float] = {}
         self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._charged = 0.0
-        """Seconds that were charged in the midst of other work."""
+        self._apart = 0.0
+        """Seconds worked in the midst of other work, that others pay for or nobody."""
         self.spent_on_bus = 0.0
 
     def charge(self, source: str, seconds: float) -> None:
@@ -67,11 +67,15 @@ class Shares:
 
     def charge_apart(self, source: str, seconds: float) -> None:
         """As `charge`, for work that is done in passing: who is being worked for does not pay for it."""
-        self._charged += seconds
+        self._apart += seconds
         if source == BUS_SOURCE:
             self.spent_on_bus += seconds
         else:
             self.charge(source, seconds)
+
+    def charge_nobody(self, seconds: float) -> None:
+        """As `charge_apart`, for work that follows from what many said before."""
+        self._apart += seconds
 
     def owes(self, source: str) -> float:
         """Seconds after which it may go on; 0 for now."""
@@ -101,11 +105,11 @@ class Shares:
 
     def measured(self, source: str, work: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
         """The same work, charged to this source step by step."""
-        return _measured(work, self._own_time, lambda seconds: self.charge(source, seconds))
+        return _measured(work, self.own_time, lambda seconds: self.charge(source, seconds))
 
-    def _own_time(self) -> float:
-        """A clock of the work of this thread that is charged to nobody else."""
-        return thread_time() - self._charged
+    def own_time(self) -> float:
+        """A clock of the work of this thread, but for what others pay for."""
+        return thread_time() - self._apart
 
 
 @coroutine

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from time import thread_time
 from typing import Any, Final, NamedTuple, Protocol
 
 from lifesigns.hub.http_receiver import TAKEN, IngestResult
@@ -84,7 +83,7 @@ class BeatFastPath:
             return
         waiting, self._waiting = self._waiting, []
         self._service.hub.end_gathering()
-        began = thread_time()
+        began = self._shares.own_time()
         known: list[Waiting] = []
         principals: list[Principal] = []
         for one in waiting:
@@ -95,7 +94,7 @@ class BeatFastPath:
                 principals.append(principal)
         if known:
             self._answer(known, self._results(known, principals))
-            each = self._head_costs + (thread_time() - began) / len(known)
+            each = self._head_costs + (self._shares.own_time() - began) / len(known)
             for principal in principals:
                 if principal.role is Role.AGENT:
                     self._shares.charge(principal.token_id, each)
