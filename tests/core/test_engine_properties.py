@@ -37,6 +37,7 @@ beats = st.builds(
     doing=st.none() | st.sampled_from(Doing),
     until=st.none() | st.floats(0, 1e5),
     load=st.none() | st.floats(0, 1),
+    capacity_available=st.none() | st.integers(0, 2),
     task_id=st.none() | tasks,
     token_count=st.none() | st.integers(0, 10**9),
     error_count=st.none() | st.integers(0, 100),
@@ -135,7 +136,7 @@ histories = st.lists(st.tuples(waits, beats | others), max_size=40)
 PROFILES = ("swarm", "balanced", "fleet")
 
 
-SELDOM = FleetPolicy(canary_every=60.0, canary_late_after=170.0, tick_every=30.0)
+SELDOM = FleetPolicy(canary_every=60.0, canary_late_after=170.0, tick_every=30.0, moves_per_minute=3)
 """Fewer ticks and canaries than usual: these histories last hours, and every look costs time."""
 
 

@@ -76,6 +76,11 @@ FACTS: list[tuple[e.Fact, str, dict[str, Any]]] = [
     ),
     (e.FindingClosed(5.0, "a", e.Kind.SILENCE, 1.0), "FINDING_CLOSED", {"kind": "silence", "since": 1.0}),
     (e.ClaimChanged(5.0, "t", "a", e.ClaimStage.GRANTED, 7), "CLAIM_CHANGED", {"stage": "granted"}),
+    (
+        e.TaskMove(5.0, "t", "b", e.MoveStage.OFFERED, "a", "it is stuck"),
+        "TASK_MOVE",
+        {"agent_id": "b", "giver": "a", "stage": "offered"},
+    ),
     (e.TaskVerdict(5.0, "t", "a", "late", "it said so"), "TASK_JUDGED", {"verdict": "late"}),
     (e.Brake(5.0, "fleet", True, 5, 6), "GROUP_BRAKED", {"on": True}),
     (e.Pause(5.0, "a", "ann", 60.0), "AGENT_PAUSED", {"by": "ann", "for_s": 60.0}),

@@ -229,6 +229,10 @@ orders = st.one_of(
         by=texts,
     ),
     st.builds(effects.AskStatus, **shared, task_id=names, text=texts, answer_by=moments),
+    st.builds(effects.OfferTask, **shared, task_id=names, giver=names, text=texts, answer_by=moments),
+    st.builds(
+        effects.AskBack, **shared, task_id=names, token=st.integers(0, 2**53), text=texts, answer_by=moments
+    ),
     st.builds(effects.StopStranger, **shared, reason=texts, retired=texts),
 )
 

@@ -14,6 +14,7 @@ from lifesigns.core.claims import Claim
 from lifesigns.core.fleet import FleetState
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy_bounds import OwnPolicy
+from lifesigns.core.rebalancing import Moves
 from lifesigns.core.respawn import Lineage
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.signals import BreakerState
@@ -70,6 +71,8 @@ class Beliefs:
     """Orders beside the ladder without an outcome yet, by agent and order."""
     awareness: Awareness = field(default_factory=Awareness)
     fleet: FleetState = field(default_factory=FleetState)
+    moves: Moves = field(default_factory=Moves)
+    """Not stored: after a restart a task that was offered is free, like any other."""
     complaints: dict[str, Complaint] = field(default_factory=dict)
     duplicates: dict[str, DuplicateLife] = field(default_factory=dict)
     """By agent. Not stored: after a restart the engine notices again which of them still speaks."""

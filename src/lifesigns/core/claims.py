@@ -33,6 +33,8 @@ class Claim:
     """When we pinged the stale holder; None while the claim looks fresh."""
     source: str = ""
     """Whose quota it is of."""
+    asked_back_at: float | None = None
+    """When its unwell holder was last asked to give it back."""
 
 
 class Claims:

@@ -20,6 +20,7 @@ from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.quotas import Quota, Quotas
+from lifesigns.core.rebalancing import Rebalancing
 from lifesigns.core.respawn import Lineage, Respawns
 from lifesigns.core.side_orders import SideOrders
 from lifesigns.core.tasks import Task, Tasks
@@ -68,6 +69,16 @@ class EngineContext:
         self.respawns = Respawns(self.outbox, self.fleet, self.awareness, self.side_orders)
         self.intervals = Intervals(self.outbox, self.awareness)
         self.claims = Claims(self.outbox, self.awareness)
+        self.rebalancing = Rebalancing(
+            self.outbox,
+            self.deadlines,
+            self.fleet,
+            beliefs.moves,
+            beliefs.agents,
+            beliefs.claims,
+            beliefs.lineages,
+            beliefs.next_order,
+        )
         self.messages = Messages(self.outbox, self.awareness)
         self.tasks = Tasks(self.outbox, self.awareness, self.judge)
 

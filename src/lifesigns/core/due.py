@@ -14,6 +14,7 @@ from lifesigns.core.effects import Rung
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy import HOUR
 from lifesigns.core.profiles import FIRST
+from lifesigns.core.rebalancing import Offer
 from lifesigns.core.respawn import Lineage, Phase
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.tasks import Task
@@ -48,6 +49,8 @@ class DueRunner:
             self._task(item, at, now)
         elif isinstance(item, SideOrder):
             self._side_order(item, at, now)
+        elif isinstance(item, Offer):
+            self._context.rebalancing.look(item, now)
 
     def _note_change(self, item: HasDeadline) -> None:
         changes = self._context.changes
@@ -133,6 +136,7 @@ class DueRunner:
         policy = self._context.policy(agent).claim
         if self._context.claims.look(claim, agent, policy, now):
             self._context.drop_claim(claim)
+            self._context.rebalancing.freed(claim, agent, "its worker is silent", now)
         else:
             self._context.deadlines.arm(claim, self._context.claims.due_at(claim, agent, policy))
 

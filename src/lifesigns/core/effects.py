@@ -207,6 +207,27 @@ class ClaimChanged(Fact):
     """How long the holder was silent, if the claim was released because it was lost."""
 
 
+class MoveStage(StrEnum):
+    """How far a task has come on its way from an unwell worker to a healthy one."""
+
+    ASKED_BACK = "asked_back"
+    OFFERED = "offered"
+    TAKEN = "taken"
+    NOT_TAKEN = "not_taken"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMove(Fact):
+    """A task of an unwell worker (`giver`) is on its way to another one, `agent_id`; that is the giver itself while it is
+    asked to give the task back, and empty if nobody took it."""
+
+    task_id: str
+    agent_id: str
+    stage: MoveStage
+    giver: str
+    reason: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class MessageOverdue(Fact):
     """A message was not acknowledged in time."""
@@ -446,6 +467,27 @@ class AskStatus(Order):
     """Ask an agent about a stalled task; it has until `answer_by`."""
 
     task_id: str
+    text: str
+    answer_by: float
+
+
+@dataclass(frozen=True, slots=True)
+class OfferTask(Order):
+    """Offer a free task to a worker with room, which claims it or does not, until `answer_by`."""
+
+    task_id: str
+    giver: str
+    text: str
+    answer_by: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskBack(Order):
+    """Ask an unwell worker to give back a task that it has not begun; it decides, until `answer_by`."""
+
+    task_id: str
+    token: int
+    """That of its claim, which it gives back."""
     text: str
     answer_by: float
 

@@ -327,6 +327,7 @@ class Engine:
             *self.beliefs.claims.values(),
             *self.beliefs.messages.values(),
             *self.beliefs.tasks.values(),
+            *self.beliefs.moves.offers.values(),
             *(side_order for mine in self.beliefs.side_orders.values() for side_order in mine.values()),
         )
         armed = [(item, item.armed_at) for item in timed]

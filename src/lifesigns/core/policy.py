@@ -358,6 +358,8 @@ class FleetPolicy:
     nudges_per_minute: int = 60
     terminations_per_minute: int = 10
     respawns_per_minute: int = 10
+    moves_per_minute: int = 0
+    """Tasks of unwell workers that are offered to others or asked back. 0 switches rebalancing off."""
     tick_every: float = 1.0
     """How often the hub calls the engine at least, so that the engine notices when it slept."""
     tick_late_after: float = 1.0

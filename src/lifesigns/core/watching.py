@@ -115,6 +115,7 @@ class Watching:
             self._context.failures.review(agent, now)
             self._context.ladder.review(agent, policy.ladder, now)
             self._context.intervals.review(agent, policy.silence, now)
+            self._context.rebalancing.review(agent, now)
             self.arm(agent, now)
         elif agent.other_at > now + stall.soonest(policy.stall):
             self.arm(agent, now)

@@ -222,6 +222,16 @@ def _silenced(fact: h.SilenceMade) -> AuditWords:
     return "silence made", f"{fact.id}: {scope}{_until(fact)}"
 
 
+def _moved(fact: e.TaskMove) -> str:
+    what = {
+        e.MoveStage.ASKED_BACK: "is asked back",
+        e.MoveStage.OFFERED: f"is offered to {fact.agent_id}",
+        e.MoveStage.TAKEN: f"was taken by {fact.agent_id}",
+        e.MoveStage.NOT_TAKEN: "was taken by nobody",
+    }
+    return f"Task {fact.task_id} of {fact.giver} {what[fact.stage]}{_reason_suffix(fact)}"
+
+
 def _until(fact: h.AlertAcknowledged | h.SilenceMade) -> str:
     return (f" until {fact.until}" if fact.until else "") + _reason_suffix(fact)
 
@@ -290,6 +300,8 @@ _TABLE: Final = (
     _row("CLAIM_RELEASED", e.ClaimChanged, "a task is free again", where={"stage": e.ClaimStage.RELEASED},
          audit=lambda fact: ("claim released", f"task {fact.task_id}: {fact.reason or 'given back'}")),
     _row("CLAIM_CHANGED", e.ClaimChanged, "a task was granted to an agent, or refused"),
+    _row("TASK_MOVE", e.TaskMove, "a task of an unwell worker (`giver`) is `asked_back`, `offered` to another, `taken` or `not_taken`",
+         sentence=_moved, audit=lambda fact: (f"task {fact.stage.replace('_', ' ')}", f"task {fact.task_id} of {fact.giver}: {fact.reason}")),
     _row("LOCK_RECOVERED", h.LockRecovered, "the lock of a lost worker was released in the issue tracker",
          sentence=lambda fact: f"The lock on {fact.lock} was released: {fact.agent_id or 'its worker'} was silent for {duration(fact.silent_for_s)}",
          audit=lambda fact: ("lock released", f"{fact.lock}, held by {', '.join(fact.assignees) or 'nobody'}, silent for {fact.silent_for_s:.0f} s")),

@@ -19,8 +19,10 @@ from typing import Final
 
 from lifesigns import wire
 from lifesigns.core.effects import (
+    AskBack,
     AskStatus,
     EscalateMessage,
+    OfferTask,
     ReleaseClaim,
     Remind,
     Respawn,
@@ -52,6 +54,8 @@ FOR_AGENTS: Final = (
     StopStranger,
     Respawn,
     TurnBreaker,
+    OfferTask,
+    AskBack,
 )
 FOR_PEOPLE: Final = (ReleaseClaim, EscalateMessage)
 """The event that comes with them has all they say: publishing it is all there is to do."""

@@ -48,6 +48,8 @@ _KINDS: Final = {
         e.Remind,
         e.EscalateMessage,
         e.AskStatus,
+        e.OfferTask,
+        e.AskBack,
         e.StopStranger,
         e.TurnBreaker,
         e.CleanUp,
@@ -282,6 +284,11 @@ def awaited(order: Order, beliefs: Beliefs, now: float) -> bool:
             return order.order_id in beliefs.side_orders.get(order.agent_id, ())
         case e.AskStatus():
             return now < order.answer_by
+        case e.OfferTask():
+            return now < order.answer_by and order.task_id not in beliefs.claims
+        case e.AskBack():
+            claim = beliefs.claims.get(order.task_id)
+            return now < order.answer_by and claim is not None and claim.token == order.token
         case e.Remind():
             return order.message_id in beliefs.messages and now - order.at < UNANSWERED_FOR
         case _:

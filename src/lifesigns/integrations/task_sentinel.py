@@ -7,6 +7,9 @@ claimed at the hub, and every beat of the worker holds all its claims.
 
 With `memory` (the file of an MCP memory server) each heartbeat is also written there, under the keys of the protocol
 (`sentinel_memory.py`), from a thread of its own. Failures are retried, counted and told; the worker goes on.
+
+A hub that rebalances (`fleet.moves_per_minute`) offers it tasks of others, and asks it for its own while it is unwell:
+`accept_moves` says what it does then.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from lifesigns.agent.sentinel_memory import SentinelMemory
 from lifesigns.assembly.memories import memory_in
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
+from lifesigns.core.effects import AskBack, OfferTask
 from lifesigns.core.policy import OverloadPolicy, Policy
 from lifesigns.core.signals import Metrics
 from lifesigns.errors import PolicyError, UsageError
@@ -138,11 +142,7 @@ class HeartbeatMonitor:
     def remove_task(self, task_id: str) -> None:
         """Give the claim back and remove the task from the beats. `record_...` says whether it succeeded."""
         self._worker.put_down(task_id)
-        with self._lock:
-            self._tasks.pop(task_id, None)
-        self._tell_capacity()
-        if self._memory is not None:
-            self._memory.unlocked(task_id)
+        self._forget(task_id)
 
     def record_task_completion(self) -> None:
         """Count a successful task."""
@@ -187,12 +187,39 @@ class HeartbeatMonitor:
         """The last writes to the memory that were given up, the newest last."""
         return [] if self._memory is None else self._memory.failures()
 
+    def accept_moves(
+        self,
+        *,
+        take: Callable[[str], bool] | None = None,
+        give_back: Callable[[str], bool] | None = None,
+    ) -> None:
+        """For a hub that rebalances. `take(task_id)`: whether the worker takes a task of another one that is unwell or
+        gone; then it is added. `give_back(task_id)`: whether it gives one of its own back, because it is unwell and
+        another has room; say no to a task that it has begun. Until this is called it takes and gives nothing."""
+
+        def move(order: OfferTask | AskBack) -> None:
+            if isinstance(order, OfferTask):
+                if take is not None and take(order.task_id):
+                    self.add_task(order.task_id)
+            elif give_back is not None and give_back(order.task_id):
+                self._worker.give_back(order.task_id, order.token)
+                self._forget(order.task_id)
+
+        self._worker.when_tasks_move(move)
+
     addTask = add_task  # noqa: N815 - the names of the protocol
     removeTask = remove_task  # noqa: N815
     recordTaskCompletion = record_task_completion  # noqa: N815
     recordTaskFailure = record_task_failure  # noqa: N815
     getMetrics = get_metrics  # noqa: N815
     getHealthStatus = get_health_status  # noqa: N815
+
+    def _forget(self, task_id: str) -> None:
+        with self._lock:
+            self._tasks.pop(task_id, None)
+        self._tell_capacity()
+        if self._memory is not None:
+            self._memory.unlocked(task_id)
 
     def _tell_capacity(self) -> None:
         if self._capacity is not None:
@@ -246,6 +273,13 @@ class _Worker(Sender):
     def put_down(self, task_id: str) -> None:
         self._builder.end_task(task_id, done=None)
         self._scope.tell(s.TaskDone, task_id=task_id)
+
+    def give_back(self, task_id: str, token: int) -> None:
+        self._builder.end_task(task_id, done=None)
+        self._scope.tell(s.TaskReleased, task_id=task_id, token=token)
+
+    def when_tasks_move(self, callback: Callable[[OfferTask | AskBack], None]) -> None:
+        self._orders.on_task_order = callback
 
     def count_task(self, *, done: bool) -> None:
         self._builder.count_task(done=done)

@@ -23,6 +23,8 @@ _SHAPES: Final = Shapes(
         Shape(core.StopStranger, "replaced"),
         Shape(core.Respawn, "respawn"),
         Shape(core.TurnBreaker, "breaker"),
+        Shape(core.OfferTask, "offer"),
+        Shape(core.AskBack, "give_back"),
     ]
 )
 

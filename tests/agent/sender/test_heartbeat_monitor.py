@@ -1,9 +1,11 @@
 """`HeartbeatMonitor`: Task Sentinel's worker, over a sender."""
 
+import time
 from dataclasses import replace
 
 import pytest
 
+from lifesigns.core.effects import AskBack, OfferTask
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import FleetPolicy
@@ -14,6 +16,7 @@ from lifesigns.core.signals import (
     TaskAssigned,
     TaskClaimed,
     TaskDone,
+    TaskReleased,
 )
 from lifesigns.errors import UsageError
 from lifesigns.integrations.task_sentinel import HeartbeatMonitor
@@ -67,6 +70,25 @@ def test_a_task_that_is_added_is_claimed_all_are_held_by_beats_and_removing_give
     engine.hear(ear.of(TaskDone)[0], at + 20)
     assert set(engine.beliefs.claims) == {"task-456"}
     assert engine.policy_of(engine.beliefs.agents["worker-local-1"]).claim.lease == 60.0
+    monitor.stop()
+
+
+def test_a_worker_takes_what_it_is_offered_and_gives_back_what_it_has_not_begun(ear: Ear) -> None:
+    """Asked twice, for a task it has begun and for one it has not: only the second is given back, with its token."""
+    config = {"heartbeat_interval": 100}
+    monitor = HeartbeatMonitor("w", None, config, hub=ear.url, capacity=3)
+    monitor.accept_moves(take=lambda task_id: task_id != "huge", give_back=lambda task_id: task_id != "begun")
+    monitor.start()
+    monitor.add_task("begun")
+    ear.until(lambda: ear.beats)
+    by = time.time() + 60
+    for n, task_id in enumerate(("huge", "small")):
+        ear.order(OfferTask(time.time(), f"1-{n}", 1, "w", None, task_id, "other", "free", by))
+    ear.until(lambda: [claim.task_id for claim in ear.of(TaskClaimed)] == ["begun", "small"])
+    for n, task_id in enumerate(("begun", "small"), start=5):
+        ear.order(AskBack(time.time(), f"1-{n}", 1, "w", None, task_id, n, "you are unwell", by))
+    ear.until(lambda: [(one.task_id, one.token) for one in ear.of(TaskReleased)] == [("small", 6)])
+    ear.until(lambda: ear.beats[-1].tasks == ("begun",) and ear.beats[-1].capacity_available == 2)
     monitor.stop()
 
 

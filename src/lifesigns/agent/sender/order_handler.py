@@ -31,7 +31,9 @@ from lifesigns.agent.sender.session import AgentSession
 from lifesigns.agent.sender.stopping import END_FOR, Stop, StopAction, StopFlag
 from lifesigns.core import signals as s
 from lifesigns.core.effects import (
+    AskBack,
     AskStatus,
+    OfferTask,
     Order,
     Remind,
     Respawn,
@@ -75,6 +77,8 @@ class OrderHandler:
         self._ender: StopAction | None = None
         self._saved: Future[str | None] = Future()
         self._gate = OrderGate()
+        self.on_task_order: Callback[OfferTask | AskBack] | None = None
+        """What a worker does that is offered a task, or asked for one."""
 
     def listen(self, loop: asyncio.AbstractEventLoop | None, ender: StopAction) -> None:
         """The agent starts, with its loop, if it has one, and the way to end it."""
@@ -104,8 +108,11 @@ class OrderHandler:
             self._session.refused_orders += 1
             return True
         taken = not (self._supervised and isinstance(order, Terminate | Withdraw))
-        if self._gate.is_known(order.order_id):
-            return taken
+        if not self._gate.is_known(order.order_id):
+            self._carry_out(order)
+        return taken
+
+    def _carry_out(self, order: Order) -> None:
         match order:
             case SendPing():
                 self.pinged(order)
@@ -121,11 +128,12 @@ class OrderHandler:
                 self.told_to_stop(order)
             case TurnBreaker():
                 self.told_to_turn(order)
+            case OfferTask() | AskBack():
+                self.asked_to_move(order)
             case Withdraw():
                 self._gate.is_known(order.withdrawn)  # We do not obey it if it comes after this.
             case _:
                 pass  # An order of a newer hub version.
-        return taken
 
     # --- pings and nudges -----------------------------------------------------------------------------------------
 
@@ -183,6 +191,10 @@ class OrderHandler:
 
         taken = run if inspect.iscoroutinefunction(on_nudge) else run_plain
         return lambda nudge: _ignore(call(taken, nudge, self._loop))
+
+    def asked_to_move(self, order: OfferTask | AskBack) -> None:
+        if self.on_task_order is not None:
+            _ignore(call(self.on_task_order, order, self._loop))
 
     # --- breakers -----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from lifesigns.core.effects import NeedsHuman
 from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.quotas import Quota
+from lifesigns.core.rebalancing import UNWELL
 from lifesigns.core.tasks import DESCRIPTION_MAX, Task
 
 CLAIMS_MAX: Final = 256
@@ -80,6 +81,7 @@ class ClaimAndMessageHandlers:
     def _close_task(self, agent: Agent, task_id: str, reason: str, now: float) -> None:
         context = self._context
         context.changes.tasks[task_id] = None
+        context.rebalancing.closed(task_id)
         task = context.beliefs.tasks.get(task_id)
         if task is not None and task.agent_id == agent.id:
             context.drop_task(task)
@@ -124,6 +126,7 @@ class ClaimAndMessageHandlers:
             agent.claims = (*agent.claims, signal.task_id)
             context.deadlines.arm(claim, context.claims.due_at(claim, agent, context.policy(agent).claim))
         context.claims.granted(claim, now)
+        context.rebalancing.claimed(signal.task_id, agent, now)
 
     def _task_released(self, agent: Agent, signal: s.TaskReleased, now: float) -> None:
         claim = self._context.beliefs.claims.get(signal.task_id)
@@ -132,6 +135,10 @@ class ClaimAndMessageHandlers:
             return
         self._context.drop_claim(claim)
         self._context.claims.ended(claim, now, "given back")
+        if agent.health in UNWELL:
+            self._context.rebalancing.freed(
+                claim, agent, f"given back by a worker that is {agent.health}", now
+            )
 
     def _message_sent(self, agent: Agent, signal: s.MessageSent, now: float) -> None:
         context, messages = self._context, self._context.beliefs.messages

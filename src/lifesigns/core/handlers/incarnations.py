@@ -9,6 +9,7 @@ from lifesigns.core.context import EngineContext
 from lifesigns.core.effects import BreakerFlip, Kind, Rung
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.quotas import Quota
+from lifesigns.core.rebalancing import ANSWER_WITHIN
 from lifesigns.core.signals import BreakerState
 
 
@@ -120,6 +121,8 @@ class Incarnations:
             claim = self._context.beliefs.claims[task_id]
             self._context.drop_claim(claim)
             self._context.claims.release(claim, agent, now, reason)
+            # Its next life may claim it again, so nobody else is offered it at once.
+            self._context.rebalancing.freed(claim, agent, reason, now, wait=ANSWER_WITHIN)
 
 
 def ended(agent: Agent) -> bool:
