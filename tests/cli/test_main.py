@@ -107,3 +107,40 @@ def test_a_real_process_exits_with_the_status_that_says_the_outcome(tmp_path: Pa
     assert wrong.returncode == 2
     assert wrong.stderr == f"Error: profile: 'swfit' is unknown; did you mean swift? ({bad}:1)\n"
     assert started("-m", "lifesigns", "config", "chekc").returncode == 2
+
+
+def groups() -> list[tuple[click.Group, str, click.Command]]:
+    ctx = click.Context(main)
+    found = [main.get_command(ctx, name) for name in COMMANDS]
+    return [
+        (group, name, command)
+        for group in found
+        if isinstance(group, click.Group) and JSON in {option.name for option in group.params}
+        for name, command in group.commands.items()
+    ]
+
+
+JSON = "as_json"
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "command"), [pytest.param(*one, id=f"{one[0].name} {one[1]}") for one in groups()]
+)
+def test_json_counts_before_and_after_every_command_that_takes_it(
+    group: click.Group, name: str, command: click.Command
+) -> None:
+    """What a command would get, without running it. A command that prints no JSON says so."""
+    needed = ["x"] * sum(isinstance(one, click.Argument) and one.required for one in command.params)
+
+    def parsed(*before: str, after: tuple[str, ...] = ()) -> dict[str, object]:
+        with group.make_context(str(group.name), [*before, name, *needed, *after]) as ctx:
+            _, found, rest = group.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
+            assert found is command
+            return command.make_context(name, rest, parent=ctx, resilient_parsing=True).params
+
+    if JSON in {option.name for option in command.params}:
+        assert parsed("--json")[JSON] is parsed(after=("--json",))[JSON] is True
+        assert parsed()[JSON] is False
+    else:
+        with pytest.raises(click.UsageError, match="has no --json"):
+            parsed("--json")

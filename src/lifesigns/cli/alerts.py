@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.requests import asks_a_hub, exit_if, finds_a_hub, prints_json
+from lifesigns.cli.requests import ListingGroup, asks_a_hub, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
 from lifesigns.cli.showing import answer, print_json, print_table, since, words
@@ -34,7 +34,7 @@ limit_option = click.option(
 )
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=ListingGroup, invoke_without_command=True)
 @severity_option
 @all_option
 @limit_option

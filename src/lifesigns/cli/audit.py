@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lifesigns.cli import audit_verify
-from lifesigns.cli.requests import asking, asks_a_hub, finds_a_hub, prints_json
+from lifesigns.cli.requests import ListingGroup, asking, asks_a_hub, finds_a_hub, prints_json
 from lifesigns.cli.say import say
 from lifesigns.cli.showing import print_json, print_table, words
 from lifesigns.errors import UsageError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PAGE: Final = 200
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=ListingGroup, invoke_without_command=True)
 @click.option("--agent", metavar="ID", help="Only what was done to this agent.")
 @click.option("--who", metavar="WHO", help="Only what this one did, written as in the list.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most.")

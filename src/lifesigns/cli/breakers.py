@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lifesigns.cli.acts import confirm, yes_option
-from lifesigns.cli.requests import asking, exit_if, finds_a_hub, prints_json
+from lifesigns.cli.requests import ListingGroup, asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
 from lifesigns.cli.showing import print_json, print_table, words
@@ -26,7 +26,7 @@ OFTEN_HARMLESS: Final = frozenset({"reset", "close"})
 """For one agent these need no confirmation: they let calls through again, and a failing one opens again by itself."""
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=ListingGroup, invoke_without_command=True)
 @click.option("--open", "only_open", is_flag=True, help="Only those that let nothing through.")
 @prints_json
 @finds_a_hub

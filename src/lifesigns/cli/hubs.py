@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifesigns.cli.requests import asks_a_hub, exit_if, finds_a_hub, prints_json
+from lifesigns.cli.requests import ListingGroup, asks_a_hub, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.say import say
 from lifesigns.cli.showing import print_json, print_table
 from lifesigns.core.words import duration
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lifesigns.client import Client
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=ListingGroup, invoke_without_command=True)
 @prints_json
 @finds_a_hub
 @click.pass_context

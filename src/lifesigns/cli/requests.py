@@ -9,6 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from lifesigns.cli.secret_options import Secret, allows_insecure
 from lifesigns.errors import HubError
@@ -23,6 +24,8 @@ UNWELL: Final = 1
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C."""
 NO_TOKEN: Final = 401
+OF_EVERY_COMMAND: Final = ("hub", "token", "insecure")
+"""Options with a way of their own to the command of a group: `with_group_options`."""
 
 
 def finds_a_hub(command: F) -> F:
@@ -53,6 +56,29 @@ def with_group_options(hub: str | None, token: str | None) -> tuple[str | None, 
     group = click.get_current_context().parent
     params = {} if group is None else group.params
     return hub or params.get("hub"), token or params.get("token")
+
+
+class ListingGroup(click.Group):
+    """A group that lists something without a command. Options before a command count for the command, as those after it
+    do: `lifesigns claims --json recovered`. One that the command does not have is an error."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None:
+            given = {
+                option.name: option
+                for option in self.params
+                if ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+                and option.name not in OF_EVERY_COMMAND
+            }
+            known = {option.name for option in command.params}
+            for option_name, option in given.items():
+                if option_name not in known:
+                    raise click.UsageError(f"{name} has no {option.opts[0]}.", ctx)
+            ctx.default_map = {name: {option_name: ctx.params[str(option_name)] for option_name in given}}
+        return name, command, rest
 
 
 def prints_json(command: F) -> F:
