@@ -140,8 +140,10 @@ SELDOM = FleetPolicy(canary_every=60.0, canary_late_after=170.0, tick_every=30.0
 """Fewer ticks and canaries than usual: these histories last hours, and every look costs time."""
 
 
-def engine(name: str = "swarm", canary: bool = True) -> Engine:
+def engine(name: str = "swarm", canary: bool = True, moves: bool = True) -> Engine:
     fleet = SELDOM if canary else replace(SELDOM, canary_every=0)
+    if not moves:
+        fleet = replace(fleet, moves_per_minute=0)
     return tidy(Engine(PolicyBook(profile(name)), fleet))
 
 

@@ -62,12 +62,17 @@ def judged(by: Engine, heard: Iterable[tuple[float, Signal]], until: float) -> l
 def test_an_engine_that_reads_the_journal_says_what_the_one_said_that_heard(
     history: Sequence[tuple[float, list[Signal], bool]], name: str
 ) -> None:
-    """Facts and orders, bit for bit, however the chunks were cut; but for canaries and groups, which are the hub's own."""
+    """Facts and orders, bit for bit, however the chunks were cut; but for canaries and groups, which are the hub's own, and
+    for offers of tasks, because the journal does not know who has room."""
     journal, told, chunks, at = Journal(1, T0), list[tuple[float, Signal]](), list[Chunk](), T0
     for wait, signals, cut in history:
         at += wait
         journal.note(at, signals)
-        told += [(at, signal) for signal in signals if hasattr(signal, "agent_id")]
+        told += [
+            (at, signal)
+            for signal in signals
+            if hasattr(signal, "agent_id") or isinstance(signal, s.PathLost | s.PathRestored)
+        ]
         if cut:
             chunks += journal.take(at)
     chunks += journal.take(at)
@@ -77,7 +82,7 @@ def test_an_engine_that_reads_the_journal_says_what_the_one_said_that_heard(
     assert [signal for _, signal in found if isinstance(signal, s.Report)] == [
         signal for _, signal in told if isinstance(signal, s.Report)
     ]
-    calm = {"name": name, "canary": False}
+    calm = {"name": name, "canary": False, "moves": False}
     assert judged(engine(**calm), found, at + 100) == judged(engine(**calm), told, at + 100)  # type: ignore[arg-type]
 
 

@@ -19,6 +19,8 @@ from lifesigns.core.effects import Finding, FindingClosed, FindingOpened, Kind, 
 from lifesigns.core.signals import (
     BeatReceived,
     CheckpointSaved,
+    PathLost,
+    PathRestored,
     ProcessExited,
     Signal,
     TaskAssigned,
@@ -258,6 +260,31 @@ async def test_nobody_is_judged_by_the_time_the_hub_slept(store: Callable[[], Sq
     assert found.differences == []
     assert [round(ended - began) for began, ended in found.survey.slept] == [30]
     assert found.other.counts == {}
+
+
+async def test_nobody_is_judged_while_the_path_to_it_was_lost_and_the_dead_are_found_after_it(
+    store: Callable[[], SqliteStore],
+) -> None:
+    """`far` and `dead` speak through a server that dies for a minute; only `dead` does not come back with it. The other
+    policy is stricter about silence, and judges them no earlier than that."""
+
+    async def speak(hub: Recording, since: int, until: int, *ids: str) -> None:
+        for at in range(since, until, 5):
+            far = [BeatReceived(agent_id, at // 5, "one", source="ai-maestro") for agent_id in ids]
+            await hub.hear(at, BeatReceived("near", at // 5, "one", source="token"), *far)
+
+    async with Recording(store) as hub:
+        await speak(hub, 0, 60, "far", "dead")
+        await hub.hear(61, PathLost(path="ai-maestro"))
+        await speak(hub, 65, 120)
+        await hub.hear(121, PathRestored(path="ai-maestro"))
+        await speak(hub, 125, 200, "far")
+        await hub.stop()
+    found = await judged(store, config(**TIGHTER))
+    assert found.survey.lost_paths == {"ai-maestro": [(T0 + 61, T0 + 121)]}
+    assert found.in_force.counts["disconnected"] == found.other.counts["disconnected"] == 1
+    assert {one.episode.agent_id for one in found.differences} == {"dead"}
+    assert min(one.episode.began_at for one in found.differences) > T0 + 121
 
 
 async def test_nobody_is_judged_while_the_hub_was_blind(store: Callable[[], SqliteStore]) -> None:

@@ -192,6 +192,7 @@ def _as_json(result: Replayed, settings: dict[str, tuple[object, object]]) -> di
             "away": times(result.survey.away),
             "slept": times(result.survey.slept),
             "blind": times(result.survey.blind),
+            "lost_paths": {path: times(spans) for path, spans in result.survey.lost_paths.items()},
         },
         "settings": {key: {"in_force": one, "other": two} for key, (one, two) in settings.items()},
         "noted_then": dict(result.noted),
@@ -260,12 +261,18 @@ def _heading(result: Replayed, settings: dict[str, tuple[object, object]]) -> It
     if survey.left_out_until:
         yield f"Note: {len(survey.left_out_until)} agents were not written down all the time; they are left out up to then."
     for what, spans in (("away", survey.away), ("asleep", survey.slept), ("blind", survey.blind)):
-        inside = [(one, two) for one, two in spans if two > result.since and one < result.until]
-        if inside:
-            lasted = sum(min(two, result.until) - max(one, result.since) for one, two in inside)
+        if lasted := _lasted(spans, result):
             yield f"Note: the hub was {what} for {duration(lasted)}: nobody is judged by that."
+    for path, spans in survey.lost_paths.items():
+        if lasted := _lasted(spans, result):
+            yield f"Note: {path} did not answer for {duration(lasted)}: nobody behind it is judged by that."
     if result.in_force.poisoned or result.other.poisoned:
         yield "Note: judging somebody failed, which is a bug of ours; those are set aside. Please report it."
+
+
+def _lasted(spans: Sequence[tuple[float, float]], result: Replayed) -> float:
+    """How much of these is within the replayed time."""
+    return sum(max(0.0, min(two, result.until) - max(one, result.since)) for one, two in spans)
 
 
 def _without_repetitions(differences: Sequence[Difference]) -> list[Difference]:

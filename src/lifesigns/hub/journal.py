@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from lifesigns.core.signals import Report, Signal
+from lifesigns.core.signals import PathLost, PathRestored, Report, Signal
 from lifesigns.hub.chunks import DecodedChunk, Track, Writer, read
 from lifesigns.ports import Chunk
 
@@ -97,6 +97,10 @@ class Journal:
     def _write(self, at: float, signals: Sequence[Signal]) -> None:
         chunk, window, weight, written = self._chunk, self._window, 0, 0
         for signal in signals:
+            if isinstance(signal, PathLost | PathRestored):
+                chunk.report(signal)
+                written += 1
+                continue
             track = self._sample[signal.agent_id]  # type: ignore[union-attr]
             try:
                 heavy = chunk.report(signal) if isinstance(signal, Report) else chunk.beat(track, signal)
@@ -157,6 +161,9 @@ class Journal:
         admitted: list[Signal] = []
         for signal in signals:
             agent_id = getattr(signal, "agent_id", None)
+            if isinstance(signal, PathLost | PathRestored):
+                admitted.append(signal)  # Whoever speaks by this path was not silent for a reason of its own.
+                continue
             if agent_id is None:
                 continue  # About the hub itself: another engine has its own canaries.
             if agent_id not in self._sample:

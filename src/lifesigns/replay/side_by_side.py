@@ -115,7 +115,7 @@ async def _run(
                 break
             while away and away[0][1] <= at:
                 _come_back(watches, *away.popleft())
-            agent_id: str = signal.agent_id  # type: ignore[union-attr]
+            agent_id = getattr(signal, "agent_id", "")  # A path has none.
             if record.left_out_until.get(agent_id, 0.0) >= at:
                 continue
             for watch in watches:

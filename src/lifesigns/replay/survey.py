@@ -12,7 +12,7 @@ from typing import Final
 from lifesigns.core.effects import Flip, HubVisibility, Kind
 from lifesigns.core.handlers.admission import OWN_REPORTS
 from lifesigns.core.health import Health
-from lifesigns.core.signals import Report, Signal
+from lifesigns.core.signals import PathLost, PathRestored, Report, Signal
 from lifesigns.events import fact_of, types_of
 from lifesigns.hub.journal import DecodedChunk, read
 from lifesigns.ports import Event, Store
@@ -38,6 +38,8 @@ class Survey:
     slept: list[Interval] = field(default_factory=list)
     """The hub did not look."""
     blind: list[Interval] = field(default_factory=list)
+    lost_paths: dict[str, list[Interval]] = field(default_factory=dict)
+    """When a server between the hub and some agents did not answer, by the name of the path."""
     left_out_until: dict[str, float] = field(default_factory=dict)
     """Agents with gaps in their record: complete again after this moment."""
     heard_until: dict[tuple[str, str | None], float] = field(default_factory=dict)
@@ -154,7 +156,11 @@ class _RecordReader:
             self._end_stretch(self._last.chunk.to_at)
 
     def _hear(self, signal: Signal, at: float) -> None:
-        record, agent_id = self._record, signal.agent_id  # type: ignore[union-attr]
+        record = self._record
+        if isinstance(signal, PathLost | PathRestored):
+            self._note_path(signal, at)
+            return
+        agent_id: str = signal.agent_id  # type: ignore[union-attr]
         record.signals += 1
         record.agents.add(agent_id)
         self._stretch.add(agent_id)
@@ -165,6 +171,14 @@ class _RecordReader:
             self._incarnations[agent_id] = life
             record.heard_until[agent_id, life] = at
         record.heard_until[agent_id, None] = at
+
+    def _note_path(self, signal: PathLost | PathRestored, at: float) -> None:
+        lost = self._record.lost_paths.setdefault(signal.path, [])
+        is_lost = bool(lost) and lost[-1][1] == inf
+        if isinstance(signal, PathLost) and not is_lost:
+            lost.append((at, inf))
+        elif isinstance(signal, PathRestored) and is_lost:
+            lost[-1] = (lost[-1][0], at)
 
     def _end_stretch(self, at: float) -> None:
         """After a restart the hub samples other agents: an agent outside the sample is not silent, but unknown."""

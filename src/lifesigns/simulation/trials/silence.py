@@ -11,6 +11,7 @@ from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Illness
 
 BUSY_FOR = 8 * MINUTE
+PATH_LOST_FOR = 10 * MINUTE
 
 # --- sick -----------------------------------------------------------------------------------------------
 
@@ -68,6 +69,18 @@ def says_busy_and_dies(agent: SimulatedAgent) -> Life:
     yield 1.0
     failure = agent.fall_ill(Illness.CRASH)
     failure.due_at += BUSY_FOR
+    agent.stop()
+    yield FOREVER
+
+
+def dies_behind_a_lost_path(agent: SimulatedAgent) -> Life:
+    """The server between it and the hub dies, and so does it: when the server is back, it is still silent."""
+    yield from begin(agent, works_for=20 * MINUTE)
+    agent.world.tell(s.PathLost(path=""))
+    agent.world.tell(s.PathRestored(path=""), after=PATH_LOST_FOR)
+    yield MINUTE
+    failure = agent.fall_ill(Illness.CRASH)
+    failure.due_at += PATH_LOST_FOR
     agent.stop()
     yield FOREVER
 
@@ -143,6 +156,21 @@ def its_clock_is_wrong(agent: SimulatedAgent) -> Life:
     yield from on_and_on(agent)
 
 
+def lives_behind_a_lost_path(agent: SimulatedAgent) -> Life:
+    """The server between it and the hub dies now and then; it goes on all the while."""
+    yield from begin(agent)
+    while True:
+        yield from work(agent, 20 * MINUTE)
+        agent.world.tell(s.PathLost(path=""))
+        yield 1.0
+        agent.speaking = False
+        agent.keep_beating()
+        yield PATH_LOST_FOR
+        agent.speaking = True
+        agent.keep_beating()
+        agent.world.tell(s.PathRestored(path=""), after=1.0)
+
+
 def leaves_and_returns(agent: SimulatedAgent) -> Life:
     """It says good-bye, and comes back later."""
     yield from begin(agent)
@@ -162,11 +190,13 @@ TRIALS = (
     sick("silence", "killed, and its last beats straggle in", killed_and_its_last_beats_straggle, hours=1),
     sick("silence", "announced and never heard", never_heard, hours=1),
     sick("silence", "says until when it is busy, and dies", says_busy_and_dies, hours=1),
+    sick("silence", "dies behind a lost path", dies_behind_a_lost_path, hours=1),
     healthy("silence", "idles", idles),
     healthy("silence", "says until when it is busy, and is silent", busy_and_silent),
     healthy("silence", "starts slowly", starts_slowly, hours=1),
     healthy("silence", "beats unevenly", beats_unevenly),
     healthy("silence", "loses one beat in ten, and answers", loses_one_beat_in_ten),
     healthy("silence", "has a wrong clock", its_clock_is_wrong, hours=1),
+    healthy("silence", "lives behind a lost path", lives_behind_a_lost_path, hours=2),
     healthy("silence", "leaves and comes back", leaves_and_returns, hours=1),
 )
