@@ -238,6 +238,15 @@ class Respawns:
         lineage.failure_class = agent.failure_class
         self._attempt(lineage, policy, now)
 
+    def forget_failures(
+        self, lineage: Lineage, agent: Agent, why: str, policy: RespawnPolicy, now: float
+    ) -> None:
+        """A person resets the breaker of its recoveries: its limits begin anew, and one that waits is tried at once."""
+        if not agent.alive and (lineage.waits_for_a_person or lineage.phase is Phase.WAITING):
+            self.request(lineage, agent, why, policy, now)
+        lineage.attempts, lineage.failures = min(lineage.attempts, 1), 0
+        lineage.respawned_at.clear()
+
     def clear(self, lineage: Lineage, now: float) -> None:
         """A person resets it."""
         lineage.phase = Phase.IDLE

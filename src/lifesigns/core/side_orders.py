@@ -73,7 +73,7 @@ class SideOrders:
 
     def turn_breaker(self, agent: Agent, wish: BreakerTurnRequested, now: float) -> None:
         """A person wants a breaker turned, once per key; this cancels earlier orders about it."""
-        text = _turn_text(wish.act, wish.name, wish.reason)
+        text = turn_text(wish.act, wish.name, wish.reason)
         for known in self._of(agent, Rung.BREAKER):
             if known.name != wish.name:
                 continue
@@ -177,6 +177,6 @@ class SideOrders:
         )
 
 
-def _turn_text(act: BreakerAct, name: str, reason: str = "") -> str:
+def turn_text(act: BreakerAct, name: str, reason: str = "") -> str:
     """The fact that records this stage."""
     return f"{act} breaker {name!r}" + (f": {reason}" if reason else "")

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from lifesigns.core import recovery_breaker
 from lifesigns.core.agent import Agent, Case
 from lifesigns.core.beliefs import Beliefs, ReportedBreaker
 from lifesigns.core.detectors import silence
@@ -202,9 +203,12 @@ _STEPS: Final[Mapping[Rung, str]] = {
 
 
 def breakers_of(agent_id: str, beliefs: Beliefs, now: float) -> tuple[BreakerView, ...]:
-    """The breakers an agent has reported."""
-    breakers = beliefs.breakers.get(agent_id)
-    return tuple(_breaker(agent_id, name, one, now) for name, one in breakers.items()) if breakers else ()
+    """The breakers an agent has reported, and the one of its recoveries."""
+    breakers, lineage = beliefs.breakers.get(agent_id) or {}, beliefs.lineages.get(agent_id)
+    of_recoveries = None if lineage is None else recovery_breaker.seen_as_breaker(lineage)
+    if of_recoveries is not None:
+        breakers = {recovery_breaker.NAME: of_recoveries, **breakers}
+    return tuple(_breaker(agent_id, name, one, now) for name, one in breakers.items())
 
 
 def _breaker(agent_id: str, name: str, breaker: ReportedBreaker, now: float) -> BreakerView:

@@ -1,4 +1,4 @@
-"""The circuit breakers of all agents, as they report them."""
+"""The circuit breakers of all agents, as they report them, and those of their recoveries."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class BreakerList(Struct, frozen=True):
 
 
 def all_breakers(beliefs: Beliefs, now: float) -> Iterator[BreakerView]:
-    """Every breaker that agents have reported in their current lives."""
-    for agent_id in beliefs.breakers:
+    """Every breaker that agents have reported in their current lives, and those of recoveries."""
+    for agent_id in dict.fromkeys((*beliefs.breakers, *beliefs.lineages)):
         yield from breakers_of(agent_id, beliefs, now)

@@ -16,6 +16,7 @@ from msgspec import Meta
 from lifesigns.core.effects import Rung
 from lifesigns.core.signals import BreakerAct, BreakerState, BreakerTurnRequested
 from lifesigns.views import BreakerList, BreakerView
+from lifesigns.views.agents import breakers_of
 from lifesigns.views.breakers import all_breakers
 from lifesigns.views.interventions import InterventionList
 from lifesigns.web.answers import Answer, Problem, answer
@@ -113,7 +114,12 @@ def _turns(request: Request, act: BreakerAct, name: str, key: str) -> list[Break
 
 def _owners(request: Request, name: str) -> list[str]:
     beliefs, agent = request.service.engine.beliefs, request.query.agent
-    owners = [owner for owner, known in beliefs.breakers.items() if name in known and agent in (None, owner)]
+    some = (agent,) if agent is not None else dict.fromkeys((*beliefs.breakers, *beliefs.lineages))
+    owners = [
+        owner
+        for owner in some
+        if any(known.name == name for known in breakers_of(owner, beliefs, request.now))
+    ]
     if not owners:
         of = "" if agent is None else f" of {agent!r}"
         raise Problem(404, f"there is no breaker {name!r}{of} that was reported in this life of its agent")

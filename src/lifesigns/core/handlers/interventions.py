@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from lifesigns.core import recovery_breaker
 from lifesigns.core import signals as s
 from lifesigns.core.agent import NEVER, Agent, Case
 from lifesigns.core.context import EngineContext
 from lifesigns.core.effects import (
     Clearance,
     Finding,
+    Intervention,
     Kind,
     NeedsHuman,
     Pause,
@@ -26,6 +28,7 @@ from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.health import Cause, FailureClass, Health
 from lifesigns.core.ladder import WITHDRAWN_TOO_LATE
 from lifesigns.core.respawn import Checkpoint, Phase
+from lifesigns.core.side_orders import turn_text
 from lifesigns.core.watching import CONNECTION_CLOSED, NOT_UNASKED, Watching
 
 SOMEBODY: Final = "a person"
@@ -283,12 +286,35 @@ class InterventionHandlers:
         context.respawns.request(context.lineage(agent), agent, why, context.policy(agent).respawn, now)
 
     def _breaker_turn_requested(self, agent: Agent, signal: s.BreakerTurnRequested, now: float) -> None:
+        if signal.name == recovery_breaker.NAME and self._turn_recovery_breaker(agent, signal, now):
+            return
         if ended(agent):
             self._context.refuse(agent.id, "has ended, and its breakers with it", now)
         elif signal.name not in self._context.beliefs.breakers.get(agent.id, {}):
             self._context.refuse(agent.id, f"has no breaker {signal.name!r}", now)
         else:
             self._context.side_orders.turn_breaker(agent, signal, now)
+
+    def _turn_recovery_breaker(self, agent: Agent, signal: s.BreakerTurnRequested, now: float) -> bool:
+        """The breaker of its recoveries is ours, so we turn it here and now. False if there is none."""
+        context, lineage = self._context, self._context.beliefs.lineages.get(agent.id)
+        if lineage is None or recovery_breaker.seen_as_breaker(lineage) is None:
+            return False
+        number, text = context.outbox.number(), turn_text(signal.act, signal.name, signal.reason)
+        by = signal.by or SOMEBODY
+
+        def record(stage: Stage, words: str, key: str = "") -> None:
+            context.outbox.fact(Intervention(now, agent.id, number, Rung.BREAKER, stage, 1, words, by, key))
+
+        record(Stage.ORDERED, text, signal.key)
+        agent.interventions += 1
+        if signal.act is s.BreakerAct.OPEN:
+            record(Stage.FAILED, "only failed recoveries open it; pause the agent to leave it alone")
+        else:
+            policy = context.policy(agent).respawn
+            context.respawns.forget_failures(lineage, agent, f"{text}, by {by}", policy, now)
+            record(Stage.DONE, text)
+        return True
 
 
 def _how_it_ended(signal: s.ProcessExited) -> tuple[str, str]:
