@@ -7,19 +7,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 from lifesigns.core import signals as s
 from lifesigns.core.effects import SendNudge, Terminate
 from lifesigns.core.health import Doing
-from lifesigns.errors import RunStopped, UsageError
+from lifesigns.errors import RunStopped
 from lifesigns.integrations import runs
 from lifesigns.integrations.langchain import RunCallbacks
-from lifesigns.integrations.runs import NOTE, AgentRun, Watch, check_version
+from lifesigns.integrations.runs import NOTE, AgentRun, Bystander, Watch, attached, harmless_hook
 from tests.agent.sender.ear import Ear
 from tests.integrations.frameworks import FRAMEWORKS
 from tools.frameworks import WANTED
@@ -180,15 +181,69 @@ def test_a_price_that_raises_loses_no_call(ear: Ear) -> None:
 
 
 def test_a_version_that_nobody_tried_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    check_version("pytest", "9.2.0")
+    def hooks(known: str) -> object:
+        return attached("pytest", known, lambda: "hooks", otherwise=lambda: "nothing")
+
+    assert hooks("9.2.0") == "hooks"
     assert caplog.text == ""
-    check_version("pytest", "1.0")
+    assert hooks("1.0") == "hooks"
     assert "was never tried with lifesigns, which knows 1.0" in caplog.text
 
 
-def test_a_missing_framework_is_named() -> None:
-    with pytest.raises(UsageError, match="no-such-framework is not installed"):
-        check_version("no-such-framework", "1.0")
+AGENT = SimpleNamespace()
+"""Of a framework that has changed: nothing of it is where it was."""
+CHANGED: dict[str, tuple[str, tuple[object, ...], Any]] = {
+    "langchain": ("langchain.agents.middleware", (), Bystander),
+    "openai_agents": ("agents", (), type(None)),
+    "pydantic_ai": ("pydantic_ai.capabilities", (), Bystander),
+    "celery": ("celery.signals", (AGENT,), AGENT),
+    "claude_agent_sdk": ("claude_agent_sdk", (AGENT,), AGENT),
+    "google_adk": ("google.adk.plugins.base_plugin", (), Bystander),
+    "crewai": ("crewai.hooks", (AGENT,), AGENT),
+    "llama_index": ("llama_index", (None,), type(None)),
+    "smolagents": ("smolagents", (AGENT,), AGENT),
+    "autogen": ("autogen_agentchat", (AGENT,), AGENT),
+}
+"""By framework: a module that is there and empty, what `watch` is given, and what it returns or of which class that is."""
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_a_framework_whose_classes_are_gone_is_a_warning_and_its_agent_runs_unwatched(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    module, given, returned = CHANGED[name]
+    parts = module.split(".")
+    for end in range(1, len(parts) + 1):
+        monkeypatch.setitem(sys.modules, ".".join(parts[:end]), ModuleType(".".join(parts[:end])))
+    monkeypatch.setattr(metadata, "version", lambda package: "99.1")
+    adapter = import_module(f"lifesigns.integrations.{name}")
+    made = adapter.watch(*given, agent_id="coder", hub="none")
+    assert made is returned or isinstance(made, returned)
+    (warning,) = caplog.messages
+    assert f"99.1 cannot be watched by lifesigns, which knows {adapter.KNOWN}: " in warning
+    assert "The agent runs unwatched" in warning
+    assert vars(AGENT) == {}
+
+
+async def test_an_error_in_a_hook_that_is_awaited_is_logged_and_a_stop_goes_through(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(runs, "_complained", set())
+
+    @harmless_hook
+    async def hook(error: Exception) -> None:
+        raise error
+
+    await hook(AttributeError("usage"))
+    assert "failed, and the agent goes on" in caplog.text
+    with pytest.raises(RunStopped):
+        await hook(RunStopped("enough"))
+
+
+async def test_a_bystander_does_nothing() -> None:
+    bystander: Any = Bystander()
+    assert await bystander.before_run_callback(invocation_context=None) is None
+    assert bool(bystander.ignore_chain)  # So LangChain calls nothing of it.
 
 
 def test_importing_an_adapter_imports_no_framework() -> None:

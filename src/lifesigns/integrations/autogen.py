@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, Cost, Watch, attached, harmless
 
 KNOWN: Final = "0.7.5"
 _current: ContextVar[AgentRun | None] = ContextVar("lifesigns_autogen_run", default=None)
@@ -21,15 +21,14 @@ _current: ContextVar[AgentRun | None] = ContextVar("lifesigns_autogen_run", defa
 
 def watch(agent: Any, agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """The agent, watched: its runs, models, tools and handoffs; nudges reach the model, and a stop ends the run."""
-    check_version("autogen-agentchat", KNOWN)
-    _attach(agent, Watch("autogen", agent_id, cost=cost, **options))
+    watched = Watch("autogen", agent_id, cost=cost, **options)
+    attached("autogen-agentchat", KNOWN, lambda: _attach(agent, watched), otherwise=lambda: None)
     return agent
 
 
-@harmless
 def _attach(agent: Any, watched: Watch) -> None:
-    agent._model_client = ToldModel(agent._model_client)
     stream = agent.on_messages_stream
+    agent._model_client = ToldModel(agent._model_client)
 
     async def told_stream(messages: Any, cancellation_token: Any) -> Any:
         key = object()
@@ -83,7 +82,7 @@ class ToldModel:
         run, key = _current.get(), object()
         if run is None:
             return await self._inner.create(messages, **kwargs)
-        messages = _begin(run, key, messages)
+        messages = run.ask_model(key, messages, _message)
         try:
             result = await self._inner.create(messages, **kwargs)
         except BaseException as error:
@@ -95,7 +94,7 @@ class ToldModel:
     async def create_stream(self, messages: Any, **kwargs: Any) -> Any:
         run, key, last = _current.get(), object(), None
         if run is not None:
-            messages = _begin(run, key, messages)
+            messages = run.ask_model(key, messages, _message)
         try:
             async for last in self._inner.create_stream(messages, **kwargs):
                 yield last
@@ -107,20 +106,8 @@ class ToldModel:
             _finish(run, key, last)
 
 
-def _begin(run: AgentRun, key: object, messages: Any) -> Any:
-    run.end_if_told()
-    noted = _noted(run, messages)
-    run.model_started(key)
-    return messages if noted is None else noted
-
-
-@harmless
-def _noted(run: AgentRun, messages: Any) -> Any:
-    note = run.note()
-    if note is None:
-        return None
-    said = import_module("autogen_core.models").UserMessage(content=note, source="lifesigns")
-    return [*messages, said]
+def _message(text: str) -> Any:
+    return import_module("autogen_core.models").UserMessage(content=text, source="lifesigns")
 
 
 def _finish(run: AgentRun, key: object, result: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from lifesigns.agent.sender.calls import ToolCall
 from lifesigns.agent.sender.evidence import of_arguments
 from lifesigns.agent.sender.stopping import Stop
-from lifesigns.integrations.runs import AgentRun, RunLife, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, RunLife, Watch, attached, harmless
 
 KNOWN: Final = "5.7.0"
 RESTS_AFTER: Final = 30.0
@@ -28,9 +28,13 @@ RESTS_AFTER: Final = 30.0
 
 def watch(app: Any, agent_id: str | None = None, **options: Any) -> Any:
     """Watch the workers of this app in this process, and in those that a pool forks from it. Returns the app."""
-    check_version("celery", KNOWN)
-    signals = import_module("celery.signals")
     worker = ToldWorker(agent_id, options)
+    attached("celery", KNOWN, lambda: _connect(worker), otherwise=lambda: None)
+    return app
+
+
+def _connect(worker: ToldWorker) -> None:
+    signals = import_module("celery.signals")
     for signal, handler in (
         (signals.worker_ready, worker.on_ready),
         (signals.worker_shutdown, worker.on_shutdown),
@@ -42,7 +46,6 @@ def watch(app: Any, agent_id: str | None = None, **options: Any) -> Any:
         (signals.task_postrun, worker.on_postrun),
     ):
         signal.connect(handler, weak=False)
-    return app
 
 
 class TaskCall:

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, Cost, Watch, attached, harmless
 
 KNOWN: Final = "0.2.182"
 EVENTS: Final = (
@@ -40,9 +40,12 @@ def watch(
     options: Any = None, agent_id: str | None = None, *, cost: Cost | None = None, **sender: Any
 ) -> Any:
     """These options, with hooks by which their sessions are watched, nudges reach Claude, and a stop ends the run."""
-    check_version("claude-agent-sdk", KNOWN)
-    sdk = import_module("claude_agent_sdk")
     told = ToldSessions(Watch("claude_agent_sdk", agent_id, cost=cost, **sender))
+    return attached("claude-agent-sdk", KNOWN, lambda: _hooked(options, told), otherwise=lambda: options)
+
+
+def _hooked(options: Any, told: ToldSessions) -> Any:
+    sdk = import_module("claude_agent_sdk")
     options = sdk.ClaudeAgentOptions() if options is None else options
     hooks = {event: list(matchers) for event, matchers in (options.hooks or {}).items()}
     for event in EVENTS:

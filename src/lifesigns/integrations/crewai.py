@@ -13,7 +13,7 @@ from importlib import import_module
 from types import new_class
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, Cost, Watch, attached, harmless
 
 KNOWN: Final = "1.15.30"
 FAILED: Final = "Error executing tool"
@@ -28,16 +28,12 @@ _hooked: list[object] = []
 
 def watch(crew: Any, agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """The crew, watched: its runs, models, tools and agents; nudges reach the model, and a stop ends the run."""
-    check_version("crewai", KNOWN)
-    _attach(crew, Watch("crewai", agent_id, cost=cost, **options))
+    watched = Watch("crewai", agent_id, cost=cost, **options)
+    attached("crewai", KNOWN, lambda: _attach(crew, watched), otherwise=lambda: None)
     return crew
 
 
-@harmless
 def _attach(crew: Any, watched: Watch) -> None:
-    kind = new_class(type(crew).__name__, (ToldCrew, type(crew)))
-    _watches[id(crew)] = watched
-    object.__setattr__(crew, "__class__", kind)
     if not _hooked:
         hooks = import_module("crewai.hooks")
         hooks.register_before_llm_call_hook(_before_model)
@@ -45,6 +41,9 @@ def _attach(crew: Any, watched: Watch) -> None:
         hooks.register_before_tool_call_hook(_before_tool)
         hooks.register_after_tool_call_hook(_after_tool)
         _hooked.append(hooks)
+    kind = new_class(type(crew).__name__, (ToldCrew, type(crew)))
+    _watches[id(crew)] = watched
+    object.__setattr__(crew, "__class__", kind)
 
 
 class ToldCrew:
@@ -127,6 +126,7 @@ class ToldProvider:
             self._run.is_answered()
 
 
+@harmless
 def _run(context: Any) -> AgentRun | None:
     return _current.get() or _runs.get(id(context.crew))
 

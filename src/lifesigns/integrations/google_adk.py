@@ -12,17 +12,21 @@ from importlib import import_module
 from types import new_class
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, Bystander, Cost, Watch, attached, harmless, harmless_hook
 
 KNOWN: Final = "2.13.0"
 
 
 def watch(agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """A plugin for a `Runner`: its runs are watched, nudges reach the model, and a stop ends the run."""
-    check_version("google-adk", KNOWN)
+    watched = Watch("google_adk", agent_id, cost=cost, **options)
+    return attached("google-adk", KNOWN, lambda: _plugin(watched), otherwise=Bystander)
+
+
+def _plugin(watched: Watch) -> Any:
     base = import_module("google.adk.plugins.base_plugin").BasePlugin
     plugin = new_class("LifesignsPlugin", (ToldRun, base))(name="lifesigns")
-    plugin.watched = Watch("google_adk", agent_id, cost=cost, **options)
+    plugin.watched = watched
     return plugin
 
 
@@ -39,18 +43,23 @@ class ToldRun:
 
     # --- runs -------------------------------------------------------------------------------------------------------------
 
+    @harmless_hook
     async def before_run_callback(self, *, invocation_context: Any) -> None:
         self._begin(invocation_context)
 
+    @harmless_hook
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         self._over(invocation_context, None)
 
+    @harmless_hook
     async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
         self._over(invocation_context, error)
 
+    @harmless_hook
     async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
         self._seen(invocation_context, event)
 
+    @harmless_hook
     async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
         run = self._run(callback_context)
         if run is not None:
@@ -87,6 +96,7 @@ class ToldRun:
 
     # --- models -----------------------------------------------------------------------------------------------------------
 
+    @harmless_hook
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         run = self._run(callback_context)
         if run is None:
@@ -95,6 +105,7 @@ class ToldRun:
         self._tell(run, llm_request)
         run.model_started(callback_context.agent_name)
 
+    @harmless_hook
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         run = self._run(callback_context)
         if run is not None and not llm_response.partial:
@@ -106,6 +117,7 @@ class ToldRun:
                 model=getattr(llm_response, "model_version", None) or "",
             )
 
+    @harmless_hook
     async def on_model_error_callback(
         self, *, callback_context: Any, llm_request: Any, error: Exception
     ) -> None:
@@ -122,11 +134,13 @@ class ToldRun:
 
     # --- tools ------------------------------------------------------------------------------------------------------------
 
+    @harmless_hook
     async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> None:
         run = self._run(tool_context)
         if run is not None:
             run.tool_started(tool_context.function_call_id, tool.name, tool_args)
 
+    @harmless_hook
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> None:
         run = self._run(tool_context)
         if run is None:
@@ -136,6 +150,7 @@ class ToldRun:
         else:
             run.tool_finished(tool_context.function_call_id, result)
 
+    @harmless_hook
     async def on_tool_error_callback(
         self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception
     ) -> None:

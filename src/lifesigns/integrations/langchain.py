@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, extended, harmless
+from lifesigns.integrations.runs import AgentRun, Bystander, Cost, Watch, attached, extended, harmless
 
 KNOWN: Final = "1.4.7"
 INTERRUPT: Final = "GraphInterrupt"
@@ -26,8 +26,12 @@ SEEN_MAX: Final = 100_000
 
 def watch(agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """Middleware for `create_agent`: its runs are watched, nudges reach its model, and a stop ends it."""
-    check_version("langchain", KNOWN)
-    callbacks = _callbacks(Watch("langchain", agent_id, cost=cost, **options), claims=True)
+    watched = Watch("langchain", agent_id, cost=cost, **options)
+    return attached("langchain", KNOWN, lambda: _middleware(watched), otherwise=_idle_middleware)
+
+
+def _middleware(watched: Watch) -> Any:
+    callbacks = _callbacks(watched, claims=True)
     var: ContextVar[Any] = ContextVar("lifesigns", default=callbacks)
     import_module("langchain_core.tracers.context").register_configure_hook(var, inheritable=True)
     middleware = extended(RunMiddleware, import_module("langchain.agents.middleware").AgentMiddleware)
@@ -37,8 +41,16 @@ def watch(agent_id: str | None = None, *, cost: Cost | None = None, **options: A
 
 def callback(agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """A callback handler for any chain or graph: its runs are watched and a stop ends them. No nudges: callbacks change nothing."""
-    check_version("langchain-core", KNOWN)
-    return _callbacks(Watch("langchain", agent_id, cost=cost, **options), claims=False)
+    watched = Watch("langchain", agent_id, cost=cost, **options)
+    return attached("langchain-core", KNOWN, lambda: _callbacks(watched, claims=False), otherwise=Bystander)
+
+
+def _idle_middleware() -> Any:
+    """Does nothing. Made by LangChain itself: it compares what a middleware has with a class that we could not find."""
+    try:
+        return import_module("langchain.agents.middleware").before_agent(lambda state, runtime: None)
+    except (AttributeError, ImportError):
+        return Bystander()
 
 
 def _callbacks(watch: Watch, *, claims: bool) -> Any:

@@ -15,7 +15,7 @@ from types import new_class
 from typing import Any, Final
 
 from lifesigns.errors import RunStopped
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, Cost, Watch, attached, harmless
 
 KNOWN: Final = "0.14.25"
 WAITS: Final = "WaitingForEvent"
@@ -28,12 +28,11 @@ _watches: dict[int, Watch] = {}
 
 def watch(agent: Any, agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """The agent, watched: its runs, models and tools; nudges reach the model, and a stop ends the run."""
-    check_version("llama-index-core", KNOWN)
-    _attach(agent, Watch("llama_index", agent_id, cost=cost, **options))
+    watched = Watch("llama_index", agent_id, cost=cost, **options)
+    attached("llama-index-core", KNOWN, lambda: _attach(agent, watched), otherwise=lambda: None)
     return agent
 
 
-@harmless
 def _attach(agent: Any, watched: Watch) -> None:
     kind = new_class(type(agent).__name__, (ToldAgent, type(agent)))
     _watches[id(agent)] = watched
@@ -66,11 +65,9 @@ class ToldAgent:
         step = super().take_step  # type: ignore[misc]
         if run is None:
             return await step(ctx, llm_input, tools, memory)
-        run.end_if_told()
-        noted = _noted(run, llm_input)
-        run.model_started(key)
+        llm_input = run.ask_model(key, llm_input, _message)
         try:
-            output = await step(ctx, llm_input if noted is None else noted, tools, memory)
+            output = await step(ctx, llm_input, tools, memory)
         except BaseException as error:
             run.model_failed(key, error)
             raise
@@ -82,21 +79,32 @@ class ToldAgent:
         call = super()._call_tool  # type: ignore[misc]
         if run is None:
             return await call(ctx, tool, tool_input)
-        run.tool_started(key, tool.metadata.get_name(), tool_input)
+        name = _name(tool) or "tool"
+        run.tool_started(key, name, tool_input)
         try:
             output = await call(ctx, tool, tool_input)
         except BaseException as error:
             if WAITS in type(error).__name__:
                 run.tool_finished(key)
-                run.asks(f"{tool.metadata.get_name()} waits for an answer.")
+                run.asks(f"{name} waits for an answer.")
             else:
                 run.tool_failed(key, error)
             raise
-        if output.is_error:
-            run.tool_failed(key, output.content)
-        else:
-            run.tool_finished(key, output.content)
+        _called(run, key, output)
         return output
+
+
+@harmless
+def _name(tool: Any) -> str:
+    return str(tool.metadata.get_name())
+
+
+@harmless
+def _called(run: AgentRun, key: object, output: Any) -> None:
+    if output.is_error:
+        run.tool_failed(key, output.content)
+    else:
+        run.tool_finished(key, output.content)
 
 
 async def _follow(handler: Any, watched: Watch, key: object) -> None:
@@ -112,14 +120,8 @@ async def _follow(handler: Any, watched: Watch, key: object) -> None:
         watched.end(key)
 
 
-@harmless
-def _noted(run: AgentRun, messages: Any) -> Any:
-    if run.is_waiting:
-        run.is_answered()
-    note = run.note()
-    if note is None:
-        return None
-    return [*messages, import_module("llama_index.core.llms").ChatMessage(role="user", content=note)]
+def _message(text: str) -> Any:
+    return import_module("llama_index.core.llms").ChatMessage(role="user", content=text)
 
 
 @harmless

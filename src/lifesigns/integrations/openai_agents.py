@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, extended, harmless
+from lifesigns.integrations.runs import AgentRun, Cost, Watch, attached, extended, harmless, harmless_hook
 
 KNOWN: Final = "0.24.0"
 FAILED: Final = "An error occurred while running the tool"
@@ -26,14 +26,17 @@ _key: ContextVar[object] = ContextVar("lifesigns_openai_run", default=None)
 
 def watch(agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """Hooks for `Runner.run`: its runs are watched, nudges reach the model, and a stop ends the run."""
-    check_version("openai-agents", KNOWN)
+    watched = Watch("openai_agents", agent_id, cost=cost, **options)
+    return attached("openai-agents", KNOWN, lambda: _hooks(watched), otherwise=lambda: None)
+
+
+def _hooks(watched: Watch) -> Any:
     hooks = extended(ToldRun, import_module("agents").RunHooks)
-    hooks.watched = Watch("openai_agents", agent_id, cost=cost, **options)
+    hooks.watched = watched
     _watch_ends()
     return hooks
 
 
-@harmless
 def _watch_ends() -> None:
     """Once for each process: have the SDK's runner say how runs end."""
     running = import_module("agents.run")
@@ -131,11 +134,13 @@ class ToldRun:
 
     # --- the SDK's hooks ------------------------------------------------------------------------------------------------
 
+    @harmless_hook
     async def on_agent_start(self, context: Any, agent: Any) -> None:
         run = self._run()
         if run is not None:
             run.hands_over(agent.name)
 
+    @harmless_hook
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
         run = self._run()
         if run is None:
@@ -146,17 +151,20 @@ class ToldRun:
             input_items.append({"role": "user", "content": note})
         run.model_started("model")
 
+    @harmless_hook
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         run = self._run()
         if run is not None:
             used = response.usage
             run.model_finished("model", used.input_tokens, used.output_tokens, model=_model_of(agent))
 
+    @harmless_hook
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         run = self._run()
         if run is not None:
             run.tool_started(_call_of(context), tool.name, getattr(context, "tool_arguments", None))
 
+    @harmless_hook
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
         run = self._run()
         if run is None:

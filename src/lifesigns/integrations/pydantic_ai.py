@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, Bystander, Cost, Watch, attached, harmless
 
 KNOWN: Final = "2.66.0"
 DEFERS: Final = {"ApprovalRequired", "CallDeferred"}
@@ -20,8 +20,11 @@ DEFERS: Final = {"ApprovalRequired", "CallDeferred"}
 
 def watch(agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """A capability for `Agent`: its runs are watched, nudges reach the model, and a stop ends the run."""
-    check_version("pydantic-ai-slim", KNOWN)
     told = ToldRun(Watch("pydantic_ai", agent_id, cost=cost, **options))
+    return attached("pydantic-ai-slim", KNOWN, lambda: _hooks(told), otherwise=Bystander)
+
+
+def _hooks(told: ToldRun) -> Any:
     hooks = import_module("pydantic_ai.capabilities").Hooks()
     hooks.on.run(told.run)
     hooks.on.model_request(told.model_request)
@@ -68,16 +71,17 @@ class ToldRun:
         run = self._run(ctx)
         if run is None:
             return await handler(args)
-        run.tool_started(call.tool_call_id, call.tool_name, args)
+        key = object()
+        run.tool_started(key, getattr(call, "tool_name", "tool"), args)
         try:
             result = await handler(args)
         except BaseException as error:
             if type(error).__name__ in DEFERS:
-                run.tool_finished(call.tool_call_id)
+                run.tool_finished(key)
             else:
-                run.tool_failed(call.tool_call_id, error)
+                run.tool_failed(key, error)
             raise
-        run.tool_finished(call.tool_call_id, result)
+        run.tool_finished(key, result)
         return result
 
     # --- parts --------------------------------------------------------------------------------------------------------
@@ -105,6 +109,7 @@ class ToldRun:
         else:
             self._watched.end(key, error)
 
+    @harmless
     def _run(self, ctx: Any) -> AgentRun | None:
         return self._watched.find(self._keys.get(ctx.run_id))
 

@@ -19,7 +19,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from importlib import metadata
 from types import new_class
@@ -29,7 +29,7 @@ from lifesigns.agent.identity import checked_id
 from lifesigns.agent.sender.calls import ModelCall, ToolCall
 from lifesigns.agent.sender.shutdown import error_line
 from lifesigns.assembly.senders import Sender
-from lifesigns.errors import RunStopped, UsageError
+from lifesigns.errors import RunStopped
 
 log: Final = logging.getLogger("lifesigns.integrations")
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def harmless(method: Callable[P, T]) -> Callable[P, T | None]:
-    """An error in it is logged, once for each kind, and the agent goes on."""
+    """An error in it is logged, once for each kind, and the agent goes on. For hooks that are awaited: `harmless_hook`."""
 
     @wraps(method)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T | None:
@@ -61,6 +61,21 @@ def harmless(method: Callable[P, T]) -> Callable[P, T | None]:
     return guarded
 
 
+def harmless_hook(hook: Callable[P, Awaitable[None]]) -> Callable[P, Awaitable[None]]:
+    """The same for a hook that the framework awaits."""
+
+    @wraps(hook)
+    async def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            await hook(*args, **kwargs)
+        except RunStopped:
+            raise
+        except Exception as error:  # noqa: BLE001 -- ours, and the agent must not suffer from it
+            _complain(hook.__qualname__, error)
+
+    return guarded
+
+
 _complained: set[tuple[str, type]] = set()
 
 
@@ -71,13 +86,22 @@ def _complain(where: str, error: Exception) -> None:
         log.error("%s failed, and the agent goes on; this is logged once", where, exc_info=error)
 
 
-def check_version(package: str, known: str) -> None:
-    """Warn of a version that was never tried: `known` is the one we ran, and counts up to its minor version if that is
-    below 1.0, else its major."""
+def attached(package: str, known: str, attach: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """What `attach` makes; with a framework that has no place for it any more, what `otherwise` makes, so that the agent runs
+    unwatched. Warns of that, and of a version that was never tried: `known` is the one we ran, and counts up to its minor
+    version if that is below 1.0, else its major."""
+    found = _installed(package)
     try:
-        found = metadata.version(package)
-    except metadata.PackageNotFoundError:
-        raise UsageError(f"{package} is not installed: pip install {package}") from None
+        made = attach()
+    except Exception as error:  # noqa: BLE001 -- whatever has changed there, the agent must not suffer from it
+        log.warning(
+            "%s %s cannot be watched by lifesigns, which knows %s: %s. The agent runs unwatched",
+            package,
+            found,
+            known,
+            error_line(error),
+        )
+        return otherwise()
     if _series(found) != _series(known):
         log.warning(
             "%s %s was never tried with lifesigns, which knows %s: the agent runs, but not all of it may be seen",
@@ -85,11 +109,34 @@ def check_version(package: str, known: str) -> None:
             found,
             known,
         )
+    return made
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "(of unknown version)"
 
 
 def _series(version: str) -> tuple[str, ...]:
     major, minor, *_ = [*re.findall(r"\d+", version), "0", "0"]
     return (major, minor) if major == "0" else (major,)
+
+
+class Bystander:
+    """Stands where a framework wants an object of ours, if its class for that is gone. Whatever hook of it is called, it does nothing."""
+
+    name = "lifesigns"
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[None]]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _nothing
+
+
+async def _nothing(*_: object, **__: object) -> None:
+    return None
 
 
 def extended(ours: type[T], base: Any) -> T:
@@ -161,6 +208,21 @@ class AgentRun:
         self.model_finished(call_id)  # One that nobody told the end of.
         _bound(self._models)
         self._models[call_id] = self.life.model().__enter__()
+
+    def ask_model(self, call_id: object, messages: Any, message: Callable[[str], Any]) -> Any:
+        """A model is about to read these messages: begins its call, and returns them with what the hub wants it to read, which
+        `message` makes a message of the framework of. Raises `RunStopped`."""
+        self.end_if_told()
+        noted = self._noted(messages, message)
+        self.model_started(call_id)
+        return messages if noted is None else noted
+
+    @harmless
+    def _noted(self, messages: Any, message: Callable[[str], Any]) -> Any:
+        if self.is_waiting:
+            self.is_answered()
+        note = self.note()
+        return None if note is None else [*messages, message(note)]
 
     @harmless
     def model_finished(

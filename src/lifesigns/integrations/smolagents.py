@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Cost, Watch, check_version, harmless
+from lifesigns.integrations.runs import AgentRun, Cost, Watch, attached
 
 KNOWN: Final = "1.26.0"
 _current: ContextVar[AgentRun | None] = ContextVar("lifesigns_smolagents_run", default=None)
@@ -21,13 +21,11 @@ _current: ContextVar[AgentRun | None] = ContextVar("lifesigns_smolagents_run", d
 
 def watch(agent: Any, agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """The agent, watched: its runs, models and tools; nudges reach the model, and a stop ends the run."""
-    check_version("smolagents", KNOWN)
     watched = Watch("smolagents", agent_id, cost=cost, **options)
-    _attach(agent, watched)
+    attached("smolagents", KNOWN, lambda: _attach(agent, watched), otherwise=lambda: None)
     return agent
 
 
-@harmless
 def _attach(agent: Any, watched: Watch) -> None:
     told = ToldAgent(agent, watched)
     agent.model = ToldModel(agent.model)
@@ -128,7 +126,7 @@ class ToldModel(Around):
         run, key = _current.get(), object()
         if run is None:
             return self._inner.generate(messages, *args, **kwargs)
-        messages = _begin(run, key, messages)
+        messages = run.ask_model(key, messages, _message)
         try:
             answer = self._inner.generate(messages, *args, **kwargs)
         except BaseException as error:
@@ -142,7 +140,7 @@ class ToldModel(Around):
         if run is None:
             yield from self._inner.generate_stream(messages, *args, **kwargs)
             return
-        messages = _begin(run, key, messages)
+        messages = run.ask_model(key, messages, _message)
         try:
             for part in self._inner.generate_stream(messages, *args, **kwargs):
                 used = getattr(part, "token_usage", None) or used
@@ -170,21 +168,9 @@ class ToldExecutor(Around):
         return result
 
 
-def _begin(run: AgentRun, key: object, messages: Any) -> Any:
-    run.end_if_told()
-    noted = _noted(run, messages)
-    run.model_started(key)
-    return messages if noted is None else noted
-
-
-@harmless
-def _noted(run: AgentRun, messages: Any) -> Any:
-    note = run.note()
-    if note is None:
-        return None
+def _message(text: str) -> Any:
     models = import_module("smolagents.models")
-    content = [{"type": "text", "text": note}]
-    return [*messages, models.ChatMessage(role=models.MessageRole.USER, content=content)]
+    return models.ChatMessage(role=models.MessageRole.USER, content=[{"type": "text", "text": text}])
 
 
 def _finish(run: AgentRun, key: object, used: Any, model: Any) -> None:
