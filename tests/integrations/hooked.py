@@ -29,7 +29,7 @@ def session(program: str = "claude-code") -> Session:
 
 
 def heard(session: Session, *events: HookEvent) -> list[Signal]:
-    return [signal for one in events for signal in claude_code.signals(session, one)]
+    return [signal for one in events for signal in claude_code.PROGRAM.signals(session, one)]
 
 
 def who(signal: Signal) -> str:

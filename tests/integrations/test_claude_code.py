@@ -76,9 +76,12 @@ def test_each_event_alone_says_this(fields: dict[str, Any], signals: list[str]) 
     assert kinds(heard(session(), event(**fields))) == signals
 
 
-def test_every_hook_we_ask_for_is_understood() -> None:
-    posted = {"PostToolUse"}  # By somebody's own hook; ours do without.
-    assert set(claude_code.EVENTS) == set(claude_code._HANDLERS) - posted
+def test_we_ask_for_no_hook_after_each_call() -> None:
+    """The hook after a batch says it too, and each hook costs the agent milliseconds."""
+    asked = set(claude_code.PROGRAM.events)
+    assert "PostToolBatch" in asked
+    assert "PostToolUse" not in asked
+    assert len(asked) == 14
 
 
 def test_a_run_of_three_calls_begins_and_ends_each_call_once() -> None:
@@ -203,7 +206,7 @@ def test_a_failed_model_call_has_read_nothing() -> None:
 
 
 def test_ids_say_folder_and_session_and_nothing_that_is_no_id() -> None:
-    said = claude_code.signals(session(), event(hook_event_name="Stop"))
+    said = claude_code.PROGRAM.signals(session(), event(hook_event_name="Stop"))
     assert who(said[0]) == "claude/shop/043381dc"
     odd = event(hook_event_name="Stop", cwd="/home/dev/mein Büro\n/../x y")
     assert agent_id("claude-code", odd, Origin()) == "claude/x-y/043381dc"

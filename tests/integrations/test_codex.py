@@ -17,15 +17,18 @@ CALL = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "ca
 def replayed(name: str) -> list[Signal]:
     one = session("codex")
     events = [read(json.dumps(said).encode()) for said in recorded("codex", name)]
-    return [signal for said in events for signal in codex.signals(one, said)]
+    return [signal for said in events for signal in codex.PROGRAM.signals(one, said)]
 
 
 def doings(signals: list[Signal]) -> list[Doing]:
     return [one.doing for one in signals if isinstance(one, DoingChanged)]
 
 
-def test_every_hook_we_ask_for_is_understood() -> None:
-    assert set(codex.EVENTS) == set(codex._HANDLERS)
+def test_we_ask_for_the_hooks_of_models_permissions_and_interruptions() -> None:
+    assert len(codex.PROGRAM.events) == 14
+    assert {"PreModelRequest", "PostModelRequest", "PermissionRequest", "Interrupt"} <= set(
+        codex.PROGRAM.events
+    )
 
 
 def test_a_run_of_three_calls_tells_of_calls_models_and_tokens() -> None:
@@ -45,31 +48,34 @@ def test_a_rate_limit_parks_and_another_error_asks_its_user() -> None:
     assert doings(said)[-1] is Doing.RATE_LIMITED
     assert [(one.ok, one.error_kind) for one in said if isinstance(one, ModelFinished)] == [(False, "429")]
     one = session("codex")
-    codex.signals(one, event(hook_event_name="PreModelRequest"))
+    codex.PROGRAM.signals(one, event(hook_event_name="PreModelRequest"))
     failed = event(hook_event_name="PostModelRequest", status="failed", error="unauthorized")
-    assert doings(codex.signals(one, failed)) == [Doing.WAITING_FOR_HUMAN]
+    assert doings(codex.PROGRAM.signals(one, failed)) == [Doing.WAITING_FOR_HUMAN]
 
 
 def test_a_denied_call_is_over_when_the_model_is_called_again() -> None:
     one = session("codex")
-    codex.signals(one, event(hook_event_name="PreToolUse", **CALL))
-    said = codex.signals(one, event(hook_event_name="PreModelRequest"))
+    codex.PROGRAM.signals(one, event(hook_event_name="PreToolUse", **CALL))
+    said = codex.PROGRAM.signals(one, event(hook_event_name="PreModelRequest"))
     assert kinds(said) == ["ToolFinished", "ModelStarted"]
 
 
 def test_a_request_for_permission_waits_with_its_question() -> None:
     one = session("codex")
-    codex.signals(one, event(hook_event_name="PreToolUse", **CALL))
-    said = codex.signals(one, event(hook_event_name="PermissionRequest", **CALL))
+    codex.PROGRAM.signals(one, event(hook_event_name="PreToolUse", **CALL))
+    said = codex.PROGRAM.signals(one, event(hook_event_name="PermissionRequest", **CALL))
     assert isinstance(said[0], DoingChanged)
     assert (said[0].doing, said[0].note) == (Doing.WAITING_FOR_HUMAN, "may it use Bash: ls?")
-    assert doings(codex.signals(one, event(hook_event_name="PostToolUse", **CALL))) == [Doing.WORKING]
+    assert doings(codex.PROGRAM.signals(one, event(hook_event_name="PostToolUse", **CALL))) == [Doing.WORKING]
 
 
 def test_an_interruption_ends_the_turn() -> None:
     one = session("codex")
-    codex.signals(one, event(hook_event_name="PreModelRequest"))
-    assert kinds(codex.signals(one, event(hook_event_name="Interrupt"))) == ["ModelFinished", "DoingChanged"]
+    codex.PROGRAM.signals(one, event(hook_event_name="PreModelRequest"))
+    assert kinds(codex.PROGRAM.signals(one, event(hook_event_name="Interrupt"))) == [
+        "ModelFinished",
+        "DoingChanged",
+    ]
 
 
 def test_sessions_of_one_minute_have_ids_of_their_own() -> None:

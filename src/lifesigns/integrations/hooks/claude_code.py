@@ -18,41 +18,10 @@ from lifesigns.integrations.hooks.events import CALLS_MAX, HookEvent
 from lifesigns.integrations.hooks.program import Program, claude_words
 from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought
 
-EVENTS: Final = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "PermissionRequest",
-    "Notification",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "PostCompact",
-    "Stop",
-    "StopFailure",
-    "SessionEnd",
-)
-"""The hooks we ask for. Not `PostToolUse`: the batch has the results, and each hook costs the agent milliseconds."""
-
 ASKING: Final = {"AskUserQuestion", "ExitPlanMode"}
 """Tools that are a question to the user."""
 IDLE: Final = "idle_prompt"
 """The notification that nobody has typed for a minute. An interrupted run has no other end."""
-
-
-def signals(session: Session, event: HookEvent) -> list[Signal]:
-    """What this event says about the session's agents; the session is changed by it."""
-    return turns.handled(_HANDLERS, session, event)
-
-
-def _tool_started(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    yield from turns.tool_started(session, speaker, event)
-    if event.tool_name in ASKING:
-        yield from waiting.asks(
-            session, speaker, waiting.question_in(event.tool_input) or f"{event.tool_name} asks"
-        )
 
 
 def _batch(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
@@ -78,33 +47,18 @@ def _notified(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[
         yield from turns.rest(session, speaker)
 
 
-def _stop_failure(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    yield from turns.forget_calls(session, speaker)
-    yield from waiting.stop_failure(session, speaker, event)
-
-
 _HANDLERS: Final[Mapping[str, turns.Handler]] = {
-    "SessionStart": turns.session_start,
-    "UserPromptSubmit": turns.prompt_and_thought,
-    "PreToolUse": _tool_started,
-    "PostToolUse": turns.tool_finished,
-    "PostToolUseFailure": turns.tool_failed,
+    **turns.HOOKS,
+    "PreToolUse": turns.tool_started_or_asks(ASKING),
     "PostToolBatch": _batch,
-    "PermissionRequest": waiting.asks_soon,
     "Notification": _notified,
-    "SubagentStart": turns.subagent_start,
-    "SubagentStop": turns.subagent_stop,
-    "PreCompact": turns.compacts,
-    "PostCompact": turns.compacted,
-    "Stop": turns.stop,
-    "StopFailure": _stop_failure,
-    "SessionEnd": turns.session_end,
 }
 
 PROGRAM: Final = Program(
     name="claude-code",
-    events=EVENTS,
-    signals=signals,
+    # Not `PostToolUse`: the batch has the results, and each hook costs the agent milliseconds.
+    events=tuple(name for name in _HANDLERS if name != "PostToolUse"),
+    handlers=_HANDLERS,
     context=frozenset(
         {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop"}
     ),

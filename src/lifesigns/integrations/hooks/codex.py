@@ -14,36 +14,7 @@ from lifesigns.core.signals import Signal
 from lifesigns.integrations.hooks import turns, waiting
 from lifesigns.integrations.hooks.events import HookEvent, line
 from lifesigns.integrations.hooks.program import PRE_TOOL, Program, claude_words
-from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought, end_thought
-
-EVENTS: Final = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreModelRequest",
-    "PostModelRequest",
-    "PreToolUse",
-    "PostToolUse",
-    "PermissionRequest",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "PostCompact",
-    "Stop",
-    "Interrupt",
-    "SessionEnd",
-)
-"""The hooks we ask for."""
-
-
-def signals(session: Session, event: HookEvent) -> list[Signal]:
-    """What this event says about the session's agents; the session is changed by it."""
-    return turns.handled(_HANDLERS, session, event)
-
-
-def _model_started(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
-    yield from waiting.goes_on(session, speaker)
-    yield from turns.forget_calls(session, speaker)
-    yield from begin_thought(session, speaker)
+from lifesigns.integrations.hooks.sessions import Session, Speaker, end_thought
 
 
 def _model_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
@@ -69,7 +40,7 @@ def _permission(session: Session, speaker: Speaker, event: HookEvent) -> Iterato
 _HANDLERS: Final[Mapping[str, turns.Handler]] = {
     "SessionStart": turns.session_start,
     "UserPromptSubmit": turns.prompt,
-    "PreModelRequest": _model_started,
+    "PreModelRequest": turns.model_started,
     "PostModelRequest": _model_finished,
     "PreToolUse": turns.tool_started,
     "PostToolUse": turns.tool_finished,
@@ -85,8 +56,8 @@ _HANDLERS: Final[Mapping[str, turns.Handler]] = {
 
 PROGRAM: Final = Program(
     name="codex",
-    events=EVENTS,
-    signals=signals,
+    events=tuple(_HANDLERS),
+    handlers=_HANDLERS,
     context=frozenset({"UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"}),
     ends=frozenset({PRE_TOOL}),
     words=claude_words,

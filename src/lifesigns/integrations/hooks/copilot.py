@@ -16,37 +16,12 @@ from lifesigns.core.signals import Signal
 from lifesigns.integrations.hooks import turns, waiting
 from lifesigns.integrations.hooks.events import HookEvent, line
 from lifesigns.integrations.hooks.program import PRE_TOOL, Program, Verdict, claude_words
-from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought
-
-EVENTS: Final = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "ErrorOccurred",
-    "Notification",
-    "PreCompact",
-    "Stop",
-    "SessionEnd",
-)
-"""The hooks we ask for."""
+from lifesigns.integrations.hooks.sessions import Session, Speaker
 
 _SHELL_END: Final = re.compile(r"<shellId: \S+ completed with exit code (\d+)>")
 
 
-def signals(session: Session, event: HookEvent) -> list[Signal]:
-    """What this event says about the session's agents; the session is changed by it."""
-    return turns.handled(_HANDLERS, session, event)
-
-
-def _tool_started(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    turns.give_id(speaker, event, begins=True)
-    yield from turns.tool_started(session, speaker, event)
-
-
 def _tool_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    turns.give_id(speaker, event, begins=False)
     result = event.tool_result if isinstance(event.tool_result, dict) else {}
     text = str(result.get("text_result_for_llm") or "")
     shell = _SHELL_END.search(text)
@@ -55,18 +30,12 @@ def _tool_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iter
         event.error = f"Exit code {shell[1]}\n{event.tool_response}"
     elif result.get("result_type") == "failure":
         event.error = event.tool_response or "failed"
-    end = turns.tool_finished if event.error is None else turns.tool_failed
-    yield from end(session, speaker, event)
-    if not speaker.calls:
-        yield from begin_thought(session, speaker)
+    yield from turns.unnamed_tool_ended(session, speaker, event)
 
 
 def _tool_failed(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    turns.give_id(speaker, event, begins=False)
-    event.error = _message(event.error)
-    yield from turns.tool_failed(session, speaker, event)
-    if not speaker.calls:
-        yield from begin_thought(session, speaker)
+    event.error = _message(event.error) or "failed"
+    yield from turns.unnamed_tool_ended(session, speaker, event)
 
 
 def _error(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
@@ -87,7 +56,7 @@ def words(event: str, verdict: Verdict, text: str) -> dict[str, Any]:
 _HANDLERS: Final[Mapping[str, turns.Handler]] = {
     "SessionStart": turns.session_start,
     "UserPromptSubmit": turns.prompt_and_thought,
-    "PreToolUse": _tool_started,
+    "PreToolUse": turns.unnamed_tool_started,
     "PostToolUse": _tool_finished,
     "PostToolUseFailure": _tool_failed,
     "ErrorOccurred": _error,
@@ -99,8 +68,8 @@ _HANDLERS: Final[Mapping[str, turns.Handler]] = {
 
 PROGRAM: Final = Program(
     name="copilot",
-    events=EVENTS,
-    signals=signals,
+    events=tuple(_HANDLERS),
+    handlers=_HANDLERS,
     context=frozenset({"PostToolUse", "PostToolUseFailure", "Stop"}),
     ends=frozenset({PRE_TOOL}),
     words=words,

@@ -17,7 +17,7 @@ from lifesigns.core.signals import Signal
 from lifesigns.integrations.hooks import turns, waiting
 from lifesigns.integrations.hooks.events import HookEvent, line
 from lifesigns.integrations.hooks.program import PRE_TOOL, Program, Verdict
-from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought
+from lifesigns.integrations.hooks.sessions import Session, Speaker
 
 NAMES: Final = {
     "SessionStart": "SessionStart",
@@ -37,24 +37,10 @@ _EXIT_CODE: Final = re.compile(r"^Exit Code: ([1-9][0-9]*)$", re.MULTILINE)
 _SIGNAL: Final = re.compile(r"^Signal: ([0-9A-Z]+)$", re.MULTILINE)
 
 
-def signals(session: Session, event: HookEvent) -> list[Signal]:
-    """What this event says about the session's agents; the session is changed by it."""
-    return turns.handled(_HANDLERS, session, event)
-
-
-def _tool_started(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    turns.give_id(speaker, event, begins=True)
-    yield from turns.tool_started(session, speaker, event)
-
-
 def _tool_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
-    turns.give_id(speaker, event, begins=False)
     response = event.tool_response if isinstance(event.tool_response, dict) else {}
     event.tool_response, event.error = result_of(response.get("llmContent"), response.get("error"))
-    end = turns.tool_finished if event.error is None else turns.tool_failed
-    yield from end(session, speaker, event)
-    if not speaker.calls:
-        yield from begin_thought(session, speaker)
+    yield from turns.unnamed_tool_ended(session, speaker, event)
 
 
 def _notified(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
@@ -89,7 +75,7 @@ def words(event: str, verdict: Verdict, text: str) -> dict[str, Any]:
 _HANDLERS: Final[Mapping[str, turns.Handler]] = {
     "SessionStart": turns.session_start,
     "UserPromptSubmit": turns.prompt_and_thought,
-    PRE_TOOL: _tool_started,
+    PRE_TOOL: turns.unnamed_tool_started,
     "PostToolUse": _tool_finished,
     "Notification": _notified,
     "Stop": turns.stop,
@@ -99,7 +85,7 @@ _HANDLERS: Final[Mapping[str, turns.Handler]] = {
 PROGRAM: Final = Program(
     name="gemini",
     events=tuple(NAMES),
-    signals=signals,
+    handlers=_HANDLERS,
     context=frozenset({"UserPromptSubmit", "PostToolUse", "Stop"}),
     ends=frozenset({"UserPromptSubmit", PRE_TOOL, "PostToolUse"}),
     words=words,

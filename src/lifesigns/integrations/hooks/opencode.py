@@ -14,18 +14,7 @@ from lifesigns.core.signals import TOKENS_ONLY, ModelFinished, Signal
 from lifesigns.integrations.hooks import turns, waiting
 from lifesigns.integrations.hooks.events import HookEvent, line
 from lifesigns.integrations.hooks.program import PRE_TOOL, Program, Verdict
-from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought, end_thought
-
-
-def signals(session: Session, event: HookEvent) -> list[Signal]:
-    """What this event says about the session's agents; the session is changed by it."""
-    return turns.handled(_HANDLERS, session, event)
-
-
-def _model_started(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
-    yield from waiting.goes_on(session, speaker)
-    yield from turns.forget_calls(session, speaker)
-    yield from begin_thought(session, speaker)
+from lifesigns.integrations.hooks.sessions import Session, Speaker, end_thought
 
 
 def _model_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
@@ -65,7 +54,7 @@ def words(_: str, verdict: Verdict, text: str) -> dict[str, Any]:
 _HANDLERS: Final[Mapping[str, turns.Handler]] = {
     "SessionStart": turns.session_start,
     "UserPromptSubmit": turns.prompt,
-    "PreModelRequest": _model_started,
+    "PreModelRequest": turns.model_started,
     "PostModelRequest": _model_finished,
     "ModelRetry": _retries,
     PRE_TOOL: turns.tool_started,
@@ -84,7 +73,7 @@ _HANDLERS: Final[Mapping[str, turns.Handler]] = {
 PROGRAM: Final = Program(
     name="opencode",
     events=tuple(_HANDLERS),
-    signals=signals,
+    handlers=_HANDLERS,
     context=frozenset({"PostToolUse", "PostToolUseFailure"}),
     ends=frozenset({PRE_TOOL, "PostToolUse"}),
     words=words,

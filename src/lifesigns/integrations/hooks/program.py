@@ -6,7 +6,7 @@ is which. Where answers may be given, and what cannot be done, each program's ow
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from operator import attrgetter
@@ -15,7 +15,8 @@ from typing import Any
 
 from lifesigns.core.signals import Signal
 from lifesigns.integrations.hooks.events import HookEvent
-from lifesigns.integrations.hooks.sessions import Session
+from lifesigns.integrations.hooks.sessions import Session, subagent
+from lifesigns.integrations.hooks.turns import Handler
 
 PRE_TOOL = "PreToolUse"
 
@@ -44,7 +45,8 @@ class Program:
     name: str
     events: tuple[str, ...]
     """The hooks we ask for, by its own names."""
-    signals: Callable[[Session, HookEvent], list[Signal]]
+    handlers: Mapping[str, Handler]
+    """What its events mean, by our names."""
     context: frozenset[str]
     """Events whose answer the model gets to read."""
     ends: frozenset[str]
@@ -69,6 +71,16 @@ class Program:
         """The event by our name."""
         event.hook_event_name = self.our_name(event)
         return event
+
+    def signals(self, session: Session, event: HookEvent) -> list[Signal]:
+        """What this event says about the session's agents; the session is changed by it."""
+        handle = self.handlers.get(event.hook_event_name)
+        if handle is None:
+            return []
+        speaker = session.main
+        if event.agent_id is not None and event.hook_event_name != "SubagentStop":
+            speaker = subagent(session, event.agent_id, event.agent_type or "agent")
+        return list(handle(session, speaker, event))
 
 
 def claude_words(event: str, verdict: Verdict, text: str) -> dict[str, Any]:

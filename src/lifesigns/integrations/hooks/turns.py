@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Final
 
 from lifesigns.core.digests import digest
 from lifesigns.core.health import Doing
@@ -14,22 +15,12 @@ from lifesigns.core.signals import (
     ToolFinished,
     ToolStarted,
 )
+from lifesigns.integrations.hooks import waiting
 from lifesigns.integrations.hooks.events import HookEvent, line
-from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought, end_thought, subagent
+from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought, end_thought
 from lifesigns.integrations.hooks.waiting import goes_on, named
 
 Handler = Callable[[Session, Speaker, HookEvent], Iterator[Signal]]
-
-
-def handled(handlers: Mapping[str, Handler], session: Session, event: HookEvent) -> list[Signal]:
-    """What this event says, by the handlers of its program; the session is changed by it."""
-    handle = handlers.get(event.hook_event_name)
-    if handle is None:
-        return []
-    speaker = session.main
-    if event.agent_id is not None and event.hook_event_name != "SubagentStop":
-        speaker = subagent(session, event.agent_id, event.agent_type or "agent")
-    return list(handle(session, speaker, event))
 
 
 def session_start(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
@@ -69,6 +60,18 @@ def tool_started(session: Session, speaker: Speaker, event: HookEvent) -> Iterat
     )
 
 
+def tool_started_or_asks(asking: Set[str]) -> Handler:
+    """The same, of a program in which these tools are a question to its user."""
+
+    def handle(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+        yield from tool_started(session, speaker, event)
+        if event.tool_name in asking:
+            question = waiting.question_in(event.tool_input) or f"{event.tool_name} asks"
+            yield from waiting.asks(session, speaker, question)
+
+    return handle
+
+
 def tool_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
     """A call has ended."""
     speaker.calls.pop(event.tool_use_id, None)
@@ -97,6 +100,28 @@ def tool_failed(session: Session, speaker: Speaker, event: HookEvent) -> Iterato
         ok=event.is_interrupt,
         error=None if event.is_interrupt else line(event.error) or "failed",
     )
+
+
+def unnamed_tool_started(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """A tool is called, by a program that gives its calls no ids."""
+    _give_id(speaker, event, begins=True)
+    yield from tool_started(session, speaker, event)
+
+
+def unnamed_tool_ended(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """Its end, in an error if the event has one. After the last one of a turn the model is asked, and nothing says so."""
+    _give_id(speaker, event, begins=False)
+    end = tool_finished if event.error is None else tool_failed
+    yield from end(session, speaker, event)
+    if not speaker.calls:
+        yield from begin_thought(session, speaker)
+
+
+def model_started(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
+    """The model is called, by a program that says so: its calls are over, and whatever it waited for has come."""
+    yield from goes_on(session, speaker)
+    yield from forget_calls(session, speaker)
+    yield from begin_thought(session, speaker)
 
 
 def subagent_start(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
@@ -131,10 +156,35 @@ def stop(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
     return rest(session, speaker)
 
 
+def stop_failed(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
+    """The turn has ended in an error of the model's side."""
+    yield from forget_calls(session, speaker)
+    yield from waiting.stop_failure(session, speaker, event)
+
+
 def session_end(session: Session, _: Speaker, event: HookEvent) -> Iterator[Signal]:
     """The session ends, and so does everybody in it."""
     for one in session.speakers():
         yield AgentLeft(**named(session, one), reason=f"the session ended: {line(event.reason) or 'other'}")
+
+
+HOOKS: Final[Mapping[str, Handler]] = {
+    "SessionStart": session_start,
+    "UserPromptSubmit": prompt_and_thought,
+    "PreToolUse": tool_started,
+    "PostToolUse": tool_finished,
+    "PostToolUseFailure": tool_failed,
+    "PermissionRequest": waiting.asks_soon,
+    "Notification": waiting.notified,
+    "SubagentStart": subagent_start,
+    "SubagentStop": subagent_stop,
+    "PreCompact": compacts,
+    "PostCompact": compacted,
+    "Stop": stop,
+    "StopFailure": stop_failed,
+    "SessionEnd": session_end,
+}
+"""The hooks of Claude Code that other programs have taken over; each has its own way with some of them."""
 
 
 # --- parts --------------------------------------------------------------------------------------------
@@ -148,7 +198,7 @@ def rest(session: Session, speaker: Speaker) -> Iterator[Signal]:
     yield DoingChanged(**named(session, speaker), doing=Doing.IDLE)
 
 
-def give_id(speaker: Speaker, event: HookEvent, *, begins: bool) -> None:
+def _give_id(speaker: Speaker, event: HookEvent, *, begins: bool) -> None:
     """An id for a call of a program that gives it none: tool and arguments, and a number. Of equal calls the first ends first."""
     same = f"{event.tool_name}-{digest(event.tool_input, exact=True)}-"
     known = None if begins else next((call for call in speaker.calls if call.startswith(same)), None)
