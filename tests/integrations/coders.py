@@ -1,19 +1,14 @@
-"""The real Gemini CLI, Qwen Code, Copilot CLI and opencode, offline: each against a scripted model, with a home of its own."""
+"""The coding agents that lifesigns watches: how each is started against a scripted model, and where it differs from the others."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integrations.claude import Terminal
-from tests.integrations.scripted_model import ScriptedModel, Step, scripted_model
-from tests.journeys.outside import Hub, Json, serving
+from tests.journeys.outside import Json
 
 MODULES = Path(__file__).parents[2] / ".tools/coding-agents/node_modules"
 NODE = MODULES / "node/bin"
@@ -37,6 +32,17 @@ class Coder:
     """What it calls its shell."""
     tokens: int = 21 * 1050
     """Of a run of twenty calls, at least."""
+    failures_told: bool = True
+    """Whether it tells that a call failed; otherwise a failure looks like a result, and a loop is found at four."""
+    can_be_stopped: bool = True
+    """Whether a hook can end its run; otherwise every call is denied until the model gives up."""
+    goes_on_alone: bool = True
+    """Whether it waits for a model that refuses also without a terminal."""
+
+    @property
+    def family(self) -> str:
+        """What the ids of its sessions begin with."""
+        return "claude" if self.name == "claude-code" else self.name
 
 
 ALLOWED = {"bash": "allow", "doom_loop": "allow", "external_directory": "allow"}
@@ -77,6 +83,80 @@ def _opencode(home: Path, url: str) -> None:
     )
 
 
+CLAUDE_KEY = "sk-ant-dummy"
+CODEX_CONFIG = """
+model = "scripted"
+model_provider = "scripted"
+check_for_update_on_startup = false
+[features]
+plugins = false
+apps = false
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}/v1"
+env_key = "SCRIPTED_KEY"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+[analytics]
+enabled = false
+[projects."{project}"]
+trust_level = "trusted"
+"""
+
+
+def _claude(home: Path, _: str) -> None:
+    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True, "allowedTools": []}
+    write(
+        home / ".claude.json",
+        {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": [CLAUDE_KEY], "rejected": []},
+            "projects": {str(home.parent / "shop"): trusted},
+        },
+    )
+
+
+def _codex(home: Path, url: str) -> None:
+    config = home / ".codex/config.toml"
+    config.parent.mkdir()
+    config.write_text(CODEX_CONFIG.format(url=url, project=home.parent / "shop"))
+
+
+CLAUDE = Coder(
+    name="claude-code",
+    program=MODULES / "@anthropic-ai/claude-code-linux-x64/claude",
+    alone=lambda prompt: [
+        *("-p", prompt, "--output-format", "json", "--permission-mode", "bypassPermissions"),
+    ],
+    asking=lambda prompt: [prompt, "--permission-mode", "default"],
+    environ=lambda url, _: {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": CLAUDE_KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "0",
+        "DISABLE_AUTOUPDATER": "1",
+        "IS_SANDBOX": "1",
+    },
+    prepare=_claude,
+    shell="Bash",
+    goes_on_alone=False,
+)
+CODEX = Coder(
+    name="codex",
+    program=MODULES / ".bin/codex",
+    alone=lambda prompt: [
+        *("exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-approvals-and-sandbox", prompt),
+    ],
+    asking=lambda prompt: ["-a", "untrusted", "-s", "danger-full-access", prompt],
+    environ=lambda *_: {"SCRIPTED_KEY": "dummy"},
+    prepare=_codex,
+    shell="Bash",
+    failures_told=False,
+    can_be_stopped=False,
+    goes_on_alone=False,
+)
 GEMINI = Coder(
     name="gemini",
     program=MODULES / ".bin/gemini",
@@ -118,6 +198,7 @@ COPILOT = Coder(
     },
     prepare=_copilot,
     shell="Bash",
+    can_be_stopped=False,
     tokens=1050,  # It writes them down about once a second, and the last ones after its end.
 )
 OPENCODE = Coder(
@@ -134,104 +215,4 @@ OPENCODE = Coder(
     prepare=_opencode,
     shell="bash",
 )
-CODERS = {one.name: one for one in (GEMINI, QWEN, COPILOT, OPENCODE)}
-
-
-@dataclass
-class Watched:
-    """A program beside a hub that watches it."""
-
-    coder: Coder
-    hub: Hub
-    model: ScriptedModel
-    home: Path
-    project: Path
-    _processes: list[subprocess.Popen[str]] = field(default_factory=list)
-    _terminals: list[Terminal] = field(default_factory=list)
-
-    @property
-    def environ(self) -> dict[str, str]:
-        basic = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TERM": "xterm-256color"}
-        basic["LIFESIGNS_HOOK_PATIENCE"] = "5"  # The machine may be busy.
-        return {**basic, **self.coder.environ(self.model.url, self.home)}
-
-    def start(self, script: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [str(self.coder.program), *self.coder.alone(f"play {script}")],
-            cwd=self.project,
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self._processes.append(process)
-        return process
-
-    def run(self, script: str) -> str:
-        return self.start(script).communicate(timeout=180)[0]
-
-    def at_a_terminal(self, script: str) -> Terminal:
-        terminal = Terminal(f"lifesigns-{os.getpid()}-{self.coder.name}-{len(self._terminals)}")
-        self._terminals.append(terminal)
-        env = [f"{key}={value}" for key, value in self.environ.items()]
-        terminal.tmux(
-            *("new-session", "-d", "-s", terminal.name, "-x", "140", "-y", "40", "-c", str(self.project)),
-            *("env", "-i", *env, str(self.coder.program), *self.coder.asking(f"play {script}")),
-        )
-        return terminal
-
-    def agents(self) -> list[Json]:
-        found = self.hub.get("/api/v1/agents")["agents"]
-        return [one for one in found if one["agent_id"].startswith(f"{self.coder.name}/")]
-
-    def agent(self) -> Json:
-        (only,) = self.agents()
-        return only
-
-    def doing(self) -> str:
-        return str(self.agent()["doing"]) if self.agents() else ""
-
-    def pid(self) -> int:
-        path = self.agent()["agent_id"].replace("/", "%2F")
-        return int(self.hub.get(f"/api/v1/agents/{path}/heartbeat")["beat"]["pid"])
-
-    def findings(self, kind: str = "") -> list[str]:
-        opened = [one["data"]["finding"] for one in self.hub.events("FINDING_OPENED")]
-        return [one["text"] for one in opened if kind in ("", one["kind"])]
-
-    def end(self) -> None:
-        for process in self._processes:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-        for terminal in self._terminals:
-            pid = terminal.tmux("list-panes", "-F", "#{pane_pid}", check=False).strip()
-            terminal.tmux("kill-server", check=False)
-            if pid:
-                with suppress(ProcessLookupError):  # Gemini outlives its terminal.
-                    os.killpg(int(pid), signal.SIGKILL)
-
-
-@contextmanager
-def watched(
-    coder: Coder, folder: Path, scripts: Mapping[str, Sequence[Step]], config: Json | None = None
-) -> Iterator[Watched]:
-    """A program, its model, and a hub that hears its hooks: installed by the command of its page."""
-    home, project = folder / "home", folder / "shop"
-    home.mkdir()
-    project.mkdir()
-    before = os.environ["HOME"]
-    os.environ["HOME"] = str(home)  # The hub's own, too: it reads transcripts below it.
-    try:
-        with serving(folder, config) as hub, scripted_model(scripts) as model:
-            coder.prepare(home, model.url)
-            hub.cli("hooks", "install", coder.name, HOME=str(home))
-            one = Watched(coder, hub, model, home, project)
-            try:
-                yield one
-            finally:
-                one.end()
-    finally:
-        os.environ["HOME"] = before
+CODERS = {one.name: one for one in (CLAUDE, CODEX, GEMINI, QWEN, COPILOT, OPENCODE)}

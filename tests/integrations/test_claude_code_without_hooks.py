@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.claude import Claude, needs_claude
-from tests.integrations.scripted_model import Say, Step, Use, scripted_model, sh
-from tests.journeys.outside import Json, serving
+from tests.integrations.coders import CLAUDE
+from tests.integrations.scripted_model import Say, Step, Use, sh
+from tests.integrations.watched_coder import Watched, beside_a_hub, needs_coders
+from tests.journeys.outside import Json
 
-pytestmark = needs_claude
+pytestmark = needs_coders
 
 CONFIG = {"profile": "swift", "otlp": {"reorder_for": "1s"}}
 """An agent that should beat is lost after three seconds here; one that is known by telemetry alone is not."""
 
 
-class TracedClaude(Claude):
+class TracedClaude(Watched):
     """Claude Code with the variables of docs/howto/watch-by-opentelemetry.md."""
 
     protocol = "http/protobuf"
@@ -57,15 +58,8 @@ class TracedClaude(Claude):
 
 @contextmanager
 def traced_claude(folder: Path, scripts: Mapping[str, Sequence[Step]]) -> Iterator[TracedClaude]:
-    home, project = folder / "home", folder / "shop"
-    home.mkdir()
-    project.mkdir()
-    with serving(folder, CONFIG) as hub, scripted_model(scripts) as model:
-        claude = TracedClaude(hub, model, home, project)
-        try:
-            yield claude
-        finally:
-            claude.end()
+    with beside_a_hub(TracedClaude, CLAUDE, folder, scripts, CONFIG) as claude:
+        yield claude
 
 
 def test_a_healthy_run_is_told_by_its_telemetry_alone(tmp_path: Path) -> None:
@@ -108,7 +102,7 @@ def test_its_model_reports_through_mcp(tmp_path: Path, way: str) -> None:
             server = {"type": "http", "url": f"{claude.hub.url}/mcp?agent=coder-7", "headers": headers}
         config = tmp_path / "mcp.json"
         config.write_text(json.dumps({"mcpServers": {"lifesigns": server}}))
-        claude.run("report", "--permission-mode", "bypassPermissions", "--mcp-config", str(config))
+        claude.run("report", "--mcp-config", str(config))
         agent = claude.hub.agent("coder-7")
         assert agent is not None
         assert (agent["task_id"], agent["doing"], agent["doing_note"]) == (
