@@ -102,6 +102,37 @@ def otlp() -> Iterator[Row]:
         beside = f"opentelemetry-proto: {rate['official']:,.0f}, {rate['ratio']:.2f} times"
         what = f"spans a second of CPU, {form}"
         yield Row(what, f"{rate['ours']:,.0f}", beside, rate["ours"], 50_000.0, absolute=True)
+    http, grpc = (alone(spans.hub_spans_per_second, way) for way in ("http", "grpc"))
+    yield Row("spans a second of a hub's CPU, by HTTP", f"{http:,.0f}", "from the socket to the store")
+    yield Row("spans a second of a hub's CPU, by gRPC", f"{grpc:,.0f}", f"by HTTP: {http:,.0f}", grpc / http)
+
+
+def hooks() -> Iterator[Row]:
+    """What the hooks of a coding agent add to its run. The median is what it waits; the worst is one hook of a hundred."""
+    from benchmarks import hooks as clients
+
+    costs = alone(clients.hook_costs, 0)
+    sh = costs["sh"]
+    beside = (
+        f"an empty sh: {sh['median']:.1f} ms ({sh['least']:.1f} to {sh['worst']:.0f}), {sh['cpu']:.1f} CPU"
+    )
+    call = 2 * costs["answers"]["median"]
+    yield Row(
+        "a tool call by its two hooks", f"{call:.1f} ms", beside, call, 10.0, at_most=True, absolute=True
+    )
+    for state in ("answers", "hangs", "gone"):
+        cost = costs[state]
+        value = f"{cost['median']:.1f} ms ({cost['least']:.1f} to {cost['worst']:.0f}), {cost['cpu']:.1f} CPU"
+        target = None if state == "answers" else 5.0
+        yield Row(
+            f"a hook, if the hub {state if state != 'gone' else 'is gone'}",
+            value,
+            beside,
+            cost["median"],
+            target,
+            at_most=True,
+            absolute=True,
+        )
 
 
 def signing() -> Iterator[Row]:
@@ -352,6 +383,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "otlp": otlp,
     "sender": sender,
     "frameworks": frameworks,
+    "hooks": hooks,
     "signing": signing,
     "guard": guard,
     "watching": watching,

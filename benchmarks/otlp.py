@@ -8,12 +8,19 @@ result each time, and the request that the model's client makes.
 from __future__ import annotations
 
 import json
+import socket
+import tempfile
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import grpc  # type: ignore[import-untyped]
+import httpx2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
+from benchmarks.real_hub import RealHub, served
 from lifesigns.hub.otlp_receiver import AGENT_ID, ROLE, TASK_ID
 from lifesigns.wire.otlp import Batch, Identities, Kind, Record, calls_of, read_json, read_protobuf
 
@@ -47,6 +54,40 @@ def spans_per_second(form: str) -> dict[str, float]:
     return {"ours": spans / mine, "official": spans / other, "ratio": other / mine}
 
 
+def hub_spans_per_second(way: str) -> float:
+    """Spans a second of a real hub's processor time, from its socket to its store, sent by one exporter."""
+    since = time.time_ns() - 6 * 3_600_000_000_000  # A hub takes nothing that is more than a day away.
+    raw = [request(n, since).SerializeToString() for n in range(REQUESTS)]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), "--grpc", str(port)) as hub:
+        send = _by_http(hub) if way == "http" else _by_grpc(hub, port)
+        send(raw[0])
+        before = hub.cpu()
+        for one in raw[1:]:
+            send(one)
+        return 3 * TURNS * (REQUESTS - 1) / (hub.cpu() - before)
+
+
+def _by_http(hub: RealHub) -> Callable[[bytes], object]:
+    headers = {"Authorization": f"Bearer {hub.token}", "Content-Type": "application/x-protobuf"}
+    client = httpx2.Client(base_url=hub.url, headers=headers, timeout=60)
+
+    def send(raw: bytes) -> None:
+        answer = client.post("/v1/traces", content=raw)
+        assert answer.is_success, answer.text
+
+    return send
+
+
+def _by_grpc(hub: RealHub, port: int) -> Callable[[bytes], object]:
+    channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+    export = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+    token = (("authorization", f"Bearer {hub.token}"),)
+    return lambda raw: export(raw, metadata=token, timeout=60, wait_for_ready=True)
+
+
 def read_official(raw: bytes) -> Batch:
     """The same records by the official messages."""
     batch = Batch()
@@ -77,8 +118,8 @@ def plain(value: AnyValue) -> Any:
     return None if which is None else getattr(value, which)
 
 
-def request(number: int) -> ExportTraceServiceRequest:
-    """What one agent did."""
+def request(number: int, since: int = 1_790_000_000_000_000_000) -> ExportTraceServiceRequest:
+    """What one agent did since this moment, in nanoseconds."""
     made = ExportTraceServiceRequest()
     source = made.resource_spans.add()
     named = {"service.name": f"coder-{number}", "telemetry.sdk.name": "opentelemetry", "host.name": "ws-1"}
@@ -87,7 +128,7 @@ def request(number: int) -> ExportTraceServiceRequest:
     for turn in range(TURNS):
         n = number * TURNS + turn
         for kind, attributes in enumerate(turn_of(n)):
-            began = 1_790_000_000_000_000_000 + n * 3_000_000_000 + kind * 1_000_000_000
+            began = since + n * 3_000_000_000 + kind * 1_000_000_000
             spans.add(
                 name=str(next(iter(attributes.values()))),
                 trace_id=number.to_bytes(16),

@@ -19,7 +19,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from importlib import metadata
 from types import new_class
@@ -61,7 +61,7 @@ def harmless(method: Callable[P, T]) -> Callable[P, T | None]:
     return guarded
 
 
-def harmless_hook(hook: Callable[P, Awaitable[None]]) -> Callable[P, Awaitable[None]]:
+def harmless_hook(hook: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, Coroutine[Any, Any, None]]:
     """The same for a hook that the framework awaits."""
 
     @wraps(hook)
@@ -129,7 +129,7 @@ class Bystander:
 
     name = "lifesigns"
 
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[None]]:
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, None]]:
         if name.startswith("__"):
             raise AttributeError(name)
         return _nothing
